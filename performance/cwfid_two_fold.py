@@ -65,7 +65,7 @@ def measured(data: Path, scratch: Path) -> tuple[list[dict[str, Any]], dict[str,
     """One row per picture, and the figures over the pixels of all pictures."""
     from PIL import Image
 
-    from agrotools.build.accuracy.crop_weed_masks import compared
+    from agrotools.build.accuracy.measure_crop_weed_area import compared
     from agrotools.tools import get_tool
     from agrotools.tools.crop_weed.heads import file_sha256
     from agrotools.tools.crop_weed.training import train_crop_weed_heads

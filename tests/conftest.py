@@ -71,7 +71,7 @@ def _own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 def small_benchmark(_own_cache: None) -> Path:
     """A benchmark folder of eight questions on drawn crop rows: photos, bands and class maps; made once, not to be
     changed."""
-    from agrotools.build.marginals import published
+    from agrotools.build.allocation import published
     from agrotools.build.sources.drawn import benchmark
 
     made = Path(os.environ["AGROTOOLS_CACHE"]) / "small-of-tests"

@@ -10,7 +10,7 @@ import pytest
 
 from agrotools.benchmarks import embedded, load_benchmark
 from agrotools.benchmarks.validate import validate_folder
-from agrotools.build.marginals import published
+from agrotools.build.allocation import published
 from agrotools.build.sources.drawn import benchmark as drawn
 from agrotools.build.templates.wording import sentences
 from agrotools.core import FAMILY_OF_TASK_TYPE, BenchmarkError

@@ -2,8 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agrotools.build.allocating import Offer, allocate, counted
-from agrotools.build.marginals import ANSWER_TYPES, SOURCE_PCTS, apportioned, published
+from agrotools.build.allocation import ANSWER_TYPES, SOURCE_PCTS, Offer, allocate, apportioned, counted, published
 from agrotools.core import BenchmarkError
 
 

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from fake_cwfid import fake_field, write_original, write_prepared
 
-from agrotools.build.sources.cwfid import read_cwfid
+from agrotools.build.sources.field.weeds import read_cwfid
 from agrotools.core import BenchmarkError
 
 

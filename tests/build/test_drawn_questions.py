@@ -9,11 +9,11 @@ import pytest
 from PIL import Image
 
 from agrotools.build.scenes.farmland import make_farmland_pair
-from agrotools.build.scenes.saving import save_picture
-from agrotools.build.scenes.strokes import STROKE_COLOURS, marked
+from agrotools.build.scenes.marks import STROKE_COLOURS, marked
+from agrotools.build.scenes.scene import save_picture
 from agrotools.build.sources.drawn.benchmark import MODULES
 from agrotools.build.templates import Template
-from agrotools.build.templates.exact_steps import exact_result
+from agrotools.build.templates.template import exact_result
 from agrotools.build.templates.wording import sentences
 from agrotools.core.refs import resolved_value
 from agrotools.text.expressions import evaluate_from

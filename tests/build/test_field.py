@@ -10,7 +10,7 @@ from fake_cwfid import write_prepared
 from agrotools.benchmarks import load_folder
 from agrotools.benchmarks.validate import validate_folder
 from agrotools.build.sources import build_source
-from agrotools.build.sources.cwfid import LICENCE, read_cwfid
+from agrotools.build.sources.field.weeds import LICENCE, read_cwfid
 from agrotools.core import BenchmarkError, UsageError
 from agrotools.core.hashing import pairs_by_hash
 

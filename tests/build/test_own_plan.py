@@ -11,8 +11,8 @@ from agrotools.build.choosing import asked_of
 from agrotools.build.own_photos import Column, Plan, cells, look, needs_of, read_plan, write_plan
 from agrotools.build.own_photos.answers import answers_of
 from agrotools.build.own_photos.asking import round_limits, templates_for
-from agrotools.build.own_photos.drops import Drops
-from agrotools.build.own_photos.proposing import kind_of, mixed_units, propose
+from agrotools.build.own_photos.plan import Drops
+from agrotools.build.own_photos.proposal import kind_of, mixed_units, propose
 from agrotools.build.own_photos.subjects import Pictured, arguments_of, grouped, note_of, subjects_of
 from agrotools.build.templates import load_templates
 from agrotools.core import BenchmarkError, SampleFile

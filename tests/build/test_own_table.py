@@ -7,7 +7,7 @@ import pytest
 
 from agrotools.build.own_photos import cells
 from agrotools.build.own_photos.cells import CellFault, Quantity
-from agrotools.build.own_photos.images import Images
+from agrotools.build.own_photos.detect import Images
 from agrotools.build.own_photos.table import open_table
 from agrotools.core import BenchmarkError
 

@@ -9,9 +9,8 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from agrotools.build.paraphrasing import REASONS, fixed_parts, original_of, refusal, reworded
-from agrotools.build.paraphrasing.anchors import file_names, numbers_in
-from agrotools.build.paraphrasing.meaning import meaning_of
+from agrotools.build.assist.anchors import file_names, fixed_parts, meaning_of, numbers_in
+from agrotools.build.assist.paraphrase_check import REASONS, original_of, refusal, reworded
 from agrotools.build.templates import Template, load_templates
 from agrotools.build.templates.wording import sentences
 from agrotools.core import BooleanSlot, ExactSlot, FileSlot, Sample, SampleFile, ToleranceSlot

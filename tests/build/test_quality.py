@@ -9,12 +9,15 @@ from PIL import Image, ImageOps
 
 from agrotools.benchmarks.checks.leaks import names_tool, revealed_answer, step_words
 from agrotools.build.quality import Finding, read_findings, write_findings
-from agrotools.build.quality.checking import check_implicit, check_near_duplicates, check_told
-from agrotools.build.quality.metadata import check_metadata
-from agrotools.build.quality.pictures import look_of, near_pairs
-from agrotools.build.quality.queries import check_queries
-from agrotools.build.quality.scale import check_scale
-from agrotools.build.quality.written import check_written
+from agrotools.build.quality.checking import (
+    check_implicit,
+    check_near_duplicates,
+    check_queries,
+    check_scale,
+    check_told,
+    check_written,
+)
+from agrotools.build.quality.images import check_metadata, look_of, near_pairs
 from agrotools.core import BenchmarkError, ExactSlot, SampleFile, ToleranceSlot
 from support.plain_sample import plain_sample
 

@@ -2,8 +2,7 @@
 
 import pytest
 
-from agrotools.build.review.agreement import cohens_kappa, standing_of, summary_of
-from agrotools.build.review.decisions import Decision
+from agrotools.build.review.agreement import Decision, cohens_kappa, standing_of, summary_of
 
 CONTENT = "0" * 16
 

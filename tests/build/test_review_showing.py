@@ -6,10 +6,9 @@ from typing import Any
 import pytest
 
 from agrotools.benchmarks import load_folder
-from agrotools.build.assist.reference_traces.records import TraceRecord, TraceStep, asked_hash, trace_file
-from agrotools.build.review.boxes import shapes_of
-from agrotools.build.review.comparing import compared_fields
-from agrotools.build.review.decisions import Edits, checks_of, edited, effective_edits
+from agrotools.build.assist.traces import TraceRecord, TraceStep, asked_hash, trace_file
+from agrotools.build.review.agreement import Edits, checks_of, edited, effective_edits
+from agrotools.build.review.app import render
 from agrotools.build.review.material import (
     TOOL_FAILED,
     TOOLS_DIFFER,
@@ -18,8 +17,8 @@ from agrotools.build.review.material import (
     open_material,
     read_flags,
 )
-from agrotools.build.review.pages import render
-from agrotools.build.review.presenting import present
+from agrotools.build.review.pictures import shapes_of
+from agrotools.build.review.presenting import compared_fields, present
 from agrotools.core import Sample
 from support.review_server import review_sample
 from support.sums_benchmark import write_sums

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agrotools.build.scenes.stand_surface import grow
+from agrotools.build.scenes.stand_picture import grow
 from agrotools.build.scenes.stand_trees import LEAST_TREE_M, TALLEST_SHRUB_M, Lobe, Tree, plant_orchard
 from agrotools.build.scenes.stands import BLOCK_GSD_M, OLD, OPEN, YOUNG, make_block, make_tract
 

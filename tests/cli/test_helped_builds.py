@@ -10,7 +10,7 @@ from aiohttp import web
 from typer.testing import CliRunner, Result
 
 from agrotools.benchmarks import load_folder
-from agrotools.build.assist.reference_traces import read_traces
+from agrotools.build.assist.traces import read_traces
 from agrotools.cli.main import app
 from agrotools.core import BenchmarkError, UsageError
 from agrotools.core.benchmark_header import BenchmarkHeader

@@ -90,7 +90,7 @@ def _export_predictions(run: Path, folder: Path) -> None:
 
 
 def _show_check(folder: Path) -> None:
-    from agrotools.build.export.croissant_check import check_croissant
+    from agrotools.build.export.croissant import check_croissant
     from agrotools.formats.folder import CROISSANT_FILE
 
     found = check_croissant(folder / CROISSANT_FILE)

@@ -11,7 +11,7 @@ from agrotools.cli.exit_codes import STOPPED
 
 if TYPE_CHECKING:
     from agrotools.build.assist.paraphrase import Paraphrased
-    from agrotools.build.assist.reference_traces.tracing import Traced
+    from agrotools.build.assist.tracing import Traced
     from agrotools.core import AgrotoolsError
     from agrotools.runner.auxiliary_model import Helper
 
@@ -64,7 +64,7 @@ def helped(
             )
         yield
         return
-    from agrotools.build.assist.reference_traces.records import kept_traces
+    from agrotools.build.assist.traces import kept_traces
     from agrotools.models import WireSettings
     from agrotools.runner.auxiliary_model import helper_for
 
@@ -104,7 +104,7 @@ def _reworded(out: Path, helper: "Helper", ledger: Path) -> bool:
 def _tell_reworded(done: "Paraphrased") -> None:
     typer.echo(f"paraphrases by {done.model}: {done.accepted} of {len(done.samples)} questions reworded")
     if done.refused:
-        from agrotools.build.paraphrasing import REASONS
+        from agrotools.build.assist.paraphrase_check import REASONS
 
         typer.echo(f"  {done.refused.total()} wordings refused:")
         for reason, count in done.refused.most_common():
@@ -118,7 +118,7 @@ def _tell_reworded(done: "Paraphrased") -> None:
 def _traced(out: Path, helper: "Helper", ledger: Path, workers: int) -> bool:
     import sys
 
-    from agrotools.build.assist.reference_traces.tracing import trace_folder
+    from agrotools.build.assist.tracing import trace_folder
     from agrotools.runner.progress import stage_progress
 
     done = trace_folder(out, helper, ledger, stage_progress(sys.stderr), workers=workers)
@@ -128,7 +128,7 @@ def _traced(out: Path, helper: "Helper", ledger: Path, workers: int) -> bool:
 
 
 def _tell_traced(out: Path, model: str, done: "Traced") -> None:
-    from agrotools.build.assist.reference_traces import TRACES_FILE
+    from agrotools.build.assist.traces import TRACES_FILE
 
     typer.echo(f"reference chains as {model} fills them in ({out / TRACES_FILE}):")
     typer.echo(f"  {'':24}{'chains':>7}{'complete':>10}{'arguments agree':>20}{'answers agree':>16}{'confirmed':>11}")

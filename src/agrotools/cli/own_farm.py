@@ -64,7 +64,7 @@ def tell_next(out: Path) -> None:
 def _new_plan(seen: "Seen", out: Path, kept: Path, *, yes: bool) -> "Plan":
     """The proposal, completed by its owner where somebody can be asked, written to ``kept``."""
     from agrotools.build.own_photos import needs_of, write_plan
-    from agrotools.build.own_photos.proposing import propose
+    from agrotools.build.own_photos.proposal import propose
 
     proposal = propose(seen, out.name)
     plan = proposal.plan
@@ -96,7 +96,7 @@ def _tell_table(seen: "Seen") -> None:
 
 
 def _tell_needs(lacking: "list[Need]", seen: "Seen", plan: "Plan") -> None:
-    from agrotools.build.own_photos.proposing import mixed_units
+    from agrotools.build.own_photos.proposal import mixed_units
 
     typer.echo("to fill in:")
     for need in lacking:
@@ -131,9 +131,8 @@ def _refuse_strange_columns(plan: "Plan", seen: "Seen", kept: Path) -> None:
 
 def _asked_of_owner(plan: "Plan") -> "Plan":
     """Ask on the terminal: what each column holds, then what is missing. An empty answer keeps what is proposed."""
-    from agrotools.build.own_photos.measures import measures
-    from agrotools.build.own_photos.needs import column_needs
-    from agrotools.build.own_photos.plan import NOTHING
+    from agrotools.build.own_photos.plan import NOTHING, measures
+    from agrotools.build.own_photos.proposal import column_needs
 
     typer.echo("Press Enter to accept what stands in brackets.")
     choices = (*measures(), NOTHING)

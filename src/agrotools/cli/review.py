@@ -41,9 +41,8 @@ def review(
     """
     import sys
 
-    from agrotools.build.review.agreement import summary_of
+    from agrotools.build.review.agreement import LONGEST_NAME, summary_of
     from agrotools.build.review.apply import apply_review
-    from agrotools.build.review.decisions import LONGEST_NAME
     from agrotools.build.review.journal import ReviewJournal
     from agrotools.build.review.material import open_material
     from agrotools.build.review.server import bound_socket, require_extra, serve_review

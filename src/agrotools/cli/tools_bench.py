@@ -65,7 +65,7 @@ def bench(
         typer.echo(line, err=True)
 
     def keep(study: "Planned", pictures: list[Path]) -> None:
-        from agrotools.build.accuracy.sheet import keep_overlays
+        from agrotools.build.accuracy.table import keep_overlays
 
         assert overlays is not None
         alike = [other for other in found.studies if (other.tool, other.folder) == (study.tool, study.folder)]

@@ -20,6 +20,7 @@ from agrotools.formats.samples import LazySamples, SampleLines
 
 HEADER_FILE, SAMPLES_FILE, FILES_FOLDER = "benchmark.toml", "samples.jsonl", "files"
 CROISSANT_FILE = "croissant.json"
+CARD_FILE, CARD_FOLDER = "README.md", "card"
 QUALITY_FILE = "quality.jsonl"
 
 

@@ -3,10 +3,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from agrotools.build.accuracy import STUDIES, band_reference, measure_crop_weed_area, pond_change
-from agrotools.build.accuracy.band_reference import among_best, histogram, quadratic, together, tried
-from agrotools.build.accuracy.crop_weed_masks import compared
+from agrotools.build.accuracy import STUDIES, detect_change, measure_crop_weed_area
 from agrotools.build.accuracy.figures import estimate
+from agrotools.build.accuracy.measure_crop_weed_area import among_best, compared, histogram, quadratic, together, tried
 from agrotools.build.accuracy.study import Bench
 from agrotools.tools.crop_weed.bands import CorrectCounts
 
@@ -28,7 +27,7 @@ def test_a_mask_compared_by_hand() -> None:
 
 @pytest.mark.parametrize("learn", [quadratic, histogram])
 def test_a_reference_tells_useful_bands_from_noise(learn, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(band_reference, "BLOCK_PX", 32)
+    monkeypatch.setattr(measure_crop_weed_area, "BLOCK_PX", 32)
     draw = np.random.default_rng(0)
     truth = np.kron(draw.integers(0, 3, (12, 12)), np.ones((32, 32))).astype(np.uint8)
     bands = draw.normal(3000, 300, (4, *truth.shape))
@@ -58,12 +57,12 @@ def test_ties_are_accepted_only_within_the_error_of_the_reference() -> None:
 def test_studies_are_registered_and_name_their_folders() -> None:
     assert STUDIES.get("measure_crop_weed_area") is measure_crop_weed_area.STUDIES
     assert [study.folder for study in measure_crop_weed_area.STUDIES if study.needs_folder] == ["cwfid"]
-    assert {study.tool for study in pond_change.POND_STUDIES} == {"detect_change"}
+    assert {study.tool for study in detect_change.POND_STUDIES} == {"detect_change"}
 
 
-@pytest.mark.parametrize("study", pond_change.POND_STUDIES[:2], ids=lambda study: study.folder)
+@pytest.mark.parametrize("study", detect_change.POND_STUDIES[:2], ids=lambda study: study.folder)
 def test_pond_studies_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, study) -> None:
-    monkeypatch.setattr(pond_change, "PAIRS", 2)
+    monkeypatch.setattr(detect_change, "PAIRS", 2)
     bench = Bench(study.tool, tmp_path, tmp_path)
     figures = {figure.metric: estimate(figure) for figure in study.measure(bench) if len(figure.rows)}
     assert figures["water, IoU of pictures with water"].value > 0.7

@@ -5,9 +5,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from agrotools.build.accuracy.canopy_scenes import canopy_scene
 from agrotools.build.accuracy.count_objects import _boxes, _iou, _matched, _table, _tops_matched
-from agrotools.build.accuracy.estimate_canopy_height import STUDIES
+from agrotools.build.accuracy.estimate_canopy_height import STUDIES, canopy_scene
 from agrotools.build.accuracy.study import Bench
 
 

@@ -7,8 +7,8 @@ import pytest
 from PIL import Image
 
 from agrotools.build.accuracy import describe_region, extract_marked_region
+from agrotools.build.accuracy.extract_marked_region import box_iou, drawn_on, photos_in
 from agrotools.build.accuracy.figures import estimate
-from agrotools.build.accuracy.marks_on_photos import box_iou, drawn_on, photos_in
 from agrotools.build.accuracy.study import Bench
 from agrotools.core import BenchmarkError
 from support.picture_files import discs, field

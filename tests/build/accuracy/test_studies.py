@@ -9,8 +9,8 @@ import bench_plugin
 import pytest
 
 from agrotools.build.accuracy import STUDIES, studies
-from agrotools.build.accuracy.sheet import TILES, contact_sheet, keep_overlays
 from agrotools.build.accuracy.studies import Planned, Row, plan, run
+from agrotools.build.accuracy.table import TILES, contact_sheet, keep_overlays
 from agrotools.core import Registry, UsageError
 from agrotools.tools import TOOLS
 

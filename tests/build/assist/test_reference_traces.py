@@ -14,9 +14,8 @@ from aiohttp import web
 
 from agrotools.benchmarks import load_folder
 from agrotools.benchmarks.validate import validate_folder
-from agrotools.build.assist.reference_traces import TRACES_FILE, asked_hash, read_traces
-from agrotools.build.assist.reference_traces.records import kept_traces
-from agrotools.build.assist.reference_traces.tracing import Traced, trace_folder
+from agrotools.build.assist.traces import TRACES_FILE, asked_hash, kept_traces, read_traces
+from agrotools.build.assist.tracing import Traced, trace_folder
 from agrotools.core import RunStoreError
 from agrotools.models import WireSettings
 from agrotools.runner.auxiliary_model import helper_for
@@ -342,7 +341,7 @@ def test_a_trace_that_was_stopped_goes_on(tmp_path: Path, number: int):
     folder = write_sums(tmp_path / "many", 200)
     code = (
         "import sys; from pathlib import Path; from agrotools.runner.auxiliary_model import helper_for\n"
-        "from agrotools.build.assist.reference_traces.tracing import trace_folder\n"
+        "from agrotools.build.assist.tracing import trace_folder\n"
         "folder = Path(sys.argv[1])\n"
         "trace_folder(folder, helper_for('m', base_url=sys.argv[2]), folder.parent / 'spend.jsonl')\n"
     )

@@ -5,8 +5,7 @@ import pytest
 from every_slot import HEADER, samples, write_every_slot
 
 from agrotools.benchmarks import load_folder
-from agrotools.build.export.croissant import croissant
-from agrotools.build.export.croissant_check import check_croissant
+from agrotools.build.export.croissant import check_croissant, croissant
 from agrotools.core.hashing import sha256_of_file
 
 # Its JSON-LD library warns of itself.

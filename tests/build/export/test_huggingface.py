@@ -6,8 +6,7 @@ from every_slot import HEADER, write_every_slot
 
 from agrotools.benchmarks import load_folder
 from agrotools.build.export import huggingface
-from agrotools.build.export.huggingface import export_huggingface
-from agrotools.build.export.huggingface_in import build_huggingface
+from agrotools.build.export.huggingface import build_huggingface, export_huggingface
 from agrotools.core import BenchmarkError, Sample
 
 parquet = pytest.importorskip("pyarrow.parquet", reason="pyarrow is not installed (extra build)")

@@ -10,8 +10,7 @@ from PIL import Image
 from agrotools.benchmarks import load_folder
 from agrotools.benchmarks.validate import validate_folder
 from agrotools.build.sources import build_source
-from agrotools.build.sources.agml import read_agml
-from agrotools.build.sources.agml_described import described
+from agrotools.build.sources.agml import described, read_agml
 from agrotools.build.sources.part import Part
 from agrotools.build.templates import Thing
 from agrotools.core import BenchmarkError, UsageError

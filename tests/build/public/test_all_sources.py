@@ -20,7 +20,7 @@ from typer.testing import CliRunner
 
 from agrotools.benchmarks import load_folder
 from agrotools.benchmarks.validate import validate_folder
-from agrotools.build.marginals import SOURCE_PCTS, apportioned
+from agrotools.build.allocation import SOURCE_PCTS, apportioned
 from agrotools.build.sources.public import DATASETS, build_all, folders_in
 from agrotools.cli.main import app
 

@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 
 from agrotools.benchmarks import load_folder
 from agrotools.benchmarks.validate import validate_folder
-from agrotools.build.marginals import QUERIES
+from agrotools.build.allocation import QUERIES
 from agrotools.build.sources import build_source, build_sources
 from agrotools.build.sources.public import DATASETS, folders_in
-from agrotools.build.sources.public.layout import spread
+from agrotools.build.sources.public.reading import spread
 from agrotools.core import BenchmarkError, UsageError
 
 

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from PIL import Image
 from rasterio.transform import from_origin
 
-from agrotools.build.accuracy.canopy_scenes import canopy_scene
-from agrotools.build.sources.prepared import read_items
+from agrotools.build.accuracy.estimate_canopy_height import canopy_scene
+from agrotools.build.sources.part import read_items
 from agrotools.core import SampleFile, ToolError
 from agrotools.tools import get_tool
 from agrotools.tools.counting import methods as counting

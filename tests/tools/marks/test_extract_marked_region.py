@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
-from agrotools.build.accuracy.marks_on_photos import box_iou, drawn_on, photos_in, saved_as_jpeg
+from agrotools.build.accuracy.extract_marked_region import box_iou, drawn_on, photos_in, saved_as_jpeg
 from agrotools.core import ToolError
 from agrotools.tools import get_tool
 from agrotools.tools.marks.extract_marked_region import MarkedRegions

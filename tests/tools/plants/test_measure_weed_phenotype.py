@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
-from agrotools.build.accuracy.drawn_plants import DrawnPlant, drawn_plant
+from agrotools.build.accuracy.measure_weed_phenotype import DrawnPlant, drawn_plant
 from agrotools.core import ToolError
 from agrotools.tools import get_tool
 from agrotools.tools.plants.measure_weed_phenotype import WeedPhenotype, growth_stage

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from agrotools.build.accuracy.canopy_scenes import GSD_M, CanopyScene, canopy_scene
-from agrotools.build.accuracy.drawn_fruit_and_leaves import COUNT_STUDIES
+from agrotools.build.accuracy.estimate_canopy_height import GSD_M, CanopyScene, canopy_scene
 from agrotools.build.accuracy.figures import Figure, f1_of, mean_of, ratio_of
+from agrotools.build.accuracy.fruit_and_leaves import COUNT_STUDIES
 from agrotools.build.accuracy.study import Bench, Study
 from agrotools.tools.counting.count_objects import RULES
 

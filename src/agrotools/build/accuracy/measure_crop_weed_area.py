@@ -3,7 +3,7 @@ bands it ranks first are those that tell the classes apart best."""
 
 import itertools
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import cast
@@ -11,12 +11,147 @@ from typing import cast
 import numpy as np
 from numpy.typing import NDArray
 
-from agrotools.build.accuracy.band_reference import among_best, histogram, quadratic, together, tried
-from agrotools.build.accuracy.crop_weed_masks import compared
 from agrotools.build.accuracy.figures import Figure, mean_of
 from agrotools.build.accuracy.study import Bench, Study
 from agrotools.core.hashing import pairs_by_hash
+from agrotools.tools.crop_weed.bands import CorrectCounts
 from agrotools.tools.crop_weed.result import BandTriplet
+
+BLOCK_PX = 160
+"""Side of the blocks that are learnt from or tried on together: wider than a plant."""
+_THIN = 3
+_CELLS = 16
+
+Values = NDArray[np.float64]
+Guess = Callable[[Values], NDArray[np.intp]]
+Learn = Callable[[list[Values]], Guess]
+"""From the values of each class, (pixels, bands), to a function that gives pixels the number of a class."""
+
+
+def tried(bands: NDArray[np.uint16], truth: NDArray[np.uint8], learn: Learn) -> tuple[CorrectCounts, CorrectCounts]:
+    """What a classifier gets right with every three bands, in the order of :func:`itertools.combinations`.
+
+    Blocks are the squares of a chequerboard. First: those of one colour, learnt from the other; second: the reverse.
+    Every third pixel of every third row counts.
+
+    Args:
+        bands: (bands, rows, columns).
+        truth: class 0, 1 or 2 of each pixel, (rows, columns).
+    """
+    values = bands[:, ::_THIN, ::_THIN].reshape(len(bands), -1).T / 1e4
+    rows, columns = np.indices(truth.shape)[:, ::_THIN, ::_THIN].reshape(2, -1) // BLOCK_PX
+    labels, fold = truth[::_THIN, ::_THIN].ravel(), (rows + columns) % 2
+    cell = 3 * (rows * (columns.max() + 1) + columns) + labels
+    size = 3 * (int(rows.max()) + 1) * (int(columns.max()) + 1)
+    found: list[CorrectCounts] = []
+    for number in (0, 1):
+        on = fold == number
+        learnt = [values[~on & (labels == label)] for label in range(3)]
+        held_out, true, cells = values[on], labels[on], cell[on]
+        right = [
+            np.bincount(cells[learn([part[:, chosen] for part in learnt])(held_out[:, chosen]) == true], minlength=size)
+            for chosen in itertools.combinations(range(len(bands)), 3)
+        ]
+        there = np.bincount(cells, minlength=size).reshape(-1, 3)
+        found.append(
+            CorrectCounts(np.stack(right).reshape(-1, *there.shape).astype(np.float64), there.astype(np.float64))
+        )
+    return found[0], found[1]
+
+
+def together(halves: tuple[CorrectCounts, CorrectCounts]) -> CorrectCounts:
+    """The counts of both colours of blocks."""
+    return CorrectCounts(halves[0].right + halves[1].right, halves[0].there + halves[1].there)
+
+
+def quadratic(classes: list[Values]) -> Guess:
+    """Quadratic discriminant analysis with equal priors: each class is a Gaussian."""
+    centres = [values.mean(axis=0) for values in classes]
+    spreads = [np.cov(values, rowvar=False) + 1e-9 * np.eye(values.shape[1]) for values in classes]
+
+    def guess(values: Values) -> NDArray[np.intp]:
+        scores: list[Values] = []
+        for centre, spread in zip(centres, spreads, strict=True):
+            apart = values - centre
+            distance = np.einsum("ij,ij->i", apart @ np.linalg.inv(spread), apart)
+            scores.append(-0.5 * (distance + np.linalg.slogdet(spread)[1]))
+        return np.argmax(scores, axis=0)
+
+    return guess
+
+
+def histogram(classes: list[Values]) -> Guess:
+    """Each class is a histogram of 16 cells a band (equally filled by all classes together), shares smoothed by the
+    cells beside; equal priors. It takes no class as Gaussian."""
+    from scipy.ndimage import gaussian_filter
+
+    size = classes[0].shape[1]
+    each = min(len(values) for values in classes)
+    pooled = np.concatenate([values[:: max(1, len(values) // each)] for values in classes])
+    edges = np.quantile(pooled, np.linspace(0, 1, _CELLS + 1)[1:-1], axis=0)
+
+    def cells(values: Values) -> NDArray[np.intp]:
+        places = [np.searchsorted(edges[:, band], values[:, band]) for band in range(size)]
+        return np.ravel_multi_index(places, (_CELLS,) * size)
+
+    shares = [
+        gaussian_filter(
+            np.bincount(cells(values), minlength=_CELLS**size).reshape((_CELLS,) * size) / len(values), 0.7
+        ).ravel()
+        for values in classes
+    ]
+    best = np.argmax(shares, axis=0)
+    return lambda values: best[cells(values)]
+
+
+def among_best(counts: CorrectCounts, strict: bool = False) -> NDArray[np.bool_]:
+    """Which triplets are one of the two most accurate, or (unless ``strict``) behind the second by no more than one
+    standard error of the difference."""
+    accuracy = counts.accuracy()
+    first, second = np.argsort(-accuracy, kind="stable")[:2]
+    best = np.isin(np.arange(len(accuracy)), (first, second))
+    if strict:
+        return best
+    behind, error = counts.behind(int(second))
+    return best | (behind <= error)
+
+
+CROP, WEED = 1, 2
+
+
+def compared(
+    predicted: NDArray[np.uint8], truth: NDArray[np.integer], plants: NDArray[np.bool_]
+) -> tuple[dict[str, float | None], dict[str, NDArray[np.int64]]]:
+    """Figures of a picture (None where the truth has nothing of a class), and pixels of intersection and union.
+
+    Args:
+        predicted: class numbers (rows, columns), 1 crop, 2 weeds.
+        truth: the same numbers; plants that nobody named are 0.
+        plants: which pixels are plants, named or not.
+
+    Returns:
+        ``vegetation_iou``; ``crop_iou_named``, ``weed_iou_named``, where plants that nobody named count neither way;
+        ``crop_iou_strict``, ``weed_iou_strict``, where they are soil in the truth; ``weed_share_error_pct``, absolute
+        error of weeds among the named plants, in percentage points.
+    """
+    unnamed = plants & (truth == 0)
+    regions = {"vegetation_iou": ((predicted == CROP) | (predicted == WEED), plants)}
+    for name, label in (("crop", CROP), ("weed", WEED)):
+        regions[f"{name}_iou_named"] = ((predicted == label) & ~unnamed, truth == label)
+        regions[f"{name}_iou_strict"] = (predicted == label, truth == label)
+    counts = {
+        name: np.array([np.count_nonzero(found & true), np.count_nonzero(found | true)])
+        for name, (found, true) in regions.items()
+    }
+    figures: dict[str, float | None] = {
+        name: float(both[0] / both[1]) if regions[name][1].any() else None for name, both in counts.items()
+    }
+    named = truth > 0
+    crop, weed = (np.count_nonzero((predicted == label) & ~unnamed) for label in (CROP, WEED))
+    share = 100 * weed / max(crop + weed, 1)
+    figures["weed_share_error_pct"] = abs(share - 100 * np.count_nonzero(truth == WEED) / np.count_nonzero(named))
+    return figures, counts
+
 
 SCENES = 24
 """Drawn scenes of each study, a quarter of each difficulty; not looked at while the tool was written."""

@@ -1,13 +1,147 @@
 """How well measure_weed_phenotype counts leaves on photographs, and measures plants whose size is known."""
 
+import io
+import math
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
-from agrotools.build.accuracy.drawn_plants import DrawnPlant, drawn_plant
 from agrotools.build.accuracy.figures import Figure, mean_of, median_of
 from agrotools.build.accuracy.study import Bench, Study
 from agrotools.core import ToolError
+
+_FINER = 4
+"""Plants are drawn this many times finer than the picture, so that their edges are mixed pixels as in a photograph."""
+_JPEG_QUALITY = 88
+
+
+@dataclass(frozen=True, eq=False)
+class DrawnPlant:
+    """``jpeg``: the picture; ``mask``: bool, pixels at least half covered by plant; the rest as its name says."""
+
+    jpeg: bytes
+    mask: NDArray[np.bool_]
+    view: Literal["top", "side"]
+    leaves: int
+    ground_y_px: int | None
+    cm_px: float
+    disc_cm: float
+    """diameter of the round marker beside the plant"""
+
+    @property
+    def area_cm2(self) -> float:
+        return float(self.mask.sum()) * self.cm_px**2
+
+    @property
+    def height_cm(self) -> float:
+        assert self.ground_y_px is not None
+        return (self.ground_y_px - int(np.flatnonzero(self.mask.any(axis=1))[0])) * self.cm_px
+
+    @property
+    def width_cm(self) -> float:
+        return float(np.ptp(np.flatnonzero(self.mask.any(axis=0))) + 1) * self.cm_px
+
+
+def drawn_plant(seed: int, view: Literal["top", "side"], size: tuple[int, int] = (640, 480)) -> DrawnPlant:
+    """A plant with 2 to 9 leaves, some of which may touch, a white disc beside it, noise, shade, JPEG."""
+    import cv2
+    from PIL import Image
+
+    rng = np.random.default_rng([seed, view == "side"])
+    width, height = size
+    fine = np.zeros((height * _FINER, width * _FINER), np.uint8)
+    leaves = int(rng.integers(2, 10))
+    ground = round(height * rng.uniform(0.85, 0.93)) if view == "side" else None
+    if ground is None:
+        _rosette(fine, leaves, rng)
+    else:
+        _upright(fine, leaves, ground * _FINER, rng)
+    cover = cv2.resize(fine.astype(np.float32) / 255, size, interpolation=cv2.INTER_AREA)
+    scene = _background(size, ground, rng)
+    radius = float(rng.uniform(16, 26))
+    centre = (width - 45.0, 45.0)
+    disc = np.zeros((height * _FINER, width * _FINER), np.uint8)
+    cv2.circle(disc, tuple(round(v * _FINER) for v in centre), round(radius * _FINER), 255, -1)
+    disc_cover = cv2.resize(disc.astype(np.float32) / 255, size, interpolation=cv2.INTER_AREA)[..., None]
+    scene = scene * (1 - disc_cover) + 236 * disc_cover
+    hue = rng.normal(0, 8, 3)
+    green = np.array([70, 135, 45]) + hue + 12 * _smooth_noise(size, 12, rng)[..., None]
+    scene = scene * (1 - cover[..., None]) + green * cover[..., None]
+    lit = scene * (1 + 0.08 * _smooth_noise(size, 120, rng)[..., None]) + rng.normal(0, 3, scene.shape)
+    buffer = io.BytesIO()
+    Image.fromarray(np.clip(lit, 0, 255).astype(np.uint8)).save(buffer, "JPEG", quality=_JPEG_QUALITY)
+    cm_px = float(rng.uniform(0.02, 0.12))
+    diameter = 2 * round(radius * _FINER) / _FINER
+    return DrawnPlant(buffer.getvalue(), cover >= 0.5, view, leaves, ground, cm_px, diameter * cm_px)
+
+
+def _leaf(canvas: NDArray[np.uint8], foot: NDArray[np.float64], angle: float, length: float, width: float) -> None:
+    """A lens-shaped blade of that length, on a stalk of a third of it."""
+    import cv2
+
+    along = np.array([math.cos(angle), math.sin(angle)])
+    across = np.array([-along[1], along[0]])
+    start = foot + length / 3 * along
+    cv2.line(canvas, _px(foot), _px(start + 0.1 * length * along), 255, max(2 * _FINER, round(0.12 * width)))
+    t = np.linspace(0, 1, 60)[:, None]
+    swell = width / 2 * np.sin(math.pi * t) ** 0.8
+    edge = np.concatenate([start + length * t * along + swell * across,
+                           (start + length * t * along - swell * across)[::-1]])  # fmt: skip
+    cv2.fillPoly(canvas, [np.round(edge).astype(np.int32)], 255)
+
+
+def _rosette(canvas: NDArray[np.uint8], leaves: int, rng: np.random.Generator) -> None:
+    height, width = canvas.shape
+    centre = np.array([width * 0.45, height * 0.52])
+    turn = rng.uniform(0, 2 * math.pi)
+    for number in range(leaves):
+        angle = turn + 2 * math.pi * (number + rng.uniform(-0.12, 0.12)) / leaves
+        length = height * rng.uniform(0.17, 0.27)
+        broadest = 2 * math.tan(min(0.8, 0.75 * math.pi / leaves)) * 0.75 * length
+        _leaf(canvas, centre, angle, length, min(length * rng.uniform(0.35, 0.55), broadest))
+
+
+def _upright(canvas: NDArray[np.uint8], leaves: int, ground: int, rng: np.random.Generator) -> None:
+    import cv2
+
+    height, width = canvas.shape
+    foot = np.array([width * 0.45 + rng.uniform(-20, 20) * _FINER, float(ground)])
+    stem = height * rng.uniform(0.3, 0.5)
+    top = foot + np.array([rng.uniform(-0.08, 0.08) * stem, -stem])
+    cv2.line(canvas, _px(foot), _px(top), 255, 5 * _FINER)
+    canvas[ground:] = 0
+    for number in range(leaves):
+        share = 1.0 if number == leaves - 1 else 0.3 + 0.6 * number / max(1, leaves - 1)
+        side = -1 if number % 2 else 1
+        angle = -math.pi / 2 + (rng.uniform(-0.2, 0.2) if share == 1.0 else side * rng.uniform(0.85, 1.25))
+        length = height * rng.uniform(0.16, 0.24)
+        spacing = 2.4 * 0.6 * stem / leaves
+        _leaf(canvas, foot + share * (top - foot), angle, length, min(length * rng.uniform(0.25, 0.4), spacing))
+
+
+def _px(point: NDArray[np.float64]) -> tuple[int, int]:
+    return round(float(point[0])), round(float(point[1]))
+
+
+def _background(size: tuple[int, int], ground: int | None, rng: np.random.Generator) -> NDArray[np.float64]:
+    width, height = size
+    soil = np.array([118, 96, 76]) + 14 * _smooth_noise(size, 3, rng)[..., None] + rng.normal(0, 6, (height, width, 3))
+    if ground is None:
+        return soil
+    wall = np.array([188, 186, 182]) + 5 * _smooth_noise(size, 60, rng)[..., None]
+    return np.where(np.arange(height)[:, None, None] < ground, wall, soil)
+
+
+def _smooth_noise(size: tuple[int, int], grain_px: int, rng: np.random.Generator) -> NDArray[np.float64]:
+    import cv2
+
+    width, height = size
+    coarse = rng.normal(size=(height // grain_px + 2, width // grain_px + 2))
+    return np.asarray(cv2.resize(coarse, size, interpolation=cv2.INTER_CUBIC), np.float64)
+
 
 DRAWN = 24
 """Plants of each view. Others than these seeds were looked at while the tool was written."""

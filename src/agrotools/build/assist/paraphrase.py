@@ -15,8 +15,9 @@ from pydantic import JsonValue
 
 from agrotools.agents.prompts import building_prompt_hash, render
 from agrotools.benchmarks import load_folder
+from agrotools.build.assist.anchors import fixed_parts
+from agrotools.build.assist.paraphrase_check import Refusal, original_of, refusal, reworded
 from agrotools.build.export import rewrite_benchmark
-from agrotools.build.paraphrasing import Refusal, fixed_parts, original_of, refusal, reworded
 from agrotools.build.templates.wording import sentences
 from agrotools.core import AgrotoolsError, Sample
 from agrotools.core.progress import Progress, no_progress
@@ -39,7 +40,7 @@ NO_REPLY, UNREADABLE, NONE_PASSED = "no reply", "unreadable reply", "no wording 
 class Paraphrased:
     """``samples`` in their order, ``accepted`` of them asked in new words.
 
-    ``refused``: wordings by reason (:data:`~agrotools.build.paraphrasing.REASONS`). ``kept``: questions that keep
+    ``refused``: wordings by reason (a key of ``REASONS`` of :mod:`.paraphrase_check`). ``kept``: questions that keep
     their wording, by why. ``stopped``: why some have no reply.
     """
 

@@ -12,14 +12,13 @@ from pathlib import Path
 from pydantic import JsonValue
 
 from agrotools.build.export.card_plots import card_plots
-from agrotools.build.export.left_out import left_out, said, without_left_out
-from agrotools.build.export.rai import rai_fields
-from agrotools.build.export.tally import Tally, tally
+from agrotools.build.export.croissant import rai_fields
+from agrotools.build.export.tally import Tally, left_out, said, tally, without_left_out
 from agrotools.core import FAMILIES, Sample
 from agrotools.core.benchmark_header import BenchmarkHeader
 from agrotools.core.files import write_whole
+from agrotools.formats.folder import CARD_FILE, CARD_FOLDER
 
-CARD_FILE, CARD_FOLDER = "README.md", "card"
 _MARK = "<!-- Written by agrotools. Remove this line, and the card is no longer renewed. -->"
 _FIGURES = {
     "tasks.png": "Samples by task type and answer type",

@@ -1,15 +1,187 @@
 """The entries of somebody's JSON, read by a field map: question, files and calls, as every reader sees them."""
 
-from collections.abc import Iterator
+import math
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
 import orjson
-from pydantic import JsonValue
+from pydantic import JsonValue, TypeAdapter, ValidationError
 
-from agrotools.build.export.gta_map import FieldMap, found
-from agrotools.core import Arguments, BenchmarkError
+from agrotools.build.export.gta_map import AnswerPaths, FieldMap, found
+from agrotools.core import (
+    AnswerType,
+    Arguments,
+    BenchmarkError,
+    ExactSlot,
+    FileSlot,
+    PlotSlot,
+    PlotSpec,
+    ReferenceStep,
+    Slot,
+    ToleranceSlot,
+)
+
+_SLOT: TypeAdapter[Slot] = TypeAdapter(Slot)
+_LEADING: dict[str, AnswerType] = {"tolerance": "tolerance", "open_text": "open_text", "plot": "plot"}
+
+
+_YES_NO = {"yes": True, "true": True, "no": False, "false": False}
+_NOTHING = object()
+
+
+def slots_of(
+    entry: Any, paths: AnswerPaths, steps: Sequence[ReferenceStep], files: Mapping[str, str]
+) -> tuple[AnswerType, tuple[Slot, ...]]:
+    """The answer type and slots of an entry: of GTA's ``gt_answer``, or of one answer or a list of them.
+
+    Each group of a ``whitelist`` becomes a slot: yes or no, the name of a file (``files``: those of the sample, by
+    every spelling), else an exact one whose spellings are aliases. Reference texts become one fact of which each is a
+    phrasing; null becomes the figure that the last call of ``plot`` drew.
+
+    Raises:
+        BenchmarkError: it has none of these forms, or lacks what its type needs; the message says what.
+    """
+    given = found(entry, paths.at, _NOTHING)
+    if given is _NOTHING:
+        raise BenchmarkError(f"there is no answer at {paths.at!r}")
+    if isinstance(given, dict) and "whitelist" in given:
+        plain = _of_whitelist(cast(dict[str, Any], given), files)
+    elif isinstance(given, list) and given and all(isinstance(text, str) for text in given):
+        facts = [{"phrases": given}]
+        plain = [{"type": "open_text", "name": "answer", "label": "answer", "facts": facts}]
+    elif given is None or given in ([], {}):
+        plain = [_figure(steps)]
+    else:
+        several = cast(list[Any], given) if isinstance(given, list) else [given]
+        plain = [_of_answer(one, entry, paths, number, steps) for number, one in enumerate(several, start=1)]
+        names = [slot["name"] for slot in plain]
+        if len(set(names)) < len(names):
+            raise BenchmarkError("two of its answers have one name")
+    try:
+        slots = tuple(_SLOT.validate_json(orjson.dumps(slot)) for slot in plain)
+    except ValidationError as error:
+        detail = error.errors(include_url=False, include_input=False)[0]
+        raise BenchmarkError(f"its answer: {'.'.join(map(str, detail['loc']))}: {detail['msg']}") from error
+    return _LEADING.get(slots[0].type, "exact"), slots
+
+
+def _of_whitelist(given: dict[str, Any], files: Mapping[str, str]) -> list[dict[str, Any]]:
+    groups, wrong = given["whitelist"], given.get("blacklist") or []
+    if not isinstance(groups, list) or not groups or not all(isinstance(group, list) and group for group in groups):
+        raise BenchmarkError("its whitelist is no list of lists of spellings")
+    distractors = [str(word) for group in wrong for word in (group if isinstance(group, list) else [group])]
+    names = list(dict.fromkeys(files.values()))
+    slots: list[dict[str, Any]] = []
+    for number, group in enumerate(cast(list[list[Any]], groups), start=1):
+        name = "answer" if len(groups) == 1 else f"answer_{number}"
+        slot: dict[str, Any] = {"name": name, "label": name.replace("_", " ")}
+        value, *aliases = map(str, group)
+        meant = {_YES_NO.get(text.casefold()) for text in (value, *aliases)}
+        if len(meant) == 1 and None not in meant:
+            slot |= {"type": "boolean", "value": meant.pop()}
+        elif not aliases and value in files:
+            slot |= {"type": "file", "value": files[value], "choices": names}
+        else:
+            others = [word for word in distractors if word not in (value, *aliases)]
+            slot |= {"type": "exact", "value": value, "aliases": {value: aliases} if aliases else {}}
+            slot |= {"choices": [value, *others]} if others else {}
+        slots.append(slot)
+    return slots
+
+
+def _of_answer(one: Any, entry: Any, paths: AnswerPaths, number: int, steps: Sequence[ReferenceStep]) -> dict[str, Any]:
+    """A slot from an answer that is an object, or a value itself."""
+    value = found(one, paths.value) if isinstance(one, dict) else one
+
+    def beside(path: str | None) -> Any:
+        """A property of the answer, of it where it is an object, else of the entry."""
+        return found(one if isinstance(one, dict) else entry, path)
+
+    word = beside(paths.type)
+    kind = paths.types.get(str(word), str(word) if word is not None else _kind_of(value))
+    slot: dict[str, Any] = {
+        "type": kind,
+        "name": beside(paths.name) or f"answer_{number}",
+        "label": beside(paths.label) or beside(paths.name) or "answer",
+    }
+    if kind == "plot":
+        return slot | {"value": value} if isinstance(value, dict) else slot | {"value": _figure(steps)["value"]}
+    if value is None:
+        raise BenchmarkError(f"its answer has no value at {paths.value!r}")
+    if kind == "open_text":
+        texts = value if isinstance(value, list) else [value]
+        return slot | {"facts": [{"phrases": [str(text) for text in texts]}]}
+    if kind == "tolerance":
+        return slot | _tolerance(value, beside, paths)
+    if isinstance(value, bool):
+        return slot | {"type": "boolean", "value": value}
+    aliases = beside(paths.aliases)
+    unit = {"unit": beside(paths.unit)} if beside(paths.unit) else {}
+    return slot | {
+        "value": value,
+        "aliases": {str(value): [*map(str, aliases)]} if isinstance(aliases, list) else {},
+        **unit,
+    }
+
+
+def _tolerance(value: Any, beside: Any, paths: AnswerPaths) -> dict[str, Any]:
+    try:
+        number = float(value)
+    except (TypeError, ValueError) as error:
+        raise BenchmarkError(f"its answer {value!r} is of type tolerance and no number") from error
+    abs_tol, rel_tol = beside(paths.abs_tol), beside(paths.rel_tol)
+    if abs_tol is None and rel_tol is None:
+        abs_tol, rel_tol = paths.default_abs_tol, paths.default_rel_tol
+    if abs_tol is None and rel_tol is None:
+        raise BenchmarkError("its answer is of type tolerance and has none: set answer.default_rel_tol in the map")
+    return {"value": number, "unit": beside(paths.unit), "abs_tol": abs_tol or 0.0, "rel_tol": rel_tol or 0.0}
+
+
+def _kind_of(value: Any) -> str:
+    return "open_text" if isinstance(value, list) else "exact"
+
+
+def _figure(steps: Sequence[ReferenceStep]) -> dict[str, Any]:
+    """The slot of a figure: what the last call of ``plot`` returned as its specification, or was asked to draw."""
+    for step in reversed(steps):
+        if step.tool != "plot":
+            continue
+        result = step.observation.result if step.observation else None
+        asked = {name: value for name, value in step.arguments.items() if name in PlotSpec.model_fields}
+        for spec in (result.get("spec") if result else None, asked):
+            try:
+                drawn = PlotSpec.model_validate_json(orjson.dumps(spec)).model_dump(mode="json")
+            except ValidationError:
+                continue
+            return {"type": "plot", "name": "figure", "label": "figure", "value": drawn, "value_from": "tool"}
+    raise BenchmarkError("its answer is a figure, and no call of plot says what it shows")
+
+
+def with_from(slot: Slot, steps: Sequence[ReferenceStep]) -> Slot:
+    """``slot`` with the field of the last observation that holds its value, where just one does."""
+    last = next((number for number in reversed(range(len(steps))) if steps[number].observation), None)
+    if last is None or slot.from_ is not None:
+        return slot
+    observation = steps[last].observation
+    result = observation.result if observation and observation.result else {}
+    fields = [name for name, value in result.items() if name.isidentifier() and _holds(slot, value)]
+    if len(fields) != 1:
+        return slot
+    return slot.model_copy(update={"from_": f"steps[{last}].observation.{fields[0]}"})
+
+
+def _holds(slot: Slot, value: JsonValue) -> bool:
+    if isinstance(slot, PlotSlot):
+        return value == slot.value
+    if isinstance(slot, ToleranceSlot):
+        return isinstance(value, int | float) and not isinstance(value, bool) and abs(value - slot.value) <= slot.margin
+    if isinstance(slot, ExactSlot):
+        own = {name.casefold() for name in slot.names}
+        number = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+        return (isinstance(value, str) or number) and (str(value).casefold() in own or f"{value}" in own)
+    return isinstance(slot, FileSlot) and value == slot.value
 
 
 @dataclass(frozen=True)

@@ -12,11 +12,9 @@ from typing import Any
 import orjson
 from pydantic import JsonValue, ValidationError
 
-from agrotools.build.export.exported import EXPORT_FILE, read_exported, safe_path, stored_path
-from agrotools.build.export.folder import write_benchmark
+from agrotools.build.export.folder import EXPORT_FILE, read_exported, safe_path, stored_path, write_benchmark
 from agrotools.build.export.gta import gta_arguments, gta_path
-from agrotools.build.export.gta_answers import slots_of, with_from
-from agrotools.build.export.gta_entries import Entry, entries_in, read_entry
+from agrotools.build.export.gta_entries import Entry, entries_in, read_entry, slots_of, with_from
 from agrotools.build.export.gta_map import DEFAULT_MAP, MAP_FILE, FieldMap, found, read_map
 from agrotools.core import (
     FAMILY_OF_TASK_TYPE,

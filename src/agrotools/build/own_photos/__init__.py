@@ -5,8 +5,8 @@
 """
 
 from agrotools.build.own_photos.building import Built, build_own
-from agrotools.build.own_photos.looking import Seen, look
-from agrotools.build.own_photos.needs import Need, needs_of
+from agrotools.build.own_photos.detect import Seen, look
 from agrotools.build.own_photos.plan import Column, Plan, read_plan, write_plan
+from agrotools.build.own_photos.proposal import Need, needs_of
 
 __all__ = ["Built", "Column", "Need", "Plan", "Seen", "build_own", "look", "needs_of", "read_plan", "write_plan"]

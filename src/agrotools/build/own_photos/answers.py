@@ -6,10 +6,8 @@ from typing import NamedTuple
 
 from agrotools.build.own_photos import cells
 from agrotools.build.own_photos.cells import CellFault
-from agrotools.build.own_photos.drops import Drops
-from agrotools.build.own_photos.looking import Seen
-from agrotools.build.own_photos.measures import Measure, measures
-from agrotools.build.own_photos.plan import Column
+from agrotools.build.own_photos.detect import Seen
+from agrotools.build.own_photos.plan import Column, Drops, Measure, measures
 from agrotools.text.units import canonical_unit, convert
 
 Value = float | bool | str

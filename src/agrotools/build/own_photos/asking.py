@@ -6,8 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from agrotools.build.own_photos.measures import Measure, measures
-from agrotools.build.own_photos.plan import Column, Plan
+from agrotools.build.own_photos.plan import Column, Measure, Plan, measures
 from agrotools.build.templates import Template, load_templates
 from agrotools.build.templates.wording import Language
 

@@ -8,11 +8,9 @@ from typing import Any
 
 from agrotools.build.own_photos.answers import Value, answers_of
 from agrotools.build.own_photos.asking import templates_for
-from agrotools.build.own_photos.drops import Drops
-from agrotools.build.own_photos.looking import Seen
-from agrotools.build.own_photos.measures import measures
-from agrotools.build.own_photos.needs import column_needs
-from agrotools.build.own_photos.plan import NOTHING, Column, Plan
+from agrotools.build.own_photos.detect import Seen
+from agrotools.build.own_photos.plan import NOTHING, Column, Drops, Plan, measures
+from agrotools.build.own_photos.proposal import column_needs
 from agrotools.build.own_photos.subjects import Pictured, entry_of, grouped, note_of, subjects_of
 from agrotools.build.sources.assembling import assembled
 from agrotools.build.sources.part import Originals, Part

@@ -1,15 +1,109 @@
 """The plan of a benchmark from somebody's own photos: what each column of the table means. Kept as TOML beside it."""
 
 import tomllib
+from collections import defaultdict
+from dataclasses import dataclass, field
+from functools import cache
+from importlib.resources import files
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import Field, StringConstraints, ValidationError, field_validator
+from pydantic import Field, JsonValue, StringConstraints, ValidationError, field_validator
 
 from agrotools.build.own_photos import cells
-from agrotools.build.own_photos.measures import measures
 from agrotools.build.templates.wording import Language
 from agrotools.core import BenchmarkError, FrozenModel
+
+_ROWS_NAMED = 5
+
+
+@dataclass
+class _Kind:
+    count: int = 0
+    rows: list[int] = field(default_factory=list)
+    example: str = ""
+
+
+class Drops:
+    """Dropped rows, cells and pictures by what they concern, the reason, and what to do about it."""
+
+    def __init__(self) -> None:
+        self._kinds: dict[tuple[str, str, str], _Kind] = defaultdict(_Kind)
+
+    def add(self, what: str, reason: str, hint: str, row: int | None = None, example: str = "") -> None:
+        """Count one. ``what``: a column or "picture"; ``reason`` goes on from it; ``row``: as spreadsheets show it."""
+        kind = self._kinds[what, reason, hint]
+        kind.count += 1
+        kind.example = kind.example or example
+        if row is not None and len(kind.rows) < _ROWS_NAMED:
+            kind.rows.append(row)
+
+    @property
+    def total(self) -> int:
+        """How many were dropped."""
+        return sum(kind.count for kind in self._kinds.values())
+
+    def lines(self) -> list[str]:
+        """One line for each reason, the most frequent first."""
+        ordered = sorted(self._kinds.items(), key=lambda item: (-item[1].count, item[0]))
+        return [f"{what}: {_said(kind)} {reason}: {hint}" for (what, reason, hint), kind in ordered]
+
+    def as_metadata(self) -> list[JsonValue]:
+        """The same for a benchmark's metadata."""
+        return [*self.lines()]
+
+
+def _said(kind: _Kind) -> str:
+    more = ", ..." if kind.count > len(kind.rows) else ""
+    rows = f" (row {', '.join(map(str, kind.rows))}{more})" if kind.rows else ""
+    return f"{kind.count} x {kind.example!r}{rows}" if kind.example else f"{kind.count}{rows}"
+
+
+Kind = Literal["number", "name", "yes", "advice"]
+
+
+class Measure(FrozenModel):
+    """A thing to ask of photos; see the text of ``measures.toml``. ``least``, ``most``: values that make sense."""
+
+    name: str
+    tool: str
+    answer: str
+    kind: Kind
+    task_type: str
+    unit: str | None = None
+    abs_tol: float = 0.0
+    rel_tol: float = 0.0
+    least: float | None = None
+    most: float | None = None
+    quantity: str
+    quantity_zh: str
+    arguments: dict[str, JsonValue] = {}
+    words: tuple[str, ...]
+
+
+class Countable(FrozenModel):
+    """What is counted: its plural, its name in Chinese, and the words of a header that mean it."""
+
+    objects: str
+    objects_zh: str
+    words: tuple[str, ...]
+
+
+@cache
+def measures() -> dict[str, Measure]:
+    """All measures by name."""
+    return {name: Measure.model_validate({"name": name, **body}) for name, body in _data("measures.toml").items()}
+
+
+@cache
+def countables() -> dict[str, Countable]:
+    """What is counted, by what the counting tool calls it."""
+    return {name: Countable.model_validate(body) for name, body in _data("objects.toml").items()}
+
+
+def _data(file: str) -> dict[str, dict[str, JsonValue]]:
+    return tomllib.loads(files("agrotools.build.own_photos").joinpath(file).read_text("utf-8"))
+
 
 UNDECIDED = ""
 NOTHING = "nothing"

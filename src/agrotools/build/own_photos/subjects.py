@@ -11,8 +11,7 @@ from pydantic import JsonValue
 from agrotools.build.asking import Subject
 from agrotools.build.own_photos.answers import Value
 from agrotools.build.own_photos.asking import kind_of_thing, tolerance_of
-from agrotools.build.own_photos.measures import Measure, measures
-from agrotools.build.own_photos.plan import Column
+from agrotools.build.own_photos.plan import Column, Measure, measures
 from agrotools.build.sources.part import named
 from agrotools.build.templates import Thing
 from agrotools.build.templates.slot_draft import JOINED

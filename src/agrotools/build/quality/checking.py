@@ -1,18 +1,127 @@
 """All checks of a benchmark that need no baseline, in one pass after the other."""
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cache
+from itertools import islice
 from pathlib import Path
+from typing import Any
 
 from agrotools.benchmarks.checks.leaks import named_argument, names_tool, revealed_answer, step_words
 from agrotools.build.quality.finding import Finding
-from agrotools.build.quality.metadata import check_metadata
+from agrotools.build.quality.images import check_metadata
 from agrotools.build.quality.order import order_faults
-from agrotools.build.quality.queries import check_queries
-from agrotools.build.quality.scale import check_scale
-from agrotools.build.quality.written import check_written, text_reader
-from agrotools.core import Sample, ToolError, UsageError
+from agrotools.build.templates.wording import sentences
+from agrotools.core import ExactSlot, Sample, ToleranceSlot, ToolError, UsageError
 from agrotools.core.progress import Progress, no_progress
+from agrotools.text.units import UNITS, canonical_unit, unit_pattern
 from agrotools.tools import get_tool
+
+_SHORT = 12
+"""Characters; a shorter sentence ("Thank you.") is nothing that a question could be known by."""
+
+
+def check_queries(samples: Iterable[Sample]) -> Iterable[Finding]:
+    """Checks ``same_query`` (all sentences are those of an earlier question) and ``shared_sentence``."""
+    whole: dict[tuple[str, ...], str] = {}
+    first: dict[str, str] = {}
+    for sample in samples:
+        own = sentences(sample.query)
+        if own in whole:
+            message = f"asks the same as {whole[own]}, but for numbers and names of files"
+            yield Finding(id=sample.id, check="same_query", severity="warning", message=message)
+        else:
+            shared = (text for text in own if text in first and len(text) >= _SHORT)
+            for text in islice(shared, 1):
+                message = f"shares a sentence with {first[text]}: {text!r}"
+                yield Finding(id=sample.id, check="shared_sentence", severity="info", message=message)
+        whole.setdefault(own, sample.id)
+        for text in own:
+            first.setdefault(text, sample.id)
+
+
+_PHYSICAL = {"length", "area", "volume", "density", "growth"}
+_SCALE_WORDS = re.compile(
+    r"\b(?:ruler|scale|coin|tape|checkerboard|pixels? per|per pixel|resolution|gsd|ground sampling|distance|focal|"
+    r"intrinsics|side length|known (?:size|diameter))\b|px/|/ ?px|"
+    r"比例尺|标尺|直尺|尺子|硬币|分辨率|每像素|像素/|距离|焦距|边长",
+    re.IGNORECASE,
+)
+_QUANTITY = re.compile(rf"\d\s*{unit_pattern()}", re.IGNORECASE)
+_VALUES_ARE_METRES = {"estimate_canopy_height"}
+"""Tools that read lengths from the values of a raster, whatever its pixels measure."""
+
+
+def check_scale(samples: Iterable[Sample]) -> Iterable[Finding]:
+    """Check ``ambiguous_scale``: an answer in physical units, and neither a file nor the question gives a scale."""
+    for sample in samples:
+        units = [slot.unit for slot in sample.answer if isinstance(slot, ToleranceSlot | ExactSlot) and slot.unit]
+        physical = [unit for unit in units if _dimension(unit) in _PHYSICAL]
+        if not physical or _has_scale(sample, {_dimension(unit) for unit in physical}):
+            continue
+        message = f"the answer is in {physical[0]}, but no file has gsd_m or intrinsics and the question names no scale"
+        yield Finding(id=sample.id, check="ambiguous_scale", severity="warning", message=message)
+
+
+def _has_scale(sample: Sample, dimensions: set[str | None]) -> bool:
+    if any(file.gsd_m or file.intrinsics or file.crs or file.kind == "depth" for file in sample.files):
+        return True
+    if dimensions == {"length"} and sample.reference and _VALUES_ARE_METRES & set(sample.reference.tools):
+        return True
+    texts = [sample.query, *(file.note or "" for file in sample.files)]
+    if any(_SCALE_WORDS.search(text) for text in texts):
+        return True
+    # "The field has 3 ha": a share of that needs no scale of the picture. "The disc is 2.4 cm across" is one.
+    stated = {_dimension(match["unit"]) for text in texts for match in _QUANTITY.finditer(text)}
+    return bool(stated & _PHYSICAL)
+
+
+def _dimension(unit: str) -> str | None:
+    known = canonical_unit(unit)
+    return UNITS[known].dimension if known else None
+
+
+Reader = Callable[[Path], str]
+"""From a picture to the text written in it, line by line."""
+
+
+def text_reader() -> Reader | None:
+    """Reads text in pictures with rapidocr (its models come with it); None where it is not installed."""
+    try:
+        from rapidocr import RapidOCR  # pyright: ignore[reportMissingImports]
+    except ImportError:
+        return None
+    engine: Any = RapidOCR(params={"Global.log_level": "critical"})
+
+    def read(path: Path) -> str:
+        from agrotools.vision.reading import read_image
+
+        try:
+            pixels = read_image(path).pixels
+        except ToolError:
+            return ""
+        found = engine(pixels[:, :, ::-1].copy())  # rapidocr takes blue first
+        return "\n".join(found.txts or ())
+
+    return read
+
+
+def check_written(
+    samples: Sequence[Sample], root: Path, reader: Reader, progress: Progress = no_progress
+) -> Iterator[Finding]:
+    """Check ``answer_in_picture``: OCR of an image reads the answer of a sample."""
+    read = cache(reader)
+    for number, sample in enumerate(samples, start=1):
+        progress("samples searched for written answers", number, len(samples))
+        for file in sample.files:
+            if file.kind != "image":
+                continue
+            text = read(root / file.path)
+            for slot in sample.answer:
+                if said := revealed_answer(slot, text):
+                    message = f"{said!r}, (part of) the answer {slot.name!r}, is written in {file.name}"
+                    yield Finding(id=sample.id, check="answer_in_picture", severity="warning", message=message)
+
 
 CHECKS: dict[str, str] = {
     "near_duplicate": "pictures of two unrelated samples are nearly the same",
@@ -62,7 +171,7 @@ def check_quality(
 
 def check_near_duplicates(samples: Sequence[Sample], root: Path, progress: Progress = no_progress) -> Iterator[Finding]:
     """Check ``near_duplicate``: nearly the same picture in samples of two clusters, which count as independent."""
-    from agrotools.build.quality.pictures import Look, look_of_file, near_pairs
+    from agrotools.build.quality.images import Look, look_of_file, near_pairs
 
     shown: dict[str, list[Sample]] = {}
     for sample in samples:

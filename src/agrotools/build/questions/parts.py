@@ -5,8 +5,8 @@ from collections.abc import Iterable, Mapping, Sequence
 import numpy as np
 from pydantic import JsonValue
 
-from agrotools.build import picture_parts
-from agrotools.build.picture_parts import Region
+from agrotools.build import area_truth
+from agrotools.build.area_truth import Region
 from agrotools.build.questions.question import Picture
 from agrotools.build.references import PlannedCall, ref
 from agrotools.core import ExactSlot
@@ -36,17 +36,17 @@ def calculated(
 
 def halves(picture: Picture, upright: bool) -> tuple[Region, Region]:
     """Left and right half (``upright``), or upper and lower."""
-    across, down = picture_parts.halves(picture.width, picture.height)
+    across, down = area_truth.halves(picture.width, picture.height)
     (_, first), (_, second) = across if upright else down
     return first, second
 
 
-QUARTERS = tuple(name for name, _ in picture_parts.quarters(2, 2))
+QUARTERS = tuple(name for name, _ in area_truth.quarters(2, 2))
 
 
 def quarters(picture: Picture) -> tuple[Region, ...]:
     """The regions of ``QUARTERS``, in that order."""
-    return tuple(region for _, region in picture_parts.quarters(picture.width, picture.height))
+    return tuple(region for _, region in area_truth.quarters(picture.width, picture.height))
 
 
 def highest_quarter(name: str, what: str, field: str, values: Sequence[float]) -> ExactSlot:

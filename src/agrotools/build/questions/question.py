@@ -16,9 +16,8 @@ from typing import Any, cast
 import numpy as np
 from pydantic import JsonValue
 
-from agrotools.build.area_truth import AreaTruth
+from agrotools.build.area_truth import AreaTruth, Region
 from agrotools.build.asking import Asked
-from agrotools.build.picture_parts import Region
 from agrotools.build.references import PlannedCall
 from agrotools.build.templates.slot_draft import in_one_language
 from agrotools.build.templates.wording import Language, expanded, said_in

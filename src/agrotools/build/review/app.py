@@ -3,9 +3,11 @@
 import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
+import orjson
 from pydantic import ValidationError
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
@@ -15,17 +17,81 @@ from starlette.responses import HTMLResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
-from agrotools.build.review.agreement import counted, summary_of
-from agrotools.build.review.answers import failed, json_answer, picture_answer, picture_size, row_state, said
-from agrotools.build.review.decisions import CHECKS, Decision, effective_edits
+from agrotools.build.review.agreement import CHECKS, Decision, counted, effective_edits, standing_of, summary_of
 from agrotools.build.review.journal import ReviewJournal
 from agrotools.build.review.material import Material
-from agrotools.build.review.pages import render
-from agrotools.build.review.pictures import Pictures, Rendered
+from agrotools.build.review.pictures import SIDES_PX, Pictures, Rendered
 from agrotools.build.review.presenting import present
-from agrotools.build.review.security import Doorkeeper, Guard
+from agrotools.build.review.server import Doorkeeper, Guard
 from agrotools.core import AgrotoolsError, Sample
 from agrotools.report.html.places import Absent
+from agrotools.report.layout import harmless
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+
+def render(name: str, **values: Any) -> str:
+    """The template ``name`` with these values, escaped and without control characters."""
+    return _templates().get_template(name).render(**values)
+
+
+@cache
+def _templates() -> "Environment":
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+    return Environment(
+        loader=FileSystemLoader(Path(__file__).parent / "templates"),
+        autoescape=True,
+        finalize=lambda value: harmless(value) if type(value) is str else value,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+
+
+def row_state(made: list[Decision], reviewer: str) -> dict[str, Any]:
+    """What the list shows of the decisions on a sample. What others think counts only once one has decided."""
+    mine = next((each for each in made if each.reviewer == reviewer), None)
+    standing = standing_of(made) if mine else "undecided"
+    return {"mine": mine.verdict if mine else None, "standing": standing, "reviewers": len(made)}
+
+
+def picture_size(request: Request) -> str:
+    """The size that a request asks for, one of :data:`SIDES_PX`."""
+    size = request.query_params.get("size", "small")
+    if size not in SIDES_PX:
+        raise HTTPException(404, "there is no such size")
+    return size
+
+
+def picture_answer(rendered: Rendered | Absent) -> Response:
+    """A picture, or why there is none."""
+    if isinstance(rendered, Absent):
+        raise HTTPException(404, rendered.reason)
+    return Response(
+        rendered.content, media_type=rendered.media_type, headers={"Cache-Control": "private, max-age=3600"}
+    )
+
+
+def json_answer(content: object, status_code: int = 200) -> Response:
+    """``content`` as JSON."""
+    return Response(orjson.dumps(content), status_code=status_code, media_type="application/json")
+
+
+async def said(_: Request, error: Exception) -> Response:
+    """A refusal with its reason."""
+    refused = cast(HTTPException, error)
+    return json_answer({"error": refused.detail}, refused.status_code)
+
+
+async def failed(_: Request, error: Exception) -> Response:
+    """The disk or the benchmark failed: the page keeps what it has and tries again."""
+    if isinstance(error, AgrotoolsError):
+        return json_answer({"error": str(error)}, 500)
+    assert isinstance(error, OSError)
+    return json_answer({"error": f"not stored: {error.strerror or error}"}, 507)
+
 
 _HERE = Path(__file__).parent
 _LARGEST_BODY = 64_000

@@ -10,8 +10,7 @@ from typing import Literal
 from agrotools.benchmarks import Benchmark
 from agrotools.benchmarks.validate import validate_folder
 from agrotools.build.export import copy_artifacts, write_benchmark
-from agrotools.build.review.agreement import counted, standing_of
-from agrotools.build.review.decisions import Decision, edited, reason_key
+from agrotools.build.review.agreement import Decision, counted, edited, reason_key, standing_of
 from agrotools.build.review.material import Material, applicable
 from agrotools.core import BenchmarkError, FrozenModel, Sample, UsageError
 from agrotools.formats.folder import QUALITY_FILE, resolve_file

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from agrotools.build.review.decisions import Decision
+from agrotools.build.review.agreement import Decision
 from agrotools.core import BenchmarkError
 from agrotools.core.files import sync
 

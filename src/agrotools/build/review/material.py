@@ -8,7 +8,7 @@ from pathlib import Path
 import orjson
 
 from agrotools.benchmarks import BENCHMARKS, Benchmark, load_benchmark
-from agrotools.build.assist.reference_traces.records import TraceRecord, asked_hash, read_traces
+from agrotools.build.assist.traces import TraceRecord, asked_hash, read_traces
 from agrotools.build.review.journal import REVIEW_FILE
 from agrotools.core import RunStoreError, Sample, UsageError
 from agrotools.core.progress import Progress, no_progress

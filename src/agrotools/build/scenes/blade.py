@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agrotools.build.scenes.foliage import Colour, Plane, Rng, colour
-from agrotools.build.scenes.noise import fractal_field, smooth_field
+from agrotools.build.scenes.scene import fractal_field, smooth_field
 
 _NERVE = colour(0.150, 0.185, 0.075, 0.50)
 """Of the midrib and the larger veins."""

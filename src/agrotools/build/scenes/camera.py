@@ -1,58 +1,127 @@
-"""What two cameras make of a reflectance scene: a colour photo and a five-band raster."""
+"""How a landscape of four bands comes to its user: shifted against an earlier picture, under clouds, as a colour
+picture and as calibrated bands."""
+
+from typing import Any
 
 import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-_BLUE, _GREEN, _RED, _EDGE = 0, 1, 2, 3
+from agrotools.build.scenes.scene import blurred, resized, smooth_field
+
+Plane = NDArray[np.float32]
 
 
-def colour_photo(rng: np.random.Generator, bands: NDArray[np.float32], noise: float) -> NDArray[np.uint8]:
-    """An 8-bit sRGB picture (rows, columns, 3) in natural colours, with vignette, lens blur and sensor noise.
+def cloud_shadow(rng: np.random.Generator, rows: int, columns: int) -> Plane:
+    """Share of the light that is left, (rows, columns), under clouds that cover 8 to 25 % of the scene."""
+    field = smooth_field(rng, rows, columns, float(rng.uniform(120, 260)))
+    soft = 1.0 / (1.0 + np.exp(-7.0 * (field - float(np.quantile(field, rng.uniform(0.75, 0.92))))))
+    return np.asarray(1.0 - rng.uniform(0.3, 0.5) * soft, np.float32)
 
-    ``noise`` is the spread of the sensor noise at full scale (0.004 a good, 0.02 a poor camera).
+
+def shifted(plane: NDArray[Any], shift: NDArray[np.float64]) -> NDArray[Any]:
+    """The same moved to the right and down by ``shift`` pixels; masks (uint8) keep their values."""
+    flags = cv2.INTER_NEAREST if plane.dtype == np.uint8 else cv2.INTER_LINEAR
+    move = np.array([[1, 0, shift[0]], [0, 1, shift[1]]], np.float32)
+    size = (plane.shape[1], plane.shape[0])
+    return cv2.warpAffine(plane, move, size, flags=flags, borderMode=cv2.BORDER_REPLICATE)
+
+
+def photographed(
+    rng: np.random.Generator, reflectance: NDArray[Any], *, noise: float, haze: float, balance: float
+) -> tuple[NDArray[np.uint8], NDArray[np.uint16]]:
+    """A satellite's or aircraft's natural-colour picture, uint8 (rows, columns, 3), through JPEG; and calibrated
+    reflectance x 10,000, uint16 (4, rows, columns).
+
+    Args:
+        reflectance: (rows, columns, 4) in the order of :data:`agrotools.build.scenes.countryside.BANDS`.
+        noise: spread of the sensor's noise at full scale; haze: reflectance that air adds to blue; balance: spread of
+            the white-balance gains.
     """
-    red = 0.92 * bands[..., _RED] + 0.06 * bands[..., _EDGE]
-    green = 0.90 * bands[..., _GREEN] + 0.08 * bands[..., _RED]
-    blue = 0.94 * bands[..., _BLUE] + 0.05 * bands[..., _GREEN]
-    linear = np.stack([red, green, blue], axis=-1)
-    rows, columns = linear.shape[:2]
+    sharp = cv2.GaussianBlur(np.asarray(reflectance, np.float32), (0, 0), float(rng.uniform(0.5, 0.9)))
+    grain = rng.standard_normal(sharp.shape, dtype=np.float32)
+    raster = sharp * (1 + 0.01 * rng.standard_normal(4, dtype=np.float32)) + 0.25 * noise * grain * np.sqrt(sharp)
+    bands = np.clip(raster * 1e4 + 0.5, 0, 65535).astype(np.uint16).transpose(2, 0, 1)
+    air = rng.uniform(0.2, 1.0) * haze * np.array([1.0, 0.72, 0.5], np.float32)
+    linear = sharp[..., :3] + air
+    linear = linear * (1 + balance * rng.standard_normal(3, dtype=np.float32))
+    linear *= np.float32(rng.uniform(0.34, 0.56) / max(float(np.quantile(linear, 0.98)), 1e-3))
+    linear += noise * grain[..., :3] * np.sqrt(np.clip(linear, 0.01, None)) * 0.8
+    linear = np.clip(linear, 0, 1)
+    srgb = np.where(linear <= 0.0031308, 12.92 * linear, 1.055 * np.maximum(linear, 1e-6) ** (1 / 2.4) - 0.055)
+    encoded = cv2.imencode(
+        ".jpg",
+        np.clip(srgb * 255 + 0.5, 0, 255).astype(np.uint8),
+        [cv2.IMWRITE_JPEG_QUALITY, int(rng.integers(82, 97))],
+    )[1]
+    decoded = np.asarray(cv2.imdecode(encoded, cv2.IMREAD_COLOR), np.uint8)
+    return np.ascontiguousarray(decoded[..., ::-1]), np.ascontiguousarray(bands)
+
+
+Rng = np.random.Generator
+
+
+def snapshot(rng: Rng, light: NDArray[np.floating[Any]], exposure: float, electrons: float) -> NDArray[np.uint8]:
+    """An 8-bit sRGB photograph, (rows, columns, 3), of linear light (rows, columns, 3 or more; red, green, blue first).
+
+    With white balance, vignette, lens blur, photon noise (Poisson; ``electrons`` at full scale: 12,000 a good, 800 a
+    poor sensor) and highlights that burn out where ``exposure * light`` passes 1.
+    """
+    rows, columns = light.shape[:2]
+    linear = light[..., :3] * np.float32(exposure)
+    warmth = rng.normal(0, 0.04)
+    linear *= np.array([1.0 + warmth, 1.0, 1.0 - warmth], dtype=np.float32)
     y = np.linspace(-1, 1, rows, dtype=np.float32)[:, None]
     x = np.linspace(-1, 1, columns, dtype=np.float32)[None, :]
-    linear *= (1.0 - rng.uniform(0.03, 0.12) * (x * x + y * y))[..., None].astype(np.float32)
-    warmth = rng.normal(0, 0.03)
-    linear *= np.array([1.0 + warmth, 1.0, 1.12 - warmth], dtype=np.float32)
-    exposure = 0.50 * rng.uniform(0.8, 1.2) / max(float(np.quantile(linear[::4, ::4], 0.98)), 1e-3)
-    linear = cv2.GaussianBlur(linear * np.float32(exposure), (0, 0), 0.55)
+    linear *= (1.0 - np.float32(rng.uniform(0.04, 0.16)) * (x * x + y * y))[..., None]
+    linear = blurred(linear, 0.6)
+    # Light that is scattered in the lens around what is burnt out.
+    small = resized(np.clip(linear - 0.9, 0.0, 2.0), columns // 8, rows // 8, cv2.INTER_AREA)
+    glow = resized(blurred(small, 3.0), columns, rows, cv2.INTER_LINEAR)
+    linear += 0.06 * glow
     grain = rng.standard_normal(linear.shape, dtype=np.float32)
-    linear += grain * np.float32(noise) * np.sqrt(np.clip(linear, 0.02, None))
+    linear += grain * np.sqrt(np.clip(linear, 0.0005, None) / np.float32(electrons))
+    # A soft shoulder, as cameras have it, before the highlights burn out.
     linear = np.clip(linear, 0.0, None)
-    grey = linear.mean(axis=2, keepdims=True)
-    linear = np.clip(grey + 1.18 * (linear - grey), 0.0, None)
-    linear = 1.12 * linear**1.12 / (1.0 + 0.25 * linear * linear)
+    linear = np.where(linear > 0.7, 0.7 + 0.3 * np.tanh((linear - 0.7) / 0.35), linear)
     srgb = np.where(linear <= 0.0031308, 12.92 * linear, 1.055 * np.power(np.maximum(linear, 1e-6), 1 / 2.4) - 0.055)
     return np.clip(srgb * 255.0 + 0.5, 0, 255).astype(np.uint8)
 
 
-def band_raster(
-    rng: np.random.Generator, bands: NDArray[np.float32], noise: float, shift_px: float
-) -> NDArray[np.uint16]:
-    """Calibrated reflectance times 10,000, (bands, rows, columns).
+def infrared_frame(rng: Rng, near_infrared: NDArray[np.floating[Any]], gain: float) -> NDArray[np.uint8]:
+    """The near-infrared camera's 8-bit picture (rows, columns) of linear light, with the same tone curve."""
+    linear = blurred(near_infrared * np.float32(gain), 0.8)
+    linear += rng.standard_normal(linear.shape, dtype=np.float32) * np.float32(0.004)
+    return np.clip(np.clip(linear, 0.0, 1.0) ** np.float32(1 / 2.2) * 255.0 + 0.5, 0, 255).astype(np.uint8)
 
-    Each band but the green is moved by up to ``shift_px`` pixels, as the lenses of a multi-camera do.
+
+def depth_frame(
+    rng: Rng, distance_mm: NDArray[np.floating[Any]], noise: float, holes: float, flying: float, farthest_mm: float
+) -> NDArray[np.uint16]:
+    """Depth along the optical axis in millimetres (rows, columns), 0 where nothing was measured.
+
+    Args:
+        distance_mm: true depth; infinite where there is nothing.
+        noise: spread in millimetres at one metre; it grows with the square of the depth.
+        holes: share of the picture that is lost in patches, besides the rims of what stands before something.
+        flying: share of the pixels at such rims that lie between the two.
     """
-    count = bands.shape[2]
-    raster = np.empty((count, *bands.shape[:2]), dtype=np.uint16)
-    for k in range(count):
-        plane = np.ascontiguousarray(bands[..., k])
-        dx, dy = (rng.uniform(-shift_px, shift_px, 2)) if k != _GREEN else (0.0, 0.0)
-        move = np.array([[1, 0, dx], [0, 1, dy]], dtype=np.float32)
-        size = (plane.shape[1], plane.shape[0])
-        plane = cv2.warpAffine(plane, move, size, flags=cv2.INTER_LINEAR, borderMode=cv2.BORDER_REPLICATE)
-        plane = cv2.GaussianBlur(plane, (0, 0), 0.5)
-        grain = rng.standard_normal(plane.shape, dtype=np.float32)
-        plane = plane * np.float32(rng.normal(1.0, 0.01)) + grain * np.float32(noise) * np.sqrt(
-            np.clip(plane, 0.01, None)
-        )
-        raster[k] = np.clip(plane * 1e4 + 0.5, 0, 65535).astype(np.uint16)
-    return raster
+    rows, columns = distance_mm.shape
+    near = np.minimum(distance_mm, np.float32(farthest_mm * 2))
+    kernel = np.ones((3, 3), np.uint8)
+    front, back = cv2.erode(near, kernel), cv2.dilate(near, kernel)
+    rim = (back - front) > 40.0
+    metres = near / 1000.0
+    told = near + rng.standard_normal(near.shape, dtype=np.float32) * np.float32(noise) * metres * metres
+    # Neighbours share their errors: the sensor matches patches, not pixels.
+    told += np.float32(0.7 * noise) * metres * metres * smooth_field(rng, rows, columns, 5)
+    between = rim & (rng.random(near.shape, dtype=np.float32) < flying)
+    told = np.where(between, front + (back - front) * rng.random(near.shape, dtype=np.float32), told)
+    lost = smooth_field(rng, rows, columns, 14) + 0.4 * smooth_field(rng, rows, columns, 4)
+    gone = lost > np.quantile(lost[::4, ::4], 1.0 - holes) if holes > 0 else np.zeros(near.shape, np.bool_)
+    # The projector stands beside the camera: what is just left of something near lies in its shadow.
+    shadowed = np.zeros(near.shape, np.bool_)
+    shift = 3
+    shadowed[:, :-shift] = (near[:, :-shift] - near[:, shift:]) > 150.0
+    missing = gone | shadowed | (rim & (rng.random(near.shape, dtype=np.float32) < 0.25)) | ~np.isfinite(distance_mm)
+    return np.where(missing | (told > farthest_mm), 0, np.clip(told + 0.5, 0, 65535)).astype(np.uint16)

@@ -11,7 +11,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from agrotools.build.scenes.noise import fractal_field, smooth_field
+from agrotools.build.scenes.scene import fractal_field, smooth_field
 
 BANDS = ("B", "G", "R", "NIR")
 """Band order of the landscape: blue, green, red, near infrared."""

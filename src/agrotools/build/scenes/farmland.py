@@ -12,7 +12,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from agrotools.build.scenes.aerial import cloud_shadow, photographed, shifted
+from agrotools.build.scenes.camera import cloud_shadow, photographed, shifted
 from agrotools.build.scenes.countryside import (
     Ground,
     Light,
@@ -23,8 +23,7 @@ from agrotools.build.scenes.countryside import (
     stand_things,
 )
 from agrotools.build.scenes.fields_lost import Patch, fill_patch, lay_patch
-from agrotools.build.scenes.scene import Difficulty, Scene
-from agrotools.build.scenes.threads import one_thread
+from agrotools.build.scenes.scene import Difficulty, Scene, one_thread
 
 Becomes = Literal["building", "road", "water", "bare", "forest"]
 BECOMES: tuple[Becomes, ...] = get_args(Becomes)

@@ -18,7 +18,7 @@ from agrotools.build.scenes.countryside import (
     Tree,
     spectrum,
 )
-from agrotools.build.scenes.noise import fractal_field, smooth_field
+from agrotools.build.scenes.scene import fractal_field, smooth_field
 
 _BASE_GSD_M = 0.5
 _WATERS = (

@@ -13,8 +13,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from agrotools.build.scenes.noise import fractal_field, smooth_field
-from agrotools.build.scenes.smoothing import blurred, resized
+from agrotools.build.scenes.scene import blurred, fractal_field, resized, smooth_field
 
 Rng = np.random.Generator
 Plane = NDArray[np.floating[Any]]

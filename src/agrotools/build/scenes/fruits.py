@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agrotools.build.scenes.foliage import Colour, Plane, View, colour
-from agrotools.build.scenes.noise import fractal_field
-from agrotools.build.scenes.smoothing import blurred
+from agrotools.build.scenes.scene import blurred, fractal_field
 
 Rng = np.random.Generator
 Vector = NDArray[np.float64]

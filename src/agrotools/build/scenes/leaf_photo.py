@@ -12,16 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agrotools.build.scenes.blade import BLADES, Blade, blade_colour, lay_out
-from agrotools.build.scenes.canvas import Sun
+from agrotools.build.scenes.camera import snapshot
+from agrotools.build.scenes.canvas import SOILS, Sun
 from agrotools.build.scenes.foliage import Plane, Rng, colour
 from agrotools.build.scenes.lesions import KINDS
-from agrotools.build.scenes.noise import fractal_field, smooth_field
-from agrotools.build.scenes.scene import Difficulty, Scene
-from agrotools.build.scenes.smoothing import blurred
-from agrotools.build.scenes.snapshot import snapshot
+from agrotools.build.scenes.scene import Difficulty, Scene, blurred, fractal_field, one_thread, smooth_field
 from agrotools.build.scenes.soil import paint_soil
-from agrotools.build.scenes.spectra import SOILS
-from agrotools.build.scenes.threads import one_thread
 
 ROWS_PX, COLUMNS_PX = 480, 640
 BACKGROUND, HEALTHY, LESION = 0, 1, 2

@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 
 from agrotools.build.scenes.blade import Blade
 from agrotools.build.scenes.foliage import Colour, Plane, Rng, colour
-from agrotools.build.scenes.noise import fractal_field, smooth_field
-from agrotools.build.scenes.smoothing import blurred, resized
+from agrotools.build.scenes.scene import blurred, fractal_field, resized, smooth_field
 
 Mask = NDArray[np.bool_]
 Surface = NDArray[np.float32]

@@ -6,7 +6,57 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from agrotools.tools.marks.finding import PURE_COLOURS
+
+StrokeColour = Literal["red", "yellow", "magenta", "cyan"]
+STROKE_COLOURS: tuple[StrokeColour, ...] = ("red", "yellow", "magenta", "cyan")
+"""Colours that stand out from fields and trees, and that no roof has."""
 Box = tuple[int, int, int, int]
+
+
+def marked(
+    rng: np.random.Generator,
+    pixels: NDArray[np.uint8],
+    inside: Box,
+    shape: Literal["box", "ellipse"],
+    colour: StrokeColour,
+) -> tuple[NDArray[np.uint8], dict[str, Any]]:
+    """A copy of a picture with a mark around ``inside`` (x0, y0, x1, y1 in pixels, x1 and y1 excluded), and what a
+    perfect ``extract_marked_region`` returns of it.
+
+    A box runs along ``inside``; an ellipse goes through its corners, so it needs 0.21 of each side more room.
+    """
+    height, width = pixels.shape[:2]
+    stroke = int(rng.integers(3, 6))
+    pure = np.array(PURE_COLOURS[colour], np.float64)
+    ink = np.clip(np.abs(pure - 255 * 0.10 * rng.random(3)), 0, 255).astype(int).tolist()
+    picture, drawn = pixels.copy(), np.zeros((height, width), np.uint8)
+    x0, y0, x1, y1 = inside
+    half = stroke // 2 + 1
+    for canvas, value in ((picture, ink), (drawn, 255)):
+        if shape == "box":
+            cv2.rectangle(canvas, (x0 - half, y0 - half), (x1 - 1 + half, y1 - 1 + half), value, stroke)
+        else:
+            axes = (round((x1 - x0) / 2**0.5) + half, round((y1 - y0) / 2**0.5) + half)
+            middle = ((x0 + x1) // 2, (y0 + y1) // 2)
+            cv2.ellipse(canvas, middle, axes, 0, 0, 360, value, stroke, cv2.LINE_AA)
+    outlines, _ = cv2.findContours((drawn > 127).astype(np.uint8), cv2.RETR_EXTERNAL, cv2.CHAIN_APPROX_NONE)
+    filled = np.zeros_like(drawn)
+    cv2.drawContours(filled, outlines, -1, 255, -1)
+    enclosed = (filled > 0) & (drawn == 0)
+    inner = _bounds(enclosed)
+    region = {
+        "index": 1, "box": list(_bounds(drawn > 127)), "inner_box": list(inner), "color": colour, "shape": shape,
+        "area_px": int(np.count_nonzero(enclosed)), "stroke_px": float(stroke),
+    }  # fmt: skip
+    return picture, {"regions": [region], "selected": 1, "crop_box": list(inner)}
+
+
+def _bounds(mask: NDArray[np.bool_]) -> Box:
+    rows, columns = np.flatnonzero(mask.any(axis=1)), np.flatnonzero(mask.any(axis=0))
+    return int(columns[0]), int(rows[0]), int(columns[-1]) + 1, int(rows[-1]) + 1
+
+
 """x0, y0, x1, y1 in pixels, ends excluded."""
 MarkShape = Literal["box", "ellipse"]
 

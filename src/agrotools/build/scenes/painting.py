@@ -12,8 +12,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from agrotools.build.scenes.noise import smooth_field
-from agrotools.build.scenes.scene import Difficulty
+from agrotools.build.scenes.scene import Difficulty, smooth_field
 
 Picture = NDArray[np.float32]
 MARK: tuple[float, float, float] = (235.0, 20.0, 20.0)

@@ -11,8 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from agrotools.build.scenes.canvas import Canvas, Leaf
-from agrotools.build.scenes.spectra import LEAVES, YELLOWED, Spectrum
+from agrotools.build.scenes.canvas import LEAVES, YELLOWED, Canvas, Leaf, Spectrum
 
 Rng = np.random.Generator
 _POINTS = 26

@@ -12,7 +12,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from agrotools.build.scenes.aerial import cloud_shadow, photographed, shifted
+from agrotools.build.scenes.camera import cloud_shadow, photographed, shifted
 from agrotools.build.scenes.countryside import (
     BANDS,
     GRASS_DRY,
@@ -28,9 +28,7 @@ from agrotools.build.scenes.countryside import (
     spectrum,
     stand_things,
 )
-from agrotools.build.scenes.noise import fractal_field, smooth_field
-from agrotools.build.scenes.scene import Difficulty
-from agrotools.build.scenes.threads import one_thread
+from agrotools.build.scenes.scene import Difficulty, fractal_field, one_thread, smooth_field
 
 ROWS_PX, COLUMNS_PX = 384, 512
 PondEvent = Literal["constructed", "demolished", "dried", "wetted", "none"]

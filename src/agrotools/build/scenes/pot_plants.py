@@ -14,10 +14,8 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from agrotools.build.scenes.noise import fractal_field
 from agrotools.build.scenes.painting import Brush, Colour, Picture, lay, one_side, outlined, photographed
-from agrotools.build.scenes.scene import Difficulty, Scene
-from agrotools.build.scenes.threads import one_thread
+from agrotools.build.scenes.scene import Difficulty, Scene, fractal_field, one_thread
 
 ROWS_PX, COLUMNS_PX = 512, 448
 MOST_TILT_DEG = 5.0

@@ -1,9 +1,13 @@
 """What drawing a scene gives."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Literal
 
+import cv2
+import numpy as np
 from numpy.typing import NDArray
 
 Difficulty = Literal[0, 1, 2, 3]
@@ -23,3 +27,79 @@ class Scene:
     sidecar: Mapping[str, Any] = field(default_factory=dict)
     truth: Mapping[str, Any] = field(default_factory=dict)
     masks: Mapping[str, NDArray[Any]] = field(default_factory=dict)
+
+
+def smooth_field(rng: np.random.Generator, rows: int, columns: int, cell: float) -> NDArray[np.float32]:
+    """A random field of mean about 0 and spread about 1 that varies over ``cell`` pixels."""
+    small = rng.standard_normal((max(2, round(rows / cell) + 2), max(2, round(columns / cell) + 2))).astype(np.float32)
+    return np.asarray(cv2.resize(small, (columns, rows), interpolation=cv2.INTER_CUBIC), dtype=np.float32)
+
+
+def fractal_field(
+    rng: np.random.Generator, rows: int, columns: int, largest: float, octaves: int, fall: float = 0.55
+) -> NDArray[np.float32]:
+    """Sum of ``octaves`` smooth fields, each half as coarse and ``fall`` times as strong; spread about 1."""
+    total = np.zeros((rows, columns), dtype=np.float32)
+    weight, power, cell = 1.0, 0.0, largest
+    for _ in range(octaves):
+        total += weight * smooth_field(rng, rows, columns, cell)
+        power += weight * weight
+        weight *= fall
+        cell = max(1.0, cell / 2)
+    return total / np.float32(np.sqrt(power))
+
+
+Floats = NDArray[np.float32]
+
+
+def blurred(plane: NDArray[np.floating[Any]], sigma: float) -> Floats:
+    """A plane or stack (rows, columns[, bands]) smoothed by a Gaussian of that spread in pixels."""
+    return np.asarray(cv2.GaussianBlur(np.asarray(plane, np.float32), (0, 0), sigma), dtype=np.float32)
+
+
+def resized(plane: NDArray[np.floating[Any]], columns: int, rows: int, how: int = cv2.INTER_LINEAR) -> Floats:
+    """A plane or stack at another size; ``how`` is one of the interpolations of cv2."""
+    return np.asarray(cv2.resize(np.asarray(plane, np.float32), (columns, rows), interpolation=how), dtype=np.float32)
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Thousands of tiny drawing operations: handing each to several threads costs more than it gains."""
+    threads = cv2.getNumThreads()
+    cv2.setNumThreads(1)
+    try:
+        yield
+    finally:
+        cv2.setNumThreads(threads)
+
+
+NO_DATA = -9999.0
+_CRS = "EPSG:32633"
+_CORNER = (500_000.0, 5_000_000.0)
+"""Where scenes lie that are nowhere: a round place in UTM zone 33 north."""
+
+
+def save_picture(path: Path, pixels: NDArray[np.uint8], quality: int = 92) -> None:
+    """``pixels``, uint8 (rows, columns, 3), as a JPEG with colours at half resolution, as most are."""
+    import cv2
+
+    content = cv2.imencode(".jpg", pixels[..., ::-1], [cv2.IMWRITE_JPEG_QUALITY, quality])[1]
+    path.write_bytes(content.tobytes())
+
+
+def save_heights(path: Path, heights: NDArray[np.float32], gsd_m: float) -> None:
+    """Metres above ground, (rows, columns), NaN where there is no data, as a GeoTIFF of one band."""
+    import rasterio
+    from rasterio.transform import from_origin
+
+    profile: dict[str, Any] = {
+        "driver": "GTiff", "count": 1, "height": heights.shape[0], "width": heights.shape[1], "dtype": "float32",
+        "crs": _CRS, "transform": from_origin(*_CORNER, gsd_m, gsd_m), "nodata": NO_DATA, "compress": "deflate",
+        "predictor": 3,
+    }  # fmt: skip
+    with rasterio.open(path, "w", **profile) as target:
+        # Centimetres are more than a laser resolves, and compress better than noise.
+        rounded = np.round(heights.astype(np.float64), 2).astype(np.float32)
+        target.write(np.where(np.isfinite(rounded), rounded, np.float32(NO_DATA)), 1)
+        target.set_band_description(1, "height")
+        target.set_band_unit(1, "m")

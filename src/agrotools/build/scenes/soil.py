@@ -4,9 +4,8 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from agrotools.build.scenes.canvas import Sun
-from agrotools.build.scenes.noise import fractal_field, smooth_field
-from agrotools.build.scenes.spectra import SoilKind
+from agrotools.build.scenes.canvas import SoilKind, Sun
+from agrotools.build.scenes.scene import fractal_field, smooth_field
 
 _AREA_PX = 480 * 640
 """Area that the numbers of clods and stones are given for."""

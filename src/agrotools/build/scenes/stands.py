@@ -12,18 +12,20 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from agrotools.build.scenes.noise import fractal_field, smooth_field
-from agrotools.build.scenes.scene import Difficulty, Scene
+from agrotools.build.scenes.scene import Difficulty, Scene, fractal_field, one_thread, smooth_field
 from agrotools.build.scenes.stand_picture import (
     Camera,
+    Surface,
     draw_sun,
+    grow,
+    on_grid,
     paint_forest_floor,
     paint_orchard_floor,
     photographed,
+    scanned,
+    seen_from_above,
 )
-from agrotools.build.scenes.stand_surface import Surface, grow, on_grid, scanned, seen_from_above
 from agrotools.build.scenes.stand_trees import Stand, Tree, plant_forest, plant_orchard, scatter_shrubs
-from agrotools.build.scenes.threads import one_thread
 
 BlockKind = Literal["forest", "orchard"]
 ROWS_PX, COLUMNS_PX = 448, 512

@@ -12,12 +12,9 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from agrotools.build.scenes.camera import infrared_frame, snapshot
 from agrotools.build.scenes.foliage import Colour, Rng, Sunlight, View, colour
-from agrotools.build.scenes.noise import fractal_field
-from agrotools.build.scenes.scene import Difficulty, Scene
-from agrotools.build.scenes.smoothing import blurred
-from agrotools.build.scenes.snapshot import infrared_frame, snapshot
-from agrotools.build.scenes.threads import one_thread
+from agrotools.build.scenes.scene import Difficulty, Scene, blurred, fractal_field, one_thread
 
 ROWS_PX, COLUMNS_PX = 512, 512
 LEAST_SEEN = 0.25

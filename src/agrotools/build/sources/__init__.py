@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from agrotools.build.marginals import QUERIES
+from agrotools.build.allocation import QUERIES
 from agrotools.build.sources.agml import PREFIX, build_agml
 from agrotools.build.sources.public import DATASETS, build_all, build_public
 from agrotools.core import Registry, UsageError
@@ -15,7 +15,7 @@ SOURCES: Registry[Callable[[Path, Path, Progress], BenchmarkHeader]] = Registry(
     "agrotools.sources",
     {
         "field": "agrotools.build.sources.field:build_field",
-        "hf": "agrotools.build.export.huggingface_in:build_huggingface",
+        "hf": "agrotools.build.export.huggingface:build_huggingface",
         "gta": "agrotools.build.export.gta_in:build_gta",
     },
 )

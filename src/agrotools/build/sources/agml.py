@@ -8,9 +8,13 @@ a data set is fetched by ``agml.data.AgMLDataLoader(NAME)``.
 """
 
 import tempfile
+import tomllib
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from difflib import get_close_matches
+from functools import cache
+from importlib.resources import files
 from pathlib import Path
 from typing import Any, cast
 
@@ -18,25 +22,98 @@ import numpy as np
 import orjson
 from numpy.typing import NDArray
 
-from agrotools.build.area_truth import AreaTruth, count_area
+from agrotools.build.area_truth import AreaTruth, Region, count_area
 from agrotools.build.asking import Askable, Subject
-from agrotools.build.picture_parts import Region
 from agrotools.build.questions import QUESTIONS, Picture
-from agrotools.build.sources.agml_described import Described, are_known_weeds, described, diseases_of, is_healthy
 from agrotools.build.sources.assembling import assembled
-from agrotools.build.sources.field.orchards import fruit_subjects
+from agrotools.build.sources.field.fruit import fruit_subjects
 from agrotools.build.sources.field.weed_photos import weed_photo_part
-from agrotools.build.sources.part import Originals, Part, named, pairs_of
-from agrotools.build.sources.public.diseased_plants import DiseasedPlant, disease_subjects
-from agrotools.build.sources.public.layout import find_root, spread
-from agrotools.build.sources.public.pictures import SUFFIXES, upright_size
-from agrotools.build.sources.wording import first_few
+from agrotools.build.sources.part import Originals, Part, first_few, named, pairs_of
+from agrotools.build.sources.public.diseased_plants import Disease, DiseasedPlant, disease_subjects
+from agrotools.build.sources.public.reading import SUFFIXES, find_root, spread, upright_size
 from agrotools.build.templates import load_templates
 from agrotools.core import BenchmarkError, SampleFile, ToolError, UsageError
 from agrotools.core.benchmark_header import BenchmarkHeader, SourceNote
 from agrotools.core.progress import Progress, no_progress
 from agrotools.formats.replacement import check_replaceable
+from agrotools.tools.lookup.kb_names import kb_names
 from agrotools.vision.reading import read_labels
+
+_HEALTHY = ("healthy", "normal", "fresh", "background", "no virus", "no damage")
+
+
+@dataclass(frozen=True)
+class Described:
+    """What AgML says of a data set; ``classes`` by their numbers, from 1. ``crop`` of leaves of one crop; ``nouns``:
+    what a box of each class holds, empty where that cannot be counted."""
+
+    name: str
+    task: str
+    about: str
+    classes: tuple[str, ...]
+    licence: str
+    url: str
+    crop: str | None = None
+    nouns: tuple[str, ...] = ()
+
+    @property
+    def get_it(self) -> str:
+        return (
+            f"get it with AgML (pip install agml; agml.data.AgMLDataLoader('{self.name}')), and give the folder that"
+            f" holds {_LAYOUT[self.task]}"
+        )
+
+
+_LAYOUT = {
+    "image_classification": "a folder of pictures for each class",
+    "semantic_segmentation": "images and annotations",
+    "object_detection": "images and annotations.json",
+}
+
+
+@cache
+def described() -> Mapping[str, Described]:
+    """What is known of AgML's data sets, by name."""
+    text = files("agrotools.data").joinpath("agml.toml").read_text("utf-8")
+    return {
+        name: Described(name, **{**told, "classes": tuple(told["classes"]), "nouns": tuple(told.get("nouns", ()))})
+        for name, told in tomllib.loads(text).items()
+    }
+
+
+@cache
+def diseases_of(of: Described) -> dict[str, Disease]:
+    """The classes that are diseases which the knowledge base has, by name of the folder."""
+    found: dict[str, Disease] = {}
+    for name in of.classes:
+        crop, said = of.crop, _noun(name)
+        if "___" in name:
+            crop, said = (_noun(part) for part in name.split("___", 1))
+        if crop is None or is_healthy(name):
+            continue
+        said = said.removeprefix(f"{crop} ")
+        names = (said, f"{crop} {said}")
+        entries = (kb_names().of_name(one, ("disease",), crop) for one in names)
+        entry = next((one for one in entries if one is not None and kb_names().is_on(one, crop)), None)
+        if entry is not None and entry.id not in {one.entry.id for one in found.values()}:
+            found[name] = Disease(f"{crop} {said}", crop, entry)
+    return found if len(found) > 1 else {}
+
+
+def are_known_weeds(of: Described) -> bool:
+    """Whether every class is one of the weeds whose questions name them, or ``negative``."""
+    return all(name == "negative" or kb_names().of_shipped(name) for name in of.classes)
+
+
+def is_healthy(name: str) -> bool:
+    """Whether a class is of plants without a disease."""
+    return any(word in _noun(name) for word in _HEALTHY)
+
+
+def _noun(name: str) -> str:
+    """``Wheat Head`` as ``wheat head``, ``green_cabbage`` as ``green cabbage``."""
+    return " ".join(name.replace("_", " ").replace("-", " ").lower().split())
+
 
 PREFIX = "agml:"
 SAMPLES = 60

@@ -1,19 +1,32 @@
 """A part of a benchmark: what one data set contributes."""
 
 import hashlib
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
+import orjson
 from pydantic import JsonValue
 
 from agrotools.build.asking import Askable, Subject
-from agrotools.core import Sample, SampleFile
+from agrotools.core import BenchmarkError, Sample, SampleFile
 from agrotools.core.benchmark_header import SourceNote
 from agrotools.core.hashing import pairs_by_hash
 from agrotools.formats.folder import FILES_FOLDER
+
+
+def first_few(names: Sequence[str | Path], most: int = 3) -> str:
+    """``a, b, c and 4 more``."""
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return f"{', '.join(map(str, names[:most]))}{more}"
+
+
+def reasons(dropped: Counter[str]) -> str:
+    """``7 empty, 2 unreadable``, the most frequent first; empty where nothing was dropped."""
+    return ", ".join(f"{count} {reason}" for reason, count in dropped.most_common())
 
 
 @dataclass(frozen=True)
@@ -90,3 +103,38 @@ def _facts(path: Path) -> tuple[str, dict[str, int]]:
             return digest, {"width_px": picture.width, "height_px": picture.height}
     except (UnidentifiedImageError, OSError):
         return digest, {}
+
+
+TRUTH_FILE = "truth.json"
+
+
+def read_items(folder: Path, needed: Sequence[str] = (), files: Sequence[str] = ()) -> list[dict[str, Any]]:
+    """The items of a prepared data set.
+
+    Args:
+        needed: keys that every item must have.
+        files: those of the keys whose values are names of files in the folder.
+
+    Raises:
+        BenchmarkError: no ``truth.json``, not of that form, or the files that are missing or lead out of the folder.
+    """
+    path = folder / TRUTH_FILE
+    hint = "fetch the data set again, with all its folders"
+    try:
+        found = orjson.loads(path.read_bytes())
+    except (OSError, orjson.JSONDecodeError) as error:
+        raise BenchmarkError(f"{path} cannot be read: {error}", hint=hint) from error
+    if not isinstance(found, list) or not all(isinstance(item, dict) for item in cast(list[Any], found)):
+        raise BenchmarkError(f"{path} is no list of objects", hint=hint)
+    items = cast(list[dict[str, Any]], found)
+    for number, item in enumerate(items):
+        lacks = [key for key in (*needed, *files) if key not in item]
+        if lacks:
+            raise BenchmarkError(f"{path}, item {item.get('id', number)} lacks {', '.join(lacks)}", hint=hint)
+        for key in files:
+            if ".." in Path(str(item[key])).parts or Path(str(item[key])).is_absolute():
+                raise BenchmarkError(f"{path}: {item[key]} leads out of the folder", hint=hint)
+    missing = [str(item[key]) for item in items for key in files if not (folder / str(item[key])).is_file()]
+    if missing:
+        raise BenchmarkError(f"{folder} lacks {first_few(missing, 5)}", hint=hint)
+    return items

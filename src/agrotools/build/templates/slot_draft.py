@@ -7,9 +7,8 @@ from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import Field, JsonValue
 
-from agrotools.build.templates.filling import Words, filled, references_written_out
 from agrotools.build.templates.key_facts import open_gold
-from agrotools.build.templates.thing import Thing, distinct_files
+from agrotools.build.templates.thing import Thing, Words, distinct_files, filled, references_written_out
 from agrotools.build.templates.wording import Language, english_names
 from agrotools.core import (
     BooleanSlot,

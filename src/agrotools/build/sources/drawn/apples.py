@@ -14,7 +14,7 @@ from agrotools.build.references import ref
 from agrotools.build.scenes.orchard import LEAST_SEEN, WELL_SEEN, make_orchard
 from agrotools.build.scenes.scene import Difficulty
 from agrotools.build.sources.drawn import Drawn
-from agrotools.build.sources.drawn.saving import find_mark, grown, mark_each, save_photo, save_png
+from agrotools.build.sources.drawn.saving import find_mark, grown, mark_each, save_jpeg, save_png
 from agrotools.build.sources.part import Originals, named
 from agrotools.build.templates.thing import Thing
 from agrotools.core import Intrinsics, SampleFile
@@ -44,7 +44,7 @@ def draw(seed: int, difficulty: Difficulty, folder: Path) -> dict[str, JsonValue
         scene = make_orchard(int(rng.integers(2**31)), difficulty, skin=skin, mean_mm=float(sizes[number]))
         skin = str(scene.truth["skin"])
         photo = np.array(scene.images["rgb"])
-        save_photo(photo, folder / f"photo_{number}.jpg")
+        save_jpeg(photo, folder / f"photo_{number}.jpg")
         save_png(scene.images["depth"], folder / f"depth_{number}.png")
         fruits = list(scene.truth["fruits"])
         pens = [str(pen) for pen in rng.permutation(_PENS)]
@@ -52,7 +52,7 @@ def draw(seed: int, difficulty: Difficulty, folder: Path) -> dict[str, JsonValue
         order = [pointed[int(k)] for k in rng.permutation(len(pointed))]
         boxes = [grown(fruits[place]["box"], int(rng.integers(3, 8))) for place in order]
         marks = mark_each(photo, boxes, pens, rng)
-        save_photo(photo, folder / f"marked_{number}.jpg")
+        save_jpeg(photo, folder / f"marked_{number}.jpg")
         found = [{**mark, "place": order[mark["place"]]} for mark in marks]
         pictures.append(cast(JsonValue, {"fruits": fruits, "marks": found, "focal_px": scene.sidecar["fx_px"]}))
     return {"skin": skin, "pictures": pictures}

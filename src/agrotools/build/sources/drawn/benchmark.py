@@ -11,12 +11,10 @@ from types import ModuleType
 from typing import NamedTuple
 
 from agrotools import __version__
-from agrotools.build.allocating import Allocation
+from agrotools.build.allocation import Allocation, Marginals, published
 from agrotools.build.building import Group, build_samples
-from agrotools.build.choosing import Chosen, asked_of
-from agrotools.build.choosing_allocated import RecordedCounts, Stock, choose_allocated, choose_recorded
+from agrotools.build.choosing import Chosen, RecordedCounts, Stock, asked_of, choose_allocated, choose_recorded
 from agrotools.build.export import write_benchmark
-from agrotools.build.marginals import Marginals, published
 from agrotools.build.outcomes import Tally
 from agrotools.build.scenes.scene import Difficulty
 from agrotools.build.sources.drawn import Drawn

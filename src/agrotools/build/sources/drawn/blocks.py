@@ -8,10 +8,9 @@ from pydantic import JsonValue
 
 from agrotools.build.asking import Subject
 from agrotools.build.references import PlannedCall, ref
-from agrotools.build.scenes.saving import save_heights, save_picture
-from agrotools.build.scenes.scene import Difficulty, Scene
+from agrotools.build.scenes.marks import STROKE_COLOURS, Box, marked
+from agrotools.build.scenes.scene import Difficulty, Scene, save_heights, save_picture
 from agrotools.build.scenes.stands import BlockKind, make_block
-from agrotools.build.scenes.strokes import STROKE_COLOURS, Box, marked
 from agrotools.build.sources.drawn import Drawn
 from agrotools.build.sources.part import Originals, named
 from agrotools.build.templates import Thing

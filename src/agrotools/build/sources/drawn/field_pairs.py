@@ -11,9 +11,8 @@ from pydantic import JsonValue
 from agrotools.build.asking import Subject
 from agrotools.build.references import PlannedCall, ref
 from agrotools.build.scenes.farmland import BECOMES, Becomes, Look, make_farmland_pair
-from agrotools.build.scenes.saving import save_picture
-from agrotools.build.scenes.scene import Difficulty
-from agrotools.build.scenes.strokes import STROKE_COLOURS, Box, marked
+from agrotools.build.scenes.marks import STROKE_COLOURS, Box, marked
+from agrotools.build.scenes.scene import Difficulty, save_picture
 from agrotools.build.sources.drawn import Drawn
 from agrotools.build.sources.part import Originals, named
 from agrotools.build.templates import Thing

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import JsonValue
 
+from agrotools.build.area_truth import halves
 from agrotools.build.asking import Subject
-from agrotools.build.picture_parts import halves
 from agrotools.build.references import ref
 from agrotools.build.scenes.marks import Box
 from agrotools.build.scenes.orchard import LEAST_SEEN, make_orchard
@@ -18,7 +18,7 @@ from agrotools.build.scenes.scene import Difficulty, Scene
 from agrotools.build.scenes.wheat import LEAST_SEEN as LEAST_EAR
 from agrotools.build.scenes.wheat import make_wheat
 from agrotools.build.sources.drawn import Drawn
-from agrotools.build.sources.drawn.saving import find_mark, mark_each, save_photo
+from agrotools.build.sources.drawn.saving import find_mark, mark_each, save_jpeg
 from agrotools.build.sources.part import Originals, named
 from agrotools.build.templates.thing import Thing
 from agrotools.core import SampleFile
@@ -71,11 +71,11 @@ def draw(seed: int, difficulty: Difficulty, folder: Path) -> dict[str, JsonValue
         if raster:
             _save_bands(photo, scene.images["nir"], folder / f"photo_{number}.tif")
         else:
-            save_photo(photo, folder / f"photo_{number}.jpg")
+            save_jpeg(photo, folder / f"photo_{number}.jpg")
         centres = _centres(scene)
         pens = [str(pen) for pen in rng.permutation(_PENS)[:2]]
         marks = mark_each(photo, _frames(rng, photo), pens, rng, shapes=("box",))
-        save_photo(photo, folder / f"marked_{number}.jpg")
+        save_jpeg(photo, folder / f"marked_{number}.jpg")
         pictures.append(
             cast(JsonValue, {"centres": centres, "marks": marks, "area_m2": scene.truth.get("area_m2")})
         )  # fmt: skip

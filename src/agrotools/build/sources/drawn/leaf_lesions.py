@@ -14,7 +14,7 @@ from agrotools.build.references import ref
 from agrotools.build.scenes.leaf_photo import MOST_LEAVES, make_leaf_photo
 from agrotools.build.scenes.scene import Difficulty
 from agrotools.build.sources.drawn import Drawn
-from agrotools.build.sources.drawn.saving import find_mark, grown, mark_each, save_photo
+from agrotools.build.sources.drawn.saving import find_mark, grown, mark_each, save_jpeg
 from agrotools.build.sources.part import Originals, named
 from agrotools.build.templates.thing import Thing
 from agrotools.core import SampleFile
@@ -74,7 +74,7 @@ def draw(seed: int, difficulty: Difficulty, folder: Path) -> dict[str, JsonValue
         scene = make_leaf_photo(
             int(rng.integers(2**31)), difficulty, told.crop, told.lesion, severity_pct=float(share)
         )  # fmt: skip
-        save_photo(scene.images["rgb"], folder / f"leaf_{number}.jpg")
+        save_jpeg(scene.images["rgb"], folder / f"leaf_{number}.jpg")
         pictures.append(cast(JsonValue, {"leaf": scene.truth["leaves"][0], "ground": scene.truth["ground"]}))
     boards: list[JsonValue] = []
     for number, leaves in enumerate((MOST_LEAVES, 2)):
@@ -82,7 +82,7 @@ def draw(seed: int, difficulty: Difficulty, folder: Path) -> dict[str, JsonValue
         photo = np.array(scene.images["rgb"])
         boxes = [grown(leaf["box"], 5) for leaf in scene.truth["leaves"]]
         marks = mark_each(photo, boxes, [str(pen) for pen in rng.permutation(_PENS)], rng, shapes=("box",))
-        save_photo(photo, folder / f"board_{number}.jpg")
+        save_jpeg(photo, folder / f"board_{number}.jpg")
         boards.append(
             cast(JsonValue, {"leaves": scene.truth["leaves"], "marks": marks, "ground": scene.truth["ground"]})
         )  # fmt: skip

@@ -9,17 +9,15 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import JsonValue
 
-from agrotools.build.area_truth import AreaTruth, count_area
+from agrotools.build.area_truth import AreaTruth, Region, count_area
 from agrotools.build.asking import Subject
-from agrotools.build.picture_parts import Region
 from agrotools.build.questions import Picture, questions_in
+from agrotools.build.scenes.canvas import BANDS
 from agrotools.build.scenes.painting import outlined
 from agrotools.build.scenes.rows import CLASSES, COLUMNS_PX, ROWS_PX, make_scene
 from agrotools.build.scenes.scene import Difficulty
-from agrotools.build.scenes.spectra import BANDS
 from agrotools.build.sources.drawn import Drawn
-from agrotools.build.sources.drawn.marking import INSIDE, outline_call
-from agrotools.build.sources.drawn.pictures import save_labels, save_photo, save_raster
+from agrotools.build.sources.drawn.saving import INSIDE, outline_call, save_labels, save_photo, save_raster
 from agrotools.build.sources.part import Originals, named
 from agrotools.build.templates import Thing
 from agrotools.core import SampleFile

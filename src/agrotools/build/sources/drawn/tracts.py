@@ -8,10 +8,9 @@ from pydantic import JsonValue
 
 from agrotools.build.asking import Subject
 from agrotools.build.references import PlannedCall, ref
-from agrotools.build.scenes.saving import save_heights, save_picture
-from agrotools.build.scenes.scene import Difficulty
+from agrotools.build.scenes.marks import STROKE_COLOURS, Box, marked
+from agrotools.build.scenes.scene import Difficulty, save_heights, save_picture
 from agrotools.build.scenes.stands import make_tract
-from agrotools.build.scenes.strokes import STROKE_COLOURS, Box, marked
 from agrotools.build.sources.drawn import Drawn
 from agrotools.build.sources.field.canopy import height_truth
 from agrotools.build.sources.part import Originals, named

@@ -10,14 +10,10 @@ from pathlib import Path
 from pydantic import JsonValue
 
 from agrotools.build.sources.assembling import assembled
-from agrotools.build.sources.field.apples import apples
 from agrotools.build.sources.field.canopy import canopy
-from agrotools.build.sources.field.change import buildings, land_use
-from agrotools.build.sources.field.land import scene, trees
-from agrotools.build.sources.field.leaf_photos import BEANS, COFFEE, leaf_photos
-from agrotools.build.sources.field.leaves import leaves
-from agrotools.build.sources.field.ndvi import ndvi
-from agrotools.build.sources.field.orchards import orchard
+from agrotools.build.sources.field.fruit import apples, orchard
+from agrotools.build.sources.field.land import buildings, land_use, ndvi, scene, trees
+from agrotools.build.sources.field.leaves import BEANS, COFFEE, leaf_photos, leaves
 from agrotools.build.sources.field.weed_photos import weed_photos
 from agrotools.build.sources.field.weeds import weeds
 from agrotools.build.sources.part import Part

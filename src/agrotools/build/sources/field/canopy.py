@@ -10,10 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from agrotools.build.area_truth import Region, halves, quarters
 from agrotools.build.asking import Subject
-from agrotools.build.picture_parts import Region, halves, quarters
-from agrotools.build.sources.part import Originals, Part
-from agrotools.build.sources.prepared import read_items
+from agrotools.build.sources.part import Originals, Part, read_items
 from agrotools.build.templates import Thing, load_templates
 from agrotools.core import Arguments, SampleFile
 from agrotools.core.benchmark_header import SourceNote

@@ -1,16 +1,17 @@
 """Leaves with lesions: coffee leaves photographed on a plain background, leaf and symptoms outlined by hand."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from agrotools.build.asking import Subject
-from agrotools.build.sources.part import Originals, Part, named, pairs_of
-from agrotools.build.sources.prepared import read_items
+from agrotools.build.sources.part import Originals, Part, named, pairs_of, read_items
 from agrotools.build.templates import Thing, load_templates
-from agrotools.core import SampleFile
+from agrotools.core import BenchmarkError, SampleFile
 from agrotools.core.benchmark_header import SourceNote
+from agrotools.tools.lookup.kb_names import kb_names
 from agrotools.tools.result import round_significant
 from agrotools.vision import read_labels
 
@@ -53,3 +54,65 @@ def _subject(number: int, pair: list[tuple[SampleFile, dict[str, Any]]]) -> Subj
         return Thing((file,), "analyze_lesions", {"image": file.name}, truth, file.name, thought)
 
     return Subject(f"leaves-{number}", len(pair), shown, {"pair": number}, of="leaf")
+
+
+PHOTO_SAMPLES = 18
+_HEALTHY = "healthy"
+_SAID = {"bean_rust": "rust", "brown_spot_phoma": "phoma"}
+"""What questions call a label that is not its own words."""
+_PHOTO_NOTE = "Questions and reference calls are by agrotools; images and names are the authors'."
+BEANS = SourceNote(
+    name="ibean (AI Lab Makerere)",
+    licence="MIT (licence file of AI-Lab-Makerere/ibean); CC BY 4.0 in the copy used",
+    url="https://github.com/AI-Lab-Makerere/ibean",
+    citation="Makerere AI Lab: Bean Disease Dataset, 2020.",
+    note=_PHOTO_NOTE,
+)
+COFFEE = SourceNote(
+    name="BRACOL coffee leaves, by stress",
+    licence="MIT (licence file of the repository esgario/lara2018)",
+    url="https://github.com/esgario/lara2018",
+    citation="Esgario, J. G. M., Krohling, R. A. and Ventura, J. A.: Deep learning for classification and severity"
+    " estimation of coffee leaf biotic stress. Computers and Electronics in Agriculture 169, 2020.",
+    note=_PHOTO_NOTE,
+)
+
+
+def leaf_photos(crop: str, source: SourceNote) -> Callable[[Path], Part]:
+    """How photographs of one crop's leaves become a part. The part raises BenchmarkError: the data set is incomplete,
+    or names a disease that the knowledge base does not have."""
+
+    def part(folder: Path) -> Part:
+        originals = Originals()
+        by_hash: dict[str, tuple[SampleFile, str]] = {}
+        for item in read_items(folder, ("label",), ("image",)):
+            file = originals.file(folder / item["image"], note=f"A {crop} leaf.")
+            by_hash[str(file.sha256)] = (file, str(item["label"]))
+        subjects = [_photo_subject(number, crop, pair) for number, pair in enumerate(pairs_of(by_hash))]
+        return Part(f"{crop}-leaves", source, subjects, load_templates("leaf_disease"), PHOTO_SAMPLES, originals.files)
+
+    return part
+
+
+def _photo_truth(crop: str, label: str) -> dict[str, Any]:
+    shipped = f"{crop}_{label}"
+    if label == _HEALTHY:
+        return {"best": shipped, "abstained": False, "candidates": [{"label": shipped, "kind": _HEALTHY}]}
+    entry = kb_names().of_shipped(shipped)
+    if entry is None:
+        raise BenchmarkError(f"the knowledge base has no {label!r} of {crop}", hint="agrotools kb list --kind disease")
+    candidate = {"label": shipped, "kind": entry.kind, "common_name": entry.names.en, "kb_id": entry.id}
+    return {"best": entry.id, "abstained": False, "candidates": [candidate]}
+
+
+def _photo_subject(number: int, crop: str, pair: list[tuple[SampleFile, str]]) -> Subject:
+    def shown(index: int, place: int) -> Thing:
+        original, label = pair[index]
+        truth = _photo_truth(crop, label)
+        file = named(original, "image", place)
+        thought = f"I need to know what, if anything, is wrong with the leaf in {file.name}."
+        arguments: dict[str, Any] = {"image": file.name, "kind": "disease", "crop": crop}
+        words = {"crop": crop, "state": _SAID.get(label, label.replace("_", " ")), "id": str(truth["best"])}
+        return Thing((file,), "diagnose_pest_disease", arguments, truth, file.name, thought, words)
+
+    return Subject(f"{crop}-leaves-{number}", len(pair), shown, {"pair": number, "crop": crop}, of=f"{crop}_leaf")

@@ -5,8 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from agrotools.build.asking import Subject
-from agrotools.build.sources.part import Originals, Part, named, pairs_of
-from agrotools.build.sources.prepared import read_items
+from agrotools.build.sources.part import Originals, Part, named, pairs_of, read_items
 from agrotools.build.templates import Thing, load_templates
 from agrotools.core import BenchmarkError, SampleFile
 from agrotools.core.benchmark_header import SourceNote

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from pydantic import JsonValue
 
-from agrotools.build.marginals import QUERIES, SOURCE_PCTS, apportioned
+from agrotools.build.allocation import QUERIES, SOURCE_PCTS, apportioned
 from agrotools.build.sources.assembling import assembled
 from agrotools.build.sources.part import Part
 from agrotools.core import BenchmarkError
@@ -24,7 +24,7 @@ from agrotools.formats.replacement import check_replaceable
 @dataclass(frozen=True)
 class Public:
     """``module`` in this package holds ``read(folder, scratch, samples) -> Part``; ``share_pct``: of the published
-    queries (:mod:`agrotools.build.marginals`)."""
+    queries (:mod:`agrotools.build.allocation`)."""
 
     module: str
     share_pct: float

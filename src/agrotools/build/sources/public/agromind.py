@@ -16,11 +16,9 @@ from typing import Any, cast
 import orjson
 
 from agrotools.build.asking import Subject
-from agrotools.build.sources.field.orchards import fruit_subjects
-from agrotools.build.sources.part import Originals, Part, named
-from agrotools.build.sources.public.layout import find_root, spread
-from agrotools.build.sources.public.pictures import upright_size
-from agrotools.build.sources.wording import first_few
+from agrotools.build.sources.field.fruit import fruit_subjects
+from agrotools.build.sources.part import Originals, Part, first_few, named
+from agrotools.build.sources.public.reading import find_root, spread, upright_size
 from agrotools.build.templates import Thing, load_templates
 from agrotools.core import BenchmarkError, SampleFile
 from agrotools.core.benchmark_header import SourceNote

@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from pydantic import JsonValue
 
 from agrotools.build.asking import Subject
-from agrotools.build.sources.field.change import change_subjects
+from agrotools.build.sources.field.land import change_subjects
 from agrotools.build.sources.part import Originals, Part
-from agrotools.build.sources.public.layout import spread
+from agrotools.build.sources.public.reading import spread
 from agrotools.build.templates import load_templates
 from agrotools.core import BenchmarkError, SampleFile, ToolError
 from agrotools.core.benchmark_header import SourceNote
@@ -63,7 +63,7 @@ class Found:
 @dataclass(frozen=True)
 class ChangeSet:
     """What the parts of such data sets differ in. ``changed`` as in
-    :func:`agrotools.build.sources.field.change.change_subjects`; ``mask`` reads a mask."""
+    :func:`agrotools.build.sources.field.land.change_subjects`; ``mask`` reads a mask."""
 
     name: str
     source: SourceNote

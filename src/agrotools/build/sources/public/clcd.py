@@ -23,7 +23,7 @@ from agrotools.build.sources.public.change_pairs import (
     picture_pixels,
     png_of,
 )
-from agrotools.build.sources.public.layout import find_root
+from agrotools.build.sources.public.reading import find_root
 from agrotools.core import BenchmarkError, SampleFile
 from agrotools.core.benchmark_header import SourceNote
 

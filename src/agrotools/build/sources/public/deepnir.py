@@ -5,11 +5,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from agrotools.build.asking import Subject
-from agrotools.build.sources.field.orchards import fruit_subjects
-from agrotools.build.sources.part import Originals, Part
-from agrotools.build.sources.public.layout import find_root, spread
-from agrotools.build.sources.public.pictures import SUFFIXES, upright_size
-from agrotools.build.sources.wording import first_few
+from agrotools.build.sources.field.fruit import fruit_subjects
+from agrotools.build.sources.part import Originals, Part, first_few
+from agrotools.build.sources.public.reading import SUFFIXES, find_root, spread, upright_size
 from agrotools.build.templates import load_templates
 from agrotools.core import BenchmarkError, SampleFile
 from agrotools.core.benchmark_header import SourceNote

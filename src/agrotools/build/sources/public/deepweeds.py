@@ -3,9 +3,8 @@
 from pathlib import Path
 
 from agrotools.build.sources.field.weed_photos import CITATION, weed_photo_part
-from agrotools.build.sources.part import Originals, Part
-from agrotools.build.sources.public.layout import find_root, read_table, spread
-from agrotools.build.sources.wording import first_few
+from agrotools.build.sources.part import Originals, Part, first_few
+from agrotools.build.sources.public.reading import find_root, read_table, spread
 from agrotools.core import BenchmarkError
 from agrotools.core.benchmark_header import SourceNote
 

@@ -11,8 +11,7 @@ from pydantic import JsonValue
 
 from agrotools.build.asking import Subject
 from agrotools.build.sources.part import Originals, named
-from agrotools.build.sources.public.layout import spread
-from agrotools.build.sources.public.pictures import upright_size
+from agrotools.build.sources.public.reading import spread, upright_size
 from agrotools.build.templates import Thing
 from agrotools.build.templates.slot_draft import JOINED
 from agrotools.core import BenchmarkError, SampleFile

@@ -18,7 +18,7 @@ from pydantic import JsonValue
 
 from agrotools.build.asking import Subject
 from agrotools.build.references import PlannedCall, ref
-from agrotools.build.sources.part import Originals, Part
+from agrotools.build.sources.part import Originals, Part, reasons
 from agrotools.build.sources.public.change_pairs import (
     DATES,
     JPEG,
@@ -30,8 +30,7 @@ from agrotools.build.sources.public.change_pairs import (
     refused,
     wanted,
 )
-from agrotools.build.sources.public.layout import find_root, spread
-from agrotools.build.sources.wording import reasons
+from agrotools.build.sources.public.reading import find_root, spread
 from agrotools.build.templates import Thing, load_templates
 from agrotools.core import Arguments, BenchmarkError, SampleFile
 from agrotools.core.benchmark_header import SourceNote

@@ -32,7 +32,7 @@ from agrotools.build.sources.public.change_pairs import (
     stored_bands,
     wanted,
 )
-from agrotools.build.sources.public.layout import find_root
+from agrotools.build.sources.public.reading import find_root
 from agrotools.core import BenchmarkError, SampleFile
 from agrotools.core.benchmark_header import SourceNote
 from agrotools.vision.reading import stretched_picture

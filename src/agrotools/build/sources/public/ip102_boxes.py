@@ -14,8 +14,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 from agrotools.build.sources.public.ip102_classes import Pest, pests
-from agrotools.build.sources.public.layout import find_root
-from agrotools.build.sources.public.pictures import SUFFIXES
+from agrotools.build.sources.public.reading import SUFFIXES, find_root
 from agrotools.core import BenchmarkError
 
 MARKERS = ("Annotations", "JPEGImages", "ImageSets/Main/test.txt")

@@ -18,9 +18,8 @@ from pydantic import JsonValue
 
 from agrotools.build.asking import Subject
 from agrotools.build.sources.field.canopy import canopy_subjects
-from agrotools.build.sources.part import Originals, Part
-from agrotools.build.sources.public.layout import find_root, spread
-from agrotools.build.sources.wording import reasons
+from agrotools.build.sources.part import Originals, Part, reasons
+from agrotools.build.sources.public.reading import find_root, spread
 from agrotools.build.templates import load_templates
 from agrotools.build.tolerances import LEAST_COVER
 from agrotools.core import BenchmarkError

@@ -11,12 +11,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agrotools.build.asking import Subject
-from agrotools.build.sources.field.apples import TOGETHER, apple_subject
-from agrotools.build.sources.part import Originals, Part
-from agrotools.build.sources.public.layout import find_root, spread
-from agrotools.build.sources.public.outlines import Box, Outline, box_of, mask_of, read_outlines
-from agrotools.build.sources.public.pictures import upright_size
-from agrotools.build.sources.wording import first_few
+from agrotools.build.sources.field.fruit import TOGETHER, apple_subject
+from agrotools.build.sources.part import Originals, Part, first_few
+from agrotools.build.sources.public.reading import (
+    Box,
+    Outline,
+    box_of,
+    find_root,
+    mask_of,
+    read_outlines,
+    spread,
+    upright_size,
+)
 from agrotools.build.templates import load_templates
 from agrotools.core import BenchmarkError, Intrinsics, ToolError
 from agrotools.core.benchmark_header import SourceNote

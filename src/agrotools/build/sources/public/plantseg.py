@@ -9,11 +9,9 @@ from pathlib import Path
 
 from pydantic import JsonValue
 
-from agrotools.build.sources.part import Originals, Part
+from agrotools.build.sources.part import Originals, Part, first_few
 from agrotools.build.sources.public.diseased_plants import Disease, DiseasedPlant, disease_subjects
-from agrotools.build.sources.public.layout import find_root, read_table
-from agrotools.build.sources.public.pictures import SUFFIXES
-from agrotools.build.sources.wording import first_few
+from agrotools.build.sources.public.reading import SUFFIXES, find_root, read_table
 from agrotools.build.templates import load_templates
 from agrotools.core import BenchmarkError, Sample
 from agrotools.core.benchmark_header import SourceNote

@@ -17,11 +17,9 @@ from numpy.typing import NDArray
 from agrotools.build.area_truth import AreaTruth
 from agrotools.build.asking import Subject
 from agrotools.build.questions.question import MEASURE
-from agrotools.build.sources.part import Originals, Part, named
+from agrotools.build.sources.part import Originals, Part, named, reasons
 from agrotools.build.sources.public.change_pairs import refuse_other_size, refused
-from agrotools.build.sources.public.layout import find_root, read_table, spread
-from agrotools.build.sources.public.pictures import SUFFIXES, upright_size
-from agrotools.build.sources.wording import reasons
+from agrotools.build.sources.public.reading import SUFFIXES, find_root, read_table, spread, upright_size
 from agrotools.build.templates import Thing, load_templates
 from agrotools.core import BenchmarkError, SampleFile
 from agrotools.core.benchmark_header import SourceNote

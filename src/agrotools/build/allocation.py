@@ -1,0 +1,218 @@
+"""What the published AgroTools benchmark (arXiv 2605.22366, section 3) holds of each kind, and its scaling."""
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeVar, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from agrotools.core import AnswerType, BenchmarkError
+
+K = TypeVar("K")
+
+QUERIES = 539
+CALLS = 1_447
+FILES = 1_097
+DISTINCT_TOOLS = {1: 59, 2: 412, 3: 49, 4: 19}
+ANSWER_TYPES: dict[AnswerType, int] = {"tolerance": 177, "exact": 154, "plot": 139, "open_text": 69}
+"""``plot``: all that is asked about a chart. The paper also tells of 52 figures as outputs; here each of 139 has the
+figure itself among its answers, so that nobody is right without drawing it."""
+
+IP102_PCT, WEEDMAP_PCT, OPEN_CANOPY_PCT = 21.34, 11.50, 10.20
+"""Shares of the queries that the paper tells; the other nine data sets have 3.34 to 7.61 % each."""
+_OTHERS = (
+    "agromind", "clcd", "deepnir", "deepweeds", "fpcd", "hi_cna", "papple", "plantseg", "weedsense",
+)  # fmt: skip
+_REST_PCT = (100 - IP102_PCT - WEEDMAP_PCT - OPEN_CANOPY_PCT) / len(_OTHERS)
+SOURCE_PCTS: Mapping[str, float] = {
+    **dict.fromkeys(_OTHERS, _REST_PCT),
+    "ip102": IP102_PCT,
+    "open_canopy": OPEN_CANOPY_PCT,
+    "weedmap": WEEDMAP_PCT,
+}
+"""By data set, in percent of the queries; where the paper gives only a range, even parts of the rest."""
+
+
+@dataclass(frozen=True)
+class Marginals:
+    """How many of ``queries`` use so many distinct tools, are of an answer type, come from a source; over all of them,
+    ``calls`` of tools and ``files`` shown."""
+
+    queries: int
+    distinct_tools: Mapping[int, int]
+    answer_types: Mapping[AnswerType, int]
+    sources: Mapping[str, int]
+    calls: int
+    files: int
+
+
+def published(queries: int = QUERIES, sources: Collection[str] = frozenset(SOURCE_PCTS)) -> Marginals:
+    """The published figures of these ``sources``, scaled to so many queries; parts are rounded so that they add up
+    (largest remainder)."""
+    return Marginals(
+        queries=queries,
+        distinct_tools=apportioned(DISTINCT_TOOLS, queries),
+        answer_types=apportioned(ANSWER_TYPES, queries),
+        sources=apportioned({name: share for name, share in SOURCE_PCTS.items() if name in sources}, queries),
+        calls=round(CALLS * queries / QUERIES),
+        files=round(FILES * queries / QUERIES),
+    )
+
+
+def apportioned(shares: Mapping[K, float], total: int) -> dict[K, int]:
+    """Whole numbers in these proportions that add up to ``total``."""
+    whole = sum(shares.values())
+    exact = {key: share * total / whole for key, share in shares.items()}
+    parts = {key: int(value) for key, value in exact.items()}
+    by_remainder = sorted(exact, key=lambda key: parts[key] - exact[key])
+    for key in by_remainder[: total - sum(parts.values())]:
+        parts[key] += 1
+    return parts
+
+
+_MISS = 10_000.0
+"""What missing a marginal by one costs: more than all unevenness together."""
+_SECONDS = 60.0
+
+
+@dataclass(frozen=True)
+class Offer:
+    """What is the same for all questions of an offer. ``tools``: distinct ones."""
+
+    template: str
+    task_type: str
+    source: str
+    answer_type: AnswerType
+    tools: int
+    calls: int
+    files: int
+
+
+@dataclass(frozen=True)
+class Allocation:
+    """``counts``: how many of each offer. ``missed``: marginals that cannot be met, by how many; empty if all are."""
+
+    counts: Mapping[Offer, int]
+    missed: Mapping[str, int] = field(default_factory=dict)
+
+
+def allocate(available: Mapping[Offer, int], wanted: Marginals, most_of_a_template: Mapping[str, int]) -> Allocation:
+    """Solve for the counts.
+
+    Args:
+        available: how many questions each offer has at most.
+        most_of_a_template: ways in which a template can be put, so that no question is put twice.
+
+    Raises:
+        BenchmarkError: nothing is on offer, or fewer questions than are wanted.
+    """
+    from scipy.optimize import Bounds, LinearConstraint, milp
+
+    offers = sorted(available, key=offer_order)
+    rows, low, high, names = _rows(offers, wanted)
+    ways = _most(offers, available, most_of_a_template)
+    if sum(ways.values()) < wanted.queries:
+        raise BenchmarkError(
+            f"only {sum(ways.values())} questions can be asked, not {wanted.queries}",
+            hint="ask for fewer, or give more scenes or pictures",
+        )
+    # Unknowns: count per offer; miss per marginal, up and down; units of each template, ever dearer.
+    units = [(template, rank) for template, most in ways.items() for rank in range(most)]
+    count, soft = len(offers), len(names)
+    width = count + 2 * soft + len(units)
+    cost = np.zeros(width)
+    cost[count : count + 2 * soft] = _MISS
+    evenly = {template: 1 / _fair_share(template, offers, wanted) for template in ways}
+    cost[count + 2 * soft :] = [(2 * rank + 1) * evenly[template] for template, rank in units]
+    matrix: list[NDArray[np.float64]] = []
+    for number, row in enumerate(rows):
+        line = np.zeros(width)
+        line[:count] = row
+        if number < soft:
+            line[count + 2 * number], line[count + 2 * number + 1] = 1, -1
+        matrix.append(line)
+    for template in ways:
+        line = np.zeros(width)
+        line[[k for k, offer in enumerate(offers) if offer.template == template]] = 1
+        line[[count + 2 * soft + k for k, (name, _) in enumerate(units) if name == template]] = -1
+        matrix.append(line)
+    upper = np.concatenate(
+        [[available[offer] for offer in offers], np.full(2 * soft, wanted.calls + wanted.files), np.ones(len(units))]
+    )
+    zeros = np.zeros(len(ways))
+    solved = milp(
+        cost,
+        integrality=np.concatenate([np.ones(count + 2 * soft), np.zeros(len(units))]),
+        bounds=Bounds(cast(Any, np.zeros(width)), cast(Any, upper)),
+        constraints=LinearConstraint(
+            np.array(matrix), cast(Any, np.concatenate([low, zeros])), cast(Any, np.concatenate([high, zeros]))
+        ),
+        options={"time_limit": _SECONDS, "mip_rel_gap": 0.002, "presolve": False},
+    )
+    if solved.x is None:
+        raise BenchmarkError(f"no allocation was found: {solved.message}", hint="ask for fewer questions")
+    values = np.round(solved.x).astype(int)
+    misses = values[count : count + 2 * soft].reshape(soft, 2)
+    missed = {name: int(more - less) for name, (less, more) in zip(names, misses, strict=True) if less != more}
+    return Allocation({offer: int(n) for offer, n in zip(offers, values[:count], strict=True) if n}, missed)
+
+
+def counted(offers: Iterable[Offer], queries: int) -> Marginals:
+    """The marginals of questions of these offers, one each."""
+    held = list(offers)
+    answer_types: Counter[AnswerType] = Counter(offer.answer_type for offer in held)
+    return Marginals(
+        queries=queries,
+        distinct_tools=dict(sorted(Counter(offer.tools for offer in held).items())),
+        answer_types=dict(sorted(answer_types.items())),
+        sources=dict(sorted(Counter(offer.source for offer in held).items())),
+        calls=sum(offer.calls for offer in held),
+        files=sum(offer.files for offer in held),
+    )
+
+
+def offer_order(offer: Offer) -> tuple[str | int, ...]:
+    """Sort key of offers: template, source, distinct tools, calls, files."""
+    return offer.template, offer.source, offer.tools, offer.calls, offer.files
+
+
+def _rows(
+    offers: Sequence[Offer], wanted: Marginals
+) -> tuple[list[NDArray[np.float64]], NDArray[np.float64], NDArray[np.float64], list[str]]:
+    """Marginals first, which may be missed at a price; the number of questions last, which may not."""
+    rows: list[NDArray[np.float64]] = []
+    target: list[int] = []
+    names: list[str] = []
+
+    def add(name: str, of_each: list[int], total: int) -> None:
+        rows.append(np.array(of_each, float))
+        target.append(total)
+        names.append(name)
+
+    for tools, total in wanted.distinct_tools.items():
+        add(f"{tools} distinct tools", [int(offer.tools == tools) for offer in offers], total)
+    for kind, total in wanted.answer_types.items():
+        add(f"answer type {kind}", [int(offer.answer_type == kind) for offer in offers], total)
+    for source, total in wanted.sources.items():
+        add(f"source {source}", [int(offer.source == source) for offer in offers], total)
+    add("calls", [offer.calls for offer in offers], wanted.calls)
+    add("files", [offer.files for offer in offers], wanted.files)
+    rows.append(np.ones(len(offers)))
+    bound = np.array([*target, wanted.queries], float)
+    return rows, bound, bound, names
+
+
+def _most(offers: Sequence[Offer], available: Mapping[Offer, int], ways: Mapping[str, int]) -> dict[str, int]:
+    held: Counter[str] = Counter()
+    for offer in offers:
+        held[offer.template] += available[offer]
+    return {template: min(total, ways[template]) for template, total in sorted(held.items())}
+
+
+def _fair_share(template: str, offers: Sequence[Offer], wanted: Marginals) -> float:
+    """How often the template would be used if its source's questions were spread evenly over its templates."""
+    sources = {offer.source for offer in offers if offer.template == template}
+    siblings = {offer.template for offer in offers if offer.source in sources}
+    return max(1.0, sum(wanted.sources.get(source, 0) for source in sources) / len(siblings))

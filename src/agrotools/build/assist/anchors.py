@@ -1,0 +1,258 @@
+"""Words of a question that decide its meaning, by kind: ``meaning.toml`` lists them in English and Chinese."""
+
+import re
+import tomllib
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from functools import cache
+from importlib.resources import files
+from typing import NamedTuple
+
+from pydantic import JsonValue
+
+from agrotools.benchmarks.checks.leaks import has_word
+from agrotools.core import ChoiceSetSlot, ExactSlot, FileSlot, Sample
+from agrotools.core.refs import literal_value
+from agrotools.text.normalise import CJK, WORD, normalise
+from agrotools.text.units import canonical_unit, unit_pattern
+
+
+class Meaning(NamedTuple):
+    """``kinds``: those that a text has words of. ``order``: kinds whose order counts, as they follow each other."""
+
+    kinds: frozenset[str]
+    order: tuple[str, ...]
+
+
+class _Scanner(NamedTuple):
+    pattern: re.Pattern[str]
+    kind_of: dict[str, tuple[str, bool]]
+    """From a phrase to its kind and whether its order counts."""
+
+
+_GOES_ON = r"(?=\s+(?:[\d{]|an?\b|the\b|half\b|that\b|this\b))"
+
+
+@cache
+def _scanner() -> _Scanner:
+    table = tomllib.loads(files("agrotools.build.assist").joinpath("meaning.toml").read_text("utf-8"))
+    entries = [("", False, table["ignored"])]
+    entries += [(name, False, words) for name, words in table["set"].items()]
+    entries += [(name, True, words) for name, words in table["order"].items()]
+    kind_of: dict[str, tuple[str, bool]] = {}
+    patterns: dict[str, str] = {}
+    for name, ordered, words in entries:
+        for phrase in words["en"]:
+            plain = phrase.removeprefix("~")
+            goes_on = _GOES_ON if phrase != plain else ""
+            patterns[plain] = rf"(?<!{WORD}){re.escape(plain)}(?!{WORD}){goes_on}"
+            kind_of[plain] = name, ordered
+        for phrase in words["zh"]:
+            patterns[phrase] = re.escape(phrase)
+            kind_of[phrase] = name, ordered
+    longest_first = sorted(patterns, key=len, reverse=True)
+    return _Scanner(re.compile("|".join(patterns[phrase] for phrase in longest_first)), kind_of)
+
+
+def meaning_of(text: str) -> Meaning:
+    """The kinds of deciding words in ``text``."""
+    scanner = _scanner()
+    # "isn't" and "can't" hold a "not" that no word list would meet.
+    plain = re.sub(r"n't\b", " not", normalise(text)).replace("\n", " ")
+    plain = re.sub(r",? or not(?=\s*(?:[?.!;:]|$))", "", plain)
+    kinds: set[str] = set()
+    order: list[str] = []
+    for match in scanner.pattern.finditer(plain):
+        kind, ordered = scanner.kind_of[match[0]]
+        if not kind:
+            continue
+        kinds.add(kind)
+        if ordered and (not order or order[-1] != kind):
+            order.append(kind)
+    return Meaning(frozenset(kinds), tuple(order))
+
+
+_NEGATING = ("un", "non", "in", "im", "dis", "ab", "ir")
+
+
+def negated_word(variant: str, original: str) -> str | None:
+    """A word of one text that is a word of the other with a negating syllable (``ripe``, ``unripe``), or None."""
+    first, second = (
+        set(re.findall(r"[a-z]{3,}", normalise(text).replace("non-", "non"))) for text in (variant, original)
+    )
+    for one, other in ((first, second), (second, first)):
+        for word in sorted(one - other):
+            stem = next((word.removeprefix(syllable) for syllable in _NEGATING if word.startswith(syllable)), "")
+            if len(stem) > 3 and stem in other - one:
+                return word
+    return None
+
+
+_IN_NAME = "[A-Za-z0-9_-]"
+_FILE = re.compile(
+    rf"(?<!{_IN_NAME})(?:{_IN_NAME}+\.)+(?:jpe?g|png|tiff?|csv|npy|bmp|json|xlsx|txt)(?!{_IN_NAME})", re.IGNORECASE
+)
+_NUMBER = re.compile(r"[-+]?\d+(?:[.,]\d+)*")
+_LIST = re.compile(r"[-+]?\d+(?:\.\d+)?(?:\s*[,，]\s*[-+]?\d+(?:\.\d+)?)+")
+_NUMBER_WORDS = {
+    **dict.fromkeys(("two", "both", "pair", "两", "二", "双"), "2"),
+    **{word: str(value) for value, word in enumerate("three four five six seven eight nine ten".split(), 3)},
+    **{word: str(value) for value, word in enumerate("三四五六七八九十", 3)},
+    **{"eleven": "11", "twelve": "12", "dozen": "12", "hundred": "100", "百": "100", "thousand": "1000", "千": "1000"},
+    **{"million": "1e6", "万": "1e4", "zero": "0", "零": "0"},
+}
+_NUMBER_WORD = re.compile(
+    "|".join(
+        re.escape(word) if re.match(f"[{CJK}]", word) else rf"(?<!{WORD}){word}(?!{WORD})"
+        for word in sorted(_NUMBER_WORDS, key=len, reverse=True)
+    )
+)
+_NOT_NUMBERS = re.compile(
+    r"十分|千克|千米|百分|万一|三角|四周|第[一二三四五六七八九十]|[一二三四五六七八九十]分之[一二三四五六七八九十]"
+)
+_QUOTED = re.compile(r"\"([^\"\n]+)\"|“([^”\n]+)”|「([^」\n]+)」|『([^』\n]+)』|《([^》\n]+)》|«([^»\n]+)»|`([^`\n]+)`")
+_WORD_EN = re.compile(r"[a-z]{4,}")
+_COMMON = frozenset(
+    """
+    which where there their these those that this with from have what when does into image photo picture field plot only
+    than they them your value number name answer shown much many part area under over above below more less most least
+    larger smaller higher lower both each between across among within inside outside their best worst much only
+    """.split()
+)
+_COMMON_ZH = frozenset("的了是和在有为与等哪几个请这那张图中上下里从到吗呢多少")
+
+
+class Numbers(NamedTuple):
+    """``values``: (digits, unit) and how often. ``by_unit``: digits in their order. ``lists``: boxes and the like."""
+
+    values: Counter[tuple[str, str]]
+    by_unit: dict[str, tuple[str, ...]]
+    lists: Counter[str]
+    words: Counter[str]
+
+
+@cache
+def _unit_behind() -> re.Pattern[str]:
+    return re.compile(rf" ?-? ?[(\[]? ?{unit_pattern()}")
+
+
+@cache
+def _unit_alone() -> re.Pattern[str]:
+    return re.compile(rf"(?<![\w/^]){unit_pattern()}")
+
+
+def numbers_in(text: str) -> Numbers:
+    """The numbers of ``text`` outside names of files, each with the unit that follows it (empty for none)."""
+    plain = normalise(_FILE.sub(" ; ", text))
+    found: list[tuple[str, str]] = []
+    for match in _NUMBER.finditer(plain):
+        behind = _unit_behind().match(plain, match.end())
+        found.append((match[0].lstrip("+"), (canonical_unit(behind["unit"]) or "") if behind else ""))
+    by_unit: defaultdict[str, list[str]] = defaultdict(list)
+    for digits, unit in found:
+        by_unit[unit].append(digits)
+    lists = Counter(re.sub(r"\s+", "", match[0].replace("，", ",")) for match in _LIST.finditer(plain))
+    words = Counter(_NUMBER_WORDS[match[0]] for match in _NUMBER_WORD.finditer(_NOT_NUMBERS.sub(" ; ", plain)))
+    return Numbers(Counter(found), {unit: tuple(digits) for unit, digits in by_unit.items()}, lists, words)
+
+
+def units_in(text: str) -> frozenset[str]:
+    """Units of the closed table that ``text`` names, behind a number or not. One-letter names count behind one only."""
+    plain = normalise(_FILE.sub(" ; ", text))
+    found = {canonical_unit(match["unit"]) or "" for match in _unit_alone().finditer(plain) if len(match["unit"]) > 1}
+    found |= {unit for _, unit in numbers_in(text).values}
+    return frozenset(found | ({"%"} if "%" in plain else set())) - {"", "fraction", "degC", "days", "weeks", "mu"}
+
+
+def file_names(text: str, sample: Sample) -> tuple[str, ...]:
+    """Names of files in the order in which they stand in ``text``: those of the sample, and all that look like one."""
+    own = [re.escape(file.name) for file in sorted(sample.files, key=lambda file: -len(file.name))]
+    pattern = re.compile(
+        "|".join([*(rf"(?<!{_IN_NAME}){name}(?!{_IN_NAME})" for name in own), _FILE.pattern]), _FILE.flags
+    )
+    return tuple(match[0] for match in pattern.finditer(text))
+
+
+def quotations(text: str) -> Counter[str]:
+    """What stands between quotation marks."""
+    return Counter(next(filter(None, match.groups())) for match in _QUOTED.finditer(text))
+
+
+def options_of(sample: Sample) -> tuple[str, ...]:
+    """Every label that the answer may be, right or wrong, with its other names."""
+    found: list[str] = []
+    for slot in sample.answer:
+        if isinstance(slot, ExactSlot) and isinstance(slot.value, str):
+            found += [*slot.names, *slot.choices, *(alias for names in slot.aliases.values() for alias in names)]
+        elif isinstance(slot, ChoiceSetSlot):
+            found += [*slot.choices, *(alias for names in slot.aliases.values() for alias in names)]
+        elif isinstance(slot, FileSlot):
+            found += slot.choices
+    return tuple(dict.fromkeys(found))
+
+
+def options_in(text: str, sample: Sample) -> tuple[str, ...]:
+    """The options that ``text`` names, in their order; of two that overlap the longer one."""
+    names = sorted((name for name in options_of(sample) if has_word(text, name)), key=len, reverse=True)
+    if not names:
+        return ()
+    pattern = "|".join(rf"(?<!{WORD}){re.escape(name.casefold())}(?!{WORD})" for name in names)
+    return tuple(match[0] for match in re.finditer(pattern, text.casefold()))
+
+
+def given_words(text: str, sample: Sample) -> tuple[str, ...]:
+    """Words of ``text`` that the reference calls rest on (``crop="rice"``)."""
+    steps = sample.reference.steps if sample.reference else ()
+    names = {file.name for file in sample.files}
+    words = (word for step in steps for word in _texts(literal_value(dict(step.arguments))))
+    return tuple(
+        dict.fromkeys(word for word in words if 1 < len(word) < 40 and word not in names and has_word(text, word))
+    )
+
+
+def kept_words(text: str, sample: Sample) -> frozenset[str]:
+    """Words that ``text`` has in common with what its answer is called: English ones without plural, Chinese pairs."""
+    labels = " ; ".join(slot.label for slot in sample.answer)
+    english = (_stems(text) & _stems(labels)) - _COMMON
+    return frozenset(english | (_pairs(text) & _pairs(labels)))
+
+
+def has_kept_word(text: str, word: str) -> bool:
+    """Whether ``text`` has a word of :func:`kept_words`."""
+    return word in _stems(text) or word in _pairs(text)
+
+
+def fixed_parts(text: str, sample: Sample) -> tuple[str, ...]:
+    """All that every wording of ``text`` must hold, for people and models to read."""
+    numbers = numbers_in(text)
+    bare = [digits if not unit else f"{digits} {unit}" for digits, unit in numbers.values]
+    parts = [*file_names(text, sample), *numbers.lists, *bare, *units_in(text), *quotations(text)]
+    parts += [*options_in(text, sample), *given_words(text, sample), *sorted(kept_words(text, sample))]
+    return tuple(dict.fromkeys(parts))
+
+
+def _texts(value: JsonValue) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, list):
+        for item in value:
+            yield from _texts(item)
+    elif isinstance(value, dict):
+        for item in value.values():
+            yield from _texts(item)
+
+
+def _stems(text: str) -> set[str]:
+    return {_stem(word) for word in _WORD_EN.findall(normalise(text))}
+
+
+def _stem(word: str) -> str:
+    if word.endswith("ies") and len(word) > 5:
+        return f"{word[:-3]}y"
+    return word[:-1] if word.endswith("s") and not word.endswith("ss") else word
+
+
+def _pairs(text: str) -> set[str]:
+    runs = re.findall(rf"[{CJK}]{{2,}}", text)
+    pairs = {run[at : at + 2] for run in runs for at in range(len(run) - 1)}
+    return {pair for pair in pairs if not set(pair) & _COMMON_ZH}

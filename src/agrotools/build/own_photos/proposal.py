@@ -1,0 +1,265 @@
+"""What a plan lacks, and what nobody but the owner of the photos knows."""
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from typing import Literal, NamedTuple
+
+from agrotools.build.own_photos import cells
+from agrotools.build.own_photos.cells import CellFault
+from agrotools.build.own_photos.detect import Seen, filled, first_rows
+from agrotools.build.own_photos.plan import NOTHING, UNDECIDED, Column, Kind, Measure, Plan, countables, measures
+from agrotools.text.normalise import CJK, WORD
+from agrotools.text.units import canonical_unit
+
+Answer = Literal["text", "number", "choice"]
+
+
+class Need(NamedTuple):
+    """A key of a column that must be filled in before it can be asked about; ``question`` is put to its owner."""
+
+    column: str
+    key: str
+    question: str
+    answer: Answer = "text"
+    choices: tuple[str, ...] = ()
+    or_key: str | None = None
+    """another key that would do as well"""
+
+
+def needs_of(plan: Plan) -> list[Need]:
+    """Everything that is missing, in the order of the columns."""
+    return [need for column in plan.columns for need in column_needs(column, plan)]
+
+
+def column_needs(column: Column, plan: Plan) -> list[Need]:
+    """What one column lacks."""
+    if column.ask == NOTHING:
+        return []
+    name = column.column
+    if column.ask == UNDECIDED:
+        choices = (*measures(), NOTHING)
+        return [Need(name, "ask", f"What does {name!r} hold?", "choice", choices)]
+    measure = measures()[column.ask]
+    lacking: list[Need] = []
+    if measure.kind == "number" and measure.unit and not column.unit:
+        lacking.append(Need(name, "unit", f"In which unit are the numbers of {name!r} that have none?"))
+    if column.ask == "count" and not column.target:
+        known = ", ".join(countables())
+        lacking.append(Need(name, "target", f"What is counted in {name!r}, as a singular noun ({known}...)?"))
+    if column.ask == "diameter":
+        if not column.distance_mm:
+            question = f"How far were the fruits of {name!r} from the camera, in millimetres?"
+            lacking.append(Need(name, "distance_mm", question, "number"))
+        if not column.fx_px:
+            question = "What is the focal length of the camera in pixels (focal length / sensor width x image width)?"
+            lacking.append(Need(name, "fx_px", question, "number"))
+    if column.ask == "plant_height" and not (column.px_per_cm or column.marker_cm):
+        question = f"How many pixels are one centimetre at the plants of {name!r}?"
+        lacking.append(Need(name, "px_per_cm", question, "number", or_key="marker_cm"))
+    if measure.kind == "yes" and not column.yes_means:
+        lacking.append(Need(name, "yes_means", f"What does a yes in {name!r} say of the photo, as a sentence?"))
+    if measure.kind == "advice" and (not column.names_in or plan.column(column.names_in) is None):
+        named = tuple(each.column for each in plan.columns if each.is_asked and measures()[each.ask].kind == "name")
+        question = f"Which column holds the disease, pest or weed that {name!r} is about?"
+        lacking.append(Need(name, "names_in", question, "choice", named))
+    return lacking
+
+
+_MOST_NAMES = 60
+_ENOUGH = 0.8
+_UNIT_IN_HEADER = re.compile(r"[\[(（【]\s*([^\])）】]+)\s*[\])）】]|[_ ](mm|cm|m|pct|percent|%)$|(%)", re.IGNORECASE)
+
+
+class Proposal(NamedTuple):
+    """A plan, and for each column what it was taken for and why, in words."""
+
+    plan: Plan
+    notes: dict[str, str]
+
+
+def propose(seen: Seen, name: str) -> Proposal:
+    """A plan for the table; its gaps are in :func:`~agrotools.build.own_photos.proposal.needs_of`."""
+    columns: list[Column] = []
+    notes: dict[str, str] = {}
+    for header in seen.table.columns:
+        if header == seen.images_column:
+            continue
+        texts = filled(text for _, _, text in seen.cells_of(header))
+        column, notes[header] = _proposed(header, texts, seen)
+        columns.append(column)
+    columns = [_with_names(column, columns) for column in columns]
+    chinese = sum(bool(re.search(f"[{CJK}]", header)) for header in seen.table.columns)
+    table = seen.table
+    plan = Plan(
+        name=_slug(name),
+        images_column=seen.images_column,
+        languages=("zh",) if chinese * 2 > len(table.columns) else ("en",),
+        encoding=table.encoding,
+        delimiter=table.delimiter,
+        sheet=table.sheet,
+        columns=tuple(columns),
+    )
+    return Proposal(plan, notes)
+
+
+def _proposed(header: str, texts: Sequence[str], seen: Seen) -> tuple[Column, str]:
+    if not texts:
+        return Column(column=header, ask=NOTHING), "no answers for the pictures that are there"
+    kind = kind_of(texts, header)
+    fitting = measures_for(header, kind)
+    rasters = sum(matched.image.suffix.lower() in (".tif", ".tiff") for matched in seen.matched)
+    if rasters * 2 < len(seen.matched):  # heights of a canopy are values of a raster, which a photo has not
+        fitting = [measure for measure in fitting if measure.name != "canopy_height"]
+    if kind == "number":
+        return _number_column(header, texts, fitting[0] if fitting else None)
+    if not fitting:
+        return Column(column=header, ask=NOTHING), f"{_KINDS[kind]}, and nothing that photos could be asked for"
+    measure = fitting[0]
+    column = Column(column=header, ask=measure.name)
+    if measure.name == "diseased":
+        healthy = re.search(r"health|健康", header, re.IGNORECASE) is not None
+        turned = {"yes": cells.NO, "no": cells.YES} if healthy else {}
+        column = column.model_copy(
+            update={"yes_means": measure.quantity, "yes_means_zh": measure.quantity_zh, **turned}
+        )
+    if measure.name == "is_weed":
+        column = column.model_copy(update={"yes_means": measure.quantity, "yes_means_zh": measure.quantity_zh})
+    if measure.name in ("disease", "diseased", "pest") and (crop := _crop_in(f"{header} {seen.images.folder.name}")):
+        column = column.model_copy(update={"crop": crop})
+    return column, f"{_KINDS[kind]}, {len(set(texts))} different"
+
+
+_KINDS: dict[Kind, str] = {"number": "numbers", "name": "names", "yes": "yes or no", "advice": "free text"}
+
+
+def kind_of(texts: Sequence[str], header: str = "") -> Kind:
+    """What cells hold: most are numbers, all are yes or no, few different short texts (names), or anything."""
+    yes_words = {*cells.YES, *cells.NO}
+    if {text.casefold() for text in texts} <= yes_words and (
+        not all(text in "01" for text in texts) or any(m.kind == "yes" for m in measures_for(header, "yes"))
+    ):
+        return "yes"
+    numbers = sum(_is_number(text) for text in texts)
+    if numbers >= _ENOUGH * len(texts):
+        return "number"
+    short = sum(len(text) <= 40 for text in texts)
+    return "name" if short >= _ENOUGH * len(texts) and len(set(texts)) <= _MOST_NAMES else "advice"
+
+
+def _is_number(text: str) -> bool:
+    return re.match(r"[<>≤≥~≈]?\s*[-+]?\d", text) is not None
+
+
+def measures_for(header: str, kind: Kind) -> list[Measure]:
+    """Measures of that kind whose words the header holds, the one with the longest word first."""
+    found = [
+        (max(len(word) for word in measure.words if _holds(header, word)), measure)
+        for measure in measures().values()
+        if measure.kind == kind and any(_holds(header, word) for word in measure.words)
+    ]
+    return [measure for _, measure in sorted(found, key=lambda item: -item[0])]
+
+
+def _holds(header: str, word: str) -> bool:
+    plain = re.sub(r"[_\s]+", " ", header.casefold())
+    if re.search(f"[{CJK}]", word):
+        return word in plain
+    return re.search(rf"(?<!{WORD}){re.escape(word.replace('_', ' ').strip())}(?:s|es)?(?!{WORD})", plain) is not None
+
+
+def _number_column(header: str, texts: Sequence[str], measure: Measure | None) -> tuple[Column, str]:
+    decimal, sure = cells.found_decimal(texts)
+    units: Counter[str | None] = Counter()
+    for text in texts:
+        try:
+            units[cells.quantity(text, decimal).unit] += 1
+        except CellFault:
+            continue
+    target = next((name for name, thing in countables().items() if any(_holds(header, w) for w in thing.words)), None)
+    if measure is None and (target is not None and not (units.keys() - {None}) and _unit_in(header) is None):
+        measure = measures()["count"]
+    if measure is None:
+        measure = {"mm": measures()["diameter"], "cm": measures()["plant_height"]}.get(units.most_common(1)[0][0] or "")
+    note = _numbers_note(units, decimal, sure)
+    if measure is None:
+        return Column(column=header, decimal=decimal), f"{note}; nothing in the header says of what"
+    column = Column(column=header, ask=measure.name, decimal=decimal, unit=_unit_of(header, texts, units, measure))
+    if measure.name == "count" or measure.name == "diameter":
+        thing = countables().get(target or ("fruit" if measure.name == "diameter" else ""))
+        if thing is not None:
+            named = {"target": target or "fruit", "objects": thing.objects, "objects_zh": thing.objects_zh}
+            column = column.model_copy(update=named)
+    return column, note
+
+
+def _numbers_note(units: Counter[str | None], decimal: str, sure: bool) -> str:
+    said = ", ".join(f"{count} in {unit}" if unit else f"{count} without a unit" for unit, count in units.most_common())
+    doubt = "" if sure else f"; whether 1,234 is a thousand or a decimal is not sure, taken with decimal {decimal!r}"
+    return f"numbers: {said or 'none that can be read'}{doubt}"
+
+
+def _unit_of(header: str, texts: Sequence[str], units: Counter[str | None], measure: Measure) -> str | None:
+    """In which unit numbers without one are: the header says it, all others have it, or (shares) their size tells."""
+    if measure.unit is None:
+        return None
+    if unit := _unit_in(header):
+        return unit
+    if not units[None] and len(units) == 1:
+        return next(iter(units))
+    if measure.unit == "%" and set(units) == {None}:
+        largest = max((abs(cells.quantity(text).value) for text in texts if _plain(text)), default=0.0)
+        return "%" if largest > 1 else None
+    return None if units[None] else measure.unit
+
+
+def _plain(text: str) -> bool:
+    try:
+        cells.quantity(text)
+    except CellFault:
+        return False
+    return True
+
+
+def _unit_in(header: str) -> str | None:
+    match = _UNIT_IN_HEADER.search(header)
+    if match is None:
+        return None
+    written = next(group for group in match.groups() if group)
+    return canonical_unit(written)
+
+
+def _with_names(column: Column, columns: Sequence[Column]) -> Column:
+    if column.ask != "advice":
+        return column
+    named = [each.column for each in columns if each.is_asked and measures()[each.ask].kind == "name"]
+    return column.model_copy(update={"names_in": named[0]}) if len(named) == 1 else column
+
+
+def _crop_in(text: str) -> str | None:
+    from agrotools.tools.lookup.kb_names import kb_names
+
+    words = re.sub(r"[\W_]+", " ", text.casefold())
+    crops = [entry for entry in kb_names().entries if entry.kind == "crop"]
+    return next((entry.names.en for entry in crops if _holds(words, entry.names.en.casefold())), None)
+
+
+def _slug(name: str) -> str:
+    plain = re.sub(r"[^a-z0-9_.-]+", "-", name.casefold()).strip("-._")[:60]
+    return plain or "my-farm"
+
+
+def mixed_units(seen: Seen, column: Column) -> str:
+    """Which cells of a column are in which unit, with rows; empty where all are alike."""
+    rows: dict[str, list[int]] = {}
+    for row, _, text in seen.cells_of(column.column):
+        try:
+            unit = cells.quantity(text, column.decimal).unit or "without a unit"
+        except CellFault:
+            continue
+        rows.setdefault(unit, []).append(row)
+    if len(rows) < 2:
+        return ""
+    return "; ".join(f"{len(own)} in {unit} ({first_rows(own)})" for unit, own in rows.items()).replace(
+        "in without", "without"
+    )
