@@ -118,8 +118,10 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 def commands(command: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
     yield path, command
-    for name, each in getattr(command, "commands", {}).items():
-        yield from commands(each, (*path, name))
+    if hasattr(command, "list_commands"):
+        context = command.make_context(None, [], resilient_parsing=True)
+        for name in command.list_commands(context):
+            yield from commands(command.get_command(context, name), (*path, name))
 
 
 def compare(name: str, text: str) -> None:
