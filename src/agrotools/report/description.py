@@ -1,4 +1,4 @@
-"""What a benchmark holds, printed."""
+"""Description of a benchmark, printed."""
 
 from collections.abc import Mapping
 from typing import IO

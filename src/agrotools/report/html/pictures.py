@@ -43,7 +43,7 @@ class _Encoded:
 
 
 _SIZE = re.compile(r"(^|, )at \d+ x \d+ px$")
-"""What a preview says of its own size, which here is another."""
+"""Size in the description of a preview, which differs here."""
 Key = tuple[object, ...]
 
 
@@ -67,13 +67,13 @@ class Pictures:
     def of_file(self, file: SampleFile, path: Path | Absent) -> Shown | Absent:
         """A file of a sample."""
         if file.kind not in PREVIEWED_KINDS:
-            return Absent(f"a {file.kind} is not shown")
+            return Absent(f"no preview of a {file.kind}", by_kind=True)
         return self._once(file_key(file), path, file.name, file.kind, file.bands)
 
     def of_artifact(self, artifact: Artifact, path: Path | Absent) -> Shown | Absent:
         """A file that a tool made."""
         if artifact.kind in _NO_ARTIFACT_PICTURES:
-            return Absent(f"a {artifact.kind} is not shown")
+            return Absent(f"no preview of a {artifact.kind}", by_kind=True)
         kind = "mask" if artifact.kind == "mask" else "image"
         return self._once(artifact_key(artifact), path, artifact.name, kind, None)
 
@@ -119,12 +119,12 @@ class Pictures:
 
 
 def file_key(file: SampleFile) -> Key:
-    """What the picture of a file depends on."""
+    """Key of the picture of a file."""
     return (file.sha256 or file.path, file.kind, file.bands)
 
 
 def artifact_key(artifact: Artifact) -> Key:
-    """What the picture of an artifact depends on."""
+    """Key of the picture of an artifact."""
     return (artifact.sha256, artifact.kind == "mask", Path(artifact.name).suffix)
 
 

@@ -19,9 +19,13 @@ _SUFFIX = re.compile(r"\.[A-Za-z0-9]{1,8}|")
 
 @dataclass(frozen=True)
 class Absent:
-    """A file that cannot be shown, and why, in words for the page."""
+    """A file that is not shown, and the reason in words for the page.
+
+    ``by_kind``: nothing is missing, files of its kind have no picture.
+    """
 
     reason: str
+    by_kind: bool = False
 
 
 def benchmark_roots(manifest: Manifest, run: Path, data_root: Path | None) -> list[Path]:

@@ -1,4 +1,4 @@
-"""What the page says of each run beside its scores, and why runs may not stand side by side."""
+"""Facts of each run beside its scores, and differences that make runs incomparable."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ _COMPARED = {
     "tool_data": "data files of the tools",
     "backends": "back-ends of the tools",
 }
-"""What must be the same for two runs to be comparable, in words."""
+"""Manifest fields that must be equal for two runs to be comparable, in words."""
 
 
 @dataclass(frozen=True)
@@ -91,7 +91,7 @@ def _written(path: Path) -> str:
 
 
 def incomparable(manifests: Sequence[Manifest]) -> list[str]:
-    """In what the runs differ that must be equal for their scores to be compared; empty where nothing is.
+    """Differences that make the scores of runs incomparable; empty where there are none.
 
     Prompts are compared among the runs that have one (baselines have none).
     """
