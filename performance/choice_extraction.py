@@ -21,8 +21,8 @@ sys.path.insert(0, str(FOLDER))
 
 from hard_replies import hard_replies  # noqa: E402  # pyright: ignore[reportMissingImports]
 
+from agrotools.benchmarks.agrieval import lexeval  # noqa: E402
 from agrotools.scoring.choices import read_choices  # noqa: E402
-from agrotools.scoring.reference import lexeval  # noqa: E402
 
 Row = dict[str, Any]
 

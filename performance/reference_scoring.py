@@ -34,7 +34,7 @@ from agrotools.scoring.corrected import gta_family as corrected
 from agrotools.scoring.embedders import Embedder, chosen_embedder
 from agrotools.scoring.error_taxonomy import errors_of_dialogues
 from agrotools.scoring.error_taxonomy_agent_x import errors_of_agent_x
-from agrotools.scoring.predictions.comparing import Compared, Format, compare_file, finite
+from agrotools.scoring.predictions.compared import Compared, compare_file, finite
 from agrotools.scoring.reference import agent_x, gta, gta_family, thinkgeo
 from agrotools.scoring.reference.gta_family import Dialogue
 from support.gta_files import overlap  # pyright: ignore[reportMissingImports]
@@ -47,7 +47,7 @@ _ANYTHING: tuple[Any, ...] = (None, True, -1, 10**30, 1.5, "", "x", "\ud800", []
 
 def scored(name: str, files: dict[str, Path], embedder: Embedder) -> Compared:
     """The file called ``name`` by :func:`made_files`, as the command line scores it."""
-    format_: Format = next(known for known in ("gta", "thinkgeo", "agentx") if name.startswith(known))
+    format_: str = next(known for known in ("gta", "thinkgeo", "agentx") if name.startswith(known))
     asked = files.get("judgements")
     return compare_file(format_, files["predictions"], data=files["data"], judgements=asked, embedder=embedder)
 

@@ -20,6 +20,7 @@ from agrotools.agents.policy import Policy
 from agrotools.core import Mode, Protocol, Record, Score, UsageError
 from agrotools.formats.benchmark import Benchmark
 from agrotools.models.base import Model
+from agrotools.plugin import NO_COMPARISONS, TextComparisons
 from agrotools.runner.config import EvalConfig, read_config
 from agrotools.runner.manifest import Manifest
 from agrotools.runner.records import RecordIndex, record_index
@@ -27,7 +28,6 @@ from agrotools.runner.store import read_manifest
 
 if TYPE_CHECKING:
     from agrotools.runner.rescore import OnScored, Rescored
-    from agrotools.scoring.embedders import Embedder
     from agrotools.scoring.summary import Summary
 
 T = TypeVar("T")
@@ -394,8 +394,7 @@ def score_runs(
     runs: Sequence[Path],
     *,
     allow_invalid: bool = False,
-    rouge: bool = False,
-    embedder: "Embedder | None" = None,
+    comparisons: TextComparisons = NO_COMPARISONS,
     again: bool = False,
     on_run: Callable[[Manifest], None] | None = None,
     on_scored: "OnScored | None" = None,
@@ -403,8 +402,7 @@ def score_runs(
     """Score runs side by side and write each one's ``scores.json``.
 
     Args:
-        rouge: also score open questions by LexEval's ROUGE-L.
-        embedder: compares texts where a metric needs that.
+        comparisons: of texts, for metrics that are computed only when asked for.
         again: score runs anew whose stored scores are of another scoring version; they are taken as they are otherwise.
         on_run: is given the manifest of each run before its records.
         on_scored: is given every record with its score rows.
@@ -421,7 +419,7 @@ def score_runs(
             continue
         if on_run is not None:
             on_run(read_manifest(run))
-        rescored.append(rescore(run, allow_invalid=allow_invalid, rouge=rouge, embedder=embedder, on_scored=on_scored))
+        rescored.append(rescore(run, allow_invalid=allow_invalid, comparisons=comparisons, on_scored=on_scored))
     tallies = [each.tally for each in rescored if each.tally is not None]
     summaries = side_by_side([each.summary for each in rescored], tallies if len(tallies) > 1 else [])
     return [each._replace(summary=summary) for each, summary in zip(rescored, summaries, strict=True)]

@@ -176,7 +176,7 @@ def test_a_benchmark_known_by_name_keeps_its_decisions_where_one_works(tmp_path:
     work.mkdir()
     said = run_review("embedded", "--summary", "--json", cwd=work)
     assert said.returncode == 0, said.stderr
-    from agrotools.benchmarks.embedded import embedded_folder
+    from agrotools.benchmarks.embedded.load import embedded_folder
 
     refused = run_review(embedded_folder(), "--summary")
     assert refused.returncode == 2

@@ -13,7 +13,7 @@ import pytest
 import tomli_w
 from aiohttp import web
 
-from agrotools.core import ReferenceTextSlot
+from agrotools.benchmarks.agrieval.slots import ReferenceTextSlot
 from support.building_models import serving, text_of
 from support.eval_process import AGROTOOLS
 from support.openai_server import Body, completion, error

@@ -14,11 +14,10 @@ from typer.testing import CliRunner
 from agrotools.cli.main import app
 from agrotools.scoring.corrected import agent_x as corrected_agent_x
 from agrotools.scoring.corrected import gta_family as corrected
-from agrotools.scoring.corrected.differences import DIFFERENCES
 from agrotools.scoring.corrected.thinkgeo import with_llm_score
 from agrotools.scoring.figures import Figure, Scores
 from agrotools.scoring.predictions.agent_x_files import JudgeTable
-from agrotools.scoring.predictions.comparing import compare_file
+from agrotools.scoring.predictions.compared import FORMATS, compare_file, prediction_format
 from agrotools.scoring.reference import agent_x, gta, gta_family, thinkgeo
 from support.gta_files import (
     CAT,
@@ -177,6 +176,7 @@ OF_AGRIEVAL = {
     "rouge_2": opened("a b c", "a b d"),
     **dict.fromkeys(("hf_rouge1", "hf_rouge2", "hf_rougel", "hf_rougelsum"), SOIL),
 }
+DIFFERENCES = {metric: text for name in FORMATS for metric, text in prediction_format(name).differences.items()}
 BESIDE_OF_AGRIEVAL = {"partial": "accuracy", "accuracy_lexeval": "accuracy", "rouge_l_normalised": "rouge_l"}
 
 

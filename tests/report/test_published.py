@@ -9,8 +9,8 @@ from importlib.resources import files
 
 import pytest
 
+from agrotools.benchmarks.agrieval.taxonomy import FIELDS, TASKS
 from agrotools.core import UsageError
-from agrotools.core.agrieval_taxonomy import FIELDS, TASKS
 from agrotools.report.published import (
     BENCHMARKS,
     IN_TEXT,

@@ -3,8 +3,8 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from agrotools.core.agrieval_taxonomy import DOMAINS, TASKS, task_of
-from agrotools.report.agrieval import ItemColumns, SettingResult
+from agrotools.benchmarks.agrieval.paper_results import ItemColumns, SettingResult
+from agrotools.benchmarks.agrieval.taxonomy import DOMAINS, TASKS, task_of
 
 KINDS = ("single", "multiple", "true_false")
 PLAN = {task.code: (10 + 2 * place, 3 + place) for place, task in enumerate(TASKS) if not task.is_open}

@@ -1,4 +1,4 @@
-"""What a benchmark that is known by name is loaded with."""
+"""Loads a benchmark by its name or from its folder."""
 
 import difflib
 from collections.abc import Callable, Mapping
@@ -8,9 +8,10 @@ from typing import NamedTuple, TypeVar
 
 from pydantic import ValidationError
 
-from agrotools.core import FrozenModel, UsageError
+from agrotools.core import BENCHMARKS, FrozenModel, UsageError
 from agrotools.core.progress import Progress, no_progress
 from agrotools.formats.benchmark import Benchmark
+from agrotools.formats.folder import HEADER_FILE, load_folder
 
 Settings = TypeVar("Settings", bound=FrozenModel)
 
@@ -54,3 +55,34 @@ def no_options(benchmark: str, loading: Loading) -> None:
     """
     for name in loading.options:
         raise UsageError(f"benchmark {benchmark} has no option {name!r}", hint="it has none at all")
+
+
+def load_benchmark(
+    name_or_path: str | Path,
+    data_root: Path | None = None,
+    progress: Progress = no_progress,
+    options: Mapping[str, str | int | bool] = MappingProxyType({}),
+) -> Benchmark:
+    """The benchmark of that name, or in that folder.
+
+    A plain name is looked up among the built-in benchmarks and those of installed plug-ins, then as a folder of
+    ``data_root`` or of the working directory. ``embedded`` is drawn on first use, and ``progress(what, done, total)``
+    is called meanwhile. ``options`` are those of a benchmark that is known by name; a folder has none.
+
+    Raises:
+        UsageError: no such benchmark (with the closest names), or no such option.
+        BenchmarkError: the folder is there but cannot be read as a benchmark.
+    """
+    text = str(name_or_path)
+    plain = isinstance(name_or_path, str) and Path(text).name == text and text not in (".", "..")
+    if plain and text in BENCHMARKS:
+        return BENCHMARKS.get(text).load(Loading(data_root, options, progress))
+    no_options(text, Loading(options=options))
+    path = Path(text).expanduser()
+    beside = data_root / path if data_root is not None else path
+    for folder in (beside, path):
+        if (folder / HEADER_FILE).is_file() or (folder.is_dir() and not plain):
+            return load_folder(folder)
+    if plain and not beside.is_dir() and not path.is_dir():
+        BENCHMARKS.get(text)
+    return load_folder(path if path.is_dir() else beside)

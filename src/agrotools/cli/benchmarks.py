@@ -25,7 +25,7 @@ DataRoot = Annotated[
 @app.command("list")
 def list_all(data_root: DataRoot = None, as_json: AsJson = False) -> None:
     """Every benchmark that is known by name, what it needs, and whether its files are found below --data-root."""
-    from agrotools.benchmarks.known import list_benchmarks
+    from agrotools.benchmarks.checking import list_benchmarks
 
     found = list_benchmarks(data_root)
     if as_json:

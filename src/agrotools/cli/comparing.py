@@ -1,14 +1,14 @@
 """What texts are compared by, too: metrics that need a model or a rule that is not always there, by the user's wish."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NamedTuple
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 if TYPE_CHECKING:
-    from agrotools.scoring.embedders import Embedder
+    from agrotools.plugin import TextComparisons
 
-SIMILARITY, ROUGE = _EXTRAS = ("similarity", "rouge-l-lexeval")
+SIMILARITY = "similarity"
 
 Extra = Annotated[
     list[str] | None,
@@ -28,24 +28,21 @@ Unadjusted = Annotated[
 ]
 
 
-class Comparing(NamedTuple):
-    """``rouge``: open questions by LexEval's ROUGE-L. ``embedder``: what compares texts where a metric needs that."""
-
-    rouge: bool = False
-    embedder: "Embedder | None" = None
-
-
-def comparing(extra: list[str] | None, embedder: str | None, embedder_path: Path | None) -> Comparing:
+def comparing(extra: list[str] | None, embedder: str | None, embedder_path: Path | None) -> "TextComparisons":
     """What the three options ask for.
 
     Raises:
         UsageError: there is no such metric, or what it needs is not installed.
     """
     from agrotools.core import UsageError
+    from agrotools.plugin import TextComparisons, plugins
     from agrotools.scoring.embedders import chosen_embedder
 
-    extras = extra or []
-    if unknown := [name for name in extras if name not in _EXTRAS]:
-        raise UsageError(f"--with {unknown[0]}: no such metric", hint=f"known: {', '.join(_EXTRAS)}")
+    extras = frozenset(extra or ())
+    if extras - {SIMILARITY}:
+        known = [SIMILARITY, *(name for plugin in plugins() for name in plugin.scoring.comparisons)]
+        if unknown := sorted(extras.difference(known)):
+            hint = f"known: {', '.join(dict.fromkeys(known))}"
+            raise UsageError(f"--with {unknown[0]}: no such metric", hint=hint)
     wanted = embedder or embedder_path or SIMILARITY in extras
-    return Comparing(ROUGE in extras, chosen_embedder(embedder, embedder_path) if wanted else None)
+    return TextComparisons(extras - {SIMILARITY}, chosen_embedder(embedder, embedder_path) if wanted else None)

@@ -192,8 +192,7 @@ def evaluate(
         allow_invalid=allow_invalid,
         details=details,
         as_json=as_json,
-        rouge=compared.rouge,
-        embedder=compared.embedder,
+        comparisons=compared,
     )
     if failure:
         raise failure

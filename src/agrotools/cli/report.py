@@ -34,8 +34,7 @@ def report(
         samples=samples,
         data_root=data_root,
         allow_invalid=allow_invalid,
-        rouge=compared.rouge,
-        embedder=compared.embedder,
+        comparisons=compared,
         unadjusted=unadjusted,
     )
     if as_json:

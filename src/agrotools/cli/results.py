@@ -11,11 +11,11 @@ from agrotools.cli.json_output import print_json
 if TYPE_CHECKING:
     from agrotools.api import Run
     from agrotools.core import Record, Score
-    from agrotools.report.agrieval import RunItems
+    from agrotools.plugin import TextComparisons
     from agrotools.report.html import Outcomes
+    from agrotools.report.papers import Papers
     from agrotools.runner.manifest import Manifest
     from agrotools.runner.rescore import Rescored
-    from agrotools.scoring.embedders import Embedder
     from agrotools.scoring.summary import Summary
 
 
@@ -25,14 +25,13 @@ def show_runs(
     allow_invalid: bool,
     details: bool,
     as_json: bool,
-    rouge: bool = False,
-    embedder: "Embedder | None" = None,
+    comparisons: "TextComparisons | None" = None,
     paper: bool = False,
     unadjusted: bool = False,
     again: bool = False,
 ) -> int:
     """Score runs, write each one's ``scores.json``, print them side by side; with ``paper`` also in the tables of the
-    paper that the benchmark is from, beside its figures. ``rouge``, ``embedder``: see ``rescore``; ``unadjusted``:
+    paper that the benchmark is from, beside its figures. ``comparisons``: see ``rescore``; ``unadjusted``:
     mark differences by the p-value of each alone. Stored scores of another scoring version are shown as they are,
     unless runs are to be scored ``again``.
 
@@ -40,17 +39,21 @@ def show_runs(
     samples of a mode ended for reasons that say nothing of the answers, unless ``allow_invalid``.
     Where nothing is left, no table is printed.
     """
-    from agrotools.report.agrieval import RunItems, print_agrieval
+    from agrotools.report.layout import console_for, put
+    from agrotools.report.papers import Papers, benchmarks_with_papers
 
-    items = RunItems()
-    rescored = _scored(runs, allow_invalid, rouge=rouge, embedder=embedder, items=items, again=again)
+    papers = Papers()
+    rescored = _scored(runs, allow_invalid, comparisons=comparisons, papers=papers, again=again)
     code = _shown(rescored, runs, allow_invalid=allow_invalid, details=details, as_json=as_json, unadjusted=unadjusted)
-    results = items.results()
-    if paper and not results:
-        typer.echo("--paper: none of these runs is of a benchmark whose paper's tables are known (agrieval)", err=True)
-    elif results and not as_json:
+    filled = papers.filled()
+    if paper and not filled:
+        known = ", ".join(benchmarks_with_papers())
+        typer.echo(f"--paper: none of these runs is of a benchmark whose paper's tables are known ({known})", err=True)
+    elif filled and not as_json:
         if paper:
-            print_agrieval(results)
+            console = console_for(None)
+            for part in (part for tables in filled for part in tables.terminal()):
+                put(console, part)
         else:
             typer.echo(f"in the tables of the paper, beside its figures: agrotools score {_again(runs)} --paper")
     return code
@@ -62,26 +65,25 @@ def show_evaluations(
     allow_invalid: bool,
     details: bool,
     as_json: bool,
-    rouge: bool = False,
-    embedder: "Embedder | None" = None,
+    comparisons: "TextComparisons | None" = None,
 ) -> int:
     """As :func:`show_runs`, and the report of them all as a page in the first run's folder, if a sample got a reply.
 
     Returns 1, too, where a run was stopped before it was done.
     """
     from agrotools.core import RunStoreError
-    from agrotools.report.agrieval import RunItems
+    from agrotools.plugin import NO_COMPARISONS
     from agrotools.report.html import Outcomes, build_report
+    from agrotools.report.papers import Papers
 
     runs = [each.path for each in done]
-    outcomes, items = Outcomes(), RunItems()
-    rescored = _scored(runs, allow_invalid, rouge=rouge, embedder=embedder, outcomes=outcomes, items=items)
+    outcomes, papers = Outcomes(), Papers()
+    rescored = _scored(runs, allow_invalid, comparisons=comparisons, outcomes=outcomes, papers=papers)
     code = _shown(rescored, runs, allow_invalid=allow_invalid, details=details, as_json=as_json)
     summaries = [each.summary for each in rescored]
     if _only_invalid(summaries):
         return code
-    results = items.results()
-    if results and not as_json:
+    if papers.filled() and not as_json:
         typer.echo(f"in the tables of the paper, beside its figures: agrotools score {_again(runs)} --paper")
     try:
         page = build_report(
@@ -89,10 +91,9 @@ def show_evaluations(
             runs[0] / "report.html",
             summaries=summaries,
             outcomes=outcomes,
-            paper=results,
+            papers=papers,
             allow_invalid=allow_invalid,
-            rouge=rouge,
-            embedder=embedder,
+            comparisons=comparisons or NO_COMPARISONS,
         ).path
         typer.echo(f"the report, with samples, pictures and steps: {page}", err=as_json)
     except RunStoreError as error:
@@ -107,28 +108,27 @@ def _scored(
     runs: Sequence[Path],
     allow_invalid: bool,
     *,
-    items: "RunItems",
-    rouge: bool = False,
-    embedder: "Embedder | None" = None,
+    papers: "Papers",
+    comparisons: "TextComparisons | None" = None,
     outcomes: "Outcomes | None" = None,
     again: bool = True,
 ) -> "list[Rescored]":
-    """Score the runs; ``items`` and ``outcomes`` are given every record with its rows."""
+    """Score the runs; ``papers`` and ``outcomes`` are given every record with its rows."""
     from agrotools.api import score_runs
+    from agrotools.plugin import NO_COMPARISONS
 
     def add(record: "Record", scores: "list[Score]") -> None:
-        items.add(record, scores)
+        papers.add(record, scores)
         if outcomes is not None:
             outcomes.add(record, scores)
 
     def begin(manifest: "Manifest") -> None:
-        items.begin_run(manifest)
+        papers.begin_run(manifest)
         if outcomes is not None:
             outcomes.begin_run()
 
-    return score_runs(
-        runs, allow_invalid=allow_invalid, rouge=rouge, embedder=embedder, again=again, on_run=begin, on_scored=add
-    )
+    wanted = comparisons or NO_COMPARISONS
+    return score_runs(runs, allow_invalid=allow_invalid, comparisons=wanted, again=again, on_run=begin, on_scored=add)
 
 
 def _again(runs: Sequence[Path]) -> str:

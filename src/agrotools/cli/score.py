@@ -30,7 +30,7 @@ def score(
     details: Annotated[bool, typer.Option(help="Also by task and answer type, and what happened in the run.")] = False,
     paper: Annotated[
         bool,
-        typer.Option("--paper", help="Also in the tables of the paper, beside its figures (agrieval)."),
+        typer.Option("--paper", help="Also in the tables of the benchmark's paper, beside its figures."),
     ] = False,
     judge: Judges = None,
     judge_base_url: JudgeBaseUrl = None,
@@ -43,7 +43,7 @@ def score(
     judge_concurrency: JudgeConcurrency = None,
     format_: Annotated[
         str | None,
-        typer.Option("--format", metavar="gta|thinkgeo|agentx|agrieval", help="Score a prediction file of that form."),
+        typer.Option("--format", metavar="FORMAT", help="Score a prediction file of that benchmark."),
     ] = None,
     data: Annotated[Path | None, typer.Option(help="With --format: the data set, which holds the answers.")] = None,
     judgements: Annotated[Path | None, typer.Option(help="With --format: what a judge said (JSON or CSV).")] = None,
@@ -97,8 +97,7 @@ def score(
         allow_invalid=allow_invalid,
         details=details,
         as_json=as_json,
-        rouge=compared.rouge,
-        embedder=compared.embedder,
+        comparisons=compared,
         paper=paper,
         unadjusted=unadjusted,
         again=rescore,

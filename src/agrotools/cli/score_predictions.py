@@ -27,24 +27,18 @@ def score_predictions(
     """
     from agrotools.core import UsageError
     from agrotools.report.predictions import as_data, print_compared
-    from agrotools.scoring.predictions.comparing import FORMATS, Format, compare_file
+    from agrotools.scoring.predictions.compared import compare_file, prediction_format
 
-    known: Format | None = next((name for name in FORMATS if name == format_), None)
-    if known is None:
-        raise UsageError(f"--format {format_}: no such format", hint=f"known: {', '.join(FORMATS)}")
+    form = prediction_format(format_)
     if len(files) != 1:
         raise UsageError("--format scores one prediction file", hint="give its path alone")
-    if known in ("agentx", "agrieval") and (embedder or embedder_path):
-        name = "Agent-X" if known == "agentx" else "AgriEval"
-        raise UsageError(
-            f"{name} compares no texts by cosines: --embedder is for gta and thinkgeo", hint="leave it out"
-        )
-    if known == "agrieval" and (data or judgements):
-        raise UsageError("AgriEval's result files hold the answers, and have no judge", hint="give the file alone")
-    if known == "gta" and judgements is not None:
-        raise UsageError("GTA has no judge: --judgements is for thinkgeo and agentx", hint="leave it out")
-    chosen = _embedder(embedder, embedder_path) if known in ("gta", "thinkgeo") else None
-    compared = compare_file(known, files[0], data=data, judgements=judgements, embedder=chosen)
+    given = {"embedder": embedder or embedder_path, "data": data, "judgements": judgements}
+    for option, value in given.items():
+        if value and option in form.refused:
+            message, hint = form.refused[option]
+            raise UsageError(message, hint=hint)
+    chosen = None if "embedder" in form.refused else _embedder(embedder, embedder_path)
+    compared = compare_file(format_, files[0], data=data, judgements=judgements, embedder=chosen)
     if as_json:
         print_json(as_data(compared))
     else:

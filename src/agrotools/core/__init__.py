@@ -19,12 +19,9 @@ from agrotools.core.errors import (
 from agrotools.core.frozen_model import FrozenModel
 from agrotools.core.record import Record, Score
 from agrotools.core.refs import UnresolvedRef
-from agrotools.core.registry import Registry
+from agrotools.core.registry import BENCHMARKS, Registry, imported
 from agrotools.core.sample import Intrinsics, Sample, SampleFile, SampleView
 from agrotools.core.slot import (
-    CLOSED_SLOT_TYPES,
-    JUDGED_SLOT_TYPES,
-    MADE_SLOT_TYPES,
     BooleanSlot,
     ChoiceSetSlot,
     ExactSlot,
@@ -33,16 +30,12 @@ from agrotools.core.slot import (
     ImageCallsSlot,
     KeywordsSlot,
     OpenTextSlot,
-    OptionKind,
-    OptionsSlot,
     PlotSlot,
-    ReferenceTextSlot,
     ReferenceTextsSlot,
     Slot,
-    SubTask,
-    SubTasksSlot,
     ToleranceSlot,
     counts_in_headline,
+    slot_types,
 )
 from agrotools.core.specs import AgreementKind, PlotKind, PlotSeries, PlotSpec, ToolSpec
 from agrotools.core.taxonomy import (
@@ -76,11 +69,9 @@ from agrotools.core.trajectory import (
 
 __all__ = [
     "ANSWER_TYPES",
-    "CLOSED_SLOT_TYPES",
+    "BENCHMARKS",
     "FAMILIES",
     "FAMILY_OF_TASK_TYPE",
-    "JUDGED_SLOT_TYPES",
-    "MADE_SLOT_TYPES",
     "MODES",
     "Action",
     "AgreementKind",
@@ -112,8 +103,6 @@ __all__ = [
     "Mode",
     "Observation",
     "OpenTextSlot",
-    "OptionKind",
-    "OptionsSlot",
     "PlotKind",
     "PlotSeries",
     "PlotSlot",
@@ -121,7 +110,6 @@ __all__ = [
     "Protocol",
     "Record",
     "ReferenceStep",
-    "ReferenceTextSlot",
     "ReferenceTextsSlot",
     "ReferenceTrajectory",
     "Registry",
@@ -134,8 +122,6 @@ __all__ = [
     "ScoringVersionError",
     "Slot",
     "Step",
-    "SubTask",
-    "SubTasksSlot",
     "Termination",
     "ToleranceSlot",
     "ToolCall",
@@ -148,4 +134,6 @@ __all__ = [
     "Usage",
     "UsageError",
     "counts_in_headline",
+    "imported",
+    "slot_types",
 ]

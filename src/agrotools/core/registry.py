@@ -3,8 +3,9 @@
 import importlib
 from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
+from functools import cached_property
 from importlib.metadata import entry_points
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from agrotools.core.errors import UsageError
 
@@ -16,36 +17,46 @@ class Registry(Generic[T]):
 
     Packages of others add theirs as entry points in the group ``agrotools.<plural>``. A target that fails to import
     is reported with its own error when it is asked for, never as "unknown".
+
+    Args:
+        noun: what a target is, for messages.
+        group: group of the entry points.
+        targets: those of this package, or the target of a mapping of them.
     """
 
-    def __init__(self, noun: str, group: str, targets: Mapping[str, str]) -> None:
+    def __init__(self, noun: str, group: str, targets: Mapping[str, str] | str) -> None:
         self._noun = noun
         self._group = group
-        self._targets: dict[str, str] = dict(targets)
+        self._own = targets
         self._loaded: dict[str, T] = {}
-        self._plugins_seen = False
+        self._broken: dict[str, UsageError] = {}
 
-    def _see_plugins(self) -> None:
-        if self._plugins_seen:
-            return
-        self._plugins_seen = True
+    @cached_property
+    def _targets(self) -> dict[str, str]:
+        own: Mapping[str, str] = imported(self._own) if isinstance(self._own, str) else self._own
+        targets = dict(own)
         for entry in entry_points(group=self._group):
-            self._targets.setdefault(entry.name, entry.value)
+            targets.setdefault(entry.name, entry.value)
+        return targets
 
     def add(self, name: str, value: T) -> None:
         """Register an object directly, for the life of the process."""
         self._targets[name] = ""
         self._loaded[name] = value
 
+    def remove(self, name: str) -> None:
+        """Forget the object of that name, for the life of the process."""
+        self._targets.pop(name, None)
+        self._loaded.pop(name, None)
+
     def names(self) -> tuple[str, ...]:
-        self._see_plugins()
         return tuple(self._targets)
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.names())
 
     def __contains__(self, name: object) -> bool:
-        return name in self.names()
+        return name in self._targets
 
     def get(self, name: str) -> T:
         """The object of that name.
@@ -59,10 +70,43 @@ class Registry(Generic[T]):
             close = get_close_matches(name, self.names(), n=3, cutoff=0.5)
             known = f"did you mean {', '.join(close)}?" if close else f"known: {', '.join(sorted(self.names()))}"
             raise UsageError(f"unknown {self._noun} {name!r}", hint=known)
-        module, _, attribute = self._targets[name].partition(":")
+        if name in self._broken:
+            raise self._broken[name]
+        target = self._targets[name]
         try:
-            value: T = getattr(importlib.import_module(module), attribute)
+            value: T = imported(target)
         except (ImportError, AttributeError) as error:
-            raise UsageError(f"{self._noun} {name!r} cannot be loaded from {module}: {error}") from error
+            module = target.partition(":")[0]
+            self._broken[name] = UsageError(f"{self._noun} {name!r} cannot be loaded from {module}: {error}")
+            raise self._broken[name] from error
         self._loaded[name] = value
         return value
+
+    def loaded(self) -> list[T]:
+        """The objects of all names, without those that cannot be imported."""
+        broken = self.broken()
+        return [self.get(name) for name in self.names() if name not in broken]
+
+    def broken(self) -> dict[str, UsageError]:
+        """The errors of all names that cannot be imported."""
+        found: dict[str, UsageError] = {}
+        for name in self.names():
+            try:
+                self.get(name)
+            except UsageError as error:
+                found[name] = error
+        return found
+
+
+def imported(target: str) -> Any:
+    """The object of a target ``"package.module:attribute"``.
+
+    Raises:
+        ImportError, AttributeError: there is no such module, or nothing of that name in it.
+    """
+    module, _, attribute = target.partition(":")
+    return getattr(importlib.import_module(module), attribute)
+
+
+BENCHMARKS: Registry[Any] = Registry("benchmark", "agrotools.benchmarks", "agrotools.benchmarks.builtin:BUILT_IN")
+"""Benchmark plug-ins by name; each is a :class:`agrotools.plugin.BenchmarkPlugin`."""

@@ -2,17 +2,51 @@
 
 A slot knows its value, how far an answer may stray from it, and (``from``) how the value follows from the
 observations of the reference trajectory. Names and labels are shown to the policy; everything else is gold.
+
+Types that several benchmarks use stand here. A benchmark that needs another one hands over a subclass of :class:`Slot`
+in its plug-in (``slots`` of :class:`agrotools.plugin.BenchmarkPlugin`).
 """
 
-from collections.abc import Iterator
-from typing import Annotated, Any, Literal, Self, cast
+from functools import cache
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Union, cast
 
-from pydantic import Field, JsonValue, model_validator
+from pydantic import Field, GetCoreSchemaHandler, GetJsonSchemaHandler, JsonValue, TypeAdapter, model_validator
+from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
 from agrotools.core.frozen_model import FrozenModel
+from agrotools.core.registry import BENCHMARKS
 
 
-class _Slot(FrozenModel):
+def _has_type(cls: type[FrozenModel]) -> bool:
+    """Whether the class is a slot type, not the base of all."""
+    return any("type" in vars(each).get("__annotations__", {}) for each in cls.__mro__)
+
+
+class Slot(FrozenModel):
+    """One scored part of an answer; as the type of a field it stands for a slot of any known type.
+
+    A subclass adds ``type: Literal["NAME"] = "NAME"`` and what it holds. Class variables and properties tell the engine
+    how answers of the type come about; those of free text in the answer form are the defaults.
+    """
+
+    made: ClassVar[bool] = False
+    """Whether the answer is (or may be) made by calls of tools, not given in words."""
+    judged: ClassVar[bool] = False
+    """Whether a judge alone can score it."""
+    scored_apart: ClassVar[bool] = False
+    """Whether it has metrics of its own instead of a part in the Final Answer Score."""
+    closed: ClassVar[bool] = False
+    """Whether it counts in the Closed-Slot Score."""
+    free_text: ClassVar[bool] = False
+    """Whether the answer is text of any words."""
+    form_opening: ClassVar[str] = ""
+    """Line of the answer form on an answer that is made."""
+    form_closing: ClassVar[str] = ""
+    """Line that asks for the words at the end, where nothing is to be given by name."""
+
+    if TYPE_CHECKING:
+        type: Any
+
     name: Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$")]
     """Key of the slot in the answer form, e.g. ``weed_share``."""
     label: str
@@ -22,8 +56,48 @@ class _Slot(FrozenModel):
     weight: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 1.0
     """Share of the slot in the score of its sample, relative to the sample's other slots."""
 
+    @property
+    def form_value(self) -> str:
+        """Placeholder of the value in the answer form."""
+        return "<a short text>"
 
-class ExactSlot(_Slot):
+    @property
+    def expected_text(self) -> str:
+        """What is right, for a person who reads a report."""
+        return str(getattr(self, "value", ""))
+
+    @property
+    def letters(self) -> tuple[str, ...]:
+        """Keys of the options that the question shows; none where it shows none."""
+        return ()
+
+    @property
+    def takes_several(self) -> bool:
+        """Whether several of :attr:`letters` may be right together."""
+        return False
+
+    @property
+    def right_text(self) -> str | None:
+        """An answer in full marks, where the question needs no tool to be answered; None elsewhere."""
+        return None
+
+    @property
+    def comparable_value(self) -> JsonValue:
+        """Right answer in a form that can be compared with those of other samples; None where there is none."""
+        return None
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        if _has_type(cls):
+            return handler(source)
+        return core_schema.no_info_before_validator_function(lambda data: _parsed(data), core_schema.any_schema())
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
+        return handler(schema if _has_type(cls) else _adapter(tuple(slot_types().values())).core_schema)
+
+
+class ExactSlot(Slot):
     """A label (or a number compared exactly).
 
     ``choices`` are the primary names of all labels of the set, the right one among them; without any, every name may
@@ -31,6 +105,7 @@ class ExactSlot(_Slot):
     maps labels to other names under which an answer may state them: those are read, never shown.
     """
 
+    closed: ClassVar[bool] = True
     type: Literal["exact"] = "exact"
     value: str | int | float
     choices: tuple[str, ...] = ()
@@ -65,33 +140,37 @@ class ExactSlot(_Slot):
         return tuple(choice for choice in self.choices if choice != self.value)
 
 
-class BooleanSlot(_Slot):
+class BooleanSlot(Slot):
     """Yes or no."""
 
+    closed: ClassVar[bool] = True
     type: Literal["boolean"] = "boolean"
     value: bool
 
 
-class ChoiceSetSlot(_Slot):
+class ChoiceSetSlot(Slot):
     """The right members of the label set ``choices``, in any order. ``aliases`` maps a member to other names."""
 
+    closed: ClassVar[bool] = True
     type: Literal["choice_set"] = "choice_set"
     value: tuple[str, ...]
     choices: tuple[str, ...]
     aliases: dict[str, tuple[str, ...]] = {}
 
 
-class FileSlot(_Slot):
+class FileSlot(Slot):
     """The name of one of the sample's files. ``choices`` are the names of all files in question."""
 
+    closed: ClassVar[bool] = True
     type: Literal["file"] = "file"
     value: str
     choices: tuple[str, ...]
 
 
-class ToleranceSlot(_Slot):
+class ToleranceSlot(Slot):
     """A number, right within ``max(abs_tol, rel_tol * abs(value))`` after conversion to ``unit``."""
 
+    closed: ClassVar[bool] = True
     type: Literal["tolerance"] = "tolerance"
     value: float
     unit: str | None = None
@@ -115,7 +194,7 @@ class Fact(FrozenModel):
     weight: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 1.0
 
 
-class OpenTextSlot(_Slot):
+class OpenTextSlot(Slot):
     """Free text, scored by the key facts it states.
 
     ``others`` are facts that would be wrong here, each with its phrases: those of other subjects. ``floor`` is the
@@ -123,6 +202,7 @@ class OpenTextSlot(_Slot):
     are particular enough for the slot to count in headline figures.
     """
 
+    free_text: ClassVar[bool] = True
     type: Literal["open_text"] = "open_text"
     facts: Annotated[tuple[Fact, ...], Field(min_length=1)]
     others: tuple[tuple[str, ...], ...] = ()
@@ -130,9 +210,10 @@ class OpenTextSlot(_Slot):
     headline: bool = True
 
 
-class PlotSlot(_Slot):
+class PlotSlot(Slot):
     """A figure, scored by the canonical specification of what was drawn."""
 
+    made: ClassVar[bool] = True
     type: Literal["plot"] = "plot"
     value: dict[str, JsonValue]
     """Canonical plot specification (see ``PlotSpec`` in :mod:`agrotools.core.specs`) as data."""
@@ -140,31 +221,13 @@ class PlotSlot(_Slot):
     """Whether the reference values are the source's ground truth or the reference tools' values."""
 
 
-OptionKind = Literal["single", "multiple", "true_false"]
-
-
-class OptionsSlot(_Slot):
-    """The right options of an examination question, by their letters. ``options``: letter to text, as shown."""
-
-    type: Literal["options"] = "options"
-    kind: OptionKind
-    value: Annotated[tuple[str, ...], Field(min_length=1)]
-    options: dict[str, str]
-
-
-class ReferenceTextSlot(_Slot):
-    """Free text, scored by its overlap with the text ``value``."""
-
-    type: Literal["reference_text"] = "reference_text"
-    value: Annotated[str, Field(min_length=1)]
-
-
-class KeywordsSlot(_Slot):
+class KeywordsSlot(Slot):
     """Free text that must state one alias of every group of ``whitelist``, and none of those in ``blacklist``.
 
     The form in which GTA and ThinkGeo publish objective answers; the lists are kept as they were written.
     """
 
+    free_text: ClassVar[bool] = True
     type: Literal["keywords"] = "keywords"
     whitelist: tuple[tuple[str, ...], ...]
     blacklist: tuple[tuple[str, ...], ...] = ()
@@ -172,115 +235,76 @@ class KeywordsSlot(_Slot):
     """Yes/no questions that a judge is asked about the answer (ThinkGeo); a right answer has yes to each."""
 
 
-class ReferenceTextsSlot(_Slot):
+class ReferenceTextsSlot(Slot):
     """Free text, scored by its likeness to the nearest of several texts that are all right."""
 
+    free_text: ClassVar[bool] = True
     type: Literal["reference_texts"] = "reference_texts"
     values: Annotated[tuple[str, ...], Field(min_length=1)]
 
 
-class ImageCallsSlot(_Slot):
+class ImageCallsSlot(Slot):
     """An image, scored by the calls that make it: those of the reference trajectory to ``tools``."""
 
+    made: ClassVar[bool] = True
     type: Literal["image_calls"] = "image_calls"
     tools: Annotated[tuple[str, ...], Field(min_length=1)]
 
 
-DEEPEST_SUB_TASK = 12
-"""Levels that a tree of sub-tasks may have."""
+SLOT_TYPES: tuple[type[Slot], ...] = (
+    ExactSlot,
+    BooleanSlot,
+    ChoiceSetSlot,
+    FileSlot,
+    ToleranceSlot,
+    OpenTextSlot,
+    PlotSlot,
+    KeywordsSlot,
+    ReferenceTextsSlot,
+    ImageCallsSlot,
+)
+"""Slot types that any benchmark may use."""
 
 
-class SubTask(FrozenModel):
-    """Something that a task asks for: a requirement, or several that are weighed against each other.
-
-    ``requirements`` of one without ``sub_tasks`` (a leaf) is what a judge grades.
-    """
-
-    id: Annotated[str, Field(min_length=1, max_length=200)]
-    requirements: str = ""
-    weight: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 1.0
-    sub_tasks: tuple["SubTask", ...] = ()
-
-    @property
-    def leaves(self) -> Iterator["SubTask"]:
-        """The leaves below it in written order; itself where it is one."""
-        if not self.sub_tasks:
-            yield self
-        for each in self.sub_tasks:
-            yield from each.leaves
-
-    @property
-    def depth(self) -> int:
-        """Levels of it: 1 for a leaf."""
-        return 1 + max((each.depth for each in self.sub_tasks), default=0)
-
-    @property
-    def ids(self) -> Iterator[str]:
-        """Its own, then those of all below it."""
-        yield self.id
-        for each in self.sub_tasks:
-            yield from each.ids
+def slot_types() -> dict[str, type[Slot]]:
+    """All slot types by name: those of the engine, then those of plug-ins."""
+    types = [*SLOT_TYPES, *(each for plugin in BENCHMARKS.loaded() for each in plugin.slots)]
+    return {each.model_fields["type"].default: each for each in types}
 
 
-class SubTasksSlot(_Slot):
-    """What came of a whole task, by its tree of sub-tasks (GTA-2): a judge grades each leaf, weighted means the rest.
-
-    No two sub-tasks of a tree share an id.
-    """
-
-    type: Literal["sub_tasks"] = "sub_tasks"
-    sub_tasks: Annotated[tuple[SubTask, ...], Field(min_length=1)]
-
-    @model_validator(mode="after")
-    def _is_a_tree(self) -> Self:
-        if self.depth > DEEPEST_SUB_TASK:
-            raise ValueError(f"sub-tasks are nested deeper than {DEEPEST_SUB_TASK} levels")
-        seen: set[str] = set()
-        for name in (name for each in self.sub_tasks for name in each.ids):
-            if name in seen:
-                raise ValueError(f"two sub-tasks have the id {name!r}")
-            seen.add(name)
-        return self
-
-    @property
-    def leaves(self) -> tuple[SubTask, ...]:
-        """All leaves in written order."""
-        return tuple(leaf for each in self.sub_tasks for leaf in each.leaves)
-
-    @property
-    def depth(self) -> int:
-        """Levels of the tree, 1 where all are leaves."""
-        return max(each.depth for each in self.sub_tasks)
+@cache
+def _adapter(types: tuple[type[Slot], ...]) -> TypeAdapter[Slot]:
+    union: Any = Annotated.__class_getitem__((Union.__getitem__(types), Field(discriminator="type")))
+    adapter: TypeAdapter[Slot] = TypeAdapter(union)
+    return adapter
 
 
-Slot = Annotated[
-    ExactSlot
-    | BooleanSlot
-    | ChoiceSetSlot
-    | FileSlot
-    | ToleranceSlot
-    | OpenTextSlot
-    | PlotSlot
-    | OptionsSlot
-    | ReferenceTextSlot
-    | KeywordsSlot
-    | ReferenceTextsSlot
-    | ImageCallsSlot
-    | SubTasksSlot,
-    Field(discriminator="type"),
-]
+_ENGINE_TYPES = frozenset(each.model_fields["type"].default for each in SLOT_TYPES)
+
+
+def _parsed(data: Any) -> Slot:
+    """A slot from data, of the type that it names."""
+    if isinstance(data, Slot):
+        return data
+    name: Any = cast("dict[str, Any]", data).get("type") if isinstance(data, dict) else None
+    if name in _ENGINE_TYPES or not isinstance(name, str):
+        return _adapter(SLOT_TYPES).validate_python(data)
+    types = slot_types()
+    if name not in types:
+        raise PydanticCustomError(
+            "slot_type",
+            "slots of type '{name}' are of no installed benchmark plug-in; install the package that adds them "
+            "(known types: {known}){broken}",
+            {"name": name, "known": ", ".join(types), "broken": _broken_plugins()},
+        )
+    return _adapter(tuple(types.values())).validate_python(data)
+
+
+def _broken_plugins() -> str:
+    broken = BENCHMARKS.broken()
+    return "".join(f"; plug-in {name!r} cannot be loaded: {error.message}" for name, error in broken.items())
 
 
 def counts_in_headline(slot: Slot) -> bool:
     """Whether a slot may count in a headline; open text whose facts other subjects share does not."""
     return not isinstance(slot, OpenTextSlot) or slot.headline
-
-
-CLOSED_SLOT_TYPES = frozenset({"exact", "boolean", "choice_set", "file", "tolerance"})
-"""Slot types of the Closed-Slot Score."""
-
-MADE_SLOT_TYPES = frozenset({"plot", "image_calls", "sub_tasks"})
-"""Slot types whose answer is (or may be) made by calls of tools, not given in words."""
-
-JUDGED_SLOT_TYPES = frozenset({"sub_tasks"})
-"""Slot types that a judge alone can score."""

@@ -6,7 +6,18 @@ from typing import IO, TYPE_CHECKING, cast
 
 from pydantic import JsonValue
 
-from agrotools.core import Slot
+from agrotools.core import (
+    BooleanSlot,
+    ChoiceSetSlot,
+    ExactSlot,
+    ImageCallsSlot,
+    KeywordsSlot,
+    OpenTextSlot,
+    PlotSlot,
+    ReferenceTextsSlot,
+    Slot,
+    ToleranceSlot,
+)
 from agrotools.core.refs import is_ref, literal_value
 
 if TYPE_CHECKING:
@@ -71,38 +82,32 @@ def fields_text(fields: Mapping[str, JsonValue]) -> str:
 
 def expected_text(slot: Slot) -> str:
     """Expected value of a slot, for a person: ``8.9 % ± 0.5``, ``Lantana (or: Lantana camara)``."""
-    if slot.type == "tolerance":
+    if isinstance(slot, ToleranceSlot):
         unit = f" {slot.unit}" if slot.unit else ""
         return f"{slot.value:.6g}{unit} ± {slot.margin:.3g}"
-    if slot.type == "exact":
+    if isinstance(slot, ExactSlot):
         unit = f" {slot.unit}" if slot.unit else ""
         others = f" (or: {', '.join(slot.aliases)})" if slot.aliases else ""
         return f"{_text(slot.value)}{unit}{others}"
-    if slot.type == "boolean":
+    if isinstance(slot, BooleanSlot):
         return _text(slot.value)
-    if slot.type == "choice_set":
+    if isinstance(slot, ChoiceSetSlot):
         return f"{', '.join(slot.value) or 'none'} (of {', '.join(slot.choices)})"
-    if slot.type == "file":
-        return slot.value
-    if slot.type == "open_text":
+    if isinstance(slot, OpenTextSlot):
         return "; ".join(fact.phrases[0] for fact in slot.facts)
-    if slot.type == "options":
-        return f"{', '.join(slot.value)} (of {', '.join(f'{key} {text}' for key, text in slot.options.items())})"
-    if slot.type == "reference_text":
-        return slot.value
-    if slot.type == "keywords":
+    if isinstance(slot, KeywordsSlot):
         groups = " and ".join("/".join(group) for group in slot.whitelist if group)
         wrong = "/".join(alias for group in slot.blacklist for alias in group)
         return f"{groups or 'anything'}{f', not {wrong}' if wrong else ''}"
-    if slot.type == "reference_texts":
+    if isinstance(slot, ReferenceTextsSlot):
         return " or: ".join(slot.values)
-    if slot.type == "image_calls":
+    if isinstance(slot, ImageCallsSlot):
         return f"an image made by the calls of the reference to {', '.join(slot.tools)}"
-    if slot.type == "sub_tasks":
-        leaves = slot.leaves
-        return shortened(f"{len(leaves)} requirements, graded by a judge: {'; '.join(e.requirements for e in leaves)}")
-    source = "values of the reference tools" if slot.value_from == "tool" else "ground truth"
-    return shortened(f"{value_text(slot.value.get('kind'))} of {_series_text(slot.value.get('series'))} ({source})")
+    if isinstance(slot, PlotSlot):
+        source = "values of the reference tools" if slot.value_from == "tool" else "ground truth"
+        shown = f"{value_text(slot.value.get('kind'))} of {_series_text(slot.value.get('series'))}"
+        return shortened(f"{shown} ({source})")
+    return shortened(slot.expected_text) if slot.made else slot.expected_text
 
 
 def _series_text(series: JsonValue) -> str:

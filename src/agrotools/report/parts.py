@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
 
 from agrotools.core import ANSWER_TYPES, FAMILIES, FAMILY_OF_TASK_TYPE, MODES, Mode
 from agrotools.report.cells import DASH, new_table, percent, run_names, stacked
+from agrotools.report.settings import used_plugins
 from agrotools.scoring import METRICS, Amount, Correlation, Estimate, Metric, ModeSummary, Summary
 from agrotools.scoring.summary import Seconds, SecondsByPart
 
@@ -150,29 +151,26 @@ _OF_ONE_RUN: tuple[tuple[Mode, str, str], ...] = (
     ("step-by-step", "agrotools.tool_acc", "by step\nToolAcc"),
     ("step-by-step", "agrotools.arg_acc", "by step\nArgAcc"),
     ("step-by-step", "agrotools.summ_acc", "by step\nSummAcc"),
-    ("no-tool", "agrieval.accuracy", "Accuracy"),
-    ("no-tool", "agrieval.partial", "Partial"),
-    ("no-tool", "agrieval.likelihood", "Likelihood"),
-    ("no-tool", "agrieval.rouge_l", "ROUGE-L"),
 )
 _OF_SEVERAL_RUNS: tuple[tuple[Mode, str, str], ...] = (
     ("no-tool", "agrotools.fas", "No tools, FAS"),
     ("end-to-end", "agrotools.fas", "End to end, FAS"),
     ("step-by-step", "agrotools.arg_acc", "Step by step, ArgAcc"),
-    ("no-tool", "agrieval.accuracy", "Accuracy"),
-    ("no-tool", "agrieval.rouge_l", "ROUGE-L"),
 )
 
 
 def part_tables(summaries: Sequence[Summary], *, side_by_side: int = RUNS_SIDE_BY_SIDE) -> list["Table"]:
     """Metrics by family, task type and answer type: one table of several metrics for one run, or one table for each
     of the main metrics with at most that many runs side by side."""
+    of_plugins = [column for plugin in used_plugins(summaries) for column in plugin.reporting.parts]
     if len(summaries) == 1:
-        columns = [_column(heading, summaries[0], mode, metric) for mode, metric, heading in _OF_ONE_RUN]
+        wanted = [*_OF_ONE_RUN, *((each.mode, each.metric, each.heading) for each in of_plugins)]
+        columns = [_column(heading, summaries[0], mode, metric) for mode, metric, heading in wanted]
         shown = [column for column in columns if column.metric]
         return [_parts_table("By task type and answer type", shown)] if shown else []
     tables: list[Table] = []
-    for mode, metric, title in _OF_SEVERAL_RUNS:
+    several = [*_OF_SEVERAL_RUNS, *((each.mode, each.metric, each.title) for each in of_plugins if each.title)]
+    for mode, metric, title in several:
         of_runs = [
             _column(name.rpartition("/")[2], summary, mode, metric)
             for name, summary in zip(run_names(summaries), summaries, strict=True)

@@ -5,17 +5,15 @@ from typing import IO, TYPE_CHECKING, Any
 
 from agrotools.report.cells import DASH, new_table, stacked
 from agrotools.report.layout import console_for, harmless, line, put
-from agrotools.scoring.corrected.differences import DIFFERENCES
 from agrotools.scoring.embedders import MPNET, WITH_COSINES
-from agrotools.scoring.predictions.comparing import finite
+from agrotools.scoring.predictions.compared import finite, prediction_format
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from agrotools.scoring.figures import Scores
-    from agrotools.scoring.predictions.comparing import Compared
+    from agrotools.scoring.predictions.compared import Compared
 
-_NAMES = {"gta": "GTA", "thinkgeo": "ThinkGeo", "agentx": "Agent-X", "agrieval": "AgriEval"}
 _CORRECTED, _PUBLISHED = "_corrected", "_published"
 _MOST_PLACES = 5
 
@@ -31,8 +29,8 @@ def compared_tables(compared: "Compared", name: str) -> Iterator["RenderableType
     """A table of metrics, what is missing in it and why, and a table of errors. ``name``: of the prediction file."""
     from rich.text import Text
 
-    benchmark = _NAMES[compared.format]
-    table = new_table(f"{harmless(name)}: {compared.samples} samples of {benchmark}, {compared.mode}")
+    form = prediction_format(compared.format)
+    table = new_table(f"{harmless(name)}: {compared.samples} samples of {form.title}, {compared.mode}")
     for heading in ("metric", "published", "n", "corrected", "n", "what is corrected"):
         words = heading in ("metric", "what is corrected")
         table.add_column(heading, justify="left" if words else "right", no_wrap=heading != "what is corrected")
@@ -41,9 +39,7 @@ def compared_tables(compared: "Compared", name: str) -> Iterator["RenderableType
             table.add_row(*_row(compared, metric))
     yield table if table.row_count else Text(f"{table.title}: no figures", style="bold")
     yield line("")
-    family = {"agentx": "agent_x"}.get(compared.format, compared.format)
-    theirs, ours = _ends(compared)
-    ids = f"{family}.NAME{ours} where corrected, {family}.NAME{theirs} as published"
+    ids = f"{form.family}.NAME{form.corrected_end} where corrected, {form.family}.NAME{form.published_end} as published"
     if table.row_count:
         yield line(f"Percent, with 95 % intervals over samples; n: what it is a share of. Ids: {ids}.")
     yield from map(line, _missing(compared))
@@ -62,7 +58,7 @@ def metric_ids(compared: "Compared") -> list[str]:
         if scores is not None:
             names = (*scores.metrics, *scores.left_out)
             found |= dict.fromkeys(name.removesuffix(_CORRECTED).removesuffix(_PUBLISHED) for name in names)
-    order = list(DIFFERENCES)
+    order = list(prediction_format(compared.format).differences)
     return sorted(found, key=lambda name: order.index(name) if name in order else len(order))
 
 
@@ -73,8 +69,9 @@ def _has_figure(compared: "Compared", metric: str) -> bool:
 
 
 def _ends(compared: "Compared") -> tuple[str, str]:
-    """What ids end in as published and corrected: those of a run on AgriEval are ours."""
-    return (_PUBLISHED, "") if compared.format == "agrieval" else ("", _CORRECTED)
+    """What ids end in as published and corrected."""
+    form = prediction_format(compared.format)
+    return form.published_end, form.corrected_end
 
 
 def _row(compared: "Compared", metric: str) -> list["RenderableType"]:
@@ -84,7 +81,11 @@ def _row(compared: "Compared", metric: str) -> list["RenderableType"]:
     mine = corrected.metrics.get(metric + of_ours)
     short = metric.split(".", 1)[1]
     by = [f"by {harmless(corrected.embedder)}"] if corrected.embedder and short in WITH_COSINES else []
-    differs = "nothing to count" if mine and mine.value is None else DIFFERENCES.get(metric, "")
+    differs = (
+        "nothing to count"
+        if mine and mine.value is None
+        else prediction_format(compared.format).differences.get(metric, "")
+    )
     return [
         stacked([short, *by], value_style=""),
         _shown(theirs.value) if theirs else DASH,

@@ -4,55 +4,21 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from agrotools.core import Mode
+from agrotools.plugin import BenchmarkPlugin, plugins, plugins_of_metrics
+from agrotools.report.cells import run_names
 from agrotools.scoring import Metric, Summary
 from agrotools.scoring.differences import GAIN_METRICS
-from agrotools.scoring.knowledge_answers import TEXT_METRICS
+from agrotools.scoring.metrics import own_metric
 
 OUTCOME = (*GAIN_METRICS, "agrotools.plot")
 PROCESS = ("agrotools.st_acc", "agrotools.tool_acc", "agrotools.arg_acc", "agrotools.ear", "agrotools.summ_acc")
 CALL_RATIO = "agrotools.call_ratio"
-ON_REQUEST = frozenset(
-    {
-        "agrieval.likelihood",
-        "agrieval.rouge_l_lexeval",
-        "agrieval.similarity_minilm",
-        "agrieval.similarity_mpnet",
-        "agrieval.judge",
-        "agrotools.ots_judge",
-    }
-)
-"""Metrics that have a column only where a run has them."""
-KNOWLEDGE = (
-    "agrieval.accuracy",
-    "agrieval.partial",
-    "agrieval.likelihood",
-    "agrieval.rouge_l",
-    "agrieval.rouge_l_lexeval",
-    "agrieval.similarity_minilm",
-    "agrieval.similarity_mpnet",
-    "agrieval.judge",
-)
-AGENT_X_STEPS = tuple(f"agent_x.{name}" for name in ("ground_s", "tool_p", "tool_acc", "step_s", "clarity", "reward"))
-AGENT_X_OUTCOME = tuple(
-    f"agent_x.{name}" for name in ("faith_acc", "context_s", "fact_p", "sem_acc", "goal_acc", "toolset_acc")
-)
-GTA2 = ("gta2.gpt_score", "gta2.score_corrected")
-BESIDE_KNOWLEDGE = ("agrieval.accuracy_lexeval", "agrieval.accuracy_published", *TEXT_METRICS)
-BESIDE = {
-    "agrieval.accuracy": (
-        ("authors' scorer", "agrieval.accuracy_published"),
-        ("LexEval's rule", "agrieval.accuracy_lexeval"),
-    ),
-    "agrieval.rouge_l": (
-        ("authors' scorer", "agrieval.rouge_l_published"),
-        ("normalised", "agrieval.rouge_l_normalised"),
-    ),
+_BESIDE = {
     "agrotools.fas": (("guess", "agrotools.guess"),),
     "agrotools.tool_acc": (("strict", "agrotools.tool_acc_strict"), ("guess", "agrotools.tool_acc_guess")),
     "agrotools.arg_acc": (("strict", "agrotools.arg_acc_strict"), ("guess", "agrotools.arg_acc_guess")),
     "agrotools.summ_acc": (("truth", "agrotools.summ_acc_truth"),),
 }
-"""Variants that stand beneath their metric, and what they are called there."""
 
 
 @dataclass(frozen=True)
@@ -69,26 +35,21 @@ class Setting:
     plots_left_out: bool = False
     whole_mode: bool = True
     """Whether it shows all samples of the mode."""
+    by_rubrics: bool = False
+    """Whether the title says whose rubrics judges graded by."""
+    marks_differences: bool = False
+    """Whether a note says what keeps a run from comparison with printed scores."""
 
 
 def _metrics_of_mode(mode: Mode) -> Callable[[Summary], Mapping[str, Metric] | None]:
     def metrics(summary: Summary) -> Mapping[str, Metric] | None:
-        if mode not in summary.modes or _asks_knowledge_alone(summary):
+        if mode not in summary.modes:
             return None
-        own = summary.modes[mode].metrics
-        return None if own and set(own) <= {*GTA2} else own
+        found = summary.modes[mode].metrics
+        # Metrics of a benchmark plug-in alone stand in its own tables.
+        return None if found and not any(map(own_metric, found)) else found
 
     return metrics
-
-
-def _knowledge_metrics(summary: Summary) -> Mapping[str, Metric] | None:
-    return summary.modes["no-tool"].metrics if _asks_knowledge_alone(summary) else None
-
-
-def _asks_knowledge_alone(summary: Summary) -> bool:
-    """Whether the run is on examination questions, which have metrics of their own and one mode."""
-    metrics = summary.modes["no-tool"].metrics if "no-tool" in summary.modes else {}
-    return bool(metrics) and set(metrics) <= {*KNOWLEDGE, *BESIDE_KNOWLEDGE}
 
 
 def judge_alone_scores(summary: Summary) -> bool:
@@ -96,7 +57,7 @@ def judge_alone_scores(summary: Summary) -> bool:
     part = summary.modes.get("end-to-end")
     if part is None or part.invalid.n == part.n_records:
         return False
-    return set(part.metrics) <= {*GTA2}
+    return not any(map(own_metric, part.metrics))
 
 
 def _kept_out_of_mode(mode: Mode) -> Callable[[Summary], int]:
@@ -126,32 +87,7 @@ def _metrics_on_no_tool(summary: Summary) -> Mapping[str, Metric] | None:
     return summary.no_tool_part.metrics if has and summary.no_tool_part else None
 
 
-def _gta2_metrics(summary: Summary) -> Mapping[str, Metric] | None:
-    """Those of GTA-2, where a judge was asked."""
-    own = summary.modes["end-to-end"].metrics if "end-to-end" in summary.modes else {}
-    return own if GTA2[0] in own else None
-
-
-def _judged_metrics(mode: Mode) -> Callable[[Summary], Mapping[str, Metric] | None]:
-    """Those of Agent-X, where a judge was asked and they do not stand beside the printed rows."""
-
-    def metrics(summary: Summary) -> Mapping[str, Metric] | None:
-        part = summary.modes.get(mode)
-        if part is None or (part.published is not None and part.published.reference):
-            return None
-        return part.metrics if any(metric in part.metrics for metric in (*AGENT_X_STEPS, *AGENT_X_OUTCOME)) else None
-
-    return metrics
-
-
-_AGENT_X_MODES: tuple[Mode, ...] = ("no-tool", "end-to-end")
-OF_AGENT_X = tuple(
-    Setting(f"Agent-X ({mode}), {what}, by a judge", mode, columns, _judged_metrics(mode), lambda _: 0)
-    for mode in _AGENT_X_MODES
-    for what, columns in (("steps", AGENT_X_STEPS), ("reasoning and outcome", AGENT_X_OUTCOME))
-)
 SETTINGS = (
-    Setting("Examination questions", "no-tool", KNOWLEDGE, _knowledge_metrics, _kept_out_of_mode("no-tool")),
     Setting(
         "No tools", "no-tool", OUTCOME, _metrics_of_mode("no-tool"), _kept_out_of_mode("no-tool"), plots_left_out=True
     ),
@@ -174,6 +110,35 @@ SETTINGS = (
     Setting(
         "Step by step", "step-by-step", PROCESS, _metrics_of_mode("step-by-step"), _kept_out_of_mode("step-by-step")
     ),
-    *OF_AGENT_X,
-    Setting("GTA-2 (end-to-end), by a judge, in words of ours", "end-to-end", GTA2, _gta2_metrics, lambda _: 0),
 )
+
+
+def settings_for(summaries: Sequence[Summary]) -> list[Setting]:
+    """The tables of metrics that these runs may stand in: those of the engine, then those of benchmark plug-ins."""
+    return [*SETTINGS, *(setting for plugin in used_plugins(summaries) for setting in plugin.reporting.settings)]
+
+
+def used_plugins(summaries: Sequence[Summary]) -> list[BenchmarkPlugin]:
+    """The benchmark plug-ins that runs are of, or have metrics of."""
+    metrics = {metric for summary in summaries for part in summary.modes.values() for metric in part.metrics}
+    of_metrics = plugins_of_metrics(metrics)
+    names = {summary.benchmark for summary in summaries}
+    return [plugin for plugin in plugins() if plugin in of_metrics or plugin.name in names]
+
+
+def variants_of(metric: str) -> Sequence[tuple[str, str]]:
+    """Variants that stand beneath a metric in its cell: what each is called there, and its id."""
+    if metric in _BESIDE:
+        return _BESIDE[metric]
+    return [each for plugin in plugins_of_metrics([metric]) for each in plugin.reporting.beside.get(metric, ())]
+
+
+def plugin_notes(summaries: Sequence[Summary]) -> list[str]:
+    """Lines of benchmark plug-ins on each mode of each run."""
+    lines: list[str] = []
+    for name, summary in zip(run_names(summaries), summaries, strict=True):
+        of_run = f"{name}, " if len(summaries) > 1 else ""
+        for plugin in used_plugins([summary]):
+            if (notes := plugin.reporting.notes) is not None:
+                lines += [f"{of_run}{line}" for part in summary.modes.values() for line in notes(part)]
+    return lines

@@ -24,26 +24,23 @@ from agrotools.report.comparison import MOST_PAIRS, across_runs_tables, between_
 from agrotools.report.errors import error_tables
 from agrotools.report.judges import judge_lines
 from agrotools.report.layout import PLAIN_WIDTH, console_for, harmless, put, rendered, shortened
-from agrotools.report.option_places import option_lines
 from agrotools.report.parts import RUNS_SIDE_BY_SIDE, correlation_lines, counts_table, part_tables, seconds_tables
 from agrotools.report.published_runs import published_blocks
 from agrotools.report.settings import (
-    BESIDE,
     CALL_RATIO,
-    GTA2,
-    OF_AGENT_X,
-    ON_REQUEST,
     OUTCOME,
     PROCESS,
-    SETTINGS,
     Setting,
     judge_alone_scores,
     kept_out_line,
     kept_out_on_no_tool,
+    plugin_notes,
+    settings_for,
+    variants_of,
 )
 from agrotools.scoring import METRICS, CallRatio, ModeSummary, Summary
 from agrotools.scoring.differences import shown_gains
-from agrotools.scoring.outcome import APART_METRIC
+from agrotools.scoring.metrics import APART_METRIC
 from agrotools.scoring.statistics import MIN_CLUSTERS
 from agrotools.scoring.version import SCORING_VERSION
 
@@ -81,14 +78,15 @@ def tables(summaries: Sequence[Summary], *, details: bool = True, unadjusted: bo
         parts.append(Text("\n".join(warned), style="bold yellow"))
     if remarks := scoring_lines(summaries):
         parts.append(Text("\n".join(remarks), style="yellow"))
-    for setting in SETTINGS:
+    for setting in settings_for(summaries):
         if any(setting.of(summary) is not None for summary in summaries):
             parts += setting_table(setting, summaries, notes)
     parts += published_blocks(summaries, notes)
     if any(summary.no_tool_part and summary.no_tool_part.gain for summary in summaries):
         parts += gain_table(summaries, notes, unadjusted=unadjusted)
     parts += between_runs_table(summaries, most=None if details else MOST_PAIRS, unadjusted=unadjusted)
-    parts += option_lines(summaries)
+    if lines := plugin_notes(summaries):
+        parts.append(Text("\n".join(lines)))
     parts += judge_lines(summaries)
     if details:
         parts += part_tables(summaries)
@@ -148,7 +146,7 @@ def setting_table(setting: Setting, summaries: Sequence[Summary], notes: Notes) 
 
     shown = shown_metrics(setting, summaries)
     shared = {metric: _shared_size(metric, setting, summaries) for metric in shown}
-    title = f"{setting.title}{_by_rubrics(summaries)}" if setting in OF_AGENT_X else setting.title
+    title = f"{setting.title}{_by_rubrics(summaries)}" if setting.by_rubrics else setting.title
     table = new_table(_headline_title(title, summaries))
     table.add_column("", overflow="fold", min_width=14)
     for metric in shown:
@@ -182,23 +180,20 @@ def _absent(summaries: Sequence[Summary]) -> frozenset[str]:
             scored |= {*part.metrics}
     # Where nothing was scored, nothing is known of the slots.
     unscored = any(not part.metrics for s in summaries for part in s.modes.values())
-    return (
-        ON_REQUEST
-        if unscored
-        else ON_REQUEST | {metric for metric in (*OUTCOME[1:], PROCESS[-1]) if metric not in scored}
-    )
+    on_request = frozenset(name for name, info in METRICS.items() if info.on_request)
+    return on_request if unscored else on_request | {name for name in (*OUTCOME[1:], PROCESS[-1]) if name not in scored}
 
 
 def _by_rubrics(summaries: Sequence[Summary]) -> str:
-    """Whose rubrics the criteria of Agent-X were graded by."""
+    """Whose rubrics judges graded by."""
     used = {summary.judging.rubrics for summary in summaries if summary.judging and summary.judging.rubrics}
     return f", by {harmless(' and '.join(sorted(used)))}"
 
 
 def _differs(setting: Setting, summary: Summary, notes: Notes) -> str:
-    """The mark of a note on what keeps a run on GTA-2 from comparison with printed scores."""
+    """The mark of a note on what keeps a run from comparison with printed scores."""
     published = summary.modes[setting.mode].published if setting.mode in summary.modes else None
-    if setting.metrics is not GTA2 or published is None or not published.differs:
+    if not setting.marks_differences or published is None or not published.differs:
         return ""
     return notes.mark(f"Not comparable with printed scores: {harmless('; '.join(published.differs))}.")
 
@@ -248,7 +243,7 @@ def _metric_cell(metric: str, setting: Setting, summary: Summary, notes: Notes, 
         )
         return stacked([f"—{notes.mark(_NO_HEADLINE)}", bounds], value_style="dim")
     below = [size(found.overall)] if with_size else []
-    variants = [(word, variant) for word, variant in BESIDE.get(metric, ()) if variant in metrics]
+    variants = [(word, variant) for word, variant in variants_of(metric) if variant in metrics]
     below += [f"{word} {percent(metrics[variant].overall.value)}" for word, variant in variants]
     if metric == "agrotools.ots" and of_mode.ots_chance is not None and setting.whole_mode:
         below.append(f"chance {percent(of_mode.ots_chance.value)}")

@@ -8,9 +8,9 @@ from typing import Annotated, Any, cast
 
 from pydantic import Field, ValidationError
 
-from agrotools.benchmarks import WITHOUT_TOOLS
 from agrotools.core import MODES, FrozenModel, Mode, Protocol, UsageError
 from agrotools.models import DEFAULT_WIRE, ModelSettings, WireSettings
+from agrotools.plugin import plugin_of
 
 FIRST_RUN_MODELS = ("baseline:planner", "baseline:oracle")
 """Models of a run that names none: plans of similar questions put to use, and the best that the tools allow."""
@@ -121,7 +121,8 @@ def read_config(file: Path | None, options: Mapping[str, Any], models: Sequence[
         raise UsageError(
             f"model: should be a name or a list of names (got {named!r})", hint='e.g. model = "qwen2.5-vl"'
         )
-    first_run = FIRST_RUN_WITHOUT_TOOLS if values.get("benchmark") in WITHOUT_TOOLS else FIRST_RUN_MODELS
+    plugin = plugin_of(str(values.get("benchmark", "")))
+    first_run = FIRST_RUN_WITHOUT_TOOLS if plugin and plugin.without_tools else FIRST_RUN_MODELS
     wanted = list(models) or ([named] if isinstance(named, str) else cast("list[str]", named) or [*first_run])
     if len(wanted) > 1 and values.get("out") is not None:
         raise UsageError(

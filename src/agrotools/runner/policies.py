@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 
 from agrotools.agents import LLMAgent, ModelAgent, Policy
-from agrotools.core import MODES, Mode, OptionsSlot, Protocol, ReferenceTextSlot, Sample, ToolSpec, UsageError
+from agrotools.core import MODES, Mode, Protocol, Sample, ToolSpec, UsageError
 from agrotools.formats.samples import facts_of
 from agrotools.models import DEFAULT_WIRE, Model, ModelSettings, WireSettings, WireStats, make_model
 from agrotools.runner.prompts import ObservedModel
@@ -192,7 +192,7 @@ def _baseline(name: str, samples: Sequence[Sample], seed: int) -> PolicySource:
     spelled = f"baseline:{name}"
     if name in ("oracle", "perfect-tools"):
         facts = facts_of(samples)
-        if name == "perfect-tools" and facts.ids and not any(facts.reference) and _is_question(samples[0]):
+        if name == "perfect-tools" and facts.ids and not any(facts.reference) and _needs_no_tool(samples[0]):
             return PolicySource(spelled, True, ("no-tool",), lambda sample, _mode, _epoch: RightAnswerPolicy(sample))
         without = [name for name, reference in zip(facts.ids, facts.reference, strict=True) if not reference]
         if without:
@@ -222,9 +222,9 @@ def _baseline(name: str, samples: Sequence[Sample], seed: int) -> PolicySource:
     raise UsageError(f"unknown baseline {name!r}", hint=f"known: {', '.join(BASELINES)}, replay:RUN")
 
 
-def _is_question(sample: Sample) -> bool:
-    """Whether it is an examination question: then all samples of its benchmark are."""
-    return not sample.toolset and all(isinstance(slot, OptionsSlot | ReferenceTextSlot) for slot in sample.answer)
+def _needs_no_tool(sample: Sample) -> bool:
+    """Whether it is a question that is answered without tools: then all samples of its benchmark are."""
+    return not sample.toolset and all(slot.right_text is not None for slot in sample.answer)
 
 
 def _replay(name: str, run: Path) -> PolicySource:

@@ -13,19 +13,18 @@ import orjson
 
 from agrotools.core import Mode, Record, RunStoreError, Score
 from agrotools.core.files import written_beside
+from agrotools.plugin import NO_COMPARISONS, TextComparisons, plugin_of
 from agrotools.runner.judging import judged_rows
 from agrotools.runner.manifest import Manifest
 from agrotools.runner.published_way import GTA2, PUBLISHED_SAMPLES, departures
 from agrotools.runner.records import iter_records
 from agrotools.runner.store import read_manifest
 from agrotools.runner.stored_scores import SCORES_FILE, keep_other_version
-from agrotools.scoring import SAMPLE_METRICS, ModeSummary, PublishedFigures, Summary, Tally, score_record
+from agrotools.scoring import ModeSummary, PublishedFigures, Summary, Tally, sample_metrics, score_record
 from agrotools.scoring.embedders import Embedder
 from agrotools.scoring.judging import JudgedRows
-from agrotools.scoring.knowledge_answers import Extras, extra_metrics
 from agrotools.scoring.version import FIRST_VERSION, OlderRun
 
-_OF_SAMPLE = (*SAMPLE_METRICS, "agrotools.summ_acc_truth")
 _COPIED_AT_ONCE = 1 << 20
 OnScored = Callable[[Record, list[Score]], None]
 
@@ -43,28 +42,28 @@ def rescore(
     run: Path,
     *,
     allow_invalid: bool = False,
-    rouge: bool = False,
-    embedder: Embedder | None = None,
+    comparisons: TextComparisons = NO_COMPARISONS,
     on_scored: OnScored | None = None,
 ) -> Rescored:
     """Score every record of ``run``, and write summary and score rows to ``scores.json``. Scores of another scoring
     version that lie there are kept as ``scores-vN.json``.
 
-    ``rouge``: open questions by LexEval's ROUGE-L, too. ``embedder``: what compares texts where a metric needs that:
-    open questions, and subjective answers and images of the published forms. ``on_scored`` is given every record with
-    its rows, by mode, sample and epoch.
+    ``comparisons``: of texts, for metrics that are computed only when asked for. ``on_scored`` is given every record
+    with its rows, by mode, sample and epoch.
 
     Raises:
         UsageError: what is asked for is not installed, or not known for this benchmark;
         RunStoreError: not a run folder, one without records, or one that cannot be written.
     """
     manifest = read_manifest(run).model_copy(update={"sample_ids": ()})
-    extras = extras_of(manifest, rouge=rouge, embedder=embedder)
+    check_comparisons(manifest, comparisons)
     try:
         keep_other_version(run)
         with written_beside(run / SCORES_FILE) as made, tempfile.TemporaryFile(dir=run) as rows:
             judges = judged_rows(run)
-            tally, telling_sample = _scored(run, rows, extras, judges, on_scored, Tally(protocol=manifest.protocol))
+            tally = Tally(protocol=manifest.protocol)
+            telling_sample = _score(run, rows, comparisons, judges, on_scored, tally)
+            embedder = comparisons.embedder
             summary = summary_of(run, manifest, tally, judges, allow_invalid=allow_invalid, embedder=embedder)
             with made.open("wb") as file:
                 file.write(b'{\n  "summary": ' + _indented(summary.model_dump(mode="json"), 2) + b',\n  "scores": [')
@@ -80,37 +79,45 @@ def rescore(
     return Rescored(summary, telling_sample, tally)
 
 
-def extras_of(manifest: Manifest, *, rouge: bool, embedder: Embedder | None) -> Extras:
-    """What open questions of a run are scored by, too. The published forms have no such questions: what needs an
-    embedder there is in their own metrics.
+def check_comparisons(manifest: Manifest, comparisons: TextComparisons) -> None:
+    """Refuse comparisons that the benchmark of the run has no metric for.
 
     Raises:
         UsageError: what is asked for is not installed, or not known for this benchmark.
     """
-    return extra_metrics(rouge=rouge, embedder=None if manifest.benchmark in PUBLISHED_SAMPLES else embedder)
+    plugin = plugin_of(manifest.benchmark)
+    if plugin is not None and plugin.scoring.check_comparisons is not None:
+        plugin.scoring.check_comparisons(comparisons)
 
 
-def _scored(
-    run: Path, rows: IO[bytes], extras: Extras, judges: JudgedRows, on_scored: OnScored | None, tally: Tally
-) -> tuple[Tally, str | None]:
-    """``tally`` with the run's records, and its telling sample; score rows go to ``rows``, as they stand in a list."""
+def _score(
+    run: Path,
+    rows: IO[bytes],
+    comparisons: TextComparisons,
+    judges: JudgedRows,
+    on_scored: OnScored | None,
+    tally: Tally,
+) -> str | None:
+    """Add the run's records to ``tally``, and their score rows to ``rows``, as they stand in a list; the id of the
+    sample that lost most."""
+    of_sample = (*sample_metrics(), "agrotools.summ_acc_truth")
     worst: tuple[float, str] | None = None
     for record in iter_records(run):
-        scores = [*score_record(record, extras), *judges.rows(record)]
+        scores = [*score_record(record, comparisons), *judges.rows(record)]
         tally.add(record, scores)
         if on_scored is not None:
             on_scored(record, scores)
         if scores:
             rows.write((b",\n    " if rows.tell() else b"") + _rows(record.mode, scores))
         for score in scores:
-            if score.metric in _OF_SAMPLE and (worst is None or (score.value, score.sample_id) < worst):
+            if score.metric in of_sample and (worst is None or (score.value, score.sample_id) < worst):
                 worst = (score.value, score.sample_id)
     if not tally.modes:
         raise RunStoreError(f"the run {run} holds no finished sample", hint="run agrotools eval again to go on")
     if tally.wants_answers:
         for record in iter_records(run):
             tally.add_answer(record)
-    return tally, worst[1] if worst else None
+    return worst[1] if worst else None
 
 
 def _with_published(

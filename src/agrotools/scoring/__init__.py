@@ -1,8 +1,8 @@
 """Scoring: from records to score rows, from rows to metrics with intervals. Pure; no network, no optional extra."""
 
-from agrotools.scoring.metrics import METRICS, MetricInfo, compare, score_record, summarise
-from agrotools.scoring.option_places import OptionPlaces, Rotations
-from agrotools.scoring.outcome import SAMPLE_METRICS, outcome_scores
+from agrotools.plugin import MetricInfo
+from agrotools.scoring.metrics import METRICS, sample_metrics
+from agrotools.scoring.outcome import outcome_scores, score_record
 from agrotools.scoring.plots import drawn_spec, score_plot
 from agrotools.scoring.slots import SlotScore, score_slot
 from agrotools.scoring.statistics import Estimate, Interval, estimate_difference, estimate_mean
@@ -21,11 +21,10 @@ from agrotools.scoring.summary import (
     SchematicPart,
     Summary,
 )
-from agrotools.scoring.tally import Tally
+from agrotools.scoring.tally import Tally, compare, summarise
 
 __all__ = [
     "METRICS",
-    "SAMPLE_METRICS",
     "Amount",
     "CallRatio",
     "Comparison",
@@ -38,9 +37,7 @@ __all__ = [
     "MetricInfo",
     "ModeSummary",
     "NoToolPart",
-    "OptionPlaces",
     "PublishedFigures",
-    "Rotations",
     "SchematicPart",
     "SlotScore",
     "Summary",
@@ -50,6 +47,7 @@ __all__ = [
     "estimate_difference",
     "estimate_mean",
     "outcome_scores",
+    "sample_metrics",
     "score_plot",
     "score_record",
     "score_slot",

@@ -1,22 +1,16 @@
 """Results of runs that are scored together: differences of all pairs, correlations over them, gains adjusted."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import combinations
 
-from agrotools.core import Mode
+from agrotools.core import MODES, Mode
 from agrotools.scoring.correlations import benchmark_key, with_correlations
 from agrotools.scoring.differences import with_gains_adjusted
+from agrotools.scoring.metrics import compared_metrics
 from agrotools.scoring.sample_units import SampleTable, Units, overall_difference
 from agrotools.scoring.statistics import adjusted
 from agrotools.scoring.summary import RunDifference, Summary
 from agrotools.scoring.tally import Tally
-
-HEADLINES: Mapping[Mode, tuple[str, ...]] = {
-    "no-tool": ("agrotools.fas", "agrieval.accuracy", "agrieval.rouge_l"),
-    "end-to-end": ("agrotools.fas",),
-    "step-by-step": ("agrotools.arg_acc",),
-}
-"""Metrics of the table of differences between runs."""
 
 
 def side_by_side(summaries: Sequence[Summary], tallies: Sequence[Tally]) -> list[Summary]:
@@ -64,9 +58,9 @@ def _headline(summary: Summary, tally: Tally) -> _Headline:
     """The units of each metric of the table; none where the policy saw the gold."""
     return {
         (mode, metric): units
-        for mode, metrics in HEADLINES.items()
+        for mode in MODES
         if mode in tally.modes and summary.modes[mode].headline and not summary.privileged
-        for metric in metrics
+        for metric in compared_metrics(mode)
         if (units := tally.modes[mode].headline_units(metric)) is not None
     }
 

@@ -9,8 +9,8 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from agrotools.scoring.outcome import APART_METRIC
-from agrotools.scoring.sample_units import FLOOR_METRICS, OUTCOME_METRICS, STEP_METRICS, SampleTable, Units, clusters_of
+from agrotools.scoring.metrics import APART_METRIC, SLOTS_OF_METRIC
+from agrotools.scoring.sample_units import FLOOR_METRICS, STEP_METRICS, SampleTable, Units, clusters_of
 from agrotools.scoring.statistics import MIN_CLUSTERS, Interval, least_correlation
 from agrotools.scoring.summary import AcrossRuns, Correlation, ModeSummary, RunCorrelation, Summary
 from agrotools.scoring.version import check_one_version
@@ -165,7 +165,7 @@ def _steps(summary: Summary) -> dict[str, float]:
 
 def _outcomes(summary: Summary) -> dict[str, float]:
     # A guess is the same for all runs.
-    ours = [metric for metric in OUTCOME_METRICS if metric not in (*FLOOR_METRICS, APART_METRIC)]
+    ours = [metric for metric in SLOTS_OF_METRIC if metric not in (*FLOOR_METRICS, APART_METRIC)]
     return _values(summary.modes["end-to-end"], ours, PAPER_OUTCOMES)
 
 

@@ -12,9 +12,12 @@ from agrotools.core import (
     Arguments,
     CallTools,
     Halt,
+    KeywordsSlot,
     Mode,
+    OpenTextSlot,
     Protocol,
     Record,
+    ReferenceTextsSlot,
     Score,
     Slot,
     Step,
@@ -206,13 +209,13 @@ def _look_for_keywords(error: str, key: str, gold: str, given: str, found: Error
 
 def _texts_of(slot: Slot) -> list[str]:
     """Right answers of a slot that are free text."""
-    if slot.type == "open_text":
+    if isinstance(slot, OpenTextSlot):
         return [phrase for fact in slot.facts for phrase in fact.phrases]
-    if slot.type == "reference_text":
-        return [slot.value]
-    if slot.type == "reference_texts":
+    if isinstance(slot, ReferenceTextsSlot):
         return list(slot.values)
-    return [alias for group in slot.whitelist for alias in group] if slot.type == "keywords" else []
+    if isinstance(slot, KeywordsSlot):
+        return [alias for group in slot.whitelist for alias in group]
+    return [slot.right_text] if slot.free_text and slot.right_text is not None else []
 
 
 EXAMPLES = 5

@@ -5,9 +5,8 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from statistics import median
 
-from agrotools.core import MADE_SLOT_TYPES, CallTools, Halt, Mode, Record, Score, Unparseable
-from agrotools.scoring.knowledge_answers import is_knowledge_slot
-from agrotools.scoring.outcome import SAMPLE_METRICS, SLOT_METRIC
+from agrotools.core import CallTools, Halt, Mode, Record, Score, Unparseable
+from agrotools.scoring.metrics import SLOT_METRIC, sample_metrics
 from agrotools.scoring.sample_units import Kind, SampleTable, is_invalid
 from agrotools.scoring.summary import Amount, CallRatio, Counts, ModeSummary, Seconds, SecondsByPart
 
@@ -19,6 +18,7 @@ class Tallied:
     """Counts over the valid records of one mode, record by record."""
 
     def __init__(self) -> None:
+        self._sample_metrics = sample_metrics()
         self._n = 0
         self._step_by_step = False
         self._successes = 0
@@ -35,7 +35,7 @@ class Tallied:
         """A valid record and its rows."""
         self._n += 1
         self._step_by_step = self._step_by_step or record.actions is not None
-        of_sample = next((row.value for row in rows if row.metric in SAMPLE_METRICS), 0.0)
+        of_sample = next((row.value for row in rows if row.metric in self._sample_metrics), 0.0)
         self._successes += of_sample >= 1 - 1e-9
         if record.trajectory:
             self._terminations[record.trajectory.termination] += 1
@@ -142,7 +142,7 @@ def _answer_forms(record: Record, rows: Sequence[Score]) -> list[bool]:
         for row in rows
         if row.metric == TRUTH_METRIC and row.reading.get("predicted") == "answer"
     ]
-    formless = {slot.name for slot in record.sample.answer if slot.type in MADE_SLOT_TYPES or is_knowledge_slot(slot)}
+    formless = {slot.name for slot in record.sample.answer if slot.made or slot.scored_apart}
     answered = record.trajectory is not None and record.trajectory.answer is not None
     read = [row for row in rows if row.metric == SLOT_METRIC and row.slot not in formless]
     if answered and read:

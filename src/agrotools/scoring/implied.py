@@ -6,7 +6,6 @@ from typing import NamedTuple
 from pydantic import JsonValue
 
 from agrotools.core import (
-    MADE_SLOT_TYPES,
     BooleanSlot,
     ChoiceSetSlot,
     ExactSlot,
@@ -147,4 +146,4 @@ def _facts(slot: OpenTextSlot, value: JsonValue) -> Implied | None:
 
 def is_text_slot(slot: Slot) -> bool:
     """True if the slot is answered in words: all but figures and images."""
-    return slot.type not in MADE_SLOT_TYPES
+    return not slot.made

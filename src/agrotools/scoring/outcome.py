@@ -1,17 +1,13 @@
-"""Outcome scores (no-tool and end-to-end): one row per slot, and one per sample and metric.
+"""Score rows of records: those of steps (step-by-step), and outcome scores (no-tool and end-to-end).
 
-A sample's score is the mean of its slots' scores by their weights, without those of open text whose facts other
-subjects share, which have a metric of their own; a sample without an answer scores 0, whatever it
-drew before.
+Outcome scores are one row per slot, and one per sample and metric. A sample's score is the mean of its slots' scores by
+their weights, without those of open text whose facts other subjects share, which have a metric of their own; a sample
+without an answer scores 0, whatever it drew before.
 """
-
-from collections.abc import Callable
 
 from pydantic import JsonValue, ValidationError
 
 from agrotools.core import (
-    CLOSED_SLOT_TYPES,
-    JUDGED_SLOT_TYPES,
     BenchmarkError,
     ImageCallsSlot,
     PlotSlot,
@@ -24,55 +20,35 @@ from agrotools.core import (
     Trajectory,
     counts_in_headline,
 )
+from agrotools.plugin import NO_COMPARISONS, TextComparisons, plugins_of_slots
 from agrotools.scoring.image_calls import score_image_calls
-from agrotools.scoring.judging.questions import JUDGED_METRICS
-from agrotools.scoring.knowledge_answers import (
-    EXTRA_METRICS,
-    OPTION_METRICS,
-    TEXT_METRICS,
-    Extras,
-    is_knowledge_slot,
-    knowledge_scores,
-)
+from agrotools.scoring.metrics import GUESS_METRIC, METRICS, SLOT_METRIC, SLOTS_OF_METRIC
 from agrotools.scoring.plots import drawn_spec, score_plot
+from agrotools.scoring.sample_units import is_invalid
 from agrotools.scoring.slots import SlotScore, score_slot
+from agrotools.scoring.steps import step_scores
 from agrotools.text import format_answer
-from agrotools.text.guess_model import guessable, guessed_values
+from agrotools.text.guess_model import guessed_values
 
 VERSION = "2"
-SLOT_METRIC = "agrotools.slot"
-
-GUESS_METRIC = "agrotools.guess"
-"""FAS of the answer that the prompt alone suggests (:mod:`agrotools.text.guess_model`), for the same sample."""
-
-APART_METRIC = "agrotools.ots_apart"
-"""OTS of the slots that count in no headline: other subjects share too many of their facts."""
 
 
-SLOTS_OF_METRIC: dict[str, Callable[[Slot], bool]] = {
-    "agrotools.fas": lambda slot: (
-        not is_knowledge_slot(slot) and slot.type not in JUDGED_SLOT_TYPES and counts_in_headline(slot)
-    ),
-    "agrotools.css": lambda slot: slot.type in CLOSED_SLOT_TYPES,
-    "agrotools.ots": lambda slot: slot.type == "open_text" and counts_in_headline(slot),
-    APART_METRIC: lambda slot: not counts_in_headline(slot),
-    "agrotools.plot": lambda slot: slot.type == "plot",
-    GUESS_METRIC: lambda slot: guessable(slot) and counts_in_headline(slot),
-    **dict.fromkeys(OPTION_METRICS, lambda slot: slot.type == "options"),
-    **dict.fromkeys((*TEXT_METRICS, *EXTRA_METRICS), lambda slot: slot.type == "reference_text"),
-    **{name: metric.belongs for name, metric in JUDGED_METRICS.items()},
-}
-"""Which slots of a sample each metric is the mean of; a sample without any has no row of that metric."""
+def score_record(record: Record, comparisons: TextComparisons = NO_COMPARISONS) -> list[Score]:
+    """All score rows of a record; an invalid record has none. ``comparisons``: metrics computed only when asked for.
 
-SAMPLE_METRICS = ("agrotools.fas", "agrieval.accuracy", "agrieval.rouge_l", "gta2.score_corrected", APART_METRIC)
-"""Metrics that stand for a whole sample, the first that it has; none before a judge was asked about it."""
+    Raises:
+        RunStoreError: the record does not hold what its mode needs.
+        BenchmarkError: the gold of the sample cannot be scored against.
+    """
+    if is_invalid(record):
+        return []
+    return step_scores(record) if record.mode == "step-by-step" else outcome_scores(record, comparisons)
 
 
-def outcome_scores(record: Record, extras: Extras | None = None) -> list[Score]:
+def outcome_scores(record: Record, comparisons: TextComparisons = NO_COMPARISONS) -> list[Score]:
     """The rows of a record of no-tool or end-to-end: ``agrotools.slot`` per slot, then those of SLOTS_OF_METRIC.
 
-    Examination questions have those of :mod:`agrotools.scoring.knowledge_answers` instead, which ``extras`` are for.
-    Slots that a judge alone can score have none.
+    A benchmark plug-in may score the whole record by itself. Slots that a judge alone can score have no rows.
 
     Raises:
         RunStoreError: the record holds no trajectory.
@@ -83,13 +59,14 @@ def outcome_scores(record: Record, extras: Extras | None = None) -> list[Score]:
             f"the {record.mode} record of sample {record.sample.id} holds no trajectory",
             hint="the run was made by another version, or the file was altered",
         )
-    slots = [slot for slot in record.sample.answer if slot.type not in JUDGED_SLOT_TYPES]
-    if any(map(is_knowledge_slot, slots)):
-        return knowledge_scores(record, record.trajectory, extras)
+    slots = [slot for slot in record.sample.answer if not slot.judged]
+    for plugin in plugins_of_slots(slots):
+        if plugin.scoring.score_record is not None:
+            return plugin.scoring.score_record(record, record.trajectory, comparisons)
     scored = [_scored(slot, record.sample, record.trajectory) for slot in slots]
     rows = [_row(record, SLOT_METRIC, score, slot=slot.name) for slot, score in zip(slots, scored, strict=True)]
     for metric, belongs in SLOTS_OF_METRIC.items():
-        if metric in JUDGED_METRICS or metric == GUESS_METRIC:
+        if METRICS[metric].by_judge or metric == GUESS_METRIC:
             continue  # By those who were asked, where anybody was; and below.
         own = [(slot, score.value) for slot, score in zip(slots, scored, strict=True) if belongs(slot)]
         if own:
@@ -119,6 +96,9 @@ def _scored(slot: Slot, sample: Sample, trajectory: Trajectory) -> SlotScore:
     if isinstance(slot, ImageCallsSlot):
         value, reading = score_image_calls(slot, sample, trajectory)
         return SlotScore(value=value, reading=reading, used_form=False)
+    for plugin in plugins_of_slots((slot,)):
+        if (scorer := plugin.scoring.slot_scorers.get(slot.type)) is not None:
+            return scorer(slot, sample, trajectory)
     return score_slot(slot, sample.answer, answer)
 
 

@@ -8,8 +8,8 @@ from array import array
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
-from agrotools.core import MADE_SLOT_TYPES, Record, Sample, Slot, counts_in_headline
-from agrotools.scoring.outcome import GUESS_METRIC, SLOTS_OF_METRIC
+from agrotools.core import Record, Sample, Slot, counts_in_headline
+from agrotools.scoring.metrics import GUESS_METRIC, SLOTS_OF_METRIC
 from agrotools.scoring.statistics import Estimate, Interval, estimate_difference, estimate_mean
 from agrotools.scoring.summary import Metric
 
@@ -95,7 +95,7 @@ def _kind(sample: Sample) -> Kind:
         schematic=sample.schematic,
         calls=len(sample.reference.steps) if sample.reference else 0,
         outcome_metrics=_outcome_metrics(sample.answer),
-        has_text=any(slot.type not in MADE_SLOT_TYPES for slot in sample.answer),
+        has_text=any(not slot.made for slot in sample.answer),
         groups=_groups(sample),
     )
 
@@ -148,7 +148,6 @@ CALL_STEP_METRICS = (
 )
 SUMMARY_METRICS = ("agrotools.summ_acc", "agrotools.summ_acc_truth")
 STEP_METRICS = ("agrotools.st_acc", *CALL_STEP_METRICS, *SUMMARY_METRICS)
-OUTCOME_METRICS = tuple(SLOTS_OF_METRIC)
 
 WHOLE = -1
 """Stands for the step where a unit is a whole sample."""

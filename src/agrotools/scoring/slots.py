@@ -14,12 +14,9 @@ from agrotools.core import (
     ImageCallsSlot,
     KeywordsSlot,
     OpenTextSlot,
-    OptionsSlot,
     PlotSlot,
-    ReferenceTextSlot,
     ReferenceTextsSlot,
     Slot,
-    SubTasksSlot,
     ToleranceSlot,
 )
 from agrotools.scoring.answer_text import LONGEST_ANSWER, AnswerText, Scope, read_answer
@@ -56,10 +53,9 @@ class SlotScore(NamedTuple):
 def score_slot(slot: Slot, slots: Sequence[Slot], answer: str) -> SlotScore:
     """Score one slot of an answer. ``slots`` are all slots of the sample: their names delimit each other's values.
 
-    Slots whose answer is drawn are not scored here: that is no text. Nor are those of examination questions
-    (:mod:`agrotools.scoring.knowledge_answers`), or those that a judge alone scores.
+    Slots whose answer is drawn are not scored here, which is no text; nor are those of benchmark plug-ins.
     """
-    if isinstance(slot, PlotSlot | ImageCallsSlot | SubTasksSlot | OptionsSlot | ReferenceTextSlot):
+    if isinstance(slot, PlotSlot | ImageCallsSlot):
         raise TypeError(f"slots of type {slot.type} are not scored here")
     read = read_answer(answer)
     score = _score(slot, slots, read)

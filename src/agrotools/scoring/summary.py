@@ -1,11 +1,14 @@
 """What a run comes to, as data: the content of ``scores.json``. Values are fractions in [0, 1], never percent."""
 
-from typing import Literal
+from typing import Literal, TypeVar
+
+from pydantic import ConfigDict
 
 from agrotools.core import FrozenModel, Mode
 from agrotools.scoring.judging.panel import Panel
-from agrotools.scoring.option_places import OptionPlaces, Rotations
 from agrotools.scoring.statistics import Estimate, Interval
+
+Part = TypeVar("Part", bound=FrozenModel)
 
 
 class Metric(FrozenModel):
@@ -166,8 +169,10 @@ class ModeSummary(FrozenModel):
 
     ``n_records``, ``n_samples``, ``n_clusters``, ``invalid`` and ``counts`` are of all records. ``headline``: whether
     the metrics may stand as results (at most 1 % of their records invalid, or allowed); never where all samples are
-    schematic drawings.
+    schematic drawings. What a benchmark plug-in counts stands under keys of its own (:meth:`part`).
     """
+
+    model_config = ConfigDict(extra="allow")
 
     n_records: int
     n_samples: int
@@ -185,16 +190,17 @@ class ModeSummary(FrozenModel):
     """A row for every class of errors, of all valid records."""
     seconds: SecondsByPart | None = None
     """None where no record is valid."""
-    option_places: OptionPlaces | None = None
-    """Of questions with one right option; None where there are none."""
-    rotations: Rotations | None = None
-    """Of questions that were asked in every rotation of their options; None where there are none."""
     call_ratio: CallRatio | None = None
     """End-to-end; None in other modes and where no such sample was answered."""
     published: PublishedFigures | None = None
     """On GTA, ThinkGeo and Agent-X: the metrics of their papers."""
     schematic: SchematicPart | None = None
     """The samples kept out of ``metrics`` and ``ots_chance``; None where there are none."""
+
+    def part(self, name: str, model: type[Part]) -> Part | None:
+        """The entry ``name`` of a benchmark plug-in; None where it counted nothing."""
+        found = (self.model_extra or {}).get(name)
+        return model.model_validate(found) if isinstance(found, dict) else found
 
 
 class NoToolPart(FrozenModel):

@@ -2,19 +2,21 @@
 
 from array import array
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 from agrotools.core import MODES, Mode, Protocol, Record, Score
+from agrotools.plugin import ModeTally as PluginTally
+from agrotools.plugin import plugins_of_slots
 from agrotools.scoring.chance import OpenTextChance
 from agrotools.scoring.correlations import correlations
 from agrotools.scoring.differences import with_comparison_adjusted, with_gains_adjusted
 from agrotools.scoring.errors_in_records import ErrorTally
 from agrotools.scoring.event_counts import CallTally, SecondsTally, Tallied, ending_of, missing_of, warnings_of
-from agrotools.scoring.option_places import PlacesTally
+from agrotools.scoring.metrics import SLOTS_OF_METRIC
+from agrotools.scoring.outcome import score_record
 from agrotools.scoring.sample_units import (
     FLOOR_METRICS,
-    OUTCOME_METRICS,
     STEP_METRICS,
     Kind,
     Rows,
@@ -130,7 +132,7 @@ class ModeTally:
         self._calls = CallTally()
         self._error_tally = ErrorTally(mode, protocol)
         self._seconds = SecondsTally(table)
-        self._places = PlacesTally()
+        self._plugin_tallies: dict[str, PluginTally] = {}
         self._samples = array("I")
         self._epochs = array("I")
         self._invalid = array("I")
@@ -138,7 +140,7 @@ class ModeTally:
         self._n_epochs = 0
         self._reasons = Counter[str]()
         self._endings = Counter[str]()
-        self._rows = {metric: Rows() for metric in (STEP_METRICS if mode == "step-by-step" else OUTCOME_METRICS)}
+        self._rows = {metric: Rows() for metric in (STEP_METRICS if mode == "step-by-step" else SLOTS_OF_METRIC)}
 
     def add(self, record: Record, rows: Sequence[Score]) -> None:
         """A record and its score rows."""
@@ -161,7 +163,11 @@ class ModeTally:
         self._calls.add(record)
         self._error_tally.add(record, number, rows)
         self._seconds.add(number, record.seconds)
-        self._places.add(record, rows)
+        for plugin in plugins_of_slots(record.sample.answer):
+            if plugin.scoring.tally is not None:
+                if plugin.name not in self._plugin_tallies:
+                    self._plugin_tallies[plugin.name] = plugin.scoring.tally()
+                self._plugin_tallies[plugin.name].add(record, rows)
         if record.trajectory:
             self.chance.add(record)
 
@@ -200,8 +206,6 @@ class ModeTally:
             errors=self._error_tally.counts(),
             seconds=self._seconds.by_part(),
             call_ratio=self._calls.ratio(),
-            option_places=self._places.places(),
-            rotations=self._places.rotations(),
             schematic=SchematicPart(
                 **drawn._asdict(),
                 headline=allow_invalid or drawn.few_invalid,
@@ -210,7 +214,12 @@ class ModeTally:
             )
             if drawn.n_samples
             else None,
+            **self._of_plugins(),
         )
+
+    def _of_plugins(self) -> dict[str, Any]:
+        """What benchmark plug-ins counted, by the keys that they choose."""
+        return {name: found for tally in self._plugin_tallies.values() for name, found in tally.results().items()}
 
     def _size(self, wanted: Callable[[Kind], bool]) -> "_Size":
         import numpy as np
@@ -294,3 +303,50 @@ def _differences(first: Mapping[str, Units], second: Mapping[str, Units], table:
     paired = {name: own for name, own in first.items() if name in second and name not in FLOOR_METRICS}
     metrics = {name: difference_of(own, second[name], table) for name, own in paired.items()}
     return {name: metric for name, metric in metrics.items() if metric is not None}
+
+
+def summarise(
+    records: Sequence[Record],
+    scores: Sequence[Sequence[Score]] | None = None,
+    *,
+    allow_invalid: bool = False,
+    **said: Any,
+) -> Summary:
+    """The metrics of a run with intervals and counts. A :class:`Tally` does the same record by record.
+
+    Args:
+        records: one per sample, mode and epoch, in any order.
+        scores: the rows of each record, parallel to ``records``; computed with :func:`score_record` if None.
+        allow_invalid: let a mode have a headline with more than 1 % invalid records.
+        said: what the summary says of itself: ``benchmark``, ``model``... (see :class:`Summary`).
+    """
+    tally = _tallied(records, scores, SampleTable())
+    if tally.wants_answers:
+        for record in records:
+            tally.add_answer(record)
+    return tally.summary(allow_invalid=allow_invalid).model_copy(update=said)
+
+
+def compare(
+    first: Sequence[Record],
+    second: Sequence[Record],
+    *,
+    first_scores: Sequence[Sequence[Score]] | None = None,
+    second_scores: Sequence[Sequence[Score]] | None = None,
+    names: tuple[str, str] = ("", ""),
+    synthetic: bool = False,
+) -> Comparison:
+    """Differences of two runs, first minus second, paired on the samples (steps) that both have valid records of.
+
+    ``synthetic``: whether their benchmark is drawn by code, which the comparison then says.
+    """
+    table = SampleTable()
+    compared = comparison(_tallied(first, first_scores, table), _tallied(second, second_scores, table), names)
+    return compared.model_copy(update={"synthetic": synthetic})
+
+
+def _tallied(records: Sequence[Record], scores: Iterable[Sequence[Score]] | None, table: SampleTable) -> Tally:
+    tally = Tally(table)
+    for record, rows in zip(records, map(score_record, records) if scores is None else scores, strict=True):
+        tally.add(record, rows)
+    return tally

@@ -6,18 +6,13 @@ from collections.abc import Mapping, Sequence
 from pydantic import JsonValue
 
 from agrotools.core import (
-    MADE_SLOT_TYPES,
     BooleanSlot,
     ChoiceSetSlot,
     ExactSlot,
     FileSlot,
     ImageCallsSlot,
-    KeywordsSlot,
-    OpenTextSlot,
     PlotSlot,
-    ReferenceTextsSlot,
     Slot,
-    SubTasksSlot,
     ToleranceSlot,
 )
 
@@ -27,18 +22,16 @@ _KEY = re.compile(r"""(?m)^[ \t>#*_`~|+•(\d.)-]{0,12}(\w+)[*_` \t]{0,6}[:：=]
 
 def answer_form(slots: Sequence[Slot]) -> str:
     """Names, meanings, types, units and choices of ``slots``; never their values."""
-    asked = [slot for slot in slots if slot.type not in MADE_SLOT_TYPES]
+    asked = [slot for slot in slots if not slot.made]
     lines: list[str] = []
     if any(isinstance(slot, PlotSlot) for slot in slots):
         drawn = "; ".join(slot.label for slot in slots if isinstance(slot, PlotSlot))
         lines.append(f"The answer includes a figure: {drawn}. It must be drawn, not described.")
     if any(isinstance(slot, ImageCallsSlot) for slot in slots):
         lines.append("The answer is an image. It must be made with the tools, not described.")
-    if any(isinstance(slot, SubTasksSlot) for slot in slots):
-        lines.append("Do the whole task. Files that it asks for must be made with the tools, not described.")
-        if not asked:
-            lines.append("End with an answer that says what came of it and names the files that you made.")
-            return "\n".join(lines)
+    lines += dict.fromkeys(slot.form_opening for slot in slots if slot.form_opening)
+    if not asked and (closings := [slot.form_closing for slot in slots if slot.form_closing]):
+        return "\n".join([*lines, closings[0]])
     if not asked:
         made = "figure is drawn" if any(isinstance(slot, PlotSlot) for slot in slots) else "image is made"
         lines.append(f"When the {made}, end with one sentence that says what it shows.")
@@ -52,7 +45,7 @@ def answer_form(slots: Sequence[Slot]) -> str:
 
 def form_lines(slots: Sequence[Slot]) -> tuple[str, ...]:
     """The lines that the form asks for: ``name: <what is expected>`` for each slot whose answer is text."""
-    return tuple(f"{slot.name}: {_expected(slot)}" for slot in slots if slot.type not in MADE_SLOT_TYPES)
+    return tuple(f"{slot.name}: {_expected(slot)}" for slot in slots if not slot.made)
 
 
 def lacks_form(answer: str, lines: Sequence[str]) -> bool:
@@ -90,7 +83,7 @@ def _expected(slot: Slot) -> str:
         return f"<one of: {', '.join(labels)}>" if labels else "<name>"
     if isinstance(slot, ToleranceSlot | ExactSlot):
         return f"<number> {slot.unit}" if slot.unit else "<number>"
-    return "<a short text>"
+    return slot.form_value
 
 
 def format_answer(slots: Sequence[Slot], values: Mapping[str, JsonValue]) -> str:
@@ -101,7 +94,7 @@ def format_answer(slots: Sequence[Slot], values: Mapping[str, JsonValue]) -> str
     lines: list[str] = []
     for slot in slots:
         value = values.get(slot.name)
-        if value is None or slot.type in MADE_SLOT_TYPES:
+        if value is None or slot.made:
             continue
         lines.append(f"{slot.name}: {_written(slot, value)}")
     return "\n".join(lines)
@@ -116,4 +109,4 @@ def _written(slot: Slot, value: JsonValue) -> str:
     if isinstance(value, list):
         return ", ".join(str(item) for item in value)
     text = str(value)
-    return " ".join(text.split()) if isinstance(slot, OpenTextSlot | KeywordsSlot | ReferenceTextsSlot) else text
+    return " ".join(text.split()) if slot.free_text else text

@@ -26,7 +26,6 @@ from agrotools.core import (
     ExactSlot,
     FileSlot,
     OpenTextSlot,
-    OptionsSlot,
     Sample,
     SampleFile,
     SampleView,
@@ -140,8 +139,8 @@ class GuessModel:
         known = (slot_key(slot), kind_key(slot), f"|{slot.type}|")
         guesser = next((self.guessers[key] for key in known if key in self.guessers), None)
         choices = shown_choices(slot)
-        if isinstance(slot, OptionsSlot):
-            return next(iter(slot.options), None)
+        if slot.letters:
+            return slot.letters[0]
         value = guesser.value(features) if guesser else None
         if guesser and guesser.by_place:
             return choices[min(int(str(value)), len(choices) - 1)] if choices else None

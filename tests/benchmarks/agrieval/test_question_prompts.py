@@ -8,12 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agrotools.benchmarks.agrieval.few_shot import Examples
 from agrotools.benchmarks.agrieval.items import Item
-from agrotools.benchmarks.agrieval.ordering import LATER_SHARE, orders_of
-from agrotools.benchmarks.agrieval.prompting import prompt_of
-from agrotools.benchmarks.agrieval.settings import QuestionSettings
-from agrotools.core import OptionKind, UsageError
+from agrotools.benchmarks.agrieval.load import QuestionSettings
+from agrotools.benchmarks.agrieval.prompting import LATER_SHARE, Examples, orders_of, prompt_of
+from agrotools.benchmarks.agrieval.slots import OptionKind
+from agrotools.core import UsageError
 
 ITEM = Item("7", "multiple", "哪些{options}叶对生()", ("A", "C"), {"A": "薄荷", "B": "小麦", "C": "丁香"})
 

@@ -16,7 +16,8 @@ import pytest
 from aiohttp import web
 
 from agrotools.benchmarks import Benchmark, load_benchmark
-from agrotools.core import OptionsSlot, Sample, UsageError
+from agrotools.benchmarks.agrieval.slots import OptionsSlot
+from agrotools.core import Sample, UsageError
 from agrotools.knowledge.corpus import CorpusIndex, build_index
 from agrotools.runner.config import EvalConfig
 from agrotools.runner.evaluate import evaluate

@@ -8,10 +8,11 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from agrotools.benchmarks import BENCHMARKS, load_benchmark
+from agrotools.benchmarks.checking import list_benchmarks
 from agrotools.benchmarks.describing import describe
-from agrotools.benchmarks.known import KNOWN, list_benchmarks
 from agrotools.cli.main import app
 from agrotools.core import UsageError
+from agrotools.plugin import plugins
 from agrotools.report.description import sections
 from agrotools.report.description_figure import description_png, short
 from support.made_agent_x import write_agent_x
@@ -35,7 +36,10 @@ def said(*words: str) -> Result:
 
 
 def test_every_benchmark_known_by_name_says_what_it_needs() -> None:
-    assert set(KNOWN) == set(BENCHMARKS.names())
+    for plugin in plugins():
+        assert plugin.about, plugin.name
+        assert plugin.needs, plugin.name
+    assert [plugin.name for plugin in plugins()] == list(BENCHMARKS.names())
 
 
 def test_list_says_what_is_found(data: Path) -> None:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from agrotools.agents.modes import reference_history
 from agrotools.benchmarks import Benchmark, load_benchmark
-from agrotools.benchmarks.gta import read_gta
+from agrotools.benchmarks.gta.load import read_gta
 from agrotools.core import (
     BenchmarkError,
     ImageCallsSlot,

@@ -11,10 +11,10 @@ from pydantic import ValidationError
 from agrotools.benchmarks import Benchmark, load_benchmark
 from agrotools.benchmarks.checking import check_benchmark
 from agrotools.benchmarks.describing import describe
-from agrotools.benchmarks.gta2 import GTA2_TOOLS
+from agrotools.benchmarks.gta2.load import GTA2_TOOLS
+from agrotools.benchmarks.gta2.slots import DEEPEST_SUB_TASK, SubTask, SubTasksSlot
 from agrotools.benchmarks.gta2.trees import tree_of
-from agrotools.core import BenchmarkError, SubTask, SubTasksSlot, UsageError
-from agrotools.core.slot import DEEPEST_SUB_TASK
+from agrotools.core import BenchmarkError, UsageError
 from agrotools.report.description import sections
 from agrotools.tools import TOOLS
 from support.made_gta import write_json

@@ -7,11 +7,11 @@ import pytest
 from every_slot import HEADER, TOOLS, write_every_slot
 
 from agrotools.benchmarks import Benchmark, load_folder
+from agrotools.benchmarks.gta2.slots import SubTasksSlot
 from agrotools.benchmarks.validate import format_schema, validate_folder
 from agrotools.build.export.gta import export_gta
 from agrotools.build.export.gta_in import build_gta
 from agrotools.build.export.huggingface import build_huggingface, export_huggingface
-from agrotools.core import SubTasksSlot
 
 TREE = [
     {"id": "1", "weight": 3, "sub_tasks": [{"id": "1.1", "requirements": "a", "weight": 2}, {"id": "1.2"}]},

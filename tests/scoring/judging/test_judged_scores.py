@@ -5,9 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from agrotools.core import Fact, KeywordsSlot, OpenTextSlot, Record, ReferenceTextSlot, Step, Trajectory
+from agrotools.benchmarks.agrieval.score import JUDGE as OPEN_ANSWER
+from agrotools.benchmarks.agrieval.slots import ReferenceTextSlot
+from agrotools.core import Fact, KeywordsSlot, OpenTextSlot, Record, Step, Trajectory
 from agrotools.scoring.judging import (
-    OPEN_ANSWER,
     SHIPPED,
     JudgedRows,
     Judgement,

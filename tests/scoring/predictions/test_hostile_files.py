@@ -17,7 +17,7 @@ from agrotools.core import BenchmarkError
 from agrotools.report.layout import rendered
 from agrotools.report.predictions import as_data, compared_tables
 from agrotools.scoring.embedders import Embedder
-from agrotools.scoring.predictions.comparing import Compared, Format, compare_file
+from agrotools.scoring.predictions.compared import Compared, compare_file
 from support.gta_files import overlap
 from support.made_predictions import made_files
 from support.spoilt import spoilt
@@ -60,7 +60,7 @@ def scored(name: str, folder: Path, files: dict[str, Any], embeds: bool) -> Comp
     for kind, content in files.items():
         paths[kind] = folder / f"{kind}.json"
         paths[kind].write_text(json.dumps(content), encoding="utf-8")
-    format_: Format = "gta" if name.startswith("gta") else "thinkgeo" if name.startswith("thinkgeo") else "agentx"
+    format_: str = "gta" if name.startswith("gta") else "thinkgeo" if name.startswith("thinkgeo") else "agentx"
     embedder = EMBEDDER if embeds else None
     try:
         return compare_file(format_, paths.pop("predictions"), embedder=embedder, **paths)

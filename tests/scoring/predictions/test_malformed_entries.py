@@ -11,7 +11,7 @@ import pytest
 from agrotools.report.layout import rendered
 from agrotools.report.predictions import as_data, compared_tables
 from agrotools.scoring.embedders import Embedder
-from agrotools.scoring.predictions.comparing import Compared, Format, compare_file
+from agrotools.scoring.predictions.compared import Compared, compare_file
 from support.gta_files import CAT, END_GOLD, GOLD_STEPS, SIX, answer, call, overlap, returned
 
 USER = {"role": "user", "content": "?"}
@@ -37,7 +37,7 @@ AGENT_X_FILE = [{str(i): SAMPLE} for i in range(3)]
 AGENT_X_DATA = {str(i): [SAMPLE | {"query_type": "objective"}] for i in range(3)}
 ANYTHING: tuple[Any, ...] = (None, True, 3, "²", [], [None], {"a": [{}]})
 EMBEDDER = Embedder("word overlap", overlap, lambda: 0)
-FILES: dict[str, tuple[Format, Any, Any]] = {
+FILES: dict[str, tuple[str, Any, Any]] = {
     "gta, steps": ("gta", STEP_FILE, STEP_DATA),
     "gta, ends": ("gta", END_FILE, END_DATA),
     "thinkgeo, ends": ("thinkgeo", {"0": END_FILE["0"], "1": END_FILE["2"]}, {"0": END_DATA["0"], "1": END_DATA["2"]}),
@@ -45,7 +45,7 @@ FILES: dict[str, tuple[Format, Any, Any]] = {
 }
 
 
-def scored(tmp_path: Path, format_: Format, predictions: Any, data: Any = None) -> Compared:
+def scored(tmp_path: Path, format_: str, predictions: Any, data: Any = None) -> Compared:
     (tmp_path / "p.json").write_text(json.dumps(predictions), encoding="utf-8")
     if data is not None:
         (tmp_path / "d.json").write_text(json.dumps(data), encoding="utf-8")

@@ -4,7 +4,7 @@ import pytest
 
 from agrotools.core import BenchmarkError
 from agrotools.scoring.predictions import agent_x_files, gta_files, thinkgeo_log
-from agrotools.scoring.predictions.json_files import read_json
+from agrotools.scoring.predictions.compared import read_json
 from support.gta_files import END_GOLD, GOLD_ENDS, GOLD_STEPS, STEP_GOLD, answer, call
 
 

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from agrotools.core import ChoiceSetSlot, ExactSlot, FileSlot, OptionsSlot, Slot
+from agrotools.core import ChoiceSetSlot, ExactSlot, FileSlot, Slot
 
 
 @dataclass(frozen=True)
@@ -13,6 +13,7 @@ class BlankSlot:
     type: str
     unit: str | None
     choices: tuple[str, ...]
+    free_text: bool = False
 
 
 def blank(slot: Slot) -> BlankSlot:
@@ -20,7 +21,7 @@ def blank(slot: Slot) -> BlankSlot:
     choices: tuple[str, ...] = ()
     if (isinstance(slot, ExactSlot) and isinstance(slot.value, str)) or isinstance(slot, FileSlot | ChoiceSetSlot):
         choices = tuple(sorted(slot.choices))
-    elif isinstance(slot, OptionsSlot):
-        choices = tuple(slot.options)
-    kind = "several_options" if isinstance(slot, OptionsSlot) and slot.kind == "multiple" else slot.type
-    return BlankSlot(slot.name, kind, getattr(slot, "unit", None), choices)
+    else:
+        choices = slot.letters
+    kind = "several_options" if slot.takes_several else slot.type
+    return BlankSlot(slot.name, kind, getattr(slot, "unit", None), choices, slot.free_text)

@@ -10,16 +10,13 @@ from collections.abc import Sequence
 from pydantic import JsonValue
 
 from agrotools.core import (
-    MADE_SLOT_TYPES,
     Action,
     Answer,
     Arguments,
     CallTools,
     KeywordsSlot,
     Observation,
-    OptionsSlot,
     ReferenceStep,
-    ReferenceTextSlot,
     ReferenceTextsSlot,
     Sample,
     SampleView,
@@ -57,13 +54,13 @@ class OraclePolicy:
 
 
 class RightAnswerPolicy:
-    """Answers an examination question with the letters of the right options, or with the reference text."""
+    """Answers a question that needs no tool with what is right."""
 
     def __init__(self, sample: Sample) -> None:
         (slot,) = sample.answer
-        if not isinstance(slot, OptionsSlot | ReferenceTextSlot):
-            raise ValueError(f"sample {sample.id} is no examination question")
-        self._text = "".join(slot.value)
+        if slot.right_text is None:
+            raise ValueError(f"sample {sample.id} has a slot without a right text")
+        self._text = slot.right_text
 
     async def act(self, view: SampleView, history: Sequence[Step]) -> Action:
         return Answer(text=self._text)
@@ -89,7 +86,7 @@ def answer_from(slots: Sequence[Slot], results: Results, *, told: bool = False) 
     for slot in slots:
         if slot.from_ is None and isinstance(slot, KeywordsSlot | ReferenceTextsSlot):
             values[slot.name] = _right_text(slot) if told else _last_text(results)
-        if slot.from_ is None or slot.type in MADE_SLOT_TYPES:
+        if slot.from_ is None or slot.made:
             continue
         try:
             values[slot.name] = evaluate_from(slot.from_, results)

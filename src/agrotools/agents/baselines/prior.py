@@ -16,7 +16,6 @@ from agrotools.core import (
     ExactSlot,
     FileSlot,
     KeywordsSlot,
-    OptionsSlot,
     ReferenceTextsSlot,
     Sample,
     SampleView,
@@ -146,11 +145,9 @@ def _gold(slot: Slot) -> JsonValue:
         return str(sorted(slot.choices).index(slot.value)) if slot.value in slot.choices else None
     if isinstance(slot, ChoiceSetSlot):
         return list(slot.value)
-    if isinstance(slot, OptionsSlot):
-        return "".join(slot.value)
     if isinstance(slot, KeywordsSlot):
         return ", ".join(group[0] for group in slot.whitelist if group) or None
-    return slot.values[0] if isinstance(slot, ReferenceTextsSlot) else None
+    return slot.values[0] if isinstance(slot, ReferenceTextsSlot) else slot.comparable_value
 
 
 def _file_at(slot: FileSlot, position: int) -> str | None:

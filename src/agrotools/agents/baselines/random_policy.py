@@ -62,7 +62,7 @@ def _random_value(slot: BlankSlot, rng: Random) -> JsonValue:
         return rng.choice(slot.choices)
     if slot.type in ("tolerance", "exact"):
         return _log_uniform(NUMBER_RANGE.get(slot.unit, NUMBER_RANGE[None]), rng)
-    if slot.type in ("open_text", "reference_text", "keywords", "reference_texts"):
+    if slot.free_text:
         return " ".join(rng.choice(_WORDS) for _ in range(8))
     return None
 

@@ -17,7 +17,8 @@ from pathlib import Path
 from string import ascii_uppercase
 from typing import Any, cast
 
-from agrotools.core import BenchmarkError, OptionKind
+from agrotools.benchmarks.agrieval.slots import OptionKind
+from agrotools.core import BenchmarkError
 
 MOST_BYTES = 1 << 28
 """A longer file is refused: the whole of AgriEval takes 6 MB."""

@@ -1,14 +1,137 @@
-"""Questions as prompts. The words are in ``prompts.toml``, which says whose they are."""
+"""Prompts of questions: order of the options, solved examples, and the words of ``prompts.toml``."""
 
 import hashlib
+import random
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
-from agrotools.benchmarks.agrieval.items import Item
-from agrotools.benchmarks.agrieval.settings import QuestionSettings
+from agrotools.benchmarks.agrieval.items import Item, question_key
+from agrotools.benchmarks.agrieval.load import Order, QuestionSettings
+from agrotools.benchmarks.agrieval.slots import OptionKind
+from agrotools.core import UsageError
+
+LATER_SHARE = 0.585
+"""Share of right options in the later half under the order ``later``: that of AgriEval's own test (section 4.3)."""
+
+
+class Ordered(NamedTuple):
+    """Options in an order, the letters of the right ones, and from which place (from 0) each text came."""
+
+    options: dict[str, str]
+    answer: tuple[str, ...]
+    origin: tuple[int, ...]
+    rotation: int | None = None
+
+
+def orders_of(options: Mapping[str, str], answer: Sequence[str], order: Order, seed: str) -> Iterator[Ordered]:
+    """The question's options under ``order``: once, or once for each rotation.
+
+    ``shuffled`` is a permutation, ``later`` one whose right options stand in the later half of the places with
+    probability :data:`LATER_SHARE`; both are drawn from ``seed``.
+    """
+    places = list(range(len(options)))
+    if order == "rotated":
+        for turn in places:
+            yield _ordered(options, answer, places[turn:] + places[:turn])._replace(rotation=turn)
+        return
+    if order == "given":
+        yield Ordered(dict(options), tuple(answer), tuple(places))
+        return
+    rng = random.Random(seed)
+    if order == "shuffled":
+        rng.shuffle(places)
+    else:
+        places = _later(options, answer, rng)
+    yield _ordered(options, answer, places)
+
+
+def _later(options: Mapping[str, str], answer: Sequence[str], rng: random.Random) -> list[int]:
+    """Places of the texts, right ones drawn into the later or the earlier half one by one while there is room."""
+    letters = list(options)
+    right = [place for place, letter in enumerate(letters) if letter in answer]
+    wrong = [place for place, letter in enumerate(letters) if letter not in answer]
+    rng.shuffle(right)
+    rng.shuffle(wrong)
+    middle = (len(letters) + 1) // 2
+    early, late = list(range(middle)), list(range(middle, len(letters)))
+    rng.shuffle(early)
+    rng.shuffle(late)
+    result = [-1] * len(letters)
+    for origin in right:
+        first, second = (late, early) if rng.random() < LATER_SHARE else (early, late)
+        result[(first or second).pop()] = origin
+    for place in sorted(early + late):
+        result[place] = wrong.pop()
+    return result
+
+
+def _ordered(options: Mapping[str, str], answer: Sequence[str], origin: Sequence[int]) -> Ordered:
+    letters, texts = list(options), list(options.values())
+    moved = {letter: texts[place] for letter, place in zip(letters, origin, strict=True)}
+    right = tuple(letter for letter, place in zip(letters, origin, strict=True) if letters[place] in answer)
+    return Ordered(moved, right, tuple(origin))
+
+
+class Examples:
+    """Draws examples from ``pool``, the same for the same item and seed.
+
+    The group of an item is the narrowest that its file tells: field, else domain, else type. Where all of a kind are of
+    one group, or tell none, the group cannot be kept out; ``groups_kept_out`` says so. An item with the same question,
+    or with one that differs in marks and spaces alone, is never drawn: it would tell the answer.
+    """
+
+    def __init__(self, pool: Sequence[Item], seed: int) -> None:
+        self._by_kind: dict[OptionKind | None, dict[str, tuple[str, Item]]] = defaultdict(dict)
+        """By what is asked: group and item."""
+        for item in pool:
+            self._by_kind[item.kind].setdefault(question_key(item.question), (_group(item), item))
+        self._seed = seed
+        self._outside: dict[tuple[OptionKind | None, str | None], list[tuple[str, Item]]] = {}
+        self.groups_kept_out = {
+            kind: len({group for group, _ in items.values()}) > 1 for kind, items in self._by_kind.items()
+        }
+
+    def for_item(self, item: Item, count: int) -> list[Item]:
+        """``count`` examples for ``item``.
+
+        Raises:
+            UsageError: there are not enough of its kind outside its group.
+        """
+        others = self._others(item)
+        rng = random.Random(f"{self._seed}/{item.kind}/{item.number}/{item.question}")
+        own = question_key(item.question)
+        # One more than is asked for, as the question itself may be among them.
+        drawn = [other for key, other in rng.sample(others, min(count + 1, len(others))) if key != own][:count]
+        if len(drawn) < count:
+            raise UsageError(
+                f"there are not {count} examples of the kind {item.kind or 'open'} outside the group of question "
+                f"{item.number}",
+                hint="ask for fewer shots, or give another file with --option examples=FILE",
+            )
+        return drawn
+
+    def check(self, items: Iterable[Item], count: int) -> None:
+        """Raises as :meth:`for_item` does for the first of ``items`` that has too few."""
+        for item in items:
+            if len(self._others(item)) <= count:  # with more, there are enough even if it is itself among them
+                self.for_item(item, count)
+
+    def _others(self, item: Item) -> list[tuple[str, Item]]:
+        """What examples for ``item`` are drawn from, with the keys of the questions; itself may be among them."""
+        kind, group = item.kind, _group(item) if self.groups_kept_out.get(item.kind) else None
+        if (kind, group) not in self._outside:
+            items = self._by_kind.get(kind, {}).items()
+            self._outside[kind, group] = [(key, item) for key, (own, item) in items if own != group]
+        return self._outside[kind, group]
+
+
+def _group(item: Item) -> str:
+    return next((item.groups[name] for name in ("field", "domain", "type") if name in item.groups), "")
+
 
 _PROMPTS = Path(__file__).with_name("prompts.toml")
 

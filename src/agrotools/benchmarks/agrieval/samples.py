@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING, NamedTuple
 import orjson
 from pydantic import JsonValue
 
-from agrotools.benchmarks.agrieval.few_shot import Examples
 from agrotools.benchmarks.agrieval.items import Item, ItemFile, question_key, read_items
-from agrotools.benchmarks.agrieval.ordering import Ordered, orders_of
-from agrotools.benchmarks.agrieval.prompting import prompt_of, prompts_hash
-from agrotools.benchmarks.agrieval.settings import QuestionSettings
-from agrotools.core import OptionsSlot, ReferenceTextSlot, Sample, Slot
+from agrotools.benchmarks.agrieval.load import QuestionSettings
+from agrotools.benchmarks.agrieval.prompting import Examples, Ordered, orders_of, prompt_of, prompts_hash
+from agrotools.benchmarks.agrieval.slots import OptionsSlot, ReferenceTextSlot
+from agrotools.core import Sample, Slot
 from agrotools.core.benchmark_header import BenchmarkHeader, SourceNote
 from agrotools.core.progress import Progress
 from agrotools.formats.benchmark import Benchmark

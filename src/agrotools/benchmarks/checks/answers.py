@@ -9,19 +9,15 @@ from agrotools.benchmarks.checks.fault import Checked, dotted, plain_results
 from agrotools.core import (
     FAMILIES,
     FAMILY_OF_TASK_TYPE,
-    MADE_SLOT_TYPES,
     BooleanSlot,
     ChoiceSetSlot,
     ExactSlot,
     FileSlot,
     ImageCallsSlot,
     KeywordsSlot,
-    OpenTextSlot,
     PlotSlot,
     PlotSpec,
-    ReferenceTextsSlot,
     Slot,
-    SubTasksSlot,
     ToleranceSlot,
     UnresolvedRef,
 )
@@ -235,7 +231,7 @@ def _close(first: Sequence[float], second: Sequence[float]) -> bool:
 def _check_no_tool(at: Checked) -> None:
     if not at.sample.no_tool_eligible:
         return
-    needs = [slot.name for slot in at.sample.answer if slot.type in MADE_SLOT_TYPES]
+    needs = [slot.name for slot in at.sample.answer if slot.made]
     needs += [file.name for file in at.sample.files if file.kind in ("raster", "mask", "depth", "table")]
     if needs:
         message = f"{needs[0]} cannot be had by looking at the pictures"
@@ -243,9 +239,8 @@ def _check_no_tool(at: Checked) -> None:
 
 
 def _value(slot: Slot) -> JsonValue:
-    if isinstance(slot, OpenTextSlot | KeywordsSlot | ReferenceTextsSlot | ImageCallsSlot | SubTasksSlot):
-        return None
-    return list(slot.value) if isinstance(slot.value, tuple) else slot.value
+    value = getattr(slot, "value", None)
+    return list(value) if isinstance(value, tuple) else value
 
 
 def _short(value: JsonValue) -> str:

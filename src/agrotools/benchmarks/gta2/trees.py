@@ -5,10 +5,10 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import Any, cast
 
+from agrotools.benchmarks.gta2.slots import DEEPEST_SUB_TASK, SubTask, SubTasksSlot
 from agrotools.benchmarks.published.dialogs import text_of
 from agrotools.benchmarks.published.findings import shown
-from agrotools.core import BenchmarkError, SubTask, SubTasksSlot
-from agrotools.core.slot import DEEPEST_SUB_TASK
+from agrotools.core import BenchmarkError
 
 _LONGEST_ID = 200
 

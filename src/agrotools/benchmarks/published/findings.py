@@ -3,10 +3,11 @@
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple, cast
+from typing import Any, Literal, cast
 
 from pydantic import JsonValue, ValidationError
 
+from agrotools.benchmarks.checking import EntryFault
 from agrotools.core import BenchmarkError, FrozenModel
 
 TOO_DEEP = "it is nested too deep"
@@ -16,13 +17,6 @@ _SHOWN = 40
 _NAMED = 12
 _DEEPEST = 100
 """Levels of lists and objects in an entry; the published ones have about ten, and no more than 250 can be written."""
-
-
-class EntryFault(NamedTuple):
-    """Why an entry cannot be used. ``entry`` is its key in the file."""
-
-    entry: str
-    message: str
 
 
 class PublishedSettings(FrozenModel):

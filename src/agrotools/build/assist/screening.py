@@ -21,7 +21,6 @@ from agrotools.core import (
     ChoiceSetSlot,
     ExactSlot,
     FileSlot,
-    OptionsSlot,
     Record,
     Sample,
     Slot,
@@ -29,7 +28,7 @@ from agrotools.core import (
 )
 from agrotools.core.progress import Progress, no_progress
 from agrotools.runner.policies import PolicySource, policy_source
-from agrotools.scoring import SAMPLE_METRICS, outcome_scores
+from agrotools.scoring import outcome_scores, sample_metrics
 
 BLIND = ("echo", "prior", "random")
 """Baselines that look at no picture and call no tool."""
@@ -80,7 +79,7 @@ async def _solved(source: PolicySource, benchmark: Benchmark, samples: Sequence[
     for sample in samples:
         trajectory = await run_no_tool(source.make(sample, "no-tool", 0), benchmark.view(sample, "no-tool"))
         rows = outcome_scores(Record(sample=sample, mode="no-tool", trajectory=trajectory))
-        solved.append(next((row.value for row in rows if row.metric in SAMPLE_METRICS), 0.0) >= 1.0)
+        solved.append(next((row.value for row in rows if row.metric in sample_metrics()), 0.0) >= 1.0)
     return solved
 
 
@@ -95,8 +94,8 @@ def chance_of(slot: Slot) -> float:
         return 1 / max(1, len(slot.choices))
     if isinstance(slot, ChoiceSetSlot):
         return 1 / max(1, 2 ** len(slot.choices) - 1)
-    if isinstance(slot, OptionsSlot):
-        return 1 / (2 ** len(slot.options) - 1) if slot.kind == "multiple" else 1 / max(1, len(slot.options))
+    if slot.letters:
+        return 1 / (2 ** len(slot.letters) - 1) if slot.takes_several else 1 / len(slot.letters)
     if isinstance(slot, ToleranceSlot):
         low, high = NUMBER_RANGE.get(slot.unit, NUMBER_RANGE[None])
         first = min(max(slot.value - slot.margin, low), high)

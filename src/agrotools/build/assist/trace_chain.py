@@ -11,7 +11,6 @@ from agrotools.agents.prompts import render
 from agrotools.agents.protocols import PROTOCOLS
 from agrotools.build.assist.traces import TraceRecord, TraceStep, asked_hash
 from agrotools.core import (
-    MADE_SLOT_TYPES,
     Answer,
     Arguments,
     CallTools,
@@ -35,7 +34,6 @@ from agrotools.text.loose_json import dumps
 from agrotools.tools import get_tool
 from agrotools.tools.execution import ToolOutcome
 
-_IN_WORDS = ("open_text", "reference_text", "reference_texts")
 TRIES = 2
 """Attempts per step: once more where the output could not be used or the call failed."""
 _SETTINGS = ModelSettings(temperature=None)
@@ -194,12 +192,12 @@ class _Chain:
             return self._record(reason=f"no answer: {_unusable(action, '')}")
         scores: dict[str, float] = {}
         for slot in self.sample.answer:
-            if slot.type not in MADE_SLOT_TYPES:
+            if not slot.made:
                 target = implied_slot(slot, self.results).slot or slot
                 scores[slot.name] = round(score_slot(target, self.sample.answer, action.text).value, 4)
-        closed = [
-            scores[slot.name] for slot in self.sample.answer if slot.name in scores and slot.type not in _IN_WORDS
-        ]
+        # Keywords are found or not; other texts agree more or less.
+        in_words = {slot.name for slot in self.sample.answer if slot.free_text and slot.type != "keywords"}
+        closed = [score for name, score in scores.items() if name not in in_words]
         agrees = all(score >= 1 for score in closed) if closed else None
         return self._record(answer=action.text, answer_agrees=agrees, answer_slots=scores)
 

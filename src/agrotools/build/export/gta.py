@@ -18,7 +18,6 @@ from pydantic import JsonValue
 from agrotools.build.export.card import write_card
 from agrotools.build.export.folder import replacing_export
 from agrotools.core import (
-    MADE_SLOT_TYPES,
     Arguments,
     BenchmarkError,
     BooleanSlot,
@@ -29,15 +28,12 @@ from agrotools.core import (
     KeywordsSlot,
     Observation,
     OpenTextSlot,
-    OptionsSlot,
     PlotSlot,
     ReferenceStep,
-    ReferenceTextSlot,
     ReferenceTextsSlot,
     Sample,
     SampleFile,
     Slot,
-    SubTasksSlot,
     ToleranceSlot,
     ToolSpec,
 )
@@ -54,9 +50,6 @@ has no place for. Back to a folder that agrotools evaluates, of the same content
 ```sh
 agrotools build --source gta=DIR --out BENCHMARK && agrotools eval BENCHMARK --model openai:MODEL
 ```"""
-_TEXT_TYPES = ("open_text", "reference_text", "reference_texts")
-_PUBLISHED = KeywordsSlot | ReferenceTextsSlot | ImageCallsSlot | SubTasksSlot
-"""Forms in which GTA itself, or GTA-2, has its gold."""
 _FIGURE_SAVED = "The image is saved."
 _INPUT_TYPES = {"string": "text", "integer": "int", "number": "float", "boolean": "bool", "array": "list"}
 
@@ -142,7 +135,7 @@ def gta_arguments(step: ReferenceStep, names: dict[str, str]) -> Arguments:
 
 def gt_answer(slots: Sequence[Slot]) -> dict[str, Any] | list[str] | None:
     """Gold in the three forms of GTA: lists of spellings for closed answers, texts for open ones, None for images."""
-    closed = [slot for slot in slots if slot.type not in (*_TEXT_TYPES, *MADE_SLOT_TYPES)]
+    closed = [slot for slot in slots if not slot.made and not _reference_texts(slot)]
     if closed:
         groups = [group for slot in closed for group in _whitelist(slot)]
         wrong = [word for slot in closed if isinstance(slot, ExactSlot) for word in slot.distractors]
@@ -172,14 +165,17 @@ def _reference_texts(slot: Slot) -> list[str]:
         return ["; ".join(fact.phrases[0] for fact in slot.facts)]
     if isinstance(slot, ReferenceTextsSlot):
         return [*slot.values]
-    return [slot.value] if isinstance(slot, ReferenceTextSlot) else []
+    return [slot.right_text] if slot.free_text and slot.right_text is not None else []
 
 
 def _final(slots: Sequence[Slot]) -> str:
     values: dict[str, JsonValue] = {
-        slot.name: [*slot.value] if isinstance(slot, ChoiceSetSlot | OptionsSlot) else slot.value
+        slot.name: [*value] if isinstance(value, tuple) else value
         for slot in slots
-        if not isinstance(slot, PlotSlot | OpenTextSlot | ReferenceTextSlot | _PUBLISHED)
+        if not slot.made
+        and not isinstance(slot, KeywordsSlot)
+        and not _reference_texts(slot)
+        and (value := getattr(slot, "value", None)) is not None
     }
     texts = [text for slot in slots for text in _reference_texts(slot)[:1]]
     texts += [", ".join(group[0] for group in _whitelist(slot) if group) for slot in slots if slot.type == "keywords"]

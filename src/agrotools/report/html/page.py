@@ -14,8 +14,7 @@ import orjson
 
 from agrotools.core import Artifact, Record, RunStoreError, SampleFile
 from agrotools.core.files import written_beside
-from agrotools.report.agrieval import SettingResult, items_of_runs
-from agrotools.report.html.agrieval import agrieval_section
+from agrotools.plugin import NO_COMPARISONS, TextComparisons
 from agrotools.report.html.choosing import FACETS, TOOL_FAILED, Outcomes, value_of
 from agrotools.report.html.detail import detail_of
 from agrotools.report.html.pictures import BUDGET_BYTES, Pictures, Shown
@@ -25,9 +24,9 @@ from agrotools.report.html.run_facts import incomparable, run_facts
 from agrotools.report.html.runs import Run, count_pictures, opened_runs
 from agrotools.report.html.templating import templates
 from agrotools.report.layout import harmless, shortened
+from agrotools.report.papers import Papers, papers_of_runs
 from agrotools.report.tables import scoring_lines, warning_lines
 from agrotools.scoring import Summary, score_record
-from agrotools.scoring.embedders import Embedder
 from agrotools.scoring.version import SCORING_VERSION
 
 if TYPE_CHECKING:
@@ -61,10 +60,9 @@ def build_report(
     data_root: Path | None = None,
     summaries: Sequence[Summary] | None = None,
     outcomes: Outcomes | None = None,
-    paper: Sequence[SettingResult] | None = None,
+    papers: Papers | None = None,
     allow_invalid: bool = False,
-    rouge: bool = False,
-    embedder: Embedder | None = None,
+    comparisons: TextComparisons = NO_COMPARISONS,
     unadjusted: bool = False,
     picture_bytes: int = BUDGET_BYTES,
 ) -> Written:
@@ -78,9 +76,9 @@ def build_report(
         data_root: a folder in which the benchmark lies, where it is no longer where the run found it.
         summaries: the runs' scores, where they are at hand; computed otherwise.
         outcomes: what every record scored, run by run, where that is at hand, too.
-        paper: what the tables of the benchmark's paper are made from, where it is at hand.
+        papers: the tables of the benchmarks' papers, where they are filled; filled otherwise.
         allow_invalid: let a mode have a headline with more than 1 % invalid records, where summaries are computed.
-        rouge, embedder: what texts are compared by, too; see :func:`agrotools.runner.rescore.rescore`.
+        comparisons: of texts; see :func:`agrotools.runner.rescore.rescore`.
         unadjusted: mark differences by the p-value of each alone.
         picture_bytes: what all pictures together may take.
 
@@ -95,18 +93,17 @@ def build_report(
         summaries=summaries,
         outcomes=outcomes,
         allow_invalid=allow_invalid,
-        rouge=rouge,
-        embedder=embedder,
+        comparisons=comparisons,
     )
     out = Path(out)
     # Tables of the paper are made from records: there are none of stored scores of another version.
     present = [run.folder for run in opened if run.summary.scoring == SCORING_VERSION]
-    made_of = items_of_runs(present) if paper is None else paper
+    papers = papers_of_runs(present) if papers is None else papers
     try:
         out.parent.mkdir(parents=True, exist_ok=True)
         with written_beside(out) as made:
             with made.open("w", encoding="utf-8", newline="\n") as file:
-                page = _Page(opened, file, picture_bytes, made_of, unadjusted=unadjusted)
+                page = _Page(opened, file, picture_bytes, papers, unadjusted=unadjusted)
                 page.write()
             size = made.stat().st_size
     except OSError as error:
@@ -149,13 +146,13 @@ class _Page:
         runs: Sequence[Run],
         file: IO[str],
         picture_bytes: int,
-        paper: Sequence[SettingResult],
+        papers: Papers,
         *,
         unadjusted: bool = False,
     ) -> None:
         self._unadjusted = unadjusted
         self._runs = runs
-        self._paper = paper
+        self._papers = papers
         self._file = file
         self._templates = templates()
         self._places = Places([run.folder for run in runs])
@@ -175,7 +172,7 @@ class _Page:
             differences=incomparable([run.manifest for run in self._runs]),
             results=result_tables([run.summary for run in self._runs], unadjusted=self._unadjusted),
             errors=errors_section([run.summary for run in self._runs], [run.name for run in self._runs]),
-            paper=agrieval_section(self._paper, models="some") if self._paper else "",
+            papers=[tables.page() for tables in self._papers.filled()],
             notes=[
                 *warning_lines([run.summary for run in self._runs]),
                 *scoring_lines([run.summary for run in self._runs], page=True),
@@ -202,7 +199,7 @@ class _Page:
 
     def _write_part(self, at: int, record: Record) -> None:
         run = self._runs[at]
-        scores = score_record(record, run.extras)
+        scores = score_record(record, run.comparisons)
         value = value_of(record, scores)
         detail = detail_of(record, scores, _Showing(run, self._places, self.pictures, self.missing))
         sample = record.sample

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from agrotools.benchmarks import BENCHMARKS
-from agrotools.benchmarks.known import file_roots
+from agrotools.benchmarks.checking import file_roots
 from agrotools.core import Artifact, BenchmarkError, SampleFile
 from agrotools.core.files import artifact_path
 from agrotools.core.hashing import sha256_of_file
@@ -33,17 +33,12 @@ def benchmark_roots(manifest: Manifest, run: Path, data_root: Path | None) -> li
     # A run lies in WORKING_DIRECTORY/runs/NAME unless it was asked for elsewhere.
     seen_from = [Path(), *run.resolve().parents[:3]]
     was = [place / Path(manifest.data_root).expanduser() for place in seen_from] if manifest.data_root else []
-    if name == "embedded":
-        from agrotools.benchmarks.embedded import embedded_folder
-
-        found = [embedded_folder()]
-    elif name in BENCHMARKS:
-        places = [data_root, *was] if data_root else was
+    if name in BENCHMARKS:
+        places = [data_root, *was, None]
         return next((roots for place in places if (roots := file_roots(name, place))), [])
-    else:
-        given = Path(name).expanduser()
-        moved = [data_root / given, data_root] if data_root else []
-        found = [*moved, *(place / given for place in [*was, *seen_from])]
+    given = Path(name).expanduser()
+    moved = [data_root / given, data_root] if data_root else []
+    found = [*moved, *(place / given for place in [*was, *seen_from])]
     return [folder.resolve() for folder in dict.fromkeys(found) if (folder / HEADER_FILE).is_file()]
 
 

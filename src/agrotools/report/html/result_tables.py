@@ -19,10 +19,9 @@ from agrotools.report.errors import (
 )
 from agrotools.report.html.templating import templates
 from agrotools.report.judges import judge_notes
-from agrotools.report.option_places import option_notes
 from agrotools.report.parts import correlation_lines, counts_table, part_tables, seconds_tables
 from agrotools.report.published_runs import published_blocks
-from agrotools.report.settings import OUTCOME, SETTINGS, Setting
+from agrotools.report.settings import OUTCOME, Setting, plugin_notes, settings_for
 from agrotools.report.tables import gain_table, general_notes, setting_table, shown_metrics
 from agrotools.scoring import Estimate, Metric, Summary
 from agrotools.scoring.error_classes import CLASSES
@@ -150,7 +149,7 @@ def result_tables(summaries: Sequence[Summary], *, unadjusted: bool = False) -> 
     """The tables of :func:`agrotools.report.tables.tables`, for a page."""
     notes = Notes()
     main: list[HtmlTable] = []
-    for setting in SETTINGS:
+    for setting in settings_for(summaries):
         if any(setting.of(summary) is not None for summary in summaries):
             main += html_tables(
                 setting_table(setting, summaries, notes), _intervals(_of_setting(setting, summaries), summaries)
@@ -169,7 +168,7 @@ def result_tables(summaries: Sequence[Summary], *, unadjusted: bool = False) -> 
         ]
     )
     return Results(
-        main, parts, [*judge_notes(summaries), *option_notes(summaries), *general_notes(summaries), *notes.numbered()]
+        main, parts, [*judge_notes(summaries), *plugin_notes(summaries), *general_notes(summaries), *notes.numbered()]
     )
 
 

@@ -6,20 +6,19 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from agrotools.core import Record, RunStoreError, Sample
+from agrotools.plugin import NO_COMPARISONS, TextComparisons
 from agrotools.report.html.choosing import Outcomes
 from agrotools.report.html.pictures import artifact_key, file_key
 from agrotools.report.html.places import benchmark_roots
 from agrotools.runner.judging import judged_rows
 from agrotools.runner.manifest import Manifest
 from agrotools.runner.records import OrderedRecords, RecordIndex
-from agrotools.runner.rescore import extras_of, summary_of
+from agrotools.runner.rescore import check_comparisons, summary_of
 from agrotools.runner.store import read_manifest
 from agrotools.runner.stored_scores import shown_as_stored
 from agrotools.scoring import Summary, Tally, score_record
 from agrotools.scoring.between_runs import side_by_side
-from agrotools.scoring.embedders import Embedder
 from agrotools.scoring.judging import JudgedRows
-from agrotools.scoring.knowledge_answers import Extras
 
 
 @dataclass
@@ -32,8 +31,8 @@ class Run:
     records: OrderedRecords
     roots: list[Path]
     summary: Summary
-    extras: Extras
-    """What its open questions are scored by, too."""
+    comparisons: TextComparisons
+    """Comparisons of texts that it is scored by, too."""
     places: Sequence[int]
     """Where the records that are shown stand among ``records``."""
 
@@ -50,8 +49,7 @@ def opened_runs(
     summaries: Sequence[Summary] | None,
     outcomes: Outcomes | None = None,
     allow_invalid: bool,
-    rouge: bool = False,
-    embedder: Embedder | None = None,
+    comparisons: TextComparisons = NO_COMPARISONS,
 ) -> list[Run]:
     """The runs, and which of their records to show. Every record is scored once, or none where nothing depends on it:
     the summaries are given, and the outcomes are, too, or all samples are shown. Stored summaries of another scoring
@@ -68,10 +66,11 @@ def opened_runs(
         if not len(shelf):
             raise RunStoreError(f"the run {folder} holds no finished sample", hint="run agrotools eval again to go on")
     if summaries is None:
-        needs = {"--allow-invalid": allow_invalid, "--with": rouge, "--embedder": embedder}
+        needs = {"--allow-invalid": allow_invalid, "--with": comparisons.names, "--embedder": comparisons.embedder}
         stored = shown_as_stored(folders, [name for name, value in needs.items() if value])
         summaries = side_by_side([stored[folder] for folder in folders], ()) if stored else None
-    extras = [extras_of(manifest, rouge=rouge, embedder=embedder) for manifest in manifests]
+    for manifest in manifests:
+        check_comparisons(manifest, comparisons)
     places: Sequence[Sequence[int]]
     if summaries is not None and max(map(len, shelves)) <= samples:
         given = list(summaries)
@@ -81,12 +80,12 @@ def opened_runs(
         tallies: list[Tally] = []
         if summaries is None or outcomes is None:
             outcomes = Outcomes()
-            for folder, shelf, manifest, own in zip(folders, shelves, manifests, extras, strict=True):
+            for folder, shelf, manifest in zip(folders, shelves, manifests, strict=True):
                 tally, judges = None if summaries else Tally(protocol=manifest.protocol), judged_rows(folder)
-                _score(shelf, outcomes, tally, judges, own)
+                _score(shelf, outcomes, tally, judges, comparisons)
                 if tally is not None:
                     summary = summary_of(
-                        folder, manifest, tally, judges, allow_invalid=allow_invalid, embedder=embedder
+                        folder, manifest, tally, judges, allow_invalid=allow_invalid, embedder=comparisons.embedder
                     )
                     given.append(summary)
                     tallies.append(tally)
@@ -96,20 +95,20 @@ def opened_runs(
         places = outcomes.chosen(samples, privileged=privileged)
     names = _distinct([re.sub(r"[^A-Za-z0-9._-]+", "-", folder.resolve().name) or "run" for folder in folders])
     return [
-        Run(folder, name, manifest, shelf, benchmark_roots(manifest, folder, data_root), summary, own, shown)
-        for folder, name, manifest, shelf, summary, own, shown in zip(
-            folders, names, manifests, shelves, given, extras, places, strict=True
+        Run(folder, name, manifest, shelf, benchmark_roots(manifest, folder, data_root), summary, comparisons, shown)
+        for folder, name, manifest, shelf, summary, shown in zip(
+            folders, names, manifests, shelves, given, places, strict=True
         )
     ]
 
 
 def _score(
-    records: OrderedRecords, outcomes: Outcomes, tally: Tally | None, judges: JudgedRows, extras: Extras
+    records: OrderedRecords, outcomes: Outcomes, tally: Tally | None, judges: JudgedRows, comparisons: TextComparisons
 ) -> None:
     """Score the records of a run for ``outcomes``, and for ``tally`` where one is wanted."""
     outcomes.begin_run()
     for record in records:
-        scores = [*score_record(record, extras), *judges.rows(record)]
+        scores = [*score_record(record, comparisons), *judges.rows(record)]
         outcomes.add(record, scores)
         if tally is not None:
             tally.add(record, scores)

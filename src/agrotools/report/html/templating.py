@@ -9,12 +9,12 @@ if TYPE_CHECKING:
     from jinja2 import Environment
 
 
-def templates() -> "Environment":
-    """The files beside this one that end in ``.j2``."""
+def templates(*folders: Path) -> "Environment":
+    """The files beside this one that end in ``.j2``, and those of further ``folders``."""
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
     return Environment(
-        loader=FileSystemLoader(Path(__file__).parent),
+        loader=FileSystemLoader([Path(__file__).parent, *folders]),
         autoescape=True,
         finalize=_printable,
         undefined=StrictUndefined,

@@ -12,7 +12,6 @@ from agrotools.scoring.judging.panel import (
 )
 from agrotools.scoring.judging.questions import (
     JUDGED_METRICS,
-    OPEN_ANSWER,
     SHIPPED,
     JudgeQuestion,
     judge_questions,
@@ -24,7 +23,6 @@ from agrotools.scoring.judging.rubrics import Rubrics, our_rubrics, read_rubrics
 
 __all__ = [
     "JUDGED_METRICS",
-    "OPEN_ANSWER",
     "SHIPPED",
     "Agreement",
     "Calibration",

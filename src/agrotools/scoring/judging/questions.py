@@ -5,12 +5,10 @@ Labelled answers, whose right grades are known, are those that ship, or a file o
 
 import re
 import tomllib
-from collections.abc import Callable, Sequence
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
-from statistics import fmean
-from typing import Annotated, NamedTuple
+from typing import Annotated
 
 from pydantic import Field, ValidationError
 
@@ -20,15 +18,13 @@ from agrotools.core import (
     KeywordsSlot,
     OpenTextSlot,
     Record,
-    ReferenceTextSlot,
     ReferenceTextsSlot,
     Slot,
-    SubTasksSlot,
     UsageError,
 )
+from agrotools.plugin import JudgedMetric, WithPlugins, plugins
 from agrotools.scoring.judging.agent_x import METRICS as AGENT_X_METRICS
 from agrotools.scoring.judging.agent_x import agent_x_questions
-from agrotools.scoring.judging.gta2 import GPT_SCORE, SCORE_CORRECTED, sub_task_questions, tree_values
 from agrotools.scoring.judging.replies import JudgeQuestion, mark_of, prompt_hash, read_published_yes, read_yes_no
 from agrotools.scoring.judging.rubrics import Rubrics
 from agrotools.scoring.published_form import agent_x_gold, agent_x_prediction
@@ -36,25 +32,9 @@ from agrotools.scoring.reference.thinkgeo import JUDGE_SYSTEM, JUDGE_USER, judge
 
 AGENT_X = "Agent-X"
 """The source of its samples."""
-OPEN_ANSWER = "agrieval.judge"
 OPEN_TEXT = "agrotools.ots_judge"
 YES_NO = "thinkgeo.llm_score"
 YES_NO_CORRECTED = "thinkgeo.llm_score_corrected"
-
-
-class JudgedMetric(NamedTuple):
-    """A metric that a judge gives: the slots it is of, and what a sample's grades come to (each in [0, 1])."""
-
-    belongs: Callable[[Slot], bool]
-    together: Callable[[Sequence[float]], float] = fmean
-    asked_as: str | None = None
-    """The metric whose replies it reads in a way of its own; None where it has its own questions."""
-    of_slots: Callable[[Sequence[Slot], Sequence[float]], Sequence[float]] | None = None
-    """Values of a sample's grades for each slot, where that is another thing than the grades themselves."""
-
-
-def _is_text(slot: Slot) -> bool:
-    return isinstance(slot, ReferenceTextSlot)
 
 
 def _is_open_text(slot: Slot) -> bool:
@@ -65,24 +45,19 @@ def _has_questions(slot: Slot) -> bool:
     return isinstance(slot, KeywordsSlot) and bool(slot.questions)
 
 
-def _is_tree(slot: Slot) -> bool:
-    return isinstance(slot, SubTasksSlot)
-
-
 def _is_published(slot: Slot) -> bool:
     return isinstance(slot, KeywordsSlot | ReferenceTextsSlot | ImageCallsSlot)
 
 
-JUDGED_METRICS: dict[str, JudgedMetric] = {
-    OPEN_ANSWER: JudgedMetric(_is_text),
+_OWN = {
     OPEN_TEXT: JudgedMetric(_is_open_text),
     YES_NO: JudgedMetric(_has_questions, min),
     YES_NO_CORRECTED: JudgedMetric(_has_questions, min, asked_as=YES_NO),
-    GPT_SCORE: JudgedMetric(_is_tree, of_slots=tree_values),
-    SCORE_CORRECTED: JudgedMetric(_is_tree, asked_as=GPT_SCORE, of_slots=tree_values),
     # Asked about Agent-X alone; its samples have slots of every published form.
     **{metric: JudgedMetric(_is_published) for metric in AGENT_X_METRICS.values()},
 }
+JUDGED_METRICS = WithPlugins(_OWN, lambda plugin: plugin.judging.metrics if plugin.judging else {})
+"""All metrics that judges give, those of benchmark plug-ins behind those of the engine."""
 
 _PROMPTS = Path(__file__).with_name("prompts.toml")
 _LONGEST_ANSWER = 12_000
@@ -98,15 +73,11 @@ def judge_questions(record: Record, rubrics: Rubrics | None = None) -> list[Judg
     if record.sample.source == AGENT_X and record.trajectory is not None and record.invalid is None:
         return agent_x_questions(agent_x_gold(record.sample), agent_x_prediction(record), rubrics)
     answer = record.trajectory.answer if record.trajectory is not None and record.invalid is None else None
-    asked = sub_task_questions(record)
+    asked = [each for plugin in plugins() if plugin.judging for each in plugin.judging.questions(record, rubrics)]
     if answer is None or not answer.strip():
         return asked
     for slot in record.sample.answer:
-        if isinstance(slot, ReferenceTextSlot):
-            # Not the prompt: its examples and passages hold answers too, and differ between settings.
-            question = str(record.sample.metadata.get("question") or record.sample.query)
-            asked.append(open_question(OPEN_ANSWER, slot.name, question, slot.value, answer))
-        elif isinstance(slot, OpenTextSlot):
+        if isinstance(slot, OpenTextSlot):
             facts = "\n".join("- " + " / ".join(fact.phrases) for fact in slot.facts)
             asked.append(open_question(OPEN_TEXT, slot.name, record.sample.query, facts, answer))
         elif isinstance(slot, KeywordsSlot):
@@ -177,6 +148,7 @@ def labelled_questions(source: str) -> dict[JudgeQuestion, int]:
         raise UsageError(
             f"the answers with known grades cannot be read from {source}: {error}", hint=f"give a file, or {SHIPPED}"
         ) from error
+    metric = _calibrated_metric()
     found: dict[JudgeQuestion, int] = {}
     for number, line in enumerate(text.split("\n"), start=1):  # splitlines would part at marks within texts, too
         if line.strip():
@@ -189,7 +161,15 @@ def labelled_questions(source: str) -> dict[JudgeQuestion, int]:
                     f"{source}, line {number}: {where}: {fault['msg'].lower()}",
                     hint="every line holds question, reference, answer and grade (0, 1 or 2)",
                 ) from error
-            found[open_question(OPEN_ANSWER, "answer", item.question, item.reference, item.answer)] = item.grade
+            found[open_question(metric, "answer", item.question, item.reference, item.answer)] = item.grade
     if not found:
         raise UsageError(f"{source} holds no answers with grades")
     return found
+
+
+def _calibrated_metric() -> str:
+    """Metric of answers that are compared with a reference text, as those with known grades are."""
+    known = [plugin.judging.calibrated for plugin in plugins() if plugin.judging and plugin.judging.calibrated]
+    if not known:
+        raise UsageError("no installed benchmark has answers that are graded beside a reference text")
+    return known[0]

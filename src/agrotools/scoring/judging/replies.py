@@ -6,6 +6,7 @@ import unicodedata
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cache
+from pathlib import PurePosixPath
 
 from agrotools.core import Artifact
 from agrotools.text.loose_json import NotJson, loads, values_in
@@ -126,3 +127,17 @@ class JudgeQuestion:
     @property
     def asked(self) -> str:
         return _hash(f"{self.system}\0{self.user}")[:24]
+
+
+_TEXT_SUFFIXES = frozenset({".txt", ".md", ".html", ".htm", ".json", ".csv", ".tsv", ".xml", ".svg", ".py", ".yaml"})
+_TEXT_TYPES = ("text/", "application/json", "application/xml")
+
+
+def is_text(artifact: Artifact) -> bool:
+    """Whether its content is told to a judge as text."""
+    return artifact.media_type.startswith(_TEXT_TYPES) or PurePosixPath(artifact.name).suffix.lower() in _TEXT_SUFFIXES
+
+
+def is_image(artifact: Artifact) -> bool:
+    """Whether it is shown to a judge as an image."""
+    return artifact.media_type.startswith("image/") and not is_text(artifact)

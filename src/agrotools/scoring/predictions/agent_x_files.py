@@ -14,7 +14,7 @@ from typing import Any
 
 from agrotools.core import BenchmarkError
 from agrotools.scoring.loose import is_list, is_object, is_text
-from agrotools.scoring.predictions.json_files import read_json, read_text
+from agrotools.scoring.predictions.compared import read_json, read_text
 from agrotools.scoring.predictions.judge_replies import JudgeScore, read_judge_score
 from agrotools.scoring.reference.agent_x import COLUMNS
 

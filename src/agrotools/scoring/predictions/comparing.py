@@ -1,35 +1,28 @@
 """A prediction file scored twice: as published, and corrected."""
 
-import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
-from agrotools.core import BenchmarkError, OptionsSlot
+from agrotools.core import BenchmarkError
+from agrotools.plugin import PredictionFormat, PredictionInput
 from agrotools.scoring.corrected import agent_x as corrected_agent_x
 from agrotools.scoring.corrected import gta_family as corrected_family
 from agrotools.scoring.corrected.thinkgeo import with_llm_score
 from agrotools.scoring.embedders import Embedder
-from agrotools.scoring.error_classes import Errors
 from agrotools.scoring.error_taxonomy import errors_of_dialogues
 from agrotools.scoring.error_taxonomy_agent_x import errors_of_agent_x
-from agrotools.scoring.figures import Part, SampleParts, Scores, summed
+from agrotools.scoring.figures import Scores
 from agrotools.scoring.keyword_extraction import keywords
-from agrotools.scoring.knowledge_answers import read_options, text_values
-from agrotools.scoring.loose import zeroes
-from agrotools.scoring.predictions import agent_x_files, agrieval_files, gta_files
-from agrotools.scoring.predictions.json_files import without_collecting
+from agrotools.scoring.predictions import agent_x_files, gta_files
+from agrotools.scoring.predictions.compared import Compared
 from agrotools.scoring.predictions.thinkgeo_log import read_log
-from agrotools.scoring.reference import agent_x, agrieval, gta_family, thinkgeo
+from agrotools.scoring.reference import agent_x, gta_family, thinkgeo
 from agrotools.scoring.reference.agent_x_errors import error_analysis
-from agrotools.scoring.reference.agrieval_open import score_open
 from agrotools.scoring.reference.gta import RULES as GTA_RULES
 from agrotools.scoring.reference.gta_family import Dialogue
 from agrotools.scoring.reference.stops import PublishedScorerStops
-
-Format = Literal["gta", "thinkgeo", "agentx", "agrieval"]
-FORMATS: tuple[Format, ...] = ("gta", "thinkgeo", "agentx", "agrieval")
 
 _NO_DATA = "needs the data set, which holds the answers (--data)"
 _OF_ANSWERS = ("text_answers", "objective", "subjective", "no_text_answer", "image_tasks", "unscorable")
@@ -37,52 +30,8 @@ _OF_ANSWERS = ("text_answers", "objective", "subjective", "no_text_answer", "ima
 _ASKS_NOTHING: Mapping[str, Any] = {"whitelist": [], "blacklist": None}
 
 
-@dataclass(frozen=True)
-class Compared:
-    """``published``: None where the published scorer stops or has nothing to count; ``stop`` says why.
-
-    ``extra``: counts that only one benchmark has, by what they are; ``count_stops``: which of them the published code
-    does not come to, and why. ``malformed``: what in the files is not what it should be, by its place; it is wrong in
-    the corrected figures.
-    """
-
-    format: Format
-    mode: str
-    samples: int
-    published: Scores | None
-    corrected: Scores
-    errors: Errors | None
-    """None of examination questions, which call no tools."""
-    stop: str | None = None
-    extra: Mapping[str, Mapping[str, int | None]] | None = None
-    count_stops: tuple[str, ...] = ()
-    malformed: tuple[str, ...] = ()
-
-
-def compare_file(
-    format_: Format,
-    path: Path,
-    *,
-    data: Path | None = None,
-    judgements: Path | None = None,
-    embedder: Embedder | None = None,
-) -> Compared:
-    """Scores a prediction file both ways. Without an ``embedder`` metrics that need one are left out (of GTA and
-    ThinkGeo; Agent-X has none).
-
-    Raises:
-        BenchmarkError: a file cannot be read, or files do not belong together.
-    """
-    with without_collecting():
-        if format_ == "agrieval":
-            return _agrieval(path)
-        if format_ == "agentx":
-            return _agent_x(path, data, judgements)
-        return _gta_family(format_, path, data, judgements, embedder)
-
-
 def _gta_family(
-    format_: Format,
+    format_: str,
     path: Path,
     data: Path | None,
     judgements: Path | None,
@@ -170,44 +119,6 @@ def _agent_x(path: Path, data: Path | None, judgements: Path | None) -> Compared
     )
 
 
-def _agrieval(path: Path) -> Compared:
-    results = agrieval_files.read_results(path)
-    published = Scores("", {}, {})
-    stops: list[str] = []
-    for score, entries in ((agrieval.score_choices, results.choices), (score_open, results.open_questions)):
-        try:
-            found = score(entries) if entries else published
-        except PublishedScorerStops as error:
-            stops.append(error.message)
-            continue
-        published = replace(
-            published,
-            metrics={**published.metrics, **found.metrics},
-            counts={**published.counts, **found.counts},
-            left_out={**published.left_out, **found.left_out},
-        )
-    samples = tuple(_parts(each) for each in results.answered)
-    metrics = dict.fromkeys(metric for sample in samples for metric in sample.parts)
-    counts = zeroes("choices", "open_questions", "without_reply")
-    for each in results.answered:
-        counts["choices" if each.slot.type == "options" else "open_questions"] += 1
-        counts["without_reply"] += not each.replies
-    ours = Scores("", summed(samples, metrics), counts, {}, samples)
-    mode = " and ".join(name.replace("_", " ") for name in ("choices", "open_questions") if counts[name])
-    stop = "; ".join(stops) or None
-    return Compared("agrieval", mode, len(samples), published, ours, None, stop, malformed=results.malformed)
-
-
-def _parts(each: agrieval_files.Answered) -> SampleParts:
-    """Several replies to a question count as their mean; no reply as one without a letter or a word in it."""
-    rows = [
-        read_options(each.slot, reply)[1] if isinstance(each.slot, OptionsSlot) else text_values(each.slot, reply)
-        for reply in each.replies or ("",)
-    ]
-    mine = [name for name in rows[0] if not name.endswith("_published")]
-    return SampleParts(each.key, {name: Part(sum(row[name] for row in rows) / len(rows), 1) for name in mine})
-
-
 def _published_counts(
     predictions: Sequence[Any], entries: Mapping[str, Mapping[str, Any]] | None
 ) -> tuple[dict[str, Mapping[str, int | None]], tuple[str, ...]]:
@@ -243,6 +154,68 @@ def _numbers(table: agent_x_files.JudgeTable) -> list[dict[str, float | None]]:
     ]
 
 
-def finite(value: float | None) -> float | None:
-    """None for a figure that is no number."""
-    return value if value is not None and math.isfinite(value) else None
+_CALLS_ONCE = "each call counts once, failed ones never"
+_ANSWERS = "signs, decimals and thousands are read"
+_OBJECTIVE = "the same, objective answers alone"
+_IMAGES = "all image calls count, and none is free"
+_READ = "missing or unreadable is 0"
+
+_STEPS = {
+    "inst_acc": "over all gold steps, missing ones wrong",
+    "tool_acc": "missing steps are wrong",
+    "arg_acc": "defaults, folders, blanks aside; true is not 1",
+    "arg_acc_agreement": "sums by value, boxes by overlap, texts by words",
+    "summ_acc": _ANSWERS,
+    "summ_acc_objective": _OBJECTIVE,
+}
+_END = {
+    "ans_acc": _ANSWERS,
+    "ans_acc_objective": _OBJECTIVE,
+    "p_f1": _CALLS_ONCE,
+    "o_f1": _CALLS_ONCE,
+    "l_f1": _CALLS_ONCE,
+}
+_GTA = _STEPS | _END | {"ans_acc_imggen": _IMAGES, "c_f1": _CALLS_ONCE}
+_THINKGEO = _STEPS | _END | {"ans_i": _IMAGES, "llm_score": "a reply may say more than yes"}
+_JUDGED = ("ground_s", "tool_p", "tool_acc", "faith_acc", "context_s", "fact_p", "sem_acc", "step_s", "clarity")
+_AGENT_X = {
+    **dict.fromkeys((*_JUDGED, "reward"), _READ),
+    "goal_acc": f"generative tasks by their type; {_READ}",
+    "goal_acc_imggen": f"generative tasks by their type, tool sets by code; {_READ}",
+    "toolset_acc": "replaced by toolset_f1",
+    "toolset_f1": "tool sets are compared by code",
+}
+"""What each corrected metric does otherwise; docs/reference-scorers.md says it at length, with a worked number each."""
+
+
+def _gta(given: PredictionInput) -> Compared:
+    return _gta_family("gta", given.file, given.data, given.judgements, given.embedder)
+
+
+def _thinkgeo(given: PredictionInput) -> Compared:
+    return _gta_family("thinkgeo", given.file, given.data, given.judgements, given.embedder)
+
+
+def _agentx(given: PredictionInput) -> Compared:
+    return _agent_x(given.file, given.data, given.judgements)
+
+
+def _by_family(family: str, differences: Mapping[str, str]) -> dict[str, str]:
+    return {f"{family}.{name}": text for name, text in differences.items()}
+
+
+GTA_FORMAT = PredictionFormat(
+    "GTA",
+    "gta",
+    _gta,
+    _by_family("gta", _GTA),
+    refused={"judgements": ("GTA has no judge: --judgements is for thinkgeo and agentx", "leave it out")},
+)
+THINKGEO_FORMAT = PredictionFormat("ThinkGeo", "thinkgeo", _thinkgeo, _by_family("thinkgeo", _THINKGEO))
+AGENT_X_FORMAT = PredictionFormat(
+    "Agent-X",
+    "agent_x",
+    _agentx,
+    _by_family("agent_x", _AGENT_X),
+    refused={"embedder": ("Agent-X compares no texts by cosines: --embedder is for gta and thinkgeo", "leave it out")},
+)

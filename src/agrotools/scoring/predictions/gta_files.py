@@ -15,7 +15,7 @@ from agrotools.core import BenchmarkError
 from agrotools.core.errors import NoFileError
 from agrotools.scoring.corrected.messages import gold_messages, read_message
 from agrotools.scoring.loose import is_list, is_object, is_text
-from agrotools.scoring.predictions.json_files import read_json
+from agrotools.scoring.predictions.compared import read_json
 from agrotools.scoring.reference.gta_family import Dialogue
 
 Mode = Literal["step-by-step", "end-to-end"]

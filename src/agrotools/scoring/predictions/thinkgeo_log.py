@@ -5,7 +5,7 @@ from typing import Any
 
 from agrotools.core import BenchmarkError
 from agrotools.scoring.loose import is_list, is_object, is_text
-from agrotools.scoring.predictions.json_files import read_json
+from agrotools.scoring.predictions.compared import read_json
 from agrotools.scoring.reference.thinkgeo import Judgement
 
 _FORM = 'a log looks like [{"id": 0, "scores": ["yes", "no"]}, ...]'

@@ -1,0 +1,94 @@
+"""Plug-in of Agent-X."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from agrotools.benchmarks.counts import count_answers, count_calls, count_in_group, count_tools, count_with_tools
+from agrotools.core import ImageCallsSlot, KeywordsSlot, ReferenceTextsSlot, Slot
+from agrotools.core.progress import Progress
+from agrotools.plugin import BenchmarkPlugin, ExpectedCount, MetricInfo, deferred
+
+if TYPE_CHECKING:
+    from agrotools.benchmarks.checking import FileCheck
+    from agrotools.benchmarks.published.places import Layout
+
+
+def _layout() -> "Layout":
+    from agrotools.benchmarks.agent_x.load import AGENT_X_LAYOUT
+
+    return AGENT_X_LAYOUT
+
+
+def _find(data_root: Path | None) -> str:
+    from agrotools.benchmarks.published.places import find_file
+
+    return str(find_file(_layout(), data_root))
+
+
+def _file_roots(data_root: Path | None) -> Sequence[Path]:
+    from agrotools.benchmarks.published.checked import roots_of
+
+    return roots_of(_layout(), data_root)
+
+
+def _check(data_root: Path | None, progress: Progress) -> "FileCheck":
+    from agrotools.benchmarks.agent_x.load import AGENT_X_LAYOUT, read_agent_x
+    from agrotools.benchmarks.published.checked import file_check
+    from agrotools.benchmarks.published.places import find_file
+
+    return file_check(read_agent_x(find_file(AGENT_X_LAYOUT, data_root), progress=progress), AGENT_X_LAYOUT)
+
+
+_EXPECTED = (
+    ExpectedCount("questions", 828, True, len),
+    ExpectedCount("tool steps", 2807, True, count_calls),
+    ExpectedCount("questions on videos", 112, True, count_in_group("input", "video")),
+    ExpectedCount("image answers", 222, False, count_answers("image")),
+    ExpectedCount("tools", 14, False, count_tools),
+    *(
+        ExpectedCount(f"questions with {n} tools", count, False, count_with_tools(n))
+        for n, count in enumerate((239, 389, 130, 24), 2)
+    ),
+)
+"""The paper's table of statistics."""
+
+CRITERIA = {
+    "ground_s": ("Ground_s", "steps are borne out by input and reference"),
+    "tool_p": ("Tool_p", "each step calls the tool of the reference"),
+    "tool_acc": ("Tool_acc", "outputs are such as the tools give"),
+    "faith_acc": ("Faith", "the plan follows the reference"),
+    "context_s": ("Context_s", "steps use what is given"),
+    "fact_p": ("Fact_p", "nothing is invented"),
+    "sem_acc": ("Sem_acc", "all that matters is covered"),
+    "goal_acc": ("Goal", "the answer is that of the reference"),
+    "toolset_acc": ("Tool_acc_s", "the set of tools is that of the reference"),
+    "step_s": ("Step_s", "steps go on from each other"),
+    "clarity": ("Clarity", "every step is clear"),
+    "reward": ("Reward", "later steps put earlier ones right"),
+}
+"""The criteria of Agent-X (arXiv 2505.24876)."""
+
+
+def _is_published(slot: Slot) -> bool:
+    # Judges are asked about Agent-X alone; its samples have slots of every published form.
+    return isinstance(slot, KeywordsSlot | ReferenceTextsSlot | ImageCallsSlot)
+
+
+PLUGIN = BenchmarkPlugin(
+    name="agent-x",
+    about="828 questions on images and videos, 14 tools",
+    needs="DIR/AgentX/data.json and files/, huggingface.co/datasets/Tajamul21/Agent-X",
+    aliases=("agentx", "agent_x"),
+    load=deferred("agrotools.benchmarks.agent_x.load:load_agent_x"),
+    find=_find,
+    file_roots=_file_roots,
+    check=_check,
+    predictions={"agentx": "agrotools.scoring.predictions.comparing:AGENT_X_FORMAT"},
+    expected=_EXPECTED,
+    metrics={
+        f"agent_x.{name}": MetricInfo(label, f"{meaning}; by a judge", slots=_is_published, by_judge=True)
+        for name, (label, meaning) in CRITERIA.items()
+    },
+    reporting_target="agrotools.benchmarks.agent_x.report:REPORTING",
+)

@@ -1,0 +1,123 @@
+"""Plug-in of AgriEval, and of CMMLU's agronomy questions, which are asked and scored alike."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+from agrotools.benchmarks.agrieval.slots import OptionsSlot, ReferenceTextSlot
+from agrotools.benchmarks.counts import count_answers
+from agrotools.core import Slot
+from agrotools.plugin import BenchmarkPlugin, ExpectedCount, MetricInfo, deferred
+
+ROUGES = ("rouge_1", "rouge_2", "rouge_l", "hf_rouge1", "hf_rouge2", "hf_rougel", "hf_rougelsum")
+"""Overlaps of each pair of texts in AgriEval's own code; metric ids are ``agrieval.NAME_published``."""
+
+
+def _find(name: str) -> Callable[[Path | None], str]:
+    def find(data_root: Path | None) -> str:
+        from agrotools.benchmarks.agrieval.load import QuestionSettings, find_files
+
+        root, paths = find_files(name, data_root, QuestionSettings())
+        return f"{root}: {', '.join(path.name for path in paths)}"
+
+    return find
+
+
+def _has_options(slot: Slot) -> bool:
+    return isinstance(slot, OptionsSlot)
+
+
+def _has_text(slot: Slot) -> bool:
+    return isinstance(slot, ReferenceTextSlot)
+
+
+def _of_options(label: str, meaning: str) -> MetricInfo:
+    return MetricInfo(label, meaning, slots=_has_options)
+
+
+def _of_text(label: str, meaning: str) -> MetricInfo:
+    return MetricInfo(label, meaning, slots=_has_text)
+
+
+def _on_request(label: str, meaning: str) -> MetricInfo:
+    return MetricInfo(label, meaning, slots=_has_text, on_request=True)
+
+
+METRICS = {
+    "agrieval.accuracy": MetricInfo(
+        "Accuracy",
+        "the very set of right options",
+        slots=_has_options,
+        stands_for_sample=True,
+        compared_in=("no-tool",),
+    ),
+    "agrieval.partial": _of_options("Partial", "share of the right options given, 0 where a wrong one was"),
+    "agrieval.accuracy_lexeval": _of_options("Acc. LexEval", "accuracy with answers read by the rule of LexEval"),
+    "agrieval.accuracy_published": _of_options("Acc. published", "mean credit of the scorer in AgriEval's repository"),
+    "agrieval.likelihood": MetricInfo(
+        "Likelihood", "the likeliest letter of the first token is right", slots=_has_options, on_request=True
+    ),
+    "agrieval.rouge_l": MetricInfo(
+        "ROUGE-L",
+        "overlap with the reference text, by characters",
+        slots=_has_text,
+        stands_for_sample=True,
+        compared_in=("no-tool",),
+    ),
+    "agrieval.rouge_l_normalised": _of_text("ROUGE-L norm.", "the same without punctuation, spaces and case"),
+    **{
+        f"agrieval.{name}_published": _of_text(
+            name.replace("hf_rouge", "rouge-score: ").replace("rouge_", "ROUGE-").upper() + " published",
+            "overlap with the reference text as the code in AgriEval's repository has it: by words between spaces"
+            if name.startswith("rouge")
+            else "the same by the package rouge-score: by words of a to z and digits",
+        )
+        for name in ROUGES
+    },
+    "agrieval.rouge_l_lexeval": _on_request(
+        "ROUGE-L LexEval", "overlap by words of jieba, as the code of LexEval has it"
+    ),
+    "agrieval.similarity_minilm": _on_request(
+        "Similarity (MiniLM)", "cosine of sentence embeddings of all-MiniLM-L6-v2 (English)"
+    ),
+    "agrieval.similarity_mpnet": _on_request(
+        "Similarity (mpnet)", "cosine of sentence embeddings of all-mpnet-base-v2 (English)"
+    ),
+    "agrieval.judge": MetricInfo(
+        "Judge",
+        "grade of a model that compares the answer with the reference text",
+        slots=_has_text,
+        on_request=True,
+        by_judge=True,
+    ),
+}
+"""Scores of examination questions; see :mod:`agrotools.benchmarks.agrieval.score`."""
+
+AGRIEVAL = BenchmarkPlugin(
+    name="agrieval",
+    about="examination questions on agriculture, in Chinese, without tools",
+    needs="DIR/AgriEval/Dataset/*.json of github.com/YanPioneer/AgriEval",
+    load=deferred("agrotools.benchmarks.agrieval.load:load_agrieval"),
+    find=_find("agrieval"),
+    expected=(
+        # Table 1 of the paper.
+        ExpectedCount("multiple-choice questions", 14697, True, count_answers("exact")),
+        ExpectedCount("open questions", 2167, True, count_answers("open_text")),
+    ),
+    without_tools=True,
+    slots=(OptionsSlot, ReferenceTextSlot),
+    metrics=METRICS,
+    predictions={"agrieval": "agrotools.benchmarks.agrieval.predictions:FORMAT"},
+    scoring_target="agrotools.benchmarks.agrieval.score:SCORING",
+    judging_target="agrotools.benchmarks.agrieval.score:JUDGING",
+    reporting_target="agrotools.benchmarks.agrieval.report:REPORTING",
+)
+CMMLU_AGRONOMY = BenchmarkPlugin(
+    name="cmmlu-agronomy",
+    about="questions on agronomy, in Chinese, without tools",
+    needs="DIR/cmmlu/agronomy.csv, data/test/agronomy.csv of github.com/haonan-li/CMMLU",
+    load=deferred("agrotools.benchmarks.agrieval.load:load_cmmlu_agronomy"),
+    find=_find("cmmlu-agronomy"),
+    without_tools=True,
+    # Slots and metrics are those of AgriEval.
+    scoring_target="agrotools.benchmarks.agrieval.score:SCORING",
+)

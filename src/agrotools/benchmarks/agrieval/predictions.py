@@ -1,0 +1,169 @@
+"""AgriEval's result files: its questions with what a model replied, as its run scripts write them.
+
+A list of the entries of the data set, each with ``generated_answer`` where the model was asked (eval/choice_run.py,
+eval/qa_run.py), or with ``response``, a text or a list of them (eval/run_multi_choice_base.py). Entries with options
+are choices, others open questions; both hold the right answer.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from string import ascii_uppercase
+from typing import Any
+
+from pydantic import ValidationError
+
+from agrotools.benchmarks.agrieval.published_choices import KINDS, score_choices
+from agrotools.benchmarks.agrieval.published_open import score_open
+from agrotools.benchmarks.agrieval.score import read_options, text_values
+from agrotools.benchmarks.agrieval.slots import OptionsSlot, ReferenceTextSlot
+from agrotools.core import BenchmarkError
+from agrotools.plugin import PredictionFormat, PredictionInput
+from agrotools.scoring.figures import Part, SampleParts, Scores, summed
+from agrotools.scoring.loose import is_list, is_object, is_text, zeroes
+from agrotools.scoring.predictions.compared import Compared, read_json
+from agrotools.scoring.reference.stops import PublishedScorerStops
+
+_FORM = 'results look like [{"question": ..., "options": {...}, "answer": "A", "generated_answer": ...}, ...]'
+
+
+@dataclass(frozen=True)
+class Answered:
+    """A question that can be scored. ``replies``: none where the model gave none, which is wrong."""
+
+    key: str
+    slot: OptionsSlot | ReferenceTextSlot
+    replies: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Results:
+    """``choices`` and ``open_questions``: entries as they stand; ``answered``: those of both that can be scored."""
+
+    choices: tuple[Mapping[str, Any], ...]
+    open_questions: tuple[Mapping[str, Any], ...]
+    answered: tuple[Answered, ...]
+    malformed: tuple[str, ...]
+
+
+def read_results(path: Path) -> Results:
+    """Raises :class:`BenchmarkError` where the file cannot be read, or holds no question with its answer."""
+    found = read_json(path)
+    if not is_list(found):
+        raise BenchmarkError(f"{path.name} is no list", hint=_FORM)
+    entries: list[Mapping[str, Any]] = [entry for entry in found if is_object(entry)]
+    answered: list[Answered] = []
+    malformed: list[str] = []
+    for position, entry in enumerate(found):
+        where = f"{path.name}, entry {position}"
+        slot = _slot(entry)
+        if slot is None:
+            malformed.append(f"{where} is no question with an answer")
+            continue
+        reply: Any = entry.get("generated_answer", entry.get("response"))
+        replies: list[Any] = reply if is_list(reply) else [reply]
+        texts = tuple(each if is_text(each) else "" for each in replies) if reply is not None else ()
+        if reply is not None and not all(map(is_text, replies)):
+            malformed.append(f"{where}: the reply is no text")
+        answered.append(Answered(str(position), slot, texts))
+    if not answered:
+        raise BenchmarkError(f"{path.name} holds no question with an answer", hint=_FORM)
+    choices = tuple(entry for entry in entries if "options" in entry)
+    return Results(
+        choices, tuple(entry for entry in entries if "options" not in entry), tuple(answered), tuple(malformed)
+    )
+
+
+def _slot(entry: Any) -> OptionsSlot | ReferenceTextSlot | None:
+    """What is asked; None where that, or the right answer, cannot be told."""
+    answer: Any = entry.get("answer") if is_object(entry) else None
+    if not is_text(answer) or not answer.strip():
+        return None
+    try:
+        if "options" in entry:
+            return _options_slot(entry, answer)
+        return ReferenceTextSlot(name="answer", label="the answer", value=answer)
+    except ValidationError:  # half of a character, which JSON can spell
+        return None
+
+
+def _options_slot(entry: Mapping[str, Any], answer: str) -> OptionsSlot | None:
+    given: Any = entry["options"]
+    kind = KINDS.get(entry["question_type"]) if is_text(entry.get("question_type")) else None
+    if kind is None or not is_object(given):
+        return None
+    options: dict[str, str] = {letter: text for letter, text in given.items() if is_text(text) and text.strip()}
+    right = tuple(letter for letter in options if letter in answer)
+    if len(options) < 2 or not right or set(right) != set(answer) or (kind != "multiple" and len(right) > 1):
+        return None
+    if not all(len(letter) == 1 and letter in ascii_uppercase for letter in options):
+        return None
+    return OptionsSlot(name="answer", label="the right options", kind=kind, value=right, options=options)
+
+
+def compare_results(given: PredictionInput) -> Compared:
+    """The file as AgriEval's own code scores it, and as runs are scored here."""
+    results = read_results(given.file)
+    published = Scores("", {}, {})
+    stops: list[str] = []
+    for score, entries in ((score_choices, results.choices), (score_open, results.open_questions)):
+        try:
+            found = score(entries) if entries else published
+        except PublishedScorerStops as error:
+            stops.append(error.message)
+            continue
+        published = replace(
+            published,
+            metrics={**published.metrics, **found.metrics},
+            counts={**published.counts, **found.counts},
+            left_out={**published.left_out, **found.left_out},
+        )
+    samples = tuple(_parts(each) for each in results.answered)
+    metrics = dict.fromkeys(metric for sample in samples for metric in sample.parts)
+    counts = zeroes("choices", "open_questions", "without_reply")
+    for each in results.answered:
+        counts["choices" if each.slot.type == "options" else "open_questions"] += 1
+        counts["without_reply"] += not each.replies
+    ours = Scores("", summed(samples, metrics), counts, {}, samples)
+    mode = " and ".join(name.replace("_", " ") for name in ("choices", "open_questions") if counts[name])
+    stop = "; ".join(stops) or None
+    return Compared("agrieval", mode, len(samples), published, ours, None, stop, malformed=results.malformed)
+
+
+def _parts(each: Answered) -> SampleParts:
+    """Several replies to a question count as their mean; no reply as one without a letter or a word in it."""
+    rows = [
+        read_options(each.slot, reply)[1] if isinstance(each.slot, OptionsSlot) else text_values(each.slot, reply)
+        for reply in each.replies or ("",)
+    ]
+    mine = [name for name in rows[0] if not name.endswith("_published")]
+    return SampleParts(each.key, {name: Part(sum(row[name] for row in rows) / len(rows), 1) for name in mine})
+
+
+_DIFFERENCES = {
+    "accuracy": "no lots; what the reply settles on is read",
+    "partial": "share of the right options, 0 with a wrong one",
+    "accuracy_lexeval": "read by the rule of LexEval",
+    "rouge_l": "by characters, as the paper has it",
+    "rouge_l_normalised": "the same without punctuation, spaces and case",
+    "rouge_1": "words between spaces: a Chinese text is one",
+    "rouge_2": "the same, pairs of words",
+    "hf_rouge1": "words of a to z and digits: Chinese has none",
+    "hf_rouge2": "the same, pairs of words",
+    "hf_rougel": "the same, in order",
+    "hf_rougelsum": "the same, line by line",
+}
+_NOT_HERE = ("AgriEval's result files hold the answers, and have no judge", "give the file alone")
+FORMAT = PredictionFormat(
+    "AgriEval",
+    "agrieval",
+    compare_results,
+    {f"agrieval.{name}": text for name, text in _DIFFERENCES.items()},
+    published_end="_published",
+    corrected_end="",
+    refused={
+        "embedder": ("AgriEval compares no texts by cosines: --embedder is for gta and thinkgeo", "leave it out"),
+        "data": _NOT_HERE,
+        "judgements": _NOT_HERE,
+    },
+)

@@ -1,0 +1,255 @@
+"""What AgriEval's own code computes of open questions, to the digit: ROUGE of two packages, BLEU, BERTScore.
+
+Written anew from the behaviour of eval/qa_result_evaluate.py (github.com/YanPioneer/AgriEval, commit
+46f92806e3af884aa62423a8561cd86cbbff748d, Apache-2.0) with the packages rouge 1.0.1 and rouge-score 0.1.2. What one
+would not expect is kept:
+
+* texts are divided at spaces alone, so that a Chinese text without any is one word: what says the same in other words
+  shares nothing (``rouge_*``); the other package knows no letters but a to z and digits, so that a Chinese text has no
+  words at all (``hf_rouge*``);
+* for ``rouge_*``, ``sent_bleu*`` and ``corpus_bleu*`` the answer stands where the reference should;
+* a text of nothing but full stops ends the script, as does a pair that makes the package call itself too often;
+* an answer without a character is a space, a reference without one is 抱歉，无法回答;
+* ``mauve`` is 0, whatever the texts.
+
+``hf_rouge*`` are the middle of 1,000 unseeded resamples there, another each time; here the mean they scatter around.
+"""
+
+import os
+import re
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from importlib import import_module
+from itertools import pairwise
+from statistics import mean
+from typing import Any, NamedTuple
+
+from agrotools.benchmarks.agrieval.lexeval import shared_words
+from agrotools.benchmarks.agrieval.plugin import ROUGES
+from agrotools.benchmarks.agrieval.published_choices import NO_REPLIES
+from agrotools.scoring.figures import Figure, Scores
+from agrotools.scoring.reference.stops import PublishedScorerStops, published
+from agrotools.text.rouge import common_length, common_rows, length_in_row
+
+MOST_STEPS = 989
+"""Calls of the backtracking of the package rouge before Python's limit stops the script (measured with Python 3.11)."""
+_NO_REFERENCE = "抱歉，无法回答"
+_NO_LATIN = re.compile("[^a-z0-9]+")
+_MODEL = "bert-base-chinese"
+
+
+class Pair(NamedTuple):
+    """An answer and the reference as the script compares them."""
+
+    answer: str
+    reference: str
+
+
+def as_compared(answer: str | None, reference: str | None) -> Pair:
+    """Both texts, with what stands for one that is missing or blank."""
+    return Pair(
+        answer if answer and answer.strip() else " ", reference if reference and reference.strip() else _NO_REFERENCE
+    )
+
+
+def rouges(pair: Pair) -> dict[str, float]:
+    """:data:`ROUGES` of two texts, each 0 to 1. Where the script would stop there is a value all the same: 0 for a text
+    without sentences, else what the package would come to with more room."""
+    return dict(zip(ROUGES, (*_by_spaces(pair), *_by_latin_words(pair)), strict=True))
+
+
+def stop_at(pair: Pair) -> str | None:
+    """The exception with which the script ends at such a pair; None where it goes on."""
+    answer, reference = map(_sentences, pair)
+    if not answer or not reference:
+        return "ValueError"
+    too_far = any(
+        shared_words(one.split(" "), other.split(" "), MOST_STEPS) is None for one in answer for other in reference
+    )
+    return "RecursionError" if too_far else None
+
+
+def score_open(entries: Sequence[Mapping[str, Any]]) -> Scores:
+    """All that the script prints of a result file, over the entries that have a reply and an answer, in
+    percent with its four decimals; what needs a package that is not there is left out.
+
+    Raises:
+        PublishedScorerStops: the script ends with an exception.
+    """
+    told = [entry for entry in entries if "generated_answer" in entry and "answer" in entry]
+    pairs: list[Pair] = []
+    for position, entry in enumerate(told):
+        where = f"entry {position} of those with a reply"
+        with published(where):
+            pairs.append(as_compared(entry["generated_answer"], entry["answer"]))
+        if error := stop_at(pairs[-1]):
+            raise PublishedScorerStops(error, where, "the package rouge cannot compare it")
+    if not pairs:
+        return Scores("open questions", {}, {}, {f"agrieval.{name}_published": NO_REPLIES for name in ROUGES})
+    rows = [rouges(pair) for pair in pairs]
+    values = {name: mean(row[name] * 100 for row in rows) for name in ROUGES}
+    left_out = {"mauve": "the script prints 0 without computing it"}
+    for names, compute, needs in _PACKAGES:
+        try:
+            values |= dict(zip(names, compute(pairs), strict=True))
+        except ImportError:
+            left_out |= dict.fromkeys(names, f"needs {needs}")
+        except (LookupError, OSError) as error:
+            why = next((line.strip(" *") for line in str(error).splitlines() if line.strip(" *")), type(error).__name__)
+            left_out |= dict.fromkeys(names, f"needs {needs}; what it needs is not here: {why[:80]}")
+    return Scores(
+        "open questions",
+        {f"agrieval.{name}_published": Figure(round(value, 4), len(rows)) for name, value in values.items()},
+        {},
+        {f"agrieval.{name}_published": reason for name, reason in left_out.items()},
+    )
+
+
+def _sentences(text: str) -> list[str]:
+    return [" ".join(part.split()) for part in text.split(".") if part]
+
+
+def _by_spaces(pair: Pair) -> tuple[float, float, float]:
+    """ROUGE-1, -2 and -L of the package rouge: different words and pairs of words, each counted once."""
+    answer, reference = map(_sentences, pair)
+    if not answer or not reference:
+        return 0.0, 0.0, 0.0
+    first, second = ([word for one in sentences for word in one.split(" ")] for sentences in (answer, reference))
+    shared: set[str] = set()
+    for one in answer:
+        for other in reference:
+            shared |= shared_words(one.split(" "), other.split(" ")) or set()
+    longest = _f(len(shared), len(set(second)), len(set(first)))
+    return _of_sets(set(first), set(second)), _of_sets(_pairs(first), _pairs(second)), longest
+
+
+def _pairs(words: Sequence[str]) -> set[tuple[str, str]]:
+    return set(pairwise(words))
+
+
+def _of_sets(answer: set[Any], reference: set[Any]) -> float:
+    return _f(len(answer & reference), len(reference), len(answer))
+
+
+def _f(both: int, made: int, wanted: int) -> float:
+    precision, recall = both / made if made else 0.0, both / wanted if wanted else 0.0
+    return 2.0 * ((precision * recall) / (precision + recall + 1e-8))
+
+
+def _by_latin_words(pair: Pair) -> tuple[float, float, float, float]:
+    """rouge1, rouge2, rougeL and rougeLsum of the package rouge-score, without stems."""
+    made, wanted = map(_latin_words, pair)
+    counts = (_ngrams(made, wanted, 1), _ngrams(made, wanted, 2))
+    longest = _plain_f(common_length(wanted, made), len(made), len(wanted))
+    lines, lines_wanted = ([_latin_words(line) for line in text.split("\n") if line] for text in pair)
+    return (*counts, longest, _plain_f(_hits(lines, lines_wanted), sum(map(len, lines)), sum(map(len, lines_wanted))))
+
+
+def _latin_words(text: str) -> list[str]:
+    return _NO_LATIN.sub(" ", text.lower()).split()
+
+
+def _ngrams(made: Sequence[str], wanted: Sequence[str], n: int) -> float:
+    first, second = (Counter(zip(*(words[at:] for at in range(n)), strict=False)) for words in (made, wanted))
+    return _plain_f((first & second).total(), first.total(), second.total())
+
+
+def _plain_f(both: int, made: int, wanted: int) -> float:
+    precision, recall = both / max(made, 1), both / max(wanted, 1)
+    return 2 * precision * recall / (precision + recall) if precision + recall > 0 else 0.0
+
+
+def _hits(made: Sequence[Sequence[str]], wanted: Sequence[Sequence[str]]) -> int:
+    """Words of the reference that some line shares with it in order; no word more often than either text has it."""
+    left = Counter(word for line in made for word in line) & Counter(word for line in wanted for word in line)
+    hits = 0
+    for line in wanted:
+        places = set[int]().union(*(_shared_places(line, other) for other in made))
+        for word in (line[place] for place in sorted(places)):
+            hits += left[word] > 0
+            left[word] -= left[word] > 0
+    return hits
+
+
+def _shared_places(line: Sequence[str], other: Sequence[str]) -> set[int]:
+    """Places in ``line`` of the one longest common subsequence that the package finds."""
+    rows = common_rows(line, other)
+    found: set[int] = set()
+    i, j = len(line), len(other)
+    while i and j:
+        # Row by row, with the two lengths counted on: to count them anew at each place would take the square of a line.
+        own, above = (rows[row].to_bytes(len(other) // 8 + 1, "little") for row in (i, i - 1))
+        longest, without = length_in_row(rows[i], j), length_in_row(rows[i - 1], j)
+        while j and line[i - 1] != other[j - 1]:
+            longest -= not own[j - 1 >> 3] >> (j - 1 & 7) & 1
+            if longest <= without:
+                break
+            without -= not above[j - 1 >> 3] >> (j - 1 & 7) & 1
+            j -= 1
+        else:
+            if j:
+                found.add(i - 1)
+                j -= 1
+        i -= 1
+    return found
+
+
+def _sacrebleu(pairs: Sequence[Pair]) -> list[float]:
+    sacrebleu: Any = import_module("sacrebleu")
+    answers, references = ([*texts] for texts in zip(*pairs, strict=True))
+    whole: float = sacrebleu.corpus_bleu(answers, [references]).score
+    single = [sacrebleu.corpus_bleu([answer], [[reference]]).score for answer, reference in pairs]
+    return [whole, mean(single), sacrebleu.metrics.BLEU().corpus_score(answers, [references]).score]
+
+
+def _google_bleu(pairs: Sequence[Pair]) -> list[float]:
+    gleu: Any = import_module("nltk.translate.gleu_score")
+    divide: Any = import_module("sacrebleu.tokenizers.tokenizer_13a").Tokenizer13a()
+    answers, references = ([divide(text).split() for text in texts] for texts in zip(*pairs, strict=True))
+    score = gleu.corpus_gleu(list_of_references=[[each] for each in references], hypotheses=answers)
+    return [score * 100]
+
+
+def _nltk_bleu(pairs: Sequence[Pair]) -> list[float]:
+    """Of one to four words, by sentence and of all; the mean of each. The reference is scored against the answer."""
+    bleu: Any = import_module("nltk.translate.bleu_score")
+    divide: Any = import_module("nltk.tokenize").word_tokenize
+    wanted, made = [[divide(pair.answer)] for pair in pairs], [divide(pair.reference) for pair in pairs]
+    smooth = bleu.SmoothingFunction().method3
+    figures: list[float] = []
+    for n in range(1, 5):
+        weights = [1 / n] * n + [0] * (4 - n)
+        total = 0.0
+        for one, other in zip(wanted, made, strict=True):
+            total += bleu.sentence_bleu(one, other, weights=weights, smoothing_function=smooth)
+        figures.append(round(total / len(pairs) * 100, 4))
+    figures.append(sum(figures) / 4)
+    whole = [
+        round(bleu.corpus_bleu(wanted, made, weights=tuple(int(at == n) for at in range(4))) * 100, 4) for n in range(4)
+    ]
+    return [*figures, *whole, sum(whole) / 4]
+
+
+def _bert_score(pairs: Sequence[Pair]) -> list[float]:
+    # Nothing is downloaded: the model must be where transformers keeps its own.
+    os.environ.setdefault("HF_HUB_OFFLINE", "1")
+    scorer: Any = import_module("bert_score")
+    answers, references = ([*texts] for texts in zip(*pairs, strict=True))
+    _, _, f1 = scorer.score(answers, references, model_type=_MODEL, lang="zh", rescale_with_baseline=True)
+    return [f1.mean().item() * 100]
+
+
+_PACKAGES: Sequence[tuple[Sequence[str], Callable[[Sequence[Pair]], list[float]], str]] = (
+    (("google_bleu",), _google_bleu, "nltk and sacrebleu: pip install 'agrotools[bleu]'"),
+    (
+        ("hf_sacrebleu", "sacrebleu_sent", "sacrebleu_corpus"),
+        _sacrebleu,
+        "sacrebleu: pip install 'agrotools[bleu]'",
+    ),
+    (
+        tuple(f"{kind}_bleu{each}" for kind in ("sent", "corpus") for each in ("1", "2", "3", "4", "_mean")),
+        _nltk_bleu,
+        "nltk and its punkt_tab: pip install 'agrotools[bleu]'",
+    ),
+    (("bert_score_f1",), _bert_score, f"bert-score and {_MODEL}: pip install 'agrotools[bertscore]'"),
+)

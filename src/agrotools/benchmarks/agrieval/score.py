@@ -1,0 +1,166 @@
+"""Scores of examination questions: letters of options, and texts compared with a reference text.
+
+The definitions are those of AgriEval (arXiv 2507.21773): a question with several right options counts only where the
+very set is given; ROUGE-L at alpha 1 over characters. Beside them stand a partial credit, the answer as the public
+rule of LexEval would read it, and ROUGE-L without punctuation.
+"""
+
+from collections.abc import Callable
+
+from pydantic import JsonValue
+
+from agrotools.benchmarks.agrieval import lexeval, published_choices, published_open
+from agrotools.benchmarks.agrieval.option_places import OptionPlacesTally
+from agrotools.benchmarks.agrieval.plugin import ROUGES
+from agrotools.benchmarks.agrieval.slots import OptionsSlot, ReferenceTextSlot
+from agrotools.core import Record, Score, Slot, Trajectory, UsageError
+from agrotools.plugin import JudgedMetric, Judging, Scoring, TextComparisons
+from agrotools.scoring.choices import read_choices
+from agrotools.scoring.embedders import MINILM, MPNET
+from agrotools.scoring.judging import JudgeQuestion, Rubrics, open_question
+from agrotools.text.rouge import rouge_l, rouge_l_normalised
+
+VERSION = "1"
+READ_METRICS = ("agrieval.accuracy", "agrieval.partial", "agrieval.accuracy_lexeval", "agrieval.accuracy_published")
+PUBLISHED_ROUGES = tuple(f"agrieval.{name}_published" for name in ROUGES)
+"""Overlaps that AgriEval's own code computes of open questions without a model."""
+TEXT_METRICS = ("agrieval.rouge_l", "agrieval.rouge_l_normalised", *PUBLISHED_ROUGES)
+ROUGE_LEXEVAL = "agrieval.rouge_l_lexeval"
+SIMILARITIES = {MINILM: "agrieval.similarity_minilm", MPNET: "agrieval.similarity_mpnet"}
+"""Metrics by the embedder whose cosines they are."""
+JUDGE = "agrieval.judge"
+ROUGE_NAME = "rouge-l-lexeval"
+"""Name of LexEval's ROUGE-L for ``--with``."""
+
+
+def check_comparisons(wanted: TextComparisons) -> None:
+    """Raises :class:`UsageError` where no metric is known by the name of the embedder."""
+    _comparisons(wanted)
+
+
+def _comparisons(wanted: TextComparisons) -> dict[str, Callable[[str, str], float]]:
+    """Metrics that are computed only when asked for, each with the score of an answer and the reference text."""
+    found = {ROUGE_LEXEVAL: lexeval.rouge_l} if ROUGE_NAME in wanted.names else {}
+    if (embedder := wanted.embedder) is None:
+        return found
+    if embedder.name not in SIMILARITIES:
+        raise UsageError(
+            f"open questions are not compared by the embedder {embedder.name}", hint=f"known: {', '.join(SIMILARITIES)}"
+        )
+    return {**found, SIMILARITIES[embedder.name]: embedder.similarity}
+
+
+def score_record(record: Record, trajectory: Trajectory, comparisons: TextComparisons) -> list[Score]:
+    """The rows of a record whose sample is an examination question: ``agrotools.slot`` says how the answer was read.
+
+    ``agrieval.accuracy``: the very set of right options. ``agrieval.partial``: the share of the right options that was
+    given, 0 where a wrong one was. ``agrieval.accuracy_lexeval``: as accuracy, by LexEval's rule of reading.
+    ``agrieval.accuracy_published``: the credit of the scorer in AgriEval's repository, a mean over the lots it draws.
+    ``agrieval.likelihood``: the likeliest letter of the first token, where the endpoint told likelihoods and one option
+    is right. ``agrieval.rouge_l`` and ``agrieval.rouge_l_normalised``: overlap with the reference text;
+    :data:`PUBLISHED_ROUGES`: as AgriEval's own code has it.
+
+    Raises:
+        UsageError: what an extra metric needs is not installed.
+    """
+    (slot,) = record.sample.answer
+    answer = trajectory.answer
+    reading: dict[str, JsonValue]
+    values: dict[str, float]
+    if answer is None:
+        reading = {"rule": "no answer", "termination": trajectory.termination}
+        metrics = TEXT_METRICS if isinstance(slot, ReferenceTextSlot) else READ_METRICS
+        values = dict.fromkeys(metrics, 0.0)
+    elif isinstance(slot, OptionsSlot):
+        reading, values = read_options(slot, answer)
+    else:
+        assert isinstance(slot, ReferenceTextSlot)
+        reading = {"text": answer[:240], "rule": "longest common subsequence of characters"}
+        values = text_values(slot, answer)
+    if isinstance(slot, OptionsSlot) and (likeliest := _likeliest(slot, trajectory)) is not None:
+        reading["likeliest"] = likeliest
+        values["agrieval.likelihood"] = float(slot.value == (likeliest,))
+    if isinstance(slot, ReferenceTextSlot):
+        more = _comparisons(comparisons).items()
+        values |= {metric: score(answer, slot.value) if answer else 0.0 for metric, score in more}
+    rows = [_row(record, metric, value) for metric, value in values.items()]
+    return [_row(record, "agrotools.slot", rows[0].value, slot.name, reading), *rows]
+
+
+def text_values(slot: ReferenceTextSlot, answer: str) -> dict[str, float]:
+    """:data:`TEXT_METRICS` of an answer, each 0 to 1."""
+    ours = rouge_l(answer, slot.value), rouge_l_normalised(answer, slot.value)
+    theirs = published_open.rouges(published_open.as_compared(answer, slot.value))
+    return dict(zip(TEXT_METRICS, (*ours, *theirs.values()), strict=True))
+
+
+def read_options(slot: OptionsSlot, answer: str) -> tuple[dict[str, JsonValue], dict[str, float]]:
+    """How an answer is read, and :data:`READ_METRICS` of it, each 0 to 1."""
+    read = read_choices(answer, slot.options, slot.kind)
+    given, right = set(read.letters), set(slot.value)
+    lexeval_read = lexeval.extract(answer)
+    reading: dict[str, JsonValue] = {
+        "value": list(read.letters),
+        "rule": read.rule,
+        "candidate": read.candidate[:120],
+        "lexeval": lexeval_read,
+    }
+    if read.ambiguous:
+        reading["ambiguous"] = True
+    partial = len(given) / len(right) if given <= right else 0.0
+    letters = "".join(slot.value)
+    theirs = published_choices.credit(answer, slot.options, slot.kind, letters)
+    values = (float(given == right), partial, float(lexeval_read == letters), theirs)
+    return reading, dict(zip(READ_METRICS, values, strict=True))
+
+
+def _likeliest(slot: OptionsSlot, trajectory: Trajectory) -> str | None:
+    """The option whose letter has most of the probability of the first token; None where that was not told."""
+    reply = trajectory.steps[-1].reply if trajectory.steps else trajectory.halted_by
+    if slot.kind == "multiple" or reply is None or not reply.first_token:
+        return None
+    totals = dict.fromkeys(slot.options, 0.0)
+    for token, probability in reply.first_token.items():
+        letter = token.strip().upper()
+        if letter in totals:
+            totals[letter] += probability
+    best = max(totals, key=lambda letter: totals[letter])
+    return best if totals[best] > 0 else None
+
+
+def _row(
+    record: Record, metric: str, value: float, slot: str | None = None, reading: dict[str, JsonValue] | None = None
+) -> Score:
+    return Score(
+        metric=metric,
+        version=VERSION,
+        sample_id=record.sample.id,
+        epoch=record.epoch,
+        slot=slot,
+        value=value,
+        reading=reading or {},
+    )
+
+
+def _questions(record: Record, _: Rubrics | None) -> list[JudgeQuestion]:
+    """A question on each answer that is compared with a reference text."""
+    answer = record.trajectory.answer if record.trajectory is not None and record.invalid is None else None
+    if answer is None or not answer.strip():
+        return []
+    # Not the prompt: its examples and passages hold answers too, and differ between settings.
+    question = str(record.sample.metadata.get("question") or record.sample.query)
+    texts = [slot for slot in record.sample.answer if isinstance(slot, ReferenceTextSlot)]
+    return [open_question(JUDGE, slot.name, question, slot.value, answer) for slot in texts]
+
+
+def _has_text(slot: Slot) -> bool:
+    return isinstance(slot, ReferenceTextSlot)
+
+
+SCORING = Scoring(
+    score_record=score_record,
+    comparisons={ROUGE_NAME: "ROUGE-L of open questions by words of jieba, as LexEval has it (extra zh)"},
+    check_comparisons=check_comparisons,
+    tally=OptionPlacesTally,
+)
+JUDGING = Judging(metrics={JUDGE: JudgedMetric(_has_text)}, questions=_questions, calibrated=JUDGE)

@@ -1,0 +1,1 @@
+"""Embedded benchmark: drawn scenes with questions for all agricultural tools."""

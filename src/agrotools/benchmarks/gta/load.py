@@ -1,0 +1,83 @@
+"""GTA (Wang et al. 2024, arXiv 2407.08713): 229 questions that people wrote, on 252 images, with 14 tools.
+
+Asked from the files as they are published. How its entries become samples: docs/gta-thinkgeo-agent-x.md.
+"""
+
+from pathlib import Path
+from typing import Any
+
+from agrotools.benchmarks.loading import Loading, settings_of
+from agrotools.benchmarks.published.entries import DialogForm, ReadEntry, read_entry
+from agrotools.benchmarks.published.files import FileTable
+from agrotools.benchmarks.published.findings import EntryFindings, Findings, PublishedSettings
+from agrotools.benchmarks.published.loaded import ReadSet, benchmark_of, samples_of
+from agrotools.benchmarks.published.places import Layout, find_file
+from agrotools.benchmarks.published.reading import entries_of, read_json
+from agrotools.core import Sample
+from agrotools.core.benchmark_header import SourceNote
+from agrotools.core.progress import Progress, no_progress
+from agrotools.formats.benchmark import Benchmark
+from agrotools.tools import GTA_TOOLS
+
+VERSION = "1"
+GTA = SourceNote(
+    name="GTA",
+    licence="Apache-2.0",
+    url="https://github.com/open-compass/GTA",
+    citation="Wang et al. 2024, GTA: A Benchmark for General Tool Agents (arXiv 2407.08713)",
+)
+GTA_LAYOUT = Layout(
+    name="gta",
+    files=("dataset.json",),
+    folders=(
+        *("gta_dataset", "data/gta_dataset", "opencompass/data/gta_dataset", "GTA/opencompass/data/gta_dataset"),
+        *("gta/gta_dataset", "gta/data/gta_dataset", "GTA/data/gta_dataset", "gta", "GTA"),
+    ),
+    tree="DIR/gta_dataset/dataset.json and DIR/gta_dataset/image/",
+    get_it="https://github.com/open-compass/GTA/releases/download/v0.1.0/gta_dataset.zip",
+)
+
+
+class GtaSettings(PublishedSettings):
+    """The options of ``agrotools eval gta``."""
+
+
+def load_gta(loading: Loading) -> Benchmark:
+    """GTA below ``loading.data_root``.
+
+    Raises:
+        UsageError: no folder was given, or an option that there is not.
+        BenchmarkError: the files are not there or cannot be read, or entries cannot be used.
+    """
+    settings = settings_of(GtaSettings, "gta", loading.options)
+    read = read_gta(find_file(GTA_LAYOUT, loading.data_root), loading.progress)
+    return benchmark_of("gta", VERSION, "general questions on images, with tools", GTA, GTA_TOOLS, read, settings)
+
+
+def read_gta(path: Path, progress: Progress = no_progress) -> ReadSet:
+    """All entries of a ``dataset.json``, paths of files relative to its folder.
+
+    Raises:
+        BenchmarkError: the file cannot be read, or holds no entries.
+    """
+    entries = entries_of(read_json(path), path)
+    findings = Findings()
+    table = FileTable(path.parent)
+    form = DialogForm(benchmark="gta", prefix="gta", family="general", source="GTA")
+
+    def read(position: int, entry: Any, found: EntryFindings) -> Sample | None:
+        one = read_entry(position, entry, form, table, found)
+        return _grouped(one) if one else None
+
+    samples = samples_of(entries, read, findings, progress)
+    return ReadSet(path.parent, (path,), len(entries), samples, findings)
+
+
+def _grouped(read: ReadEntry) -> Sample:
+    sample = read.sample
+    steps = len(sample.reference.steps) if sample.reference else 0
+    groups = {"answer": read.kind, "steps": str(steps), "tools": str(len(sample.toolset))}
+    return sample.model_copy(update={"groups": groups})
+
+
+__all__ = ["GTA", "GTA_LAYOUT", "GtaSettings", "load_gta", "read_gta"]

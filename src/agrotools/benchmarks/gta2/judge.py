@@ -1,0 +1,107 @@
+"""What a judge is asked about a task with a tree of sub-tasks (GTA-2), and what its grades come to."""
+
+import re
+import tomllib
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+
+from agrotools.benchmarks.gta2 import published_scorer
+from agrotools.benchmarks.gta2.published_scorer import MOST
+from agrotools.benchmarks.gta2.slots import SubTasksSlot
+from agrotools.core import Artifact, Record, Slot, Trajectory
+from agrotools.plugin import JudgedMetric, Judging
+from agrotools.scoring.judging.replies import JudgeQuestion, is_image, is_text, mark_of, prompt_hash, read_score
+from agrotools.scoring.judging.rubrics import Rubrics
+
+GPT_SCORE = "gta2.gpt_score"
+SCORE_CORRECTED = "gta2.score_corrected"
+
+_PROMPT = Path(__file__).with_name("judge.toml")
+_LONGEST_ANSWER = 20_000
+_HOLE = re.compile(r"\{(mark|task|answer|files|requirement)\}")
+
+
+def sub_task_questions(record: Record) -> list[JudgeQuestion]:
+    """A question for each leaf of each tree of ``record``; nothing where the run brought neither answer nor file.
+
+    Each stands twice: as GTA-2 reads the reply (what holds no number scores 0), and so that a reply which cannot be
+    read has no grade.
+    """
+    trees = [slot for slot in record.sample.answer if isinstance(slot, SubTasksSlot)]
+    trajectory = record.trajectory
+    if not trees or trajectory is None or record.invalid is not None or trajectory.termination == "infrastructure":
+        return []
+    answer, made = (trajectory.answer or "").strip(), artifacts_of(trajectory)
+    if not answer and not made:
+        return []
+    if len(answer) > _LONGEST_ANSWER:
+        answer = f"{answer[:_LONGEST_ANSWER]} [...]"
+    words = _words()
+    prompt = prompt_hash(words["system"] + words["user"])
+    files = "\n".join(f"{each.name} ({_how_shown(each)})" for each in made)
+    asked: list[JudgeQuestion] = []
+    for tree in trees:
+        for leaf in tree.leaves:
+            values = {
+                "task": record.sample.query,
+                "answer": answer or words["no_answer"],
+                "files": files or words["no_files"],
+                "requirement": leaf.requirements.strip() or words["no_requirement"],
+            }
+            mark = mark_of((*values.values(), leaf.id, *(each.sha256 or "" for each in made)))
+            values["mark"] = mark
+            system, user = (
+                _HOLE.sub(lambda hole, values=values: values[hole[1]], words[part]).strip()
+                for part in ("system", "user")
+            )
+            for metric, read in ((GPT_SCORE, published_scorer.read_score), (SCORE_CORRECTED, _read_score)):
+                name = f"{tree.name} {leaf.id}"
+                asked.append(JudgeQuestion(metric, name, system, user, prompt, MOST, read, attachments=made, mark=mark))
+    return asked
+
+
+def artifacts_of(trajectory: Trajectory) -> tuple[Artifact, ...]:
+    """The files that a run's tools made, each name once, the last of that name."""
+    observed = (step.observation for step in trajectory.steps if step.observation is not None)
+    return tuple({each.name: each for observation in observed for each in observation.artifacts}.values())
+
+
+def tree_values(slots: Sequence[Slot], grades: Sequence[float]) -> list[float]:
+    """What ``grades`` (those of all leaves in written order) come to for each tree, on the scale of the grades."""
+    left = iter(grades)
+    trees = [slot.model_dump()["sub_tasks"] for slot in slots if isinstance(slot, SubTasksSlot)]
+    # A mean of ones may come out a little above one.
+    return [min(max(grades), published_scorer.root_score([*tree], lambda _: next(left))) for tree in trees]
+
+
+def _read_score(reply: str) -> float | None:
+    return read_score(reply, MOST)
+
+
+def _how_shown(artifact: Artifact) -> str:
+    if is_text(artifact):
+        return f"{artifact.media_type}, its text follows below"
+    return f"{artifact.media_type}, shown below" if is_image(artifact) else f"{artifact.media_type}, only named"
+
+
+@cache
+def _words() -> dict[str, str]:
+    return tomllib.loads(_PROMPT.read_text(encoding="utf-8"))
+
+
+def _is_tree(slot: Slot) -> bool:
+    return isinstance(slot, SubTasksSlot)
+
+
+def _questions(record: Record, _: Rubrics | None) -> list[JudgeQuestion]:
+    return sub_task_questions(record)
+
+
+JUDGING = Judging(
+    metrics={
+        GPT_SCORE: JudgedMetric(_is_tree, of_slots=tree_values),
+        SCORE_CORRECTED: JudgedMetric(_is_tree, asked_as=GPT_SCORE, of_slots=tree_values),
+    },
+    questions=_questions,
+)

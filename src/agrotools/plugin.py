@@ -1,0 +1,350 @@
+"""Contracts of a benchmark plug-in: the objects that a package hands over to add a benchmark of its own.
+
+A package declares one entry point for each benchmark, in the group ``agrotools.benchmarks``::
+
+    [project.entry-points."agrotools.benchmarks"]
+    ripeness = "ripeness.plugin:PLUGIN"
+
+The target is a :class:`BenchmarkPlugin`. Every field but its name and its loader may be left out. What the engine needs
+of all plug-ins at once (names, slot types, metrics, tools, protocols) is data in the object itself. The parts that one
+task alone needs stand behind ``"package.module:NAME"`` and are imported when that task begins:
+
+* ``scoring``: a :class:`Scoring`, when a record has a slot of the plug-in, or a run on the benchmark is scored;
+* ``judging``: a :class:`Judging`, when judges are asked or their replies are read;
+* ``reporting``: a :class:`Reporting`, when runs with metrics of the plug-in are shown;
+* ``predictions``: the prediction files of other programs, when ``agrotools score --format`` reads one.
+
+So the module of the plug-in must stay light: it imports this module, :mod:`agrotools.core` and its own slot types. The
+others may import anything public of agrotools. The benchmarks of this package are plug-ins like any other.
+``tests/plugins`` holds a complete example.
+"""
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from statistics import fmean
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
+
+from agrotools.core import BENCHMARKS, FrozenModel, Mode, Record, Sample, Score, Slot, Trajectory, imported
+
+if TYPE_CHECKING:
+    from markupsafe import Markup
+    from rich.console import RenderableType
+
+    from agrotools.benchmarks.checking import FileCheck
+    from agrotools.benchmarks.loading import Loading
+    from agrotools.core.progress import Progress
+    from agrotools.formats.benchmark import Benchmark
+    from agrotools.report.cells import Notes
+    from agrotools.report.settings import Setting
+    from agrotools.runner.manifest import Manifest
+    from agrotools.scoring.embedders import Embedder
+    from agrotools.scoring.judging import JudgedRows, JudgeQuestion, Rubrics
+    from agrotools.scoring.predictions.compared import Compared
+    from agrotools.scoring.slots import SlotScore
+    from agrotools.scoring.summary import ModeSummary, PublishedFigures, Summary
+
+T = TypeVar("T")
+K = TypeVar("K")
+V = TypeVar("V")
+
+
+@dataclass(frozen=True)
+class MetricInfo:
+    """What a metric id means to a reader, and which slots of a sample it is the mean of."""
+
+    label: str
+    meaning: str
+    lower_is_better: bool = False
+    out_of: int = 100
+    """What 1 is shown as: values are percent, points of 10, or as they are (1)."""
+    slots: Callable[[Slot], bool] | None = None
+    """Whether a slot counts; a sample without such a slot has no row of the metric. None: not a mean over slots."""
+    stands_for_sample: bool = False
+    """Whether it is the score of a sample as a whole: "right" in a report is 1 here."""
+    compared_in: tuple[Mode, ...] = ()
+    """Modes in which runs are compared by it, pair by pair."""
+    on_request: bool = False
+    """Whether tables have a column for it only where a run has it."""
+    by_judge: bool = False
+    """Whether a judge gives it, so that a record has no row of it before one was asked."""
+
+
+class TextComparisons(NamedTuple):
+    """Comparisons of texts that a user asks for by ``--with`` and ``--embedder``, for the metrics that need them."""
+
+    names: frozenset[str] = frozenset()
+    embedder: "Embedder | None" = None
+
+
+NO_COMPARISONS = TextComparisons()
+
+
+class ModeTally(Protocol):
+    """Counts over the valid records of one mode, for the scores of a run."""
+
+    def add(self, record: Record, rows: Sequence[Score]) -> None:
+        """A valid record and its score rows."""
+        ...
+
+    def results(self) -> Mapping[str, FrozenModel]:
+        """Entries of the mode in ``scores.json``, by a key of their own; empty where no record counted."""
+        ...
+
+
+class PublishedRun(NamedTuple):
+    """The records of one mode of a run on the benchmark, to be scored as its paper does."""
+
+    manifest: "Manifest"
+    mode: Mode
+    records: Sequence[Record]
+    judges: "JudgedRows"
+    embedder: "Embedder | None"
+
+
+@dataclass(frozen=True)
+class Scoring:
+    """Scorers of a benchmark. All are pure: no network, and the same rows for the same record."""
+
+    slot_scorers: Mapping[str, "Callable[[Slot, Sample, Trajectory], SlotScore]"] = field(default_factory=dict)
+    """By slot type: the score of one slot, 0 to 1. The engine takes the weighted means that :class:`MetricInfo` asks
+    for. A sample without an answer scores 0 and is not handed over."""
+    score_record: "Callable[[Record, Trajectory, TextComparisons], list[Score]] | None" = None
+    """All rows of a record with a slot type of the plug-in, in place of the engine's."""
+    comparisons: Mapping[str, str] = field(default_factory=dict)
+    """Names for ``--with``, each with what it adds."""
+    check_comparisons: Callable[[TextComparisons], None] | None = None
+    """Raises :class:`~agrotools.core.UsageError` where what is asked for is not installed or not known here."""
+    tally: Callable[[], ModeTally] | None = None
+    published: "Callable[[PublishedRun], PublishedFigures | None] | None" = None
+    """The metrics of the paper for a run on the benchmark; None where the mode has none."""
+
+
+class JudgedMetric(NamedTuple):
+    """A metric that a judge gives: the slots it is of, and what a sample's grades come to (each in [0, 1])."""
+
+    belongs: Callable[[Slot], bool]
+    together: Callable[[Sequence[float]], float] = fmean
+    asked_as: str | None = None
+    """The metric whose replies it reads in a way of its own; None where it has its own questions."""
+    of_slots: Callable[[Sequence[Slot], Sequence[float]], Sequence[float]] | None = None
+    """What the grades of a sample come to for each slot, where that is another thing than the grades themselves."""
+
+
+@dataclass(frozen=True)
+class Judging:
+    """Questions to judges about the answers of a run, and the metrics that their grades give."""
+
+    metrics: Mapping[str, JudgedMetric]
+    questions: "Callable[[Record, Rubrics | None], list[JudgeQuestion]]"
+    """What there is to ask of a record; empty where it is not one of the benchmark or holds no answer to grade."""
+    rubrics: "Callable[[Path | None, str], Rubrics] | None" = None
+    """The rubrics of a file of the user's (with a name for it), those that ship for None."""
+    calibrated: str = ""
+    """The metric, if any, whose judges can be tried on answers with known grades beside a reference text."""
+
+
+class PaperTables(Protocol):
+    """The tables of a benchmark's paper, filled with runs. One object collects all runs of a report."""
+
+    def begin_run(self, manifest: "Manifest") -> None:
+        """The records that follow are of this run, which may be on another benchmark."""
+        ...
+
+    def add(self, record: Record, scores: Sequence[Score]) -> None:
+        """A record of the run and its score rows."""
+        ...
+
+    def __bool__(self) -> bool:
+        """Whether a record for the tables was added."""
+        ...
+
+    def terminal(self) -> "list[RenderableType]":
+        """The tables for a terminal."""
+        ...
+
+    def page(self) -> "Markup":
+        """The tables as a section of the HTML report."""
+        ...
+
+
+class PartColumn(NamedTuple):
+    """A metric in the tables by task and answer type. ``title``: of its own table, where several runs stand there."""
+
+    mode: Mode
+    metric: str
+    heading: str
+    title: str = ""
+
+
+@dataclass(frozen=True)
+class Reporting:
+    """Sections of a report on runs that have metrics of the benchmark."""
+
+    settings: "tuple[Setting, ...]" = ()
+    """Tables of metrics, a row for each run."""
+    beside: Mapping[str, tuple[tuple[str, str], ...]] = field(default_factory=dict)
+    """Variants that stand beneath a metric in its cell: a word and the id of each."""
+    parts: tuple[PartColumn, ...] = ()
+    tables: "Callable[[Sequence[Summary], Notes], list[RenderableType]] | None" = None
+    """Tables of its own, in the terminal and on the page."""
+    notes: "Callable[[ModeSummary], Iterable[str]] | None" = None
+    """Lines beneath the tables on one mode of a run."""
+    paper: Callable[[], PaperTables] | None = None
+    """The tables of its paper (``agrotools score RUN --paper``)."""
+
+
+class PredictionInput(NamedTuple):
+    """A prediction file and what may be given with it."""
+
+    file: Path
+    data: Path | None = None
+    """The data set, which holds the answers (``--data``)."""
+    judgements: Path | None = None
+    """Replies of a judge (``--judgements``)."""
+    embedder: "Embedder | None" = None
+
+
+@dataclass(frozen=True)
+class PredictionFormat:
+    """Prediction files of another program: read, scored as published and corrected, and written from runs."""
+
+    title: str
+    """Name of the benchmark in a heading."""
+    family: str
+    """Beginning of its metric ids."""
+    compare: "Callable[[PredictionInput], Compared]"
+    differences: Mapping[str, str] = field(default_factory=dict)
+    """By metric, as published: what the corrected one does otherwise. Tables are in this order."""
+    published_end: str = ""
+    corrected_end: str = "_corrected"
+    """What ids end in as published and corrected."""
+    refused: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    """Options (``data``, ``judgements``, ``embedder``) that do not fit: message and hint."""
+
+
+@dataclass(frozen=True)
+class ExpectedCount:
+    """A count that the paper prints. ``decides``: whether the benchmark is another one where it differs.
+
+    Others rest on a rule of ours (which answer is an image, what a use case is), or on how the paper counted.
+    """
+
+    name: str
+    published: int
+    decides: bool
+    measure: Callable[[Sequence[Sample]], int]
+
+
+@dataclass(frozen=True)
+class BenchmarkPlugin:
+    """A benchmark: what it is, where its files are, how they load, how answers are scored and shown.
+
+    ``scoring``, ``judging``, ``reporting`` and the values of ``predictions`` are ``"package.module:NAME"``, imported
+    when they are first needed.
+    """
+
+    name: str
+    """Id on the command line and in run folders, e.g. ``ripeness``."""
+    load: "Callable[[Loading], Benchmark]"
+    about: str = ""
+    """One line for ``agrotools benchmarks list``."""
+    needs: str = "nothing"
+    """The files that a user must bring, and where they are to be had."""
+    aliases: tuple[str, ...] = ()
+    """Other spellings that the command line accepts."""
+    find: Callable[[Path | None], str] | None = None
+    """Where its files are below a folder, in words; raises :class:`~agrotools.core.AgrotoolsError` where they are not.
+    None: it needs no files."""
+    file_roots: Callable[[Path | None], Sequence[Path]] | None = None
+    """Folders that the paths of its files are relative to, for the pictures of a report."""
+    check: "Callable[[Path | None, Progress], FileCheck] | None" = None
+    """Reads all files for ``agrotools benchmarks check``; without it the benchmark is loaded."""
+    expected: tuple[ExpectedCount, ...] = ()
+    without_tools: bool = False
+    """Whether its questions have neither files nor reference calls."""
+    slots: tuple[type[Slot], ...] = ()
+    """Slot types of its own."""
+    metrics: Mapping[str, MetricInfo] = field(default_factory=dict)
+    """Metrics of its own; ids begin with its name and a dot."""
+    tools: Mapping[str, str] = field(default_factory=dict)
+    """Tools of its own: name to ``"package.module:NAME"``."""
+    predictions: Mapping[str, str] = field(default_factory=dict)
+    """By name for ``--format``: a :class:`PredictionFormat`."""
+    scoring_target: str = ""
+    judging_target: str = ""
+    reporting_target: str = ""
+
+    @cached_property
+    def scoring(self) -> Scoring:
+        """Its scorers; none of its own where it names none."""
+        return imported(self.scoring_target) if self.scoring_target else Scoring()
+
+    @cached_property
+    def judging(self) -> Judging | None:
+        """Its questions to judges."""
+        return imported(self.judging_target) if self.judging_target else None
+
+    @cached_property
+    def reporting(self) -> Reporting:
+        """Its sections of a report; none of its own where it names none."""
+        return imported(self.reporting_target) if self.reporting_target else Reporting()
+
+
+def deferred(target: str) -> Callable[..., Any]:
+    """The function of a target ``"package.module:NAME"``, imported when it is first called."""
+
+    def call(*arguments: Any, **named: Any) -> Any:
+        return imported(target)(*arguments, **named)
+
+    return call
+
+
+def plugins() -> list[BenchmarkPlugin]:
+    """All installed benchmark plug-ins that can be imported."""
+    return BENCHMARKS.loaded()
+
+
+def plugin_of(benchmark: str) -> BenchmarkPlugin | None:
+    """The plug-in of the benchmark of that name; None where none is installed (a benchmark folder, say)."""
+    return BENCHMARKS.get(benchmark) if benchmark in BENCHMARKS else None
+
+
+def plugins_of_slots(slots: Iterable[Slot]) -> list[BenchmarkPlugin]:
+    """The plug-ins that the types of ``slots`` are from."""
+    types = {type(slot) for slot in slots}
+    return [plugin for plugin in plugins() if not types.isdisjoint(plugin.slots)]
+
+
+def plugins_of_metrics(metrics: Collection[str]) -> list[BenchmarkPlugin]:
+    """The plug-ins that some of ``metrics`` are from."""
+    return [plugin for plugin in plugins() if not plugin.metrics.keys().isdisjoint(metrics)]
+
+
+class WithPlugins(Mapping[str, V]):
+    """A table of the engine, and behind it the same tables of all plug-ins, joined when it is first read."""
+
+    def __init__(self, own: Mapping[str, V], table: Callable[[BenchmarkPlugin], Mapping[str, V]]) -> None:
+        self._own = own
+        self._table = table
+        self._joined: Mapping[str, V] = {}
+        self._names: tuple[str, ...] | None = None
+
+    def joined(self) -> Mapping[str, V]:
+        """All entries, the engine's first; a name that stands twice is the first one's."""
+        if self._names != BENCHMARKS.names():
+            tables = [self._own, *map(self._table, plugins())]
+            self._joined = {name: value for table in reversed(tables) for name, value in table.items()}
+            self._joined = {name: self._joined[name] for table in tables for name in table}
+            self._names = BENCHMARKS.names()
+        return self._joined
+
+    def __getitem__(self, key: str) -> V:
+        return self._own[key] if key in self._own else self.joined()[key]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.joined())
+
+    def __len__(self) -> int:
+        return len(self.joined())

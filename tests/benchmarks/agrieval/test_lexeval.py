@@ -1,0 +1,107 @@
+"""LexEval's scorer: figures of the original procedure, and the packages themselves where they are installed."""
+
+import random
+import sys
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agrotools.benchmarks.agrieval import lexeval
+from agrotools.core import UsageError
+from agrotools.text.jieba_words import jieba_cutter
+
+EXTRACTED = {
+    "B": "B",
+    "答案：A、C": "AC",
+    "正确答案是 B。": "B",
+    "A B C": "ABC",
+    "选AB和D": "ABD",
+    "F": "",
+    "A. 叶绿体": "A",
+    "Answer: C": "AC",
+    "AAB": "",
+    "ACBA": "",
+    "解析：选B": "",
+    "B 解析：A不对": "B",
+    "我认为A不对，应选B": "AB",
+    "CA": "CA",
+    "DNA的复制选C": "DAC",
+    "b": "",
+}
+SCORES = [
+    ("全池泼洒法对病原杀灭彻底", "全池泼洒法：对病原杀灭彻底。", 0.999999995),
+    ("药物悬挂法操作简单", "药物悬挂法：操作简单、用药省", 0.8333333284722222),
+    ("水稻", "小麦", 0.0),
+    ("", "水稻", 0.0),
+    ("405粒", "500 × (1-10%) × 90% = 405粒。405", 0.24999999625000005),
+    ("种子种子发芽", "种子发芽发芽", 0.999999995),
+]
+WORDS = st.lists(st.sampled_from("土 壤 水 分 作物 NPK 30".split()), min_size=1, max_size=25)
+
+
+@pytest.mark.parametrize(("reply", "letters"), EXTRACTED.items())
+def test_letters_are_read_as_the_original_reads_them(reply: str, letters: str):
+    assert lexeval.extract(reply) == letters
+
+
+def test_a_reply_is_correct_where_the_strings_are_the_same():
+    gold, replies = ["B", "AC", "D"], ["B", "答案：A、C", "CA"]
+    assert [lexeval.correct(*pair) for pair in zip(replies, gold, strict=True)] == [True, True, False]
+    assert not lexeval.correct("A", "AC")
+    assert not lexeval.correct("CA", "AC")
+
+
+@given(st.text(max_size=300))
+def test_any_text_gives_letters_from_a_to_e_each_once(text: str):
+    letters = lexeval.extract(text)
+    assert len(set(letters)) == len(letters)
+    assert set(letters) <= set("ABCDE")
+
+
+@pytest.mark.parametrize(("answer", "reference", "score"), SCORES)
+def test_rouge_l_has_the_digits_of_the_original(answer: str, reference: str, score: float):
+    pytest.importorskip("jieba")
+    assert lexeval.rouge_l(answer, reference) == score
+
+
+def test_rouge_l_without_jieba_says_what_to_install(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setitem(sys.modules, "jieba", None)
+    jieba_cutter.cache_clear()
+    lexeval._words.cache_clear()
+    try:
+        with pytest.raises(UsageError, match=r"agrotools\[zh\]"):
+            lexeval.rouge_l("水稻", "小麦")
+    finally:
+        jieba_cutter.cache_clear()
+        lexeval._words.cache_clear()
+
+
+@given(WORDS, WORDS)
+def test_rouge_l_of_words_is_that_of_the_package(answer: list[str], reference: list[str]):
+    rouge = pytest.importorskip("rouge")
+    theirs = rouge.Rouge().get_scores([" ".join(answer)], [" ".join(reference)], avg=True)["rouge-l"]["f"]
+    assert lexeval.rouge_l_of_words(answer, reference) == theirs
+
+
+def test_rouge_l_of_longer_texts_is_that_of_the_package():
+    rouge = pytest.importorskip("rouge")
+    rng = random.Random(7)
+    for _ in range(20):
+        answer, reference = ([str(rng.randrange(60)) for _ in range(rng.randint(80, 200))] for _ in range(2))
+        theirs = rouge.Rouge().get_scores([" ".join(answer)], [" ".join(reference)], avg=True)["rouge-l"]["f"]
+        assert lexeval.rouge_l_of_words(answer, reference) == theirs
+
+
+def test_a_text_too_long_for_the_original_scores_0():
+    words = [str(number) for number in range(1200)]
+    assert lexeval.rouge_l_of_words([*words[:980], "水"], ["水"]) > 0
+    assert lexeval.rouge_l_of_words(["水", *words[:980]], ["水"]) > 0
+    assert lexeval.rouge_l_of_words(["水", *words[:1000]], ["水"]) == 0
+
+
+def test_a_megabyte_is_scored_at_once():
+    pytest.importorskip("jieba")
+    assert lexeval.rouge_l("全" * 1_000_000, "水稻") == 0
+    lexeval.rouge_l("全" * (lexeval.LONGEST - 1), "水稻全全")
+    lexeval.extract("A和" * 500_000)

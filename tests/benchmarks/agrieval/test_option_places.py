@@ -1,0 +1,103 @@
+"""Places of options: policies whose preference is known by construction are found out."""
+
+from collections.abc import Callable, Mapping
+
+import pytest
+
+from agrotools.benchmarks.agrieval.option_places import OptionPlaces, Rotations
+from agrotools.benchmarks.agrieval.slots import OptionsSlot
+from agrotools.core import Record, Sample, Step, Trajectory
+from agrotools.scoring import Summary, summarise
+
+TEXTS = [f"text {number}" for number in range(7)]
+
+
+def record(number: int, turn: int | None, choose: Callable[[Mapping[str, str]], str], epoch: int = 0) -> Record:
+    """Question ``number``, whose right text is one of the first five, answered by ``choose`` from the options."""
+    right = TEXTS[number % 5]
+    texts = TEXTS[turn or 0 :] + TEXTS[: turn or 0]
+    options = dict(zip("ABCDEFG", texts, strict=True))
+    letter = next(letter for letter, text in options.items() if text == right)
+    slot = OptionsSlot(name="answer", label="right", kind="single", value=(letter,), options=options)
+    rotated = {} if turn is None else {"rotation": turn}
+    sample = Sample(
+        id=f"q{number}" if turn is None else f"q{number}-r{turn}", query="q", files=(), family="knowledge",
+        task_type="single_choice", answer_type="exact", template="t", source="s", toolset=(), answer=(slot,),
+        cluster=f"q{number}", metadata=rotated,
+    )  # fmt: skip
+    step = Step(turn=0, kind="answer", text=choose(options))
+    return Record(
+        sample=sample, mode="no-tool", epoch=epoch, trajectory=Trajectory(steps=(step,), termination="answered")
+    )
+
+
+def summary(choose: Callable[[Mapping[str, str]], str], questions: int = 30, rotated: bool = True) -> Summary:
+    turns = range(7) if rotated else [None]
+    return summarise([record(number, turn, choose) for number in range(questions) for turn in turns])
+
+
+def first(_: Mapping[str, str]) -> str:
+    return "A"
+
+
+def knowing(options: Mapping[str, str]) -> str:
+    """Always the text that is right of every fifth question, wherever it stands."""
+    return next(letter for letter, text in options.items() if text == TEXTS[0])
+
+
+def test_who_always_chooses_the_first_place_is_found_out():
+    part = summary(first).modes["no-tool"]
+    places, rotations = part.part("option_places", OptionPlaces), part.part("rotations", Rotations)
+    assert places is not None
+    assert places.chosen == (210, 0, 0, 0, 0, 0, 0)
+    assert places.right == (30,) * 7, "every text stood everywhere"
+    assert places.preference == pytest.approx(6 / 7)
+    assert rotations is not None
+    assert rotations.n_questions == 30
+    assert rotations.accuracy.value == pytest.approx(1 / 7)
+    assert rotations.majority.value == 0, "each text was chosen once"
+    assert rotations.consistency.value == 0
+
+
+def test_who_knows_a_fifth_is_consistent_and_a_fifth_right():
+    part = summary(knowing).modes["no-tool"]
+    places, rotations = part.part("option_places", OptionPlaces), part.part("rotations", Rotations)
+    assert places is not None
+    assert places.preference == pytest.approx(0)
+    assert rotations is not None
+    assert rotations.accuracy.value == pytest.approx(1 / 5)
+    assert rotations.majority.value == pytest.approx(1 / 5)
+    assert rotations.consistency.value == 1
+
+
+def test_who_says_nothing_prefers_nothing_and_agrees_with_nothing():
+    part = summary(lambda _: "").modes["no-tool"]
+    places, rotations = part.part("option_places", OptionPlaces), part.part("rotations", Rotations)
+    assert places is not None
+    assert places.unread == places.n == 210
+    assert places.preference == 0
+    assert rotations is not None
+    assert rotations.consistency.value == 0
+
+
+def test_options_in_one_order_have_places_and_no_rotations():
+    part = summary(first, rotated=False).modes["no-tool"]
+    places, rotations = part.part("option_places", OptionPlaces), part.part("rotations", Rotations)
+    assert places is not None
+    assert places.right == (6, 6, 6, 6, 6)
+    assert rotations is None
+
+
+def test_a_question_that_lacks_a_rotation_does_not_count():
+    records = [record(number, turn, knowing) for number in range(3) for turn in range(7)][:-1]
+    rotations = summarise(records).modes["no-tool"].part("rotations", Rotations)
+    assert rotations is not None
+    assert rotations.n_questions == 2
+
+
+def test_epochs_are_answered_anew():
+    records = [record(0, turn, knowing if epoch else first, epoch) for turn in range(7) for epoch in range(2)]
+    rotations = summarise(records).modes["no-tool"].part("rotations", Rotations)
+    assert rotations is not None
+    assert rotations.n_questions == 1
+    assert rotations.consistency.value == 0.5
