@@ -1,5 +1,5 @@
 """Accuracy of measure_crop_weed_area on field photographs and on drawn scenes, and of the
-bands it ranks first are those that tell the classes apart best."""
+ranking of its bands by how well they tell the classes apart."""
 
 import itertools
 import os
