@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from agrotools.agents import run_no_tool
 from agrotools.agents.baselines.prior import PriorTable
-from agrotools.agents.baselines.random_policy import NUMBER_RANGE
+from agrotools.agents.baselines.simple import NUMBER_RANGE
 from agrotools.benchmarks import Benchmark, load_folder
 from agrotools.build.quality import Finding, check_quality, write_findings
 from agrotools.core import (

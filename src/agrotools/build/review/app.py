@@ -24,7 +24,7 @@ from agrotools.build.review.pictures import SIDES_PX, Pictures, Rendered
 from agrotools.build.review.presenting import present
 from agrotools.build.review.server import Doorkeeper, Guard
 from agrotools.core import AgrotoolsError, Sample
-from agrotools.report.html.places import Absent
+from agrotools.report.html.pictures import Absent
 from agrotools.report.layout import harmless
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from agrotools.build.review.journal import REVIEW_FILE
 from agrotools.core import RunStoreError, Sample, UsageError
 from agrotools.core.progress import Progress, no_progress
 from agrotools.formats.folder import HEADER_FILE, QUALITY_FILE
-from agrotools.report.html.places import benchmark_roots
+from agrotools.report.html.pictures import benchmark_roots
 from agrotools.report.layout import harmless, shortened
 from agrotools.runner.records import RECORDS_FILE, RecordIndex
 from agrotools.runner.store import read_manifest

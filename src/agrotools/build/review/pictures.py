@@ -15,7 +15,7 @@ from agrotools.agents.images import PREVIEWED_KINDS, Picture, Unreadable, make_p
 from agrotools.build.review.material import Material
 from agrotools.core import Artifact, ReferenceStep, Sample, SampleFile
 from agrotools.core.refs import literal_value
-from agrotools.report.html.places import Absent, Places
+from agrotools.report.html.pictures import Absent, Places
 from agrotools.tools.cache import ResultCache
 
 Origin = Literal["argument", "observation", "truth"]
