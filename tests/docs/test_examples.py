@@ -1,5 +1,6 @@
 """The scripts of ``examples`` run as they are."""
 
+import json
 import os
 import subprocess
 import sys
@@ -23,7 +24,9 @@ def run(tmp_path: Path, *command: str) -> str:
 
 def test_every_example_is_tested():
     assert {path.name for path in EXAMPLES.iterdir() if path.suffix in {".py", ".sh", ".ipynb"}} == {
+        "evaluate.py",
         "first_run.sh",
+        "run_in_notebook.ipynb",
         "search_corpus.py",
         "use_tools.py",
     }
@@ -38,6 +41,21 @@ def test_tools_are_used_from_python(tmp_path: Path):
 
 def test_a_corpus_is_searched(tmp_path: Path):
     assert run(tmp_path, sys.executable, str(EXAMPLES / "search_corpus.py")).startswith("wheat.txt (")
+
+
+@pytest.mark.slow
+def test_baselines_are_evaluated_from_python(tmp_path: Path):
+    shown = run(tmp_path, sys.executable, str(EXAMPLES / "evaluate.py"), "runs")
+    assert "baseline:random: FAS " in shown
+    assert "agrotools.fas" in shown
+
+
+@pytest.mark.slow
+def test_the_cells_of_the_notebook_run(tmp_path: Path):
+    cells = json.loads((EXAMPLES / "run_in_notebook.ipynb").read_text(encoding="utf-8"))["cells"]
+    code = "\n".join("".join(cell["source"]) for cell in cells if cell["cell_type"] == "code")
+    (tmp_path / "cells.py").write_text(f"{code}\nprint(sample.scores)\n")
+    assert "agrotools.fas" in run(tmp_path, sys.executable, "cells.py")
 
 
 @pytest.mark.slow

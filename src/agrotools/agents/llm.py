@@ -37,8 +37,8 @@ _REASONS: dict[Termination, str] = {
 
 
 @dataclass(slots=True)
-class _Told:
-    """What a model is told about one view. The view is held beside it, so that no other can take over its identity."""
+class _Conversation:
+    """Messages about one view. The view is held beside them, so that no other can take over its identity."""
 
     view: SampleView
     messages: list[Message]
@@ -74,7 +74,7 @@ class LLMAgent:
         self.settings = settings or ModelSettings()
         self.images = images
         self._specs = specs
-        self._told: OrderedDict[int, _Told] = OrderedDict()
+        self._conversations: OrderedDict[int, _Conversation] = OrderedDict()
         self._written: dict[tuple[str, ...], tuple[Message, Sequence[ToolSpec]]] = {}
 
     async def act(self, view: SampleView, history: Sequence[Step]) -> Action:
@@ -86,35 +86,35 @@ class LLMAgent:
         if isinstance(action, Answer) and self._form_is_due(view) and lacks_form(action.text, view.form_lines):
             action = await self._with_form(action, view, messages, tools)
         if isinstance(action, Answer | Halt) and self.mode != "step-by-step":
-            self._told.pop(id(view), None)
+            self._conversations.pop(id(view), None)
         return action
 
     async def request_for(self, view: SampleView, history: Sequence[Step]) -> tuple[list[Message], Sequence[ToolSpec]]:
         """What :meth:`act` sends: the messages, and the tools that are offered as native functions."""
         if view.bare:
             return [Message.of("user", view.query)], ()
-        conversation = PROTOCOLS[self.protocol]
+        protocol = PROTOCOLS[self.protocol]
         system, specs = self._instructions(() if self.mode == "no-tool" else view.toolset)
-        told = self._told.get(id(view)) or await self._begun(system, view)
-        if not _goes_on(told, history):
-            told.messages, told.steps, told.last = told.messages[:2], 0, None
-        if len(history) > told.steps:
-            told.messages += conversation.history(history, told.steps)
-            told.steps, told.last = len(history), history[-1]
-        return told.messages[:], specs if conversation.native else ()
+        conversation = self._conversations.get(id(view)) or await self._begin(system, view)
+        if not _continues(conversation, history):
+            conversation.messages, conversation.steps, conversation.last = conversation.messages[:2], 0, None
+        if len(history) > conversation.steps:
+            conversation.messages += protocol.history(history, conversation.steps)
+            conversation.steps, conversation.last = len(history), history[-1]
+        return conversation.messages[:], specs if protocol.native else ()
 
-    async def _begun(self, system: Message, view: SampleView) -> _Told:
-        """What is told first, kept: it comes again with every turn."""
+    async def _begin(self, system: Message, view: SampleView) -> _Conversation:
+        """The conversation of ``view``, kept: its messages are sent again with every turn."""
         if is_prepared(view.files, images=self.images):
             shown = file_parts(view.files, images=self.images)
         else:
             # Reading and encoding images takes longer than a request should wait for another's.
             shown = await asyncio.to_thread(file_parts, view.files, images=self.images)
-        told = _Told(view, [system, Message(role="user", content=_question(view, shown))])
-        self._told[id(view)] = told
-        if len(self._told) > _CONVERSATIONS_KEPT:
-            self._told.popitem(last=False)
-        return told
+        conversation = _Conversation(view, [system, Message(role="user", content=_question(view, shown))])
+        self._conversations[id(view)] = conversation
+        if len(self._conversations) > _CONVERSATIONS_KEPT:
+            self._conversations.popitem(last=False)
+        return conversation
 
     def _form_is_due(self, view: SampleView) -> bool:
         """Whether the answer is read. Step by step, one that comes before its time is not."""
@@ -194,13 +194,13 @@ def reply_of(completion: Completion, text: str) -> Reply:
     )
 
 
-def _goes_on(told: _Told, history: Sequence[Step]) -> bool:
+def _continues(conversation: _Conversation, history: Sequence[Step]) -> bool:
     """Whether ``history`` is what was told before, with whole turns after it."""
-    if told.last is None:
+    if conversation.last is None:
         return True
-    if len(history) < told.steps or history[told.steps - 1] is not told.last:
+    if len(history) < conversation.steps or history[conversation.steps - 1] is not conversation.last:
         return False
-    return len(history) == told.steps or history[told.steps].turn != told.last.turn
+    return len(history) == conversation.steps or history[conversation.steps].turn != conversation.last.turn
 
 
 def _question(view: SampleView, shown: Sequence[ContentPart]) -> tuple[ContentPart, ...]:

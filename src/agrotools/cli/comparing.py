@@ -1,4 +1,4 @@
-"""What texts are compared by, too: metrics that need a model or a rule that is not always there, by the user's wish."""
+"""Options for text metrics that need an optional model or rule."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -29,10 +29,10 @@ Unadjusted = Annotated[
 
 
 def comparing(extra: list[str] | None, embedder: str | None, embedder_path: Path | None) -> "TextComparisons":
-    """What the three options ask for.
+    """Settings of the three options.
 
     Raises:
-        UsageError: there is no such metric, or what it needs is not installed.
+        UsageError: no such metric, or a package that it needs is not installed.
     """
     from agrotools.core import UsageError
     from agrotools.plugin import TextComparisons, plugins

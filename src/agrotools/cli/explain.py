@@ -17,11 +17,13 @@ def explain(
     run: Annotated[Path, typer.Argument(help="Run folder.")],
     sample: Annotated[str, typer.Argument(help="Id of a sample.")],
     mode: Annotated[str | None, typer.Option(help="Only this mode.")] = None,
-    epoch: Annotated[int, typer.Option(help="Which repeat.")] = 0,
-    prompt: Annotated[bool, typer.Option("--prompt", help="Print what the model was sent instead.")] = False,
+    epoch: Annotated[int, typer.Option(help="Epoch (repeat) to show.")] = 0,
+    prompt: Annotated[
+        bool, typer.Option("--prompt", help="Print the prompts that the model was sent instead.")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print record and scores, or the prompt, as JSON.")] = False,
 ) -> None:
-    """Show what was asked, done and answered on a sample, how each slot was read, and why it scored so."""
+    """Show question, steps and answer of a sample, and for each score the matched text and the reason."""
     from difflib import get_close_matches
 
     from agrotools.core import UsageError
@@ -61,7 +63,7 @@ def explain(
     for record, scores in scored:
         print_explanation(record, scores, judges.of(record))
     if (stored := stored_version(run)) not in (None, SCORING_VERSION):
-        typer.echo(f"read by scoring version {SCORING_VERSION}; the scores stored with the run are of version {stored}")
+        typer.echo(f"scored by version {SCORING_VERSION}; the scores stored with the run are of version {stored}")
 
 
 def _print_prompts(run: Path, records: "Sequence[Record]", *, as_json: bool) -> None:

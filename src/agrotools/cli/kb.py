@@ -1,11 +1,10 @@
-"""``agrotools kb``: look into the knowledge base, check it, add entries of one's own; index and search a corpus."""
+"""``agrotools kb``: search, check and extend the knowledge base; index and search a corpus."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from agrotools.cli import kb_corpus
 from agrotools.cli.json_output import print_json
 
 if TYPE_CHECKING:
@@ -19,32 +18,31 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 _AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
-app.command("index")(kb_corpus.index)
 
 
 @app.command("search")
 def search(
     query: Annotated[str, typer.Argument(help="A name, symptoms or a question.", show_default=False)],
-    topic: Annotated[str, typer.Option(help="Part that is wanted, e.g. management.")] = "any",
+    topic: Annotated[str, typer.Option(help="Section to show, e.g. management.")] = "any",
     kind: Annotated[str, typer.Option(help="pest, disease, weed, crop, method or any.")] = "any",
     crop: Annotated[str | None, typer.Option(help="Only entries on this crop.")] = None,
-    top_k: Annotated[int, typer.Option(help="Passages at most, 1 to 5; any number with --index.")] = 3,
+    top_k: Annotated[int, typer.Option(help="Maximum number of passages, 1 to 5; any number with --index.")] = 3,
     embed: Annotated[bool, typer.Option("--embed", help='Use sentence embeddings too (extra "embed").')] = False,
     index: Annotated[Path | None, typer.Option(help="Search this index of kb index instead of the base.")] = None,
     as_json: _AsJson = False,
 ) -> None:
-    """What the base holds on a question, as the tool lookup_agronomy answers it; or an index of your own corpus.
+    """Search the knowledge base as the tool lookup_agronomy does, or an index of your own corpus.
 
-    Exit status 0, also where nothing is found.
+    Exit status 0, also if nothing is found.
     """
     from agrotools.core import ToolError, UsageError
 
     if index is not None:
         if (topic, kind, crop, embed) != ("any", "any", None, False):
             raise UsageError(
-                "--topic, --kind, --crop and --embed are of the knowledge base, not of an index", hint="leave them out"
+                "--topic, --kind, --crop and --embed apply to the knowledge base, not to an index", hint="omit them"
             )
-        kb_corpus.search_index(query, index, top_k, as_json=as_json)
+        _search_index(query, index, top_k, as_json=as_json)
         return
 
     from agrotools.tools import get_tool
@@ -81,7 +79,7 @@ def show(
     kb_id: Annotated[str, typer.Argument(metavar="ID", help="Id of an entry, e.g. pest.soybean_aphid.")],
     as_json: _AsJson = False,
 ) -> None:
-    """One entry, whole: names, claims, sources."""
+    """Show one entry: names, claims, sources."""
     from agrotools.core import UsageError
     from agrotools.knowledge import load
     from agrotools.knowledge.retrieval import closest_ids
@@ -90,7 +88,7 @@ def show(
     entry = next((entry for entry in loaded.entries if entry.id == kb_id), None)
     if entry is None:
         close = closest_ids(kb_id, (entry.id for entry in loaded.entries))
-        raise UsageError(f"there is no entry {kb_id!r}", hint=f"did you mean {' or '.join(close)}?" if close else None)
+        raise UsageError(f"no entry {kb_id!r}", hint=f"did you mean {' or '.join(close)}?" if close else None)
     if as_json:
         print_json(entry.model_dump(mode="json", exclude_none=True))
         return
@@ -105,7 +103,7 @@ def list_entries(
     coverage: Annotated[str | None, typer.Option(help="verified, partial or stub.")] = None,
     as_json: _AsJson = False,
 ) -> None:
-    """All entries, with how far they are covered."""
+    """List all entries with their coverage."""
     from collections import Counter
 
     from agrotools.knowledge import load
@@ -129,20 +127,20 @@ def list_entries(
 def check(
     paths: Annotated[
         list[Path] | None,
-        typer.Argument(metavar="[FILE_OR_DIR]...", help="What to check; none: the whole knowledge base."),
+        typer.Argument(metavar="[FILE_OR_DIR]...", help="Files to check; default: the whole knowledge base."),
     ] = None,
     as_json: _AsJson = False,
 ) -> None:
-    """Everything that is wrong with entries, all at once: form, sources, doses, product names, ids.
+    """Check entries and list all errors: form, sources, doses, product names, ids.
 
-    Exit status 0: sound; 1: faults; 2: no such file.
+    Exit status 0: no errors; 1: errors; 2: no such file.
     """
     from agrotools.knowledge import check_files, kb_files, load
     from agrotools.knowledge.loading import SHIPPED, toml_files
 
     for path in paths or []:
         if not path.exists():
-            raise typer.BadParameter(f"there is no {path}", param_hint="FILE_OR_DIR")
+            raise typer.BadParameter(f"{path} does not exist", param_hint="FILE_OR_DIR")
     if paths:
         files = [file for path in paths for file in (toml_files(path) if path.is_dir() else [path])]
         own = {file.resolve() for file in files}
@@ -163,19 +161,20 @@ def check(
 @app.command("add")
 def add(
     file: Annotated[Path, typer.Argument(metavar="FILE.toml", help="An entry.", show_default=False)],
-    replace: Annotated[bool, typer.Option("--replace", help="Put it in place of your own entry of that id.")] = False,
+    replace: Annotated[bool, typer.Option("--replace", help="Replace your own entry of that id.")] = False,
 ) -> None:
     """Check an entry and copy it into your own knowledge base, where lookup_agronomy finds it.
 
-    Exit status 0: added; 1: faults, nothing added; 2: no such file, or an entry of that id is there.
+    Exit status 0: added; 1: errors, nothing added; 2: no such file, or the id exists already.
     """
     from agrotools.core import UsageError
+    from agrotools.core.files import write_whole
     from agrotools.knowledge import check_files, load, user_folders
     from agrotools.knowledge.entry import FOLDER_OF_KIND
     from agrotools.knowledge.loading import SHIPPED, toml_files
 
     if not file.is_file():
-        raise typer.BadParameter(f"there is no file {file}", param_hint="FILE.toml")
+        raise typer.BadParameter(f"{file} does not exist", param_hint="FILE.toml")
     entries, faults = check_files([file], among=load(toml_files(SHIPPED)).entries)
     if faults:
         _print_faults(faults)
@@ -185,21 +184,86 @@ def add(
     present = load([path for folder in user_folders() for path in toml_files(folder)])
     known = present.files.get(entry.id)
     if known is not None and not replace:
-        raise UsageError(f"{entry.id} is in your knowledge base already: {known}", hint="give --replace to renew it")
+        raise UsageError(f"{entry.id} is already in your knowledge base: {known}", hint="give --replace to replace it")
     target = known or user_folders()[0] / FOLDER_OF_KIND[entry.kind] / f"{entry.slug}.toml"
     content = file.read_bytes()
     if target.exists() and known is None:
-        raise UsageError(f"{target} is there already and holds another entry", hint="mend or remove that file")
+        raise UsageError(f"{target} already exists and holds another entry", hint="fix or remove that file")
     target.parent.mkdir(parents=True, exist_ok=True)
-    beside = target.with_name(f".{target.name}.part")
-    beside.write_bytes(content)
-    beside.replace(target)
+    write_whole(target, content)
     typer.echo(f"{entry.id} added: {target}")
+
+
+@app.command("index")
+def index_corpus(
+    corpus: Annotated[
+        Path, typer.Argument(help="A file or folder: .txt, .md, .jsonl, .xml, .xml.bz2.", show_default=False)
+    ],
+    out: Annotated[Path, typer.Option(help="Folder of the index, outside the corpus.")],
+    tokens: Annotated[str, typer.Option(help='bigrams, or jieba (extra "zh").')] = "bigrams",
+    memory_mb: Annotated[int, typer.Option(help="Memory limit of the process, MB.")] = 300,
+    text_field: Annotated[str | None, typer.Option(help="JSONL field that holds the text.")] = None,
+    title_field: Annotated[str | None, typer.Option(help="JSONL field that holds the title.")] = None,
+    replace: Annotated[bool, typer.Option("--replace", help="Replace an index of another corpus.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Index a corpus of text for kb search --index. Run again, the same command reuses a finished index.
+
+    Reads a Wikipedia dump (pages-articles.xml.bz2) directly. A build that was stopped starts again from the beginning.
+    """
+    import sys
+    import time
+
+    from agrotools.knowledge.corpus import build_index, known_tokens
+    from agrotools.runner.progress import stage_progress
+
+    started = time.monotonic()
+    built = build_index(
+        corpus,
+        out,
+        tokens=known_tokens(tokens),
+        memory_mb=memory_mb,
+        text_field=text_field,
+        title_field=title_field,
+        replace=replace,
+        progress=stage_progress(sys.stderr),
+    )
+    manifest = built.manifest
+    if as_json:
+        print_json(manifest.model_dump(mode="json"))
+        return
+    took = time.monotonic() - started
+    typer.echo(f"{manifest.passages:,} passages of {manifest.documents:,} documents in {out}, {took:.0f} s")
+    for reason, number in manifest.passed_over.items():
+        typer.echo(f"skipped, {reason}: {number:,}")
+    typer.echo(f"search it: agrotools kb search QUESTION --index {out}")
+
+
+def _search_index(query: str, folder: Path, count: int, *, as_json: bool) -> None:
+    """Print the passages of an index that match a question best."""
+    from dataclasses import asdict
+
+    from agrotools.knowledge.corpus import CorpusIndex
+
+    opened = CorpusIndex.open(folder)
+    found = opened.search(query, count)
+    notes = [opened.stale] if opened.stale else []
+    if as_json:
+        print_json({"index": opened.identity(), "passages": [asdict(passage) for passage in found], "notes": notes})
+        return
+    if not found:
+        typer.echo("no passage contains a word of this question")
+    for passage in found:
+        title = f"  {passage.title}" if passage.title else ""
+        typer.echo(f"{passage.source}{title}  [at {passage.position}, {passage.score:.2f}]")
+        typer.echo("  " + passage.text.replace("\n", "\n  "))
+    for note in notes:
+        typer.echo(f"note: {note}")
 
 
 def _known_choice(option: str, value: str | None, choices: tuple[str, ...]) -> None:
     if value is not None and value not in choices:
-        raise typer.BadParameter(f"{value!r} is none of {', '.join(choices)}", param_hint=option)
+        raise typer.BadParameter(f"{value!r} is not one of {', '.join(choices)}", param_hint=option)
 
 
 def _print_faults(faults: "Iterable[Fault]") -> None:

@@ -10,20 +10,25 @@ from agrotools.cli.json_output import print_json
 
 
 def report(
-    runs: Annotated[list[Path], typer.Argument(help="Run folders; several stand side by side.")],
+    runs: Annotated[list[Path], typer.Argument(help="Run folders; several are shown side by side.")],
     out: Annotated[
-        Path | None, typer.Option(help="File to write; report.html in the run folder, or here for several runs.")
+        Path | None,
+        typer.Option(help="File to write. Default: report.html in the run folder, or in this folder for several runs."),
     ] = None,
-    samples: Annotated[int, typer.Option(min=0, help="Records of each run to show in detail, wrong ones first.")] = 400,
-    data_root: Annotated[Path | None, typer.Option(help="Folder of the benchmark, where it has moved.")] = None,
+    samples: Annotated[
+        int, typer.Option(min=0, help="Records of each run to show in detail, worst scores first.")
+    ] = 400,
+    data_root: Annotated[Path | None, typer.Option(help="Folder of the benchmark, if it was moved.")] = None,
     extra: Extra = None,
     embedder: EmbedderName = None,
     embedder_path: EmbedderPath = None,
     unadjusted: Unadjusted = False,
-    allow_invalid: Annotated[bool, typer.Option(help="Show headlines with more than 1 % invalid samples.")] = False,
+    allow_invalid: Annotated[
+        bool, typer.Option(help="Report scores even if more than 1 % of samples are invalid.")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print what was written as JSON.")] = False,
 ) -> None:
-    """Write a report: tables, and samples with pictures, steps and scores. It opens in any browser, without network."""
+    """Write an HTML report: tables, and samples with images, steps and scores. It opens in any browser, offline."""
     from agrotools.report.html import build_report
 
     compared = comparing(extra, embedder, embedder_path)
@@ -41,7 +46,7 @@ def report(
         print_json({**vars(written), "path": str(written.path)})
         return
     shown = f"{written.shown} of {written.records}" if written.shown < written.records else f"all {written.records}"
-    typer.echo(f"{written.path}: {written.bytes / 1e6:.1f} MB, {shown} records with {written.pictures} pictures")
+    typer.echo(f"{written.path}: {written.bytes / 1e6:.1f} MB, {shown} records with {written.pictures} images")
     if written.missing_pictures:
         missing = f"{written.missing_pictures} images could not be embedded (the page gives the reasons)"
         typer.echo(f"{missing}\nhint: if the benchmark was moved, give its folder with --data-root DIR", err=True)

@@ -174,7 +174,7 @@ def _claim(entry: Entry, claim: Claim) -> Iterator[Found]:
 
 
 def forbidden(text: str, section: str = "management") -> Iterator[tuple[str, str]]:
-    """What must not stand in a text: doses (in management), products and trade marks (anywhere). (message, hint)."""
+    """Message and hint for forbidden text: doses (in management), products and trade marks (anywhere)."""
     if _MARK.search(text):
         yield "a trade mark sign", "name no products"
     for word in re.findall(r"[A-Za-z][A-Za-z-]+", text):

@@ -34,7 +34,7 @@ Vectors = NDArray[np.float32]
 
 
 def model_folder() -> Path | None:
-    """Where the installed weights lie; None where the extra is not installed."""
+    """Folder of the installed weights; None where the extra is not installed."""
     found = find_spec(_PACKAGE)
     if found is None or not found.origin:
         return None
@@ -212,7 +212,7 @@ def read_safetensors(path: Path) -> dict[str, Vectors]:
     content = path.read_bytes()
     size = int.from_bytes(content[:8], "little")
     if len(content) < 8 or size > len(content) - 8:
-        raise ValueError(f"{path.name} is no safetensors file")
+        raise ValueError(f"{path.name} is not a safetensors file")
     header = json.loads(content[8 : 8 + size])
     body = memoryview(content)[8 + size :]
     found: dict[str, Vectors] = {}

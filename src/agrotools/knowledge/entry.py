@@ -1,4 +1,4 @@
-"""The nouns of the knowledge base: an entry, its names, what is claimed of it, and the sources of each claim.
+"""Records of the knowledge base: an entry, its names, its claims, and the sources of each claim.
 
 An entry is one TOML file, ``data/kb/FOLDER/SLUG.toml``. Everything is validated strictly: an unknown key, a number
 written as text or a date that is none is a fault, never silently dropped.
@@ -40,7 +40,7 @@ _KEY = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_-]{1,40}$")]
 
 
 class Names(FrozenModel):
-    """What the thing is called. ``datasets``: key of a data set -> its labels, exactly as published."""
+    """Names of a thing. ``datasets``: key of a data set -> its labels, exactly as published."""
 
     en: _NAME
     sci: _NAME | None = None
@@ -80,7 +80,7 @@ class Claim(FrozenModel):
 
 
 class Source(FrozenModel):
-    """Where a claim comes from. ``how`` says whether anybody read it there."""
+    """Source of a claim. ``how`` says whether anybody read it there."""
 
     title: _SHORT
     publisher: _SHORT

@@ -1,4 +1,4 @@
-"""Whether an entry is what was asked for: how the evidence becomes one number from 0 to 1.
+"""Score of an entry for a question: the evidence as one number from 0 to 1, and the threshold to accept it.
 
 All constants were chosen on the questions for development (``build/accuracy/questions``), none on those for the
 report.
@@ -10,18 +10,18 @@ from numpy.typing import NDArray
 from agrotools.knowledge.entry import Kind
 
 ACCEPTED = 0.5
-"""A score from which on an entry is taken to be what was asked for."""
+"""Lowest score at which an entry is accepted."""
 _ACCEPTED_BY_WORDS = (0.5, 0.5, 0.5, 0.5, 0.5, 0.42, 0.36)
 """The same for an entry that is found by its words, by the number of words that fit: who describes at length uses many
 words that no entry has, and no question on another matter shares five words with one passage."""
 NEAR = 0.12
 """Entries whose score lies further below the best are not shown."""
 RANK_WEIGHT = 6.0
-"""How much the fused reciprocal ranks (about 0.016 per ranking that an entry leads) count in the order of entries."""
+"""Weight of the fused reciprocal ranks (about 0.016 per ranking that an entry leads) in the order of entries."""
 SLIP = 0.85
-"""What a word counts that is matched by its correction."""
+"""Credit of a word that is matched by its correction."""
 OTHER = 0.6
-"""What remains at most of the similarity of a name that words beside it make the name of another thing."""
+"""Maximum share that is left of the similarity of a name where the words around it make it another thing's name."""
 OF_GROUP = 0.75
 """The same for an entry on a group, of which the other thing may be one."""
 NAMED_ALIKE = 0.85
@@ -34,7 +34,7 @@ _LEAST_NAME = 0.7
 """Similarity from which on a name counts as found."""
 _NAMED = 0.5
 _NAMED_BY_A_WORD = 0.25
-"""Which share of the doubt is gone once a name of several words, or of one, is found."""
+"""Share of the doubt that is gone once a name of several words, or of one, is found."""
 _BARE_CROP = 0.7
 _LOOKS_ORDER = (0.29, 2.22, 3.86, 0.87, 2.64, 3.92, -1.83, 0.12, 0.57, 0.0, -1.29)
 """Weights of :data:`agrotools.knowledge.text_index.FEATURES` in the order of entries: a conditional logit."""
@@ -46,7 +46,7 @@ _BY_COUNT = (0.0, 0.2, 0.45, 0.85, 1.15, 1.3, 1.4)
 
 
 def by_name(similarity: float, covered: float, words: int, kind: Kind) -> float:
-    """How surely an entry is meant whose name is found in a question, 0 to 1.
+    """Confidence, 0 to 1, that a question means an entry whose name is found in it.
 
     Args:
         similarity: of the name to words of the question, 0 to 1.
@@ -62,7 +62,7 @@ def by_name(similarity: float, covered: float, words: int, kind: Kind) -> float:
 
 
 def by_words(covered: float, matched: int) -> float:
-    """How surely an entry is meant that shares words with a question, but no name, 0 to 1.
+    """Confidence, 0 to 1, that a question means an entry that shares words with it, but no name.
 
     It needs several of them: a word or two fit many entries.
     """
@@ -70,7 +70,7 @@ def by_words(covered: float, matched: int) -> float:
 
 
 def accepts(score: float, matched: int, *, sure: bool) -> bool:
-    """Whether an entry is taken to be what was asked for."""
+    """True if an entry is accepted as the one that a question means."""
     if sure:
         return score >= ACCEPTED
     return score >= _ACCEPTED_BY_WORDS[min(matched, len(_ACCEPTED_BY_WORDS) - 1)]
@@ -79,11 +79,11 @@ def accepts(score: float, matched: int, *, sure: bool) -> bool:
 def by_looks(
     features: NDArray[np.float64], allowed: NDArray[np.bool_]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """(entries,) how the entries follow each other by their looks, and the chance that each is what is described.
+    """(entries,) order of the entries by their looks, and the probability that each is the one described.
 
     Args:
         features: (entries, features) of :mod:`agrotools.knowledge.text_index`.
-        allowed: (entries,) what may be asked for.
+        allowed: (entries,) entries that may be found.
 
     An entry behind the first has a part of the first one's chance, the less the further it lies behind.
     """

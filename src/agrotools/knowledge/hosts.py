@@ -43,7 +43,7 @@ OTHER_HOSTS = frozenset(
     "orchid pelargonium peony petunia primrose rhododendron rosemary snapdragon spruce thyme tulip wisteria yew "
     "rhubarb tomatillo cat dog goat hen chicken human bee horse".split()
 )
-"""What a question may say is ill and no entry is about."""
+"""Hosts that a question may name and that no entry concerns."""
 _SAME = {
     "oranges": "citrus", "lemon": "citrus", "lime": "citrus", "mandarin": "citrus", "grapefruit": "citrus",
     "tangerine": "citrus", "orange tree": "citrus", "orange fruit": "citrus", "orange leaf": "citrus",

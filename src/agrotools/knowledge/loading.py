@@ -1,4 +1,4 @@
-"""From TOML files to entries: those that ship, and the user's own beside them.
+"""Loading of entries from TOML files: those that ship, and the user's own beside them.
 
 The user's entries lie in the folders named by ``AGROTOOLS_KB`` (several parted by ``:``), or else in ``kb`` inside the
 user's data folder. A file that cannot be read as an entry is a :class:`Fault` that says where and why; all others are
@@ -30,7 +30,7 @@ MOST_FILES = 20_000
 
 
 class Fault(FrozenModel):
-    """One thing that is wrong with a file of the knowledge base."""
+    """One error in a file of the knowledge base."""
 
     file: str
     message: str
@@ -56,7 +56,7 @@ class Loaded:
 
 
 def user_folders() -> tuple[Path, ...]:
-    """Where the user's own entries lie; the first is where new ones go. They need not exist."""
+    """Folders of the user's own entries; new ones go into the first. They need not exist."""
     named = [part for part in os.environ.get("AGROTOOLS_KB", "").split(os.pathsep) if part.strip()]
     if named:
         return tuple(Path(part).expanduser().absolute() for part in named)
@@ -128,7 +128,7 @@ def parse(content: bytes, file: str) -> Entry | list[Fault]:
         data = tomllib.loads(text)
     except (ValueError, RecursionError) as error:  # an integer of thousands of digits is a ValueError too
         message = "too deeply nested" if isinstance(error, RecursionError) else str(error)
-        return [Fault(file=file, line=_line_named(message, text), message=f"no valid TOML: {message}"[:400])]
+        return [Fault(file=file, line=_line_named(message, text), message=f"not valid TOML: {message}"[:400])]
     return _validated(data, text, file)
 
 

@@ -1,4 +1,4 @@
-"""Finding the names of entries in a question, rightly spelt or not, alone or in a sentence."""
+"""Names of entries in a question, spelt correctly or not, alone or in a sentence."""
 
 import re
 from collections import Counter
@@ -96,12 +96,12 @@ class NamesIndex:
         return found if len(found) <= _MOST_OF_A_PART else {}
 
     def on_other_hosts(self, owner: int, words: Sequence[str]) -> bool:
-        """Whether a question names crops or hosts of which the entry is on none."""
+        """True if a question names crops or hosts, and the entry is on none of them."""
         hosts = hosts_named(" ".join(words))[0]
         return bool(hosts and self._hosts[owner]) and not hosts & self._hosts[owner]
 
     def gram_scores(self, query: str) -> NDArray[np.float64]:
-        """(entries,) which share of a name's n-grams (by weight) the question holds: the best name of each entry."""
+        """(entries,) share of a name's n-grams (by weight) that the question holds: the best name of each entry."""
         scores = np.zeros(self._entries)
         if len(self.names):
             values = np.maximum(self._name_scores(query), self._name_scores(self.corrected(query)))
@@ -207,7 +207,7 @@ _ASKING_CHINESE = re.compile(
 
 
 def chinese_share(name: str, run: str) -> float:
-    """Which share of a run of Chinese characters a name in it is, words that only ask left out.
+    """Share of a run of Chinese characters that a name in it makes up, words that only ask left out.
 
     Without spaces nobody can tell where a name ends: the name of a crop stands in those of its diseases.
     """

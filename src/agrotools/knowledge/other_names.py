@@ -20,7 +20,7 @@ _QUALIFYING = frozenset(
         "invading eating hitting seedling leaf leaves fruit".split(),
     )
 )
-"""What may stand before a name and says how much, how old, how sure or how treated, not which species."""
+"""Words before a name that give amount, age, certainty or treatment, not the species."""
 _ENDING = frozenset(
     "against regarding concerning versus vs without toward towards despite because since where like avoid keep keeps "
     "kept keeping remove removes removing removed eradicate eradicating fights fought beat eliminate eliminating "
@@ -47,12 +47,12 @@ def own_words(entry: Entry) -> frozenset[str]:
 
 
 def is_group(entry: Entry) -> bool:
-    """Whether an entry is about many species, whatever goes before their common name: aphids, flea beetles."""
+    """True if an entry is about many species, whatever goes before their common name: aphids, flea beetles."""
     return entry.kind in ("pest", "weed") and (entry.names.sci is None or entry.names.sci.endswith(("spp.", "sp.")))
 
 
 def is_slip_for(word: str, other: str) -> bool:
-    """Whether a word may be a wrong spelling of another: one slip, two in eight letters or more."""
+    """True if a word may be a wrong spelling of another: one slip, two in eight letters or more."""
     if word == other or stem(word) == stem(other):
         return True
     shorter = min(len(word), len(other))
@@ -97,7 +97,7 @@ def _is_of_the_sentence(word: str) -> bool:
 
 
 def words_before(words: Sequence[str], start: int) -> int:
-    """How many words right before ``words[start]`` say which kind of it is meant: black bean aphid."""
+    """Number of words right before ``words[start]`` that name the kind: black bean aphid."""
     at = start
     while at > 0 and not _is_of_the_sentence(words[at - 1]):
         at -= 1
@@ -112,7 +112,7 @@ def words_behind(word: str, own: frozenset[str], lexicon: Lexicon) -> list[str]:
 
 
 def is_known(word: str, own: frozenset[str], lexicon: Lexicon) -> bool:
-    """Whether a word, rightly or wrongly spelt, is among an entry's own."""
+    """True if a word, correctly spelt or not, is among an entry's own."""
     if stem(word) in own:
         return True
     if word in lexicon or word in _DIRECTIONS:
@@ -121,12 +121,12 @@ def is_known(word: str, own: frozenset[str], lexicon: Lexicon) -> bool:
 
 
 def is_strange(word: str, lexicon: Lexicon) -> bool:
-    """Whether no entry has a word, nor any that it may be a slip for: the second part of a scientific name, often."""
+    """True if no entry has a word, nor any that it may be a slip for: the second part of a scientific name, often."""
     return len(word) > _LEAST_ALIKE and word.isalpha() and word not in lexicon and not lexicon.corrections(word)
 
 
 def is_other_name(window: Sequence[str], name: Sequence[str]) -> bool:
-    """Whether a name differs from words of a question by a whole word, not by slips: hornworm is not cutworm.
+    """True if a name differs from words of a question by a whole word, not by slips: hornworm is not cutworm.
 
     Words may be missing, written together or apart; but where both sides have words that nothing on the other side
     is like, these are two names.

@@ -42,7 +42,7 @@ _CONSIDERED = 25
 _TOLD = frozenset({"management", "thresholds", "causes", "life_cycle"})
 """Sections that say something else than how a thing looks."""
 _LOOKS_RANK = 0.03
-"""What an entry that is found by its looks has in place of fused ranks, which would undo the order by looks."""
+"""Rank score of an entry that is found by its looks: fused ranks would undo the order by looks."""
 
 
 @dataclass(frozen=True)

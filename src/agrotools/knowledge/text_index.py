@@ -68,7 +68,7 @@ class SectionsIndex:
         self._strange = log(1 + (count + 0.5) / 0.5) if count else 1.0
 
     def weight(self, word: str) -> float:
-        """How much a word tells: its inverse document frequency over entries; the most for one that no entry has."""
+        """Inverse document frequency of a word over entries; highest for one that no entry has."""
         return self._idf.get(word, self._strange)
 
     def holding(self, word: str) -> NDArray[np.float64]:
@@ -102,7 +102,7 @@ def _words_of(entry: Entry, item: Document) -> list[str]:
 FEATURES = (
     "share", "amount", "words", "unit", "pairs", "host", "other_host", "creature", "weed", "strange", "other_creature",
 )  # fmt: skip
-"""What is known of a question and an entry: share of the question's weight that the entry's sentences hold; how much
+"""Features of a question and an entry: share of the question's weight that the entry's sentences hold; how much
 weight that is; how many words; the nearest sentence (cosine); pairs of words; whether a host in the question is one
 of the entry's; whether it names hosts of which none is; whether question and entry are both (+1) or only one of them
 (-1) of a creature, and of a weed; share of the question's weight that no entry knows; whether the question says what
@@ -232,7 +232,7 @@ class LooksIndex:
 
 
 def _sentences(entry: Entry, named: Mapping[str, str]) -> Iterator[str]:
-    """What is said of how the thing looks, without what is said of others that it may be mistaken for."""
+    """Sentences on how the thing looks, without those on others that it may be mistaken for."""
     if entry.kind in ("crop", "method"):
         return
     for claim in entry.claims:

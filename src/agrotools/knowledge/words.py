@@ -131,7 +131,7 @@ def concepts() -> dict[str, str]:
 
 
 def terms(text: str) -> tuple[str, ...]:
-    """What of ``text`` is matched against texts: stems without stop words, words of like meaning as one."""
+    """Terms of ``text`` for matching: stems without stop words, words of like meaning as one."""
     same = concepts()
     stems = (stem(word) for word in tokens(text) if word not in STOPWORDS)
     return tuple(same.get(found, found) for found in stems)

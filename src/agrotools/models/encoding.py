@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import orjson
 
 from agrotools.core import ToolSpec
-from agrotools.models.base import ImagePart, Message, ModelSettings
+from agrotools.models.base import ImagePart, Message, ModelSettings, TextPart
 from agrotools.models.chat_format import message_on_wire, request_body, without_surrogates
 
 _KEPT_FRAMES = 64
@@ -121,3 +121,10 @@ def with_images(message: Message, image: Callable[[str], str]) -> Message:
 def image_urls(messages: Iterable[Message]) -> list[str]:
     """The ``data:`` URLs of all pictures, in order."""
     return [part.url for message in messages for part in message.content if isinstance(part, ImagePart)]
+
+
+def prompt_length(messages: Sequence[Message]) -> tuple[int, int]:
+    """Characters and images of a prompt."""
+    parts = [part for message in messages for part in message.content]
+    texts = [len(part.text) for part in parts if isinstance(part, TextPart)]
+    return sum(texts), len(parts) - len(texts)

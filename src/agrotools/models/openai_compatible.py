@@ -8,22 +8,19 @@ import asyncio
 import random
 import time
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 from typing import NoReturn
 
 from agrotools.core import EndpointProblem, EndpointRefusal, InfrastructureError, ToolSpec
 from agrotools.models.base import (
     DEFAULT_WIRE,
     Completion,
-    FinishReason,
     Message,
     ModelSettings,
-    TextPart,
     WireSettings,
     WireStats,
 )
 from agrotools.models.chat_format import MalformedReply, read_reply
-from agrotools.models.encoding import RequestEncoder
+from agrotools.models.encoding import RequestEncoder, prompt_length
 from agrotools.models.endpoint import Provider, endpoint_for
 from agrotools.models.limits import MOST, AdaptiveLimit, RateLimit, TokenEstimate
 from agrotools.models.refusals import (
@@ -37,22 +34,24 @@ from agrotools.models.refusals import (
     read_error,
     retry_after,
 )
-from agrotools.models.timeouts import AnswerLog, GivenUp
+from agrotools.models.timeouts import (
+    FEWEST_LATE,
+    MOST_FRUITLESS,
+    MOST_LATE_S,
+    PROOFS,
+    TRIES_ALONE,
+    TRIES_IN_COMPANY,
+    AnswerLog,
+    Fault,
+    GivenUp,
+    Late,
+    Tries,
+    hint_after,
+)
 from agrotools.models.transport import NoResponse, Response, TimedOut, Transport, UntrustedServer
 
 _OVERLOADED = (429, 503, 529)
 _ASKS_TO_WAIT = (429, 503)
-_TRIES_IN_COMPANY = 3
-"""Times that a request may time out beside others before it is asked again alone."""
-_TRIES_ALONE = 3
-"""Times that a request is asked alone without a complete reply."""
-_PROOFS = 2
-"""How often of these nothing but the model may explain it before it is its own: one of several machines may hang."""
-_MOST_LATE_S = 1800.0
-"""Seconds that time-outs of requests which are alone may take in all, by either count; but four may be in any case."""
-_FEWEST_LATE = 4
-_MOST_FRUITLESS = 10
-"""Requests that may time out alone, without proof, with no reply to anybody between; no more are sent then."""
 _OTHERS_FIRST_S = 0.7
 """Seconds without any request before one is sent alone: samples that wait for their turn get it within half of one."""
 _LOOKS_AGAIN_S = 0.2
@@ -61,56 +60,6 @@ _PROBE = (Message.of("user", "Reply with the word OK."),)
 _PROBE_TOKENS = 16
 _LOOKS_FOR_STOP_S = 1.0
 _SILENT = "the server accepts requests and does not answer"
-
-
-@dataclass(frozen=True, slots=True)
-class _Fault:
-    """An attempt that gave no reply and is worth another. ``wait_s`` is what the server asked for."""
-
-    reason: str
-    wait_s: float | None = None
-    rate_limited: bool = False
-    problem: EndpointProblem = "reply"
-    timed_out: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class _Late:
-    """A time-out that may be the endpoint's doing, and why."""
-
-    doubt: str
-    alone: bool
-    """Whether it was alone in flight."""
-    exceptional: bool
-    """Whether most others were answered meanwhile."""
-    timed_out: bool = True
-
-
-@dataclass(slots=True)
-class _Tries:
-    """What was tried so far to have one reply."""
-
-    attempts: int = 0
-    """Requests that were sent."""
-    faults: int = 0
-    in_company: int = 0
-    """Time-outs beside other requests."""
-    alone: int = 0
-    """Time-outs alone in flight."""
-    proved: int = 0
-    """Of those, how many nothing but the model explains."""
-    exceptional: bool = False
-    """Whether it timed out alone, or while most others were answered."""
-    apart: bool = False
-    """Whether the next attempt keeps all others out."""
-    spent_s: float = 0.0
-    """Seconds taken by faults, and waited after them."""
-    first_at: float = 0.0
-
-    @property
-    def seconds(self) -> float:
-        """Since the first attempt."""
-        return time.monotonic() - self.first_at
 
 
 class OpenAICompatibleModel:
@@ -176,7 +125,7 @@ class OpenAICompatibleModel:
             InfrastructureError: no reply within the budget.
             EndpointRefusal: wrong key, address, model name or request: not retryable.
         """
-        tries, room = _Tries(), ReplyRoom(settings, self._most_output)
+        tries, room = Tries(), ReplyRoom(settings, self._most_output)
         while True:
             outcome = await self._try(messages, tools, room.settings, tries)
             if isinstance(outcome, Completion):
@@ -186,10 +135,10 @@ class OpenAICompatibleModel:
                     continue
                 said = self._said(outcome.message)
                 if not self._took_longer(messages, outcome):
-                    return _ending("context", said, tries)
-                outcome = _Fault(f"a longer prompt was answered before, and now: {said}")
+                    return tries.ended("context", said)
+                outcome = Fault(f"a longer prompt was answered before, and now: {said}")
                 room = ReplyRoom(settings, self._most_output)
-            if isinstance(outcome, _Late):
+            if isinstance(outcome, Late):
                 self._count_late(outcome, tries)
                 self.stats.retries += 1
                 continue
@@ -206,15 +155,15 @@ class OpenAICompatibleModel:
             await self._sleep(wait_s, outcome.rate_limited)
 
     async def _try(
-        self, messages: Sequence[Message], tools: Sequence[ToolSpec], settings: ModelSettings, tries: _Tries
-    ) -> Completion | _Fault | _Late | Rejection:
+        self, messages: Sequence[Message], tools: Sequence[ToolSpec], settings: ModelSettings, tries: Tries
+    ) -> Completion | Fault | Late | Rejection:
         """One attempt when its turn has come. None is made while the endpoint answers nobody."""
         guessed = self._estimate.of(messages, tools, settings) if self._estimate else 0
         while True:
             asked_at = time.monotonic()
             if self._log.silent and not await self._is_there(settings):
                 tries.spent_s += time.monotonic() - asked_at
-                return _Fault(_SILENT, problem="unreachable")
+                return Fault(_SILENT, problem="unreachable")
             held_back = await self._admission(guessed, tries.apart)
             if not self._log.silent:
                 break
@@ -224,7 +173,7 @@ class OpenAICompatibleModel:
         try:
             self._refuse_fruitless(tries)
             if tries.apart and not self._log.clear and not await self._is_there(settings):
-                return _Fault(_SILENT, problem="unreachable")
+                return Fault(_SILENT, problem="unreachable")
             tries.attempts += 1
             outcome = await self._attempt(messages, tools, settings, tries)
         finally:
@@ -238,7 +187,7 @@ class OpenAICompatibleModel:
         elif not isinstance(outcome, Rejection) and outcome.timed_out:
             # Time-outs have a budget of their own. And what our own limits made a request wait is not held against it.
             tries.spent_s -= self._wire.timeout_s
-        if tries.apart and (isinstance(outcome, _Late) or getattr(outcome, "finish_reason", "") == "timeout"):
+        if tries.apart and (isinstance(outcome, Late) or getattr(outcome, "finish_reason", "") == "timeout"):
             self._late_apart += 1
         return outcome
 
@@ -246,7 +195,7 @@ class OpenAICompatibleModel:
         """Whether a prompt was answered that has more tokens than are said to fit, or more characters by a quarter."""
         if refusal.context is not None and refusal.context < self._most_input:
             return True
-        text, images = _length(messages)
+        text, images = prompt_length(messages)
         return any(1.25 * text < longest and images <= n for n, longest in self._longest.items())
 
     def _narrows(self, room: ReplyRoom, refusal: Rejection) -> bool:
@@ -259,26 +208,26 @@ class OpenAICompatibleModel:
             self._refuse(self._said(refusal.message), "token_limit", HINT)
         return False
 
-    def _count_late(self, late: _Late, tries: _Tries) -> None:
+    def _count_late(self, late: Late, tries: Tries) -> None:
         """Decide how the next attempt is made, if there is to be one."""
         tries.in_company += not late.alone
         tries.alone += late.alone
         tries.exceptional |= late.alone or late.exceptional
         self._fruitless += late.alone
-        if tries.alone >= _TRIES_ALONE:
+        if tries.alone >= TRIES_ALONE:
             raise self._too_late(f"the last time alone, but {late.doubt}")
-        tries.apart = late.exceptional or late.alone or tries.in_company >= _TRIES_IN_COMPANY
+        tries.apart = late.exceptional or late.alone or tries.in_company >= TRIES_IN_COMPANY
 
-    def _refuse_fruitless(self, tries: _Tries) -> None:
+    def _refuse_fruitless(self, tries: Tries) -> None:
         """Bound the time that requests take which time out."""
-        if self._fruitless >= min(_MOST_FRUITLESS, self._most_late):
+        if self._fruitless >= min(MOST_FRUITLESS, self._most_late):
             raise self._too_late("nor to others that were asked alone")
         if tries.apart and self._late_apart >= self._most_late:
             raise self._too_late("and others that timed out alone have taken the time to try that again")
 
     @property
     def _most_late(self) -> int:
-        return max(_FEWEST_LATE, int(_MOST_LATE_S / self._wire.timeout_s))
+        return max(FEWEST_LATE, int(MOST_LATE_S / self._wire.timeout_s))
 
     async def _admission(self, tokens: int, apart: bool) -> bool:
         """Take a slot, or all of them, and wait for the rate limit; whether the latter held the request back."""
@@ -328,8 +277,8 @@ class OpenAICompatibleModel:
         messages: Sequence[Message],
         tools: Sequence[ToolSpec],
         settings: ModelSettings,
-        tries: _Tries,
-    ) -> Completion | _Fault | _Late | Rejection:
+        tries: Tries,
+    ) -> Completion | Fault | Late | Rejection:
         limit_key = self._encoder.spelled("max_tokens")
         body = self._encoder.encode(messages, tools, settings)
         sent = self._log.send()
@@ -341,12 +290,12 @@ class OpenAICompatibleModel:
                 self._overloaded(sent.at)
             if not error.passing:
                 raise self._unreadable(str(error)) from error
-            return _Fault(self._said(str(error)), problem="unreachable" if error.unreachable else "reply")
+            return Fault(self._said(str(error)), problem="unreachable" if error.unreachable else "reply")
         except TimedOut as error:
             return await self._judged_late(self._log.given_up(sent), str(error), settings, tries)
         except UntrustedServer as error:
             if self.stats.has_worked:
-                return _Fault(f"the certificate is not trusted: {self._said(str(error))}")
+                return Fault(f"the certificate is not trusted: {self._said(str(error))}")
             raise EndpointRefusal(
                 f"the certificate of {self.base_url} is not trusted: {self._said(str(error))}",
                 problem="unreachable",
@@ -361,10 +310,10 @@ class OpenAICompatibleModel:
         except MalformedReply as error:
             if not error.passing:
                 raise self._unreadable(str(error)) from error
-            return _Fault(self._said(str(error)))
+            return Fault(self._said(str(error)))
         if isinstance(read, Completion):
             self._log.answered(sent)
-            text, images = _length(messages)
+            text, images = prompt_length(messages)
             self._longest[images] = max(text, self._longest.get(images, 0))
             self._most_input = max(self._most_input, read.usage.input_tokens)
             self._taken |= {problem for problem in ("images", "tools") if getattr(asked, problem)}
@@ -372,24 +321,24 @@ class OpenAICompatibleModel:
         if read.verdict in ("context", "token_limit"):
             return read
         if read.verdict == "rejected" and self._renames_token_limit(read.message, limit_key):
-            return _Fault(read.message, wait_s=0.0)
+            return Fault(read.message, wait_s=0.0)
         if read.status in _OVERLOADED and read.verdict == "retry":
             self._overloaded(sent.at)
         return self._judged(read, response, tries)
 
     async def _judged_late(
-        self, given_up: GivenUp, said: str, settings: ModelSettings, tries: _Tries
-    ) -> Completion | _Fault | _Late:
+        self, given_up: GivenUp, said: str, settings: ModelSettings, tries: Tries
+    ) -> Completion | Fault | Late:
         """What a time-out comes to: the model's own, the endpoint's, or not known yet."""
         if not given_up.alone:
             self._overloaded(given_up.sent.at, bears=max(1, given_up.replies // 2))
         if (given_up.alone or not given_up.replies) and not await self._is_there(settings):
-            return _Fault(_SILENT, problem="unreachable", timed_out=True)
+            return Fault(_SILENT, problem="unreachable", timed_out=True)
         doubt = self._log.doubt(given_up, has_worked=self.stats.has_worked)
         tries.proved += not doubt
-        if tries.proved < _PROOFS:
-            return _Late(doubt or "only once so", given_up.alone, given_up.exceptional)
-        return _ending("timeout", f"{said}, twice alone, while others were answered before and after it", tries)
+        if tries.proved < PROOFS:
+            return Late(doubt or "only once so", given_up.alone, given_up.exceptional)
+        return tries.ended("timeout", f"{said}, twice alone, while others were answered before and after it")
 
     async def _is_there(self, settings: ModelSettings) -> bool:
         """Whether the endpoint replies to a tiny request now; those who ask at the same time share one."""
@@ -447,11 +396,11 @@ class OpenAICompatibleModel:
         self.limit.overloaded(time.monotonic() - began, bears)
         self.stats.limit = self.limit.current
 
-    def _judged(self, rejection: Rejection, response: Response, tries: _Tries) -> Completion | _Fault:
+    def _judged(self, rejection: Rejection, response: Response, tries: Tries) -> Completion | Fault:
         said = self._said(rejection.message)
         match rejection.verdict:
             case "filtered" | "length" as reason:
-                return _ending(reason, said, tries)
+                return tries.ended(reason, said)
             case "unfit":
                 raise InfrastructureError(f"{self.base_url} does not take this request: {said}", problem="request")
             case "images":
@@ -463,7 +412,7 @@ class OpenAICompatibleModel:
                 self.stats.rate_limited += rejection.status == 429
                 if wait_s and rejection.status in _ASKS_TO_WAIT and wait_s <= self._wire.retry_wall_s:
                     self._rate.pause(wait_s)
-                return _Fault(said, wait_s, rejection.status == 429)
+                return Fault(said, wait_s, rejection.status == 429)
             case "credentials":
                 variable = self._endpoint.key_env
                 raise EndpointRefusal(
@@ -477,13 +426,13 @@ class OpenAICompatibleModel:
                 raise EndpointRefusal(f"{self.base_url} says that the account has no credit: {said}", problem="credit")
             case "proxy":
                 if self.stats.has_worked:
-                    return _Fault(said, problem="unreachable")
+                    return Fault(said, problem="unreachable")
                 self._refuse(
                     said, "unreachable", "a proxy or a firewall answers, not the endpoint: is the address right?"
                 )
             case "not_found":
                 if self.stats.has_worked:
-                    return _Fault(said)
+                    return Fault(said)
                 if to := response.headers.get("Location"):
                     self._refuse(f"it redirects to {to}", "unknown_model", "give that address with --base-url")
                 raise EndpointRefusal(
@@ -512,12 +461,12 @@ class OpenAICompatibleModel:
             f"no reply from {self.base_url} that can be read: {self._said(why)}", problem="reply"
         )
 
-    def _give_up(self, attempts: int, fault: _Fault) -> NoReturn:
+    def _give_up(self, attempts: int, fault: Fault) -> NoReturn:
         asked = f"; the server asks to wait {fault.wait_s:.0f} s" if fault.wait_s else ""
         # No times here: reports count equal reasons.
         raise InfrastructureError(
             f"no reply from {self.base_url} after {attempts} attempts: {fault.reason}{asked}",
-            hint=_hint_after(fault),
+            hint=hint_after(fault),
             problem=fault.problem,
         )
 
@@ -545,22 +494,3 @@ class OpenAICompatibleModel:
     async def close(self) -> None:
         self._probing = asyncio.Lock()  # the old one may belong to a loop that has ended
         await self._transport.close()
-
-
-def _hint_after(fault: _Fault) -> str:
-    if fault.rate_limited:
-        return "lower --concurrency, --rpm or --tpm; run the same command again to resume"
-    if fault.problem == "unreachable":
-        return "check that the server is up and the address (--base-url) is right; run the same command again to resume"
-    return "run the same command again to resume"
-
-
-def _length(messages: Sequence[Message]) -> tuple[int, int]:
-    """Characters and images of a prompt."""
-    parts = [part for message in messages for part in message.content]
-    texts = [len(part.text) for part in parts if isinstance(part, TextPart)]
-    return sum(texts), len(parts) - len(texts)
-
-
-def _ending(reason: FinishReason, detail: str, tries: _Tries) -> Completion:
-    return Completion(finish_reason=reason, detail=detail, seconds=tries.seconds, attempts=tries.attempts)

@@ -1,4 +1,4 @@
-"""What was sent and answered: whether a reply that did not come in time is the model's doing, or the endpoint's.
+"""Attempts to have one reply, and a log of what was sent and answered: whether a time-out is the model's own doing.
 
 An endpoint that queues lets ordinary requests wait until they time out, and one that is away or slow does so too. A
 time-out is the model's own only where the request was alone, with its full time, at an endpoint that answers others as
@@ -11,10 +11,86 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from statistics import median
 
+from agrotools.core import EndpointProblem
+from agrotools.models.base import Completion, FinishReason
+
+TRIES_IN_COMPANY = 3
+"""Times that a request may time out beside others before it is asked again alone."""
+TRIES_ALONE = 3
+"""Times that a request is asked alone without a complete reply."""
+PROOFS = 2
+"""How often of these nothing but the model may explain it before it is its own: one of several machines may hang."""
+MOST_LATE_S = 1800.0
+"""Seconds that time-outs of requests which are alone may take in all, by either count; but four may be in any case."""
+FEWEST_LATE = 4
+MOST_FRUITLESS = 10
+"""Requests that may time out alone, without proof, with no reply to anybody between; no more are sent then."""
 _REMEMBERED = 8
 """Latest replies by which the present speed is judged."""
 _USUAL_SHARE = 0.5
 """Share of the time-out that a usual reply may take, so that one that takes all of it is unusual."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """An attempt that gave no reply and is worth another. ``wait_s`` is what the server asked for."""
+
+    reason: str
+    wait_s: float | None = None
+    rate_limited: bool = False
+    problem: EndpointProblem = "reply"
+    timed_out: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Late:
+    """A time-out that may be the endpoint's doing, and why."""
+
+    doubt: str
+    alone: bool
+    """Whether it was alone in flight."""
+    exceptional: bool
+    """Whether most others were answered meanwhile."""
+    timed_out: bool = True
+
+
+@dataclass(slots=True)
+class Tries:
+    """What was tried so far to have one reply."""
+
+    attempts: int = 0
+    """Requests that were sent."""
+    faults: int = 0
+    in_company: int = 0
+    """Time-outs beside other requests."""
+    alone: int = 0
+    """Time-outs alone in flight."""
+    proved: int = 0
+    """Of those, how many nothing but the model explains."""
+    exceptional: bool = False
+    """Whether it timed out alone, or while most others were answered."""
+    apart: bool = False
+    """Whether the next attempt keeps all others out."""
+    spent_s: float = 0.0
+    """Seconds taken by faults, and waited after them."""
+    first_at: float = 0.0
+
+    @property
+    def seconds(self) -> float:
+        """Since the first attempt."""
+        return time.monotonic() - self.first_at
+
+    def ended(self, reason: FinishReason, detail: str) -> Completion:
+        """The completion of a request whose reply is a refusal or a time-out."""
+        return Completion(finish_reason=reason, detail=detail, seconds=self.seconds, attempts=self.attempts)
+
+
+def hint_after(fault: Fault) -> str:
+    if fault.rate_limited:
+        return "lower --concurrency, --rpm or --tpm; run the same command again to resume"
+    if fault.problem == "unreachable":
+        return "check that the server is up and the address (--base-url) is right; run the same command again to resume"
+    return "run the same command again to resume"
 
 
 @dataclass(frozen=True, slots=True)

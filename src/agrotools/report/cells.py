@@ -1,4 +1,4 @@
-"""How numbers stand in tables: percent with one decimal, intervals beneath, notes for what a cell cannot say."""
+"""Cells of tables: percent with one decimal, intervals below, and numbered notes."""
 
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
@@ -79,7 +79,7 @@ def difference_cell(estimate: Estimate, *, lower_is_better: bool = False, unadju
 
 
 def adjusted_line(differences: Iterable[Estimate], *, unadjusted: bool = False, where: str = "this table") -> str:
-    """What the p-values beneath the differences of a table mean; nothing where there are none."""
+    """Meaning of the p-values below the differences of a table; empty where there are none."""
     n = sum(each.p is not None for each in differences)
     if not n:
         return ""

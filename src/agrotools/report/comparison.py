@@ -111,7 +111,7 @@ _VARIANTS = ("_strict", "_truth")
 
 
 def across_runs_tables(summaries: Sequence[Summary]) -> Iterator["RenderableType"]:
-    """What :func:`agrotools.scoring.correlations.with_correlations` found; nothing with too few runs."""
+    """Tables of :func:`agrotools.scoring.correlations.with_correlations`; none with too few runs."""
     from rich.text import Text
 
     seen: list[AcrossRuns] = []

@@ -88,14 +88,14 @@ def _cell(row: ErrorCount | None) -> "Text":
 
 
 def error_legend(columns: Sequence[ErrorColumn]) -> list[str]:
-    """What the classes are and what the papers call them, then :func:`notes_of`."""
+    """Meanings of the classes and their names in the papers, then :func:`notes_of`."""
     classes = classes_looked_for(columns)
     lines = [f"{error.replace('_', ' ')}: {CLASSES[error].meaning}. {paper_names(error)}" for error in classes]
     return [*lines, *notes_of(columns)]
 
 
 def notes_of(columns: Sequence[ErrorColumn]) -> list[str]:
-    """How to read the table, where the papers have the classes, and how the runs stand in the papers' own tables."""
+    """Notes to the table: its units, the papers' places of the classes, and the runs in the papers' own tables."""
     classes = classes_looked_for(columns)
     lines = ["Number of errors, and below it their % of the steps or samples that were checked for the class."]
     sources = dict.fromkeys(named.source for error in classes for named in CLASSES[error].sources)
@@ -110,7 +110,7 @@ def notes_of(columns: Sequence[ErrorColumn]) -> list[str]:
 
 
 def paper_names(error: str) -> str:
-    """What each paper calls the class: ``GTA: format error; ThinkGeo: NoAction``."""
+    """Name of the class in each paper: ``GTA: format error; ThinkGeo: NoAction``."""
     return "; ".join(f"{named.source.name}: {named.words}" for named in CLASSES[error].sources) or "Ours"
 
 

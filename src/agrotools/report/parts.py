@@ -64,7 +64,7 @@ def part_rows(figures: Sequence[Parted[T]]) -> Iterator[PartRow[T]]:
 
 
 def ordered(known: Sequence[str] | Mapping[str, str], present: Sequence[set[str]]) -> list[str]:
-    """What is present anywhere: the known names in their order, then numbers, then the others by name."""
+    """Names that are present anywhere: the known ones in their order, then numbers, then the others by name."""
     there = set[str]().union(*present)
     return [name for name in known if name in there] + sorted(there.difference(known), key=_by_number)
 
@@ -212,7 +212,7 @@ def _cell(estimate: Estimate | None) -> "Text":
 
 
 def counts_table(summaries: Sequence[Summary]) -> list["RenderableType"]:
-    """What happened in each run and mode: ends, errors, use of the answer form, and what a sample cost."""
+    """Run statistics by mode: ends, errors, use of the answer form, and the cost of a sample."""
     from rich.text import Text
 
     table = new_table("Run statistics")

@@ -119,14 +119,14 @@ def _title(summaries: Sequence[Summary]) -> "Text":
 
 
 def warning_lines(summaries: Sequence[Summary]) -> list[str]:
-    """What is to be read before the figures: records that are missing, and what ended many without an answer."""
+    """Warnings above the figures: missing records, and frequent ends without an answer."""
     named = zip(run_names(summaries), summaries, strict=True)
     of_whom = (lambda name: f"{name}, ") if len(summaries) > 1 else (lambda _name: "")
     return [f"{of_whom(name)}{harmless(line)}" for name, summary in named for line in summary.warnings]
 
 
 def scoring_lines(summaries: Sequence[Summary], *, page: bool = False) -> list[str]:
-    """Which runs stand there with scores of another scoring version, or with records of one. ``page``: whether samples
+    """Runs with scores or records of another scoring version. ``page``: whether samples
     stand beneath the tables."""
     lines: list[str] = []
     for name, summary in zip(run_names(summaries), summaries, strict=True):
@@ -210,7 +210,7 @@ def _kept_out(setting: Setting, summaries: Sequence[Summary]) -> str:
 
 
 def _apart(setting: Setting, summaries: Sequence[Summary]) -> str:
-    """How many samples have open-text slots that count in no headline, and what these score, run by run."""
+    """Number and scores of open-text slots that count in no headline, run by run."""
     if setting.metrics is not OUTCOME:
         return ""
     shown = [metrics for summary in summaries if (metrics := setting.of(summary)) and APART_METRIC in metrics]
@@ -326,7 +326,7 @@ def gain_table(summaries: Sequence[Summary], notes: Notes, *, unadjusted: bool =
 
 
 def general_notes(summaries: Sequence[Summary]) -> list[str]:
-    """How to read the values, what was left out, and what became invalid."""
+    """Notes to the tables: units, excluded samples, and invalid ones."""
     lines = [
         "Values in percent with 95 % intervals below, over clusters of samples that share a file or a question "
         f"(no interval under {MIN_CLUSTERS} clusters); n: samples or steps (clusters)."

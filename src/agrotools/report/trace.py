@@ -47,8 +47,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Agreement:
-    """How an argument of a call stands to that of the reference call, as text. An argument that is left out shows its
-    default."""
+    """Comparison of an argument of a call with that of the reference call, as text. An argument that is left out shows
+    its default."""
 
     name: str
     given: str
@@ -144,7 +144,7 @@ def arguments_table(compared: Sequence[Agreement]) -> "RenderableType":
 
 
 def time_text(step: Step) -> str:
-    """How long a call took, or why it took no time."""
+    """Duration of a call, or the reason why it took no time."""
     if step.refused:
         return "rejected, tool not run"
     return "recorded" if step.recorded else "cached" if step.cached else f"{step.seconds:.2f} s"

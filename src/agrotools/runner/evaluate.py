@@ -200,7 +200,7 @@ class _Run(NamedTuple):
             await _expect(items, self.benchmark, source, self.accounts.contact)
             if not cached:  # else perhaps there is nothing to ask
                 await self.accounts.contact.meet(sampling)
-        if source.base_url is not None and not (self.price and self.price.is_free):
+        if source.base_url and not (self.price and self.price.is_free):
             from agrotools.runner.estimate import estimate
 
             expected = await estimate(items, self.benchmark, source, self.price)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from agrotools.core import AgrotoolsError, BudgetReached, InfrastructureError, Record
 from agrotools.runner.pace import interrupts
 from agrotools.runner.plan import WorkItem
-from agrotools.runner.prompts import collected_requests
+from agrotools.runner.prompts import collect_requests
 from agrotools.runner.run_item import RunContext, run_item
 
 OnFinished = Callable[[Record], None]
@@ -129,8 +129,8 @@ async def _work(
                 return
             replies_at_start = endpoint.replies
             try:
-                with collected_requests() as requests:
-                    record = await run_item(item, context)
+                requests = collect_requests()
+                record = await run_item(item, context)
             except BudgetReached as error:
                 # Others may still settle for less than was set aside for them: they go on until they hit it, too.
                 ending.requested, ending.error = True, ending.error or error

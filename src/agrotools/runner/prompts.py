@@ -16,11 +16,9 @@ import base64
 import os
 from binascii import Error as Base64Error
 from collections import OrderedDict
-from collections.abc import Callable, Generator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from contextvars import ContextVar
 from hashlib import sha256
-from itertools import takewhile
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -29,7 +27,7 @@ import orjson
 from agrotools.core import FrozenModel, RunStoreError, ToolSpec
 from agrotools.core.files import Journal, artifact_path, write_new
 from agrotools.models import Completion, Message, ModelSettings
-from agrotools.models.base import ImagePart, ModelAround
+from agrotools.models.base import ImagePart, ModelAround, TextPart
 from agrotools.models.chat_format import function_list
 from agrotools.models.encoding import json_bytes, message_json, with_images
 from agrotools.runner.plan import Key
@@ -41,24 +39,21 @@ _HASH_DIGITS = 32
 _CONTENT = b'{"hash":"'
 _REQUESTS = b'{"key":'
 _IMAGES_REMEMBERED = 32
+_SYSTEMS_REMEMBERED = 1024
 
 Request = tuple[Sequence[Message], Sequence[ToolSpec]]
 _sent: ContextVar[list[Request] | None] = ContextVar("sent", default=None)
 
 
-@contextmanager
-def collected_requests() -> Generator[list[Request]]:
-    """Collect the requests that :class:`ObservedModel` sends for one sample."""
+def collect_requests() -> list[Request]:
+    """A new list, to which :class:`ObservedModel` adds each request that this task sends from now on."""
     requests: list[Request] = []
-    token = _sent.set(requests)
-    try:
-        yield requests
-    finally:
-        _sent.reset(token)
+    _sent.set(requests)
+    return requests
 
 
 class ObservedModel(ModelAround):
-    """A model in front of another that notes each request for :func:`collected_requests`."""
+    """A model in front of another that notes each request for :func:`collect_requests`."""
 
     async def generate(
         self, messages: Sequence[Message], tools: Sequence[ToolSpec], settings: ModelSettings
@@ -84,6 +79,8 @@ class PromptLog:
         self._known: set[int] = set()
         """Leading 64 bits of the hashes that are stored; of a large run they are many."""
         self._tools: dict[tuple[int, ...], tuple[str, Sequence[ToolSpec]]] = {}
+        self._systems: dict[int, tuple[str, Message]] = {}
+        """Hashes by identity; the message is held, so that no other can take its identity over."""
         self._images: OrderedDict[str, str] = OrderedDict()
         if self._path.exists():
             self._recover()
@@ -104,8 +101,7 @@ class PromptLog:
                 if (digest := known.get(id(message))) is None:
                     digest = known[id(message)] = self._message(message, lines)
                 digests.append(digest)
-            pairs = zip(before, digests, strict=False)
-            shared = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
+            shared = _shared(before, digests) if before else 0
             entries.append([shared, digests[shared:], self._tool_list(tools, lines) if tools else None])
             before = digests
         lines.append(orjson.dumps({"key": key, "requests": entries}) + b"\n")
@@ -131,7 +127,16 @@ class PromptLog:
             self._journal.close()
 
     def _message(self, message: Message, lines: list[bytes]) -> str:
-        if any(isinstance(part, ImagePart) for part in message.content):
+        if message.role == "system":
+            # The longest of all, and one object for all samples.
+            if (held := self._systems.get(id(message))) is None:
+                digest = self._stored(b"message", message_json(message), lines)
+                if len(self._systems) < _SYSTEMS_REMEMBERED:
+                    self._systems[id(message)] = digest, message
+                return digest
+            return held[0]
+        plain = len(message.content) == 1 and isinstance(message.content[0], TextPart)
+        if not plain and any(isinstance(part, ImagePart) for part in message.content):
             message = with_images(message, self._image)
         return self._stored(b"message", message_json(message), lines)
 
@@ -254,6 +259,14 @@ def stored_image(run: Path, url: str) -> StoredImage | None:
     size = path.stat().st_size if path.is_file() else None
     name = path.relative_to(run).as_posix()
     return StoredImage(sha256=digest, media_type=media_type, file=name, bytes=size)
+
+
+def _shared(before: Sequence[str], after: Sequence[str]) -> int:
+    """The number of leading items that two sequences have in common."""
+    for place, (one, other) in enumerate(zip(before, after, strict=False)):
+        if one != other:
+            return place
+    return min(len(before), len(after))
 
 
 def _each_line(path: Path, read: Callable[[bytes], None]) -> None:

@@ -11,7 +11,7 @@ from agrotools.core import Fact, OpenTextSlot
 from agrotools.text.claims import Finding, Reply, reply_of
 from agrotools.text.normalise import CJK
 from agrotools.text.stance import Stance, stance_of
-from agrotools.text.statements import Span
+from agrotools.text.statement_words import Span
 
 MOST_WORDS = 150
 """Longer answers lose in proportion: facts must be given, not buried."""

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from agrotools.core import Slot
 from agrotools.text.clauses import Negations
 from agrotools.text.normalise import CJK, WORD, normalise
-from agrotools.text.statements import stemmer
+from agrotools.text.statement_words import stemmer
 
 _TRANSLATION_TABLE = """
 wheat 小麦 麦田; maize corn 玉米; rice paddy 水稻 稻; soybean 大豆; cotton 棉; canola rapeseed rape 油菜

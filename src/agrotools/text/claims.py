@@ -14,7 +14,8 @@ from functools import cache, lru_cache
 from importlib.resources import files
 from typing import NamedTuple
 
-from agrotools.text.statements import COMMA, Span, Statements, Trie, add_to, bare_words, stems_of
+from agrotools.text.statement_words import COMMA, Span, Trie, add_to, bare_words, stems_of
+from agrotools.text.statements import Statements
 
 _NUMBER = re.compile(r"\d+(?:\.\d+)?(?:-\d+(?:\.\d+)?)?")
 _NEAR = 7

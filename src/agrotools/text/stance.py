@@ -15,7 +15,8 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from agrotools.text.claims import Reply, claim_of
-from agrotools.text.statements import COMMA, SENTENCE, Statements
+from agrotools.text.statement_words import COMMA, SENTENCE
+from agrotools.text.statements import Statements
 
 MASK = "<F>"
 """Stands for words of the subject's facts; ``<A>`` for those of what is to be avoided, ``<O>`` for opposites (those

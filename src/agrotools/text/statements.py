@@ -2,196 +2,30 @@
 
 English and Chinese. A denial reaches over its clause ("do not ..."), a judgement over its whole sentence
 ("... is useless", "it is a mistake to ..."), and one that only points back ("none of this helps") over what it points
-at. Work is linear in the length of the text, of which the first ``MOST_BYTES`` are read.
+at. Work is linear in the length of the text.
 """
 
-import re
-import tomllib
 from bisect import bisect_left
-from collections.abc import Container, Iterable, Sequence
-from functools import cache, lru_cache
-from importlib.resources import files
+from collections.abc import Container, Sequence
 from itertools import accumulate, pairwise
-from typing import Any, NamedTuple
 
-import snowballstemmer  # pyright: ignore[reportMissingTypeStubs]
-
-from agrotools.text.normalise import CJK, normalise
-
-MOST_BYTES = 64 * 1024
-"""Text beyond is not read."""
+from agrotools.text import statement_words as terms
+from agrotools.text.statement_words import (
+    COLON,
+    COMMA,
+    CONTRAST,
+    LIST,
+    NONE,
+    SENTENCE,
+    Span,
+    Trie,
+)
 
 _SHORT_REACH = {"无": 2, "不": 4}
-
 _LONGEST_ITEM = 7
 """Words that an item of a denied list may have."""
-
 _REACH = 80
 """A denial reaches over at most so many words of its clause."""
-
-_CONTRACTIONS = (
-    (re.compile(r"\bcan(?:no|'?)t\b"), "can not"),
-    (re.compile(r"\bwon'?t\b"), "will not"),
-    (re.compile(r"\b(do|does|did|is|are|was|were|should|would|could|has|have|had|must|need)n'?t\b"), r"\1 not"),
-    (re.compile(r"\b(it|that|there|what)'s\b"), r"\1 is"),
-    (re.compile(r"\b(it|they|we|you|i)'(?:ll|d|ve|re|m)\b"), r"\1"),
-    (re.compile(r"'s\b|s'(?=\s)"), ""),
-    (re.compile(r"\binstead of\b"), "insteadof"),
-    (re.compile(r"\bper cent\b"), "percent"),
-    (re.compile(r"\bfortnight\b"), "2 weeks"),
-    (re.compile(r"\bhalf a dozen\b"), "6"),
-    (re.compile(r"\b(e|i)\.\s?(g|e)\."), r"\1\2"),
-    (re.compile(r"(?<=\w)-(?=[a-z])"), " "),
-)
-_NUMBER_WORDS = {
-    word: str(number)
-    for number, word in enumerate(
-        "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen "
-        "seventeen eighteen nineteen twenty".split()
-    )
-} | {"dozen": "12", "thirty": "30", "forty": "40", "fifty": "50", "sixty": "60", "hundred": "100"}
-_NUMBER_WORD = re.compile(rf"\b({'|'.join(sorted(_NUMBER_WORDS, key=len, reverse=True))})\b")
-_CHINESE_DIGITS = dict(zip("一二两三四五六七八九十", "1 2 2 3 4 5 6 7 8 9 10".split(), strict=True))
-_CHINESE_NUMBER = re.compile(
-    r"([一二两三四五六七八九十])([一二三四五六七八九十]?)(?=[头只个年周次粒株条片处点到至毫厘厅行日月天])"
-)
-_DAYS = re.compile(r"(?<![\d.,-])(\d{1,2})(?:\s?(?:-|to|至|到|~)\s?(\d{1,2}))?\s?(?:days|天|日)(?![a-z历])")
-_TWO_SPANS = re.compile(r"\b(\d+) ?(weeks?|days?|years?|months?) (?:to|or|-) (\d+) ?(?:weeks?|days?|years?|months?)\b")
-_TOKEN = re.compile(
-    rf"(?P<number>\d+(?:[.,]\d+)*(?:\s?(?:-|to|and|or|至|到|~)\s?\d+(?:\.\d+)?)?)|(?P<word>[^\W\d_{CJK}]+)"
-    rf"|(?P<cjk>[{CJK}])|(?P<mark>[%.!?;:,、。\n()\"\[\]|/]|-(?=\s))|(?P<bullet>[*+•])"
-)
-_RANGE = re.compile(r"\s?(?:-|to|and|or|至|到|~)\s?")
-_IRREGULAR = {
-    "hoed": "hoe", "overfeeding": "overfeed", "overfed": "overfeed", "hoeing": "hoe", "leaves": "leaf",
-    "leafs": "leaf", "mould": "mold", "mouldy": "mold", "moulds": "mold", "moldy": "mold", "grey": "gray",
-    "greyish": "gray", "grayish": "gray", "plough": "plow", "ploughing": "plow", "ploughed": "plow",
-    "colour": "color", "coloured": "color", "dug": "dig", "fed": "feed", "ate": "eat", "eaten": "eat",
-    "grown": "grow", "grew": "grow", "sown": "sow", "sowed": "sow", "lice": "louse", "larvae": "larva",
-    "larval": "larva", "pupae": "pupa", "fungi": "fungus", "fungal": "fungus", "bacteria": "bacterium",
-    "bacterial": "bacterium", "fallen": "fall", "fell": "fall", "drawn": "draw", "shown": "show",
-    "taken": "take", "took": "take", "kept": "keep", "left": "leave", "leaving": "leave", "rotten": "rot",
-    "rotting": "rot", "rotation": "rotate", "rotating": "rotate", "rotations": "rotate",
-    "rotated": "rotate", "rotates": "rotate", "tyre": "tire", "fertiliser": "fertilizer",
-    "fertilisers": "fertilizer", "fertilise": "fertilize", "fertilising": "fertilize", "thrown": "throw",
-    "bitten": "bite", "percent": "%", "ploughs": "plow", "odour": "odor", "favour": "favor",
-    "favours": "favor", "favoured": "favor", "mice": "mouse", "lying": "lie", "lies": "lie", "dying": "die",
-    "tried": "try", "centre": "center", "broken": "break", "broke": "break", "swollen": "swell",
-    "shrunken": "shrink", "shrunk": "shrink", "tunnelled": "tunnel", "tunnelling": "tunnel",
-    "diarrhoea": "diarrhea", "kilometres": "kilometer", "millimetre": "mm", "millimetres": "mm",
-    "millimeter": "mm", "millimeters": "mm", "sulphur": "sulfur", "buds": "bud", "budding": "bud",
-    "sooty": "soot", "webbing": "web", "webs": "web",
-}  # fmt: skip
-_WHOLE = frozenset("useful useless hardly barely rarely scarcely lately".split())
-_DROPPED = frozenset(
-    "the a an of its your their our my his her any some such very really also even quite actually ever at still "
-    "then therein thereby particularly especially mainly mostly usually often generally typically".split()
-)
-_LEADING = frozenset("on to that with of by for in from about".split())
-_POINTERS = frozenset("these this those them it which that".split())
-_PLURAL = frozenset("all both none everything 都 均 全 这 此 统 皆 概".split())
-_PREDICATES = frozenset(
-    "is are was were am should must will would can could may might help work reduce control prevent matter".split()
-)
-_WORTH_IN_CHINESE = tuple("价值 意义 必要 作用 效果 用处 好处 道理 依据 根据 帮助 区别 差别 益处 效用 成效".split())
-_VERDICTS = frozenset("fail fails failed not never hardly scarcely barely rarely seldom 不是 no".split())
-_PLACES = frozenset(
-    "ignore forget neglect overlook disregard look check come comes emerge emerges germinate germinates appear appears "
-    "turn turns grow grows found bother".split()
-)
-"""Verbs after which "where ..." is itself what is denied: "do not look where hay was fed"."""
-_NEEDLESS = frozenset({"不必", "无需", "无须", "不用", "毋须", "毋需", "不需要", "用不着"})
-_COPULA = frozenset("is are was were be am been".split())
-_LEAVING = _COPULA | frozenset("leave leaves leaving left eat eats eating need needs do have has with to of".split())
-_AUXILIARY = frozenset("do does did will would can could should must may might has have had shall need".split())
-_LINKS = _COPULA | frozenset("get have has had been becom may might can will would could".split())
-_MODAL = frozenset("should must need shall".split())
-_DESCRIBED = frozenset("skipped overlooked neglected forgotten ignored omitted".split())
-_WHO = frozenset("that which you we they who".split())
-_TURNING = frozenset(
-    "not no never none nobody nothing nor wrong wrongly mistake mistaken misconception myth nonsense fals far anything "
-    "untrue incorrect foolish silly unwise doubt unlikely reject contrary 不 没 无 毫 非 误 错 谣 胡 瞎 反".split()
-)
-_BARELY = frozenset("hardly scarcely barely nothing none neither".split())
-_COUNTED = frozenset("not 1 none no neither nothing hardly scarcely barely single few either all much little".split())
-_POINTED = frozenset("these those this that them it such kind sort".split())
-_PRONOUNS = frozenset("they it these those this that none neither".split())
-_SUPPOSING = frozenset("if had were 要 如 若 假".split())
-_POINTING = frozenset(
-    "it they them this that these those which none neither nothing both all any such whole everything anything "
-    "这 它 都 全 皆".split()
-)
-"""Words by which a clause speaks of what was said before."""
-_NONE_OF = frozenset("anything that what 1 such these kind sort".split())
-_SAYINGS = frozenset(
-    "whoever anyone anybody claim idea belief notion theory advice story assertion suggestion view".split()
-)
-_WISHES = frozenset("enjoy like want wish love fancy prefer must".split())
-_SITES = frozenset("building housing dwelling planting crossing opening landing parking".split())
-"""Places that end like a verb: what is far from them is not denied."""
-_SINGLE = frozenset("it this that 它".split())
-_SEVERAL = frozenset("these those them they both neither none such above 这 些 都 上 它 们".split())
-_NOUN_HEADS = {
-    "plant": frozenset("food debris residu remain densiti space wast materi stress".split()),
-    "water": frozenset("mold jet stress suppli".split()),
-    "cover": frozenset(["crop"]),
-}
-"""Stems after which a verb is the first part of a noun: "plant food", "water mould"."""
-_PROBLEMS = frozenset("blight rust mildew scab diseas pest insect bug fungus bacterium 病 虫".split())
-"""Names of what is fought: "the blight is not impressed" judges what was said before."""
-_SPRAYS = frozenset("spray treatment treat insecticid pesticid chemic".split())
-_CLAUSE = frozenset("if when where which who that while after before whenever as".split())
-
-NONE, LIST, COMMA, COLON, CONTRAST, SENTENCE = range(6)
-_MARKS = dict.fromkeys(',()"[]-/', COMMA) | dict.fromkeys(".!?;。\n|", SENTENCE) | {"、": LIST, ":": COLON, "%": NONE}
-
-
-_KEYWORDS_EN = re.compile(r"[^.,;:!?()\n]+")
-_KEYWORDS_ZH = re.compile(rf"(?:[{CJK}]{{1,9}} +){{9,}}[{CJK}]{{1,9}}")
-_JOINING = frozenset("the a an of and or to in on is are with for that by from it as at be so into not which".split())
-_FEWEST_KEYWORDS = 18
-"""A run of so many words without a mark, and with hardly a word that joins them, is no statement."""
-
-
-class Span(NamedTuple):
-    """Words ``start`` to ``end`` (not included) of a text."""
-
-    start: int
-    end: int
-
-
-class Word(NamedTuple):
-    """A word: its stem, as written, and where it stands in the normalised text."""
-
-    stem: str
-    written: str
-    start: int
-    end: int
-
-
-@lru_cache(maxsize=50_000)
-def stem_of(word: str) -> str:
-    """The stem under which all forms of a lower-case word are found."""
-    if not word.isascii() or word in _WHOLE:
-        return word
-    return stemmer().stemWord(_IRREGULAR.get(word, word).replace("isation", "ization"))
-
-
-@cache
-def stemmer() -> Any:
-    """The English stemmer, made once."""
-    return snowballstemmer.stemmer("english")  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
-
-
-Trie = dict[str, Any]
-"""Words by their stems, in turn; under ``""`` what the words so far stand for."""
-
-
-def add_to(trie: Trie, words: Iterable[str], meaning: str) -> None:
-    """Put a phrase (by its stems) into a trie."""
-    for word in words:
-        trie = trie.setdefault(word, {})
-    trie.setdefault("", []).append(meaning)
 
 
 class Statements:
@@ -203,11 +37,8 @@ class Statements:
     """
 
     def __init__(self, text: str, kept: Trie | None = None) -> None:
-        self.text = _plain(text)
-        self.words: list[Word] = []
-        self.before: list[int] = []
-        self._questions: list[Span] = []
-        self._split()
+        self.text = terms.plain_text(text)
+        self.words, self.before, questions = terms.split_words(self.text)
         self.stems = [word.stem for word in self.words]
         self._kept = kept or {}
         count = len(self.words)
@@ -226,7 +57,7 @@ class Statements:
         self.worsened = [depth > 0 for depth in _depths(self._worsened)]
         self.allowed = [depth > 0 for depth in _depths(self._allowed)]
         self.asked = [False] * count
-        for span in (*self._questions, *self._keywords()):
+        for span in (*questions, *terms.keyword_runs(self.text, self.words)):
             self.asked[span.start : span.end] = [True] * (span.end - span.start)
 
     def longest(self, trie: Trie, at: int) -> tuple[int, list[str]]:
@@ -237,7 +68,7 @@ class Statements:
         end, meanings, here, linked = at, list[str](), at, trie is self._kept
         while here < len(self.stems) and (here == at or self.before[here] <= LIST):
             below = trie.get(self.stems[here])
-            if below is None and linked and here > at and self.stems[here] in _LINKS:
+            if below is None and linked and here > at and self.stems[here] in terms.LINKS:
                 here += 1
                 continue
             if below is None:
@@ -280,15 +111,15 @@ class Statements:
 
     def _denies_other(self, clause: Span) -> bool:
         marks = [mark for mark in self._within(*clause) if mark[1] != "worsens"]
-        supposed = self.words[self.sentence_of(clause.start)].written in _SUPPOSING
+        supposed = self.words[self.sentence_of(clause.start)].written in terms.SUPPOSING
         if not marks or supposed:  # "if a helped, nobody would have rust"
             return False
         judging = {at for span, _ in marks for at in range(*span)}
         rest = [at for at in range(*clause) if at not in judging]
-        pointing = {self.words[at].written for at in rest} & _POINTING
+        pointing = {self.words[at].written for at in rest} & terms.POINTING
         if self._has_idea(*clause, marks[0][0]) and all(kind == "deny" for _, kind in marks):
             pointing -= {"it", "它"}  # "it is not drought"
-        empty = _words("worth") | _words("harm")
+        empty = terms.stems_of_kind("worth") | terms.stems_of_kind("harm")
         return not pointing and any(self._has_content(at, at + 1) and self.stems[at] not in empty for at in rest)
 
     def sentence_of(self, at: int) -> int:
@@ -299,64 +130,10 @@ class Statements:
         """The text from one word to before another."""
         return self.text[self.words[start].start : self.words[end - 1].end]
 
-    def _split(self) -> None:
-        boundary, since, listed = SENTENCE, 0, False
-        for found in _TOKEN.finditer(self.text):
-            kind, piece = found.lastgroup, found[0]
-            if kind == "mark" and piece != "%":
-                mark = _MARKS[piece]
-                if piece == "." and self._is_abbreviation(found.end()):
-                    continue
-                if piece == "\n":
-                    listed = listed or boundary == COLON
-                    rest = self.text[found.end() : found.end() + 4].lstrip(" ")
-                    if boundary == COLON or (listed and re.match(r"[-*+•]|\d+[.)]", rest)):
-                        mark = COLON if boundary == COLON else COMMA
-                    else:
-                        listed = False
-                if piece == "?":
-                    self._questions.append(Span(since, len(self.words)))
-                boundary = max(boundary, mark)
-                if mark == SENTENCE:
-                    since = len(self.words)
-                continue
-            if kind == "bullet":
-                continue
-            if kind == "number":
-                piece = "-".join(_RANGE.split(piece.replace(",", "")))
-                word = Word(piece, piece, *found.span())
-            else:
-                if piece in _DROPPED:
-                    continue
-                word = Word(stem_of(piece), piece, *found.span())
-            self.words.append(word)
-            self.before.append(boundary)
-            boundary = NONE
-        self.before.append(SENTENCE)
-
-    def _keywords(self) -> list[Span]:
-        """Runs of bare keywords, which state nothing."""
-        runs = [found for found in _KEYWORDS_EN.finditer(self.text) if self._is_keywords(found[0])]
-        runs += _KEYWORDS_ZH.finditer(self.text)
-        starts = [word.start for word in self.words]
-        return [Span(bisect_left(starts, run.start()), bisect_left(starts, run.end())) for run in runs]
-
-    @staticmethod
-    def _is_keywords(run: str) -> bool:
-        words = run.split()
-        if len(words) < _FEWEST_KEYWORDS or re.search(f"[{CJK}]", run):
-            return False
-        return sum(word in _JOINING for word in words) * 16 < len(words)
-
-    def _is_abbreviation(self, end: int) -> bool:
-        if not self.words or self.words[-1].end != end - 1:
-            return False
-        return len(self.words[-1].written) == 1 and self.words[-1].written.isascii() and self.text[end : end + 1] == " "
-
     def _bounds(self) -> None:
         """Start of contrasts, and for each word its sentence."""
         self._marks: list[tuple[Span, str]] = []
-        at, table = 0, _polarity()
+        at, table = 0, terms.polarity()
         while at < len(self.stems):
             end, meanings = self.longest(table, at)
             held, _ = self.longest(self._kept, at)
@@ -386,18 +163,20 @@ class Statements:
         self._contents = [0]
         for word in self.words:
             bare = (
-                word.stem in _written("function")
-                or word.written in _written("function")
-                or word.stem in _words("function")
-                or word.stem in _words("effect")
+                word.stem in terms.words_of_kind("function")
+                or word.written in terms.words_of_kind("function")
+                or word.stem in terms.stems_of_kind("function")
+                or word.stem in terms.stems_of_kind("effect")
             )
             self._contents.append(self._contents[-1] + (not bare))
 
     def _is_far_from_doing(self, at: int) -> bool:
         """True if "far from making holes, ..." opens a clause: "far from" any other place denies nothing."""
         doing = self.words[at + 2].written if at + 2 < len(self.words) else ""
-        opens = self.before[at] >= COMMA or self.words[at - 1].written in _COPULA
-        return self.stems[at : at + 2] == ["far", "from"] and opens and doing.endswith("ing") and doing not in _SITES
+        opens = self.before[at] >= COMMA or self.words[at - 1].written in terms.COPULA
+        return (
+            self.stems[at : at + 2] == ["far", "from"] and opens and doing.endswith("ing") and doing not in terms.SITES
+        )
 
     def _deny(self) -> None:
         bad = [span for span, kind in self._marks if kind == "worsens"]
@@ -421,12 +200,12 @@ class Statements:
 
     def _is_description(self, span: Span) -> bool:
         """True if what is denied is told, not advised: "trees that were skipped", "those you overlooked"."""
-        if self.words[span.start].written not in _DESCRIBED or span.start == 0:
+        if self.words[span.start].written not in terms.DESCRIBED or span.start == 0:
             return False
         before = span.start - 1
-        if self.words[before].written in _COPULA or self.words[before].written in _AUXILIARY:
+        if self.words[before].written in terms.COPULA or self.words[before].written in terms.AUXILIARY:
             before -= 1
-        return before >= 0 and self.words[before].written in _WHO
+        return before >= 0 and self.words[before].written in terms.WHO
 
     def _judge_all(self, span: Span, kind: str) -> None:
         """Deny the whole sentence, or what was said before, where a judgement stands for all of it."""
@@ -435,15 +214,15 @@ class Statements:
         first = [word.written for word in self.words[segment : segment + 3]]
         opening = {word.written for word in self.words[low : min(low + 4, span.start)]}
         after = self.words[span.end].written if span.end < high else ""
-        if span.start == low and self.words[low].written in _BARELY and after in _NONE_OF:
+        if span.start == low and self.words[low].written in terms.BARELY and after in terms.NONE_OF:
             self._deny_over(low, high)  # "Hardly anything that people recommend (a, b) is of use."
-        elif kind == "dismiss" and opening & _SAYINGS:
+        elif kind == "dismiss" and opening & terms.SAYINGS:
             self._deny_over(low, span.start)  # "Whoever told you that a, b or c helps was wrong."
-        elif kind == "dismiss" and first[:1] == ["if"] and not _WISHES.isdisjoint(first):
+        elif kind == "dismiss" and first[:1] == ["if"] and not terms.WISHES.isdisjoint(first):
             self._deny_over(self._starts[SENTENCE][low], segment)  # "Do a, if you like pointless work."
         start = self._starts[SENTENCE][span.start]
         begun = self._starts[SENTENCE][start - 1] if start else 0
-        elliptic = self.words[segment].written in _PRONOUNS and self.before[span.end] >= SENTENCE and not after
+        elliptic = self.words[segment].written in terms.PRONOUNS and self.before[span.end] >= SENTENCE and not after
         if elliptic and self._only_judges(segment, span.end):
             self._deny_over(begun, segment)  # "Growers believe that a or b helps. I tell you: they do not."
         opens = low == self._starts[SENTENCE][low]  # After "though" or "but" it has its own subject.
@@ -454,24 +233,24 @@ class Statements:
             self._deny_over(0, low)  # "In ten years not one of these practices paid off."
         if start > 0 and self._only_judges(start, self._ends[SENTENCE][span.start]):
             said = {word.written for word in self.words[start : start + _REACH]}
-            if said & _SEVERAL:
+            if said & terms.SEVERAL:
                 self._deny_over(0, start)
-            elif said & _SINGLE:
+            elif said & terms.SINGLE:
                 self._deny_over(begun, start)
 
     def _has_idea(self, low: int, high: int, but: Span) -> bool:
         """True if a known phrase begins among these words, outside ``but``."""
         if high - low > _REACH:
             return True
-        rest = (at for at in range(low, high) if not but.start <= at < but.end and self.stems[at] not in _PROBLEMS)
+        rest = (at for at in range(low, high) if not but.start <= at < but.end and self.stems[at] not in terms.PROBLEMS)
         return any(self.longest(self._kept, at)[1] for at in rest)
 
     def _points_at_all(self, span: Span) -> bool:
         """True if a denial is of all that was said: "not one of these (practices) ...", "none of it ..."."""
         at, last = span.start, min(len(self.words), span.start + _REACH)
-        while at < last and self.words[at].written in _COUNTED:
+        while at < last and self.words[at].written in terms.COUNTED:
             at += 1
-        if at == span.start or at >= len(self.words) or self.words[at].written not in _POINTED:
+        if at == span.start or at >= len(self.words) or self.words[at].written not in terms.POINTED:
             return False
         if at == span.start + 1 and self.words[span.start].written in ("not", "no"):
             return False
@@ -482,7 +261,9 @@ class Statements:
         if high - low > _REACH:
             return False
         judging = {at for span, kind in self._within(low, high) if kind != "worsens" for at in range(*span)}
-        said = (at for at in range(low, high) if at not in judging and self.stems[at] not in _words("worth"))
+        said = (
+            at for at in range(low, high) if at not in judging and self.stems[at] not in terms.stems_of_kind("worth")
+        )
         return not any(self._has_content(at, at + 1) for at in said)
 
     def _within(self, low: int, high: int) -> list[tuple[Span, str]]:
@@ -492,8 +273,8 @@ class Statements:
 
     def _begins_advice(self, at: int) -> bool:
         said = self.words[at].written
-        heads = _NOUN_HEADS.get(said, frozenset[str]())
-        return said in _written("imperatives") and not heads.intersection(self.stems[at + 1 : at + 2])
+        heads = terms.NOUN_HEADS.get(said, frozenset[str]())
+        return said in terms.words_of_kind("imperatives") and not heads.intersection(self.stems[at + 1 : at + 2])
 
     def _uncancelled(self, marks: list[tuple[Span, str]]) -> list[tuple[Span, str]]:
         """Denials that are not denied themselves: "not useless", "do not avoid", "not possible without"."""
@@ -512,7 +293,7 @@ class Statements:
 
     def _turns(self, span: Span) -> bool:
         first = self.words[span.start].written
-        return first in _TURNING or self.stems[span.start] in _TURNING
+        return first in terms.TURNING or self.stems[span.start] in terms.TURNING
 
     def _cancels(self, first: Span, second: Span) -> bool:
         reach = 8 if self.stems[second.start] == "without" else 2
@@ -534,39 +315,44 @@ class Statements:
         if kind != "deny" or span.start == 0:
             return span, kind
         said, before = self.words[span.start].written, self.words[span.start - 1].written
-        if said == "nothing" and self.before[span.start] == NONE and before not in _LEAVING:
+        if said == "nothing" and self.before[span.start] == NONE and before not in terms.LEAVING:
             return span, "dismiss"  # "... accomplish nothing"
         after = self.stems[span.end : span.end + 2]
         earlier = self.words[max(0, span.start - 2)].written
-        if said.endswith("ed") and (before in _COPULA or (earlier in _COPULA and before != "not")):
+        if said.endswith("ed") and (before in terms.COPULA or (earlier in terms.COPULA and before != "not")):
             return span, "dismiss"
-        if said not in _VERDICTS:
+        if said not in terms.VERDICTS:
             return span, kind
-        if said in ("fail", "fails", "failed") and after[:1] == ["to"] and after[1:] and after[1] in _words("effect"):
+        if (
+            said in ("fail", "fails", "failed")
+            and after[:1] == ["to"]
+            and after[1:]
+            and after[1] in terms.stems_of_kind("effect")
+        ):
             return span, "dismiss"
         if before == "do" and self.before[span.start - 1] != NONE:
             return span, kind  # "Do not apply ..." has no subject to judge.
         if said == "no" or self.before[span.start] != NONE:
             return span, kind
-        if before in _COPULA or "be" in after[:1]:
+        if before in terms.COPULA or "be" in after[:1]:
             rest = after[1:] if "be" in after[:1] else after[:1]
-            return (span, kind) if set(rest) & _words("harm") else (span, "copula")
-        if after and after[0] in _words("effect") and (before in _AUXILIARY or said != "not"):
+            return (span, kind) if set(rest) & terms.stems_of_kind("harm") else (span, "copula")
+        if after and after[0] in terms.stems_of_kind("effect") and (before in terms.AUXILIARY or said != "not"):
             return Span(span.start, span.end + 1), "dismiss"
         return span, kind
 
     def _is_needless(self, span: Span) -> bool:
         """True if what stands before is what need not be done: "残体不必清除"."""
         said = "".join(word.written for word in self.words[span.start : span.end])
-        return said in _NEEDLESS and span.start > 0 and self.words[span.start - 1].written not in "就则便也"
+        return said in terms.NEEDLESS and span.start > 0 and self.words[span.start - 1].written not in "就则便也"
 
     def _lacks_worth(self, span: Span) -> bool:
         """True if what is denied is a worth: "no measurable benefit", "没有保护的价值"."""
         end = min(self._ends[COMMA][span.start], span.end + _LONGEST_ITEM)
         if self.words[span.start].written == "no":
-            return not {*self.stems[span.end : min(end, span.end + 3)]}.isdisjoint(_words("worth"))
+            return not {*self.stems[span.end : min(end, span.end + 3)]}.isdisjoint(terms.stems_of_kind("worth"))
         said = "".join(word.written for word in self.words[span.start : end])
-        return said[:1] in ("没", "毫", "无") and any(said.find(worth) > 0 for worth in _WORTH_IN_CHINESE)
+        return said[:1] in ("没", "毫", "无") and any(said.find(worth) > 0 for worth in terms.WORTH_IN_CHINESE)
 
     def _segment(self, span: Span) -> tuple[int, int]:
         """Words between the nearest boundaries."""
@@ -586,9 +372,9 @@ class Statements:
             start = self._starts[COMMA][low - 1]
             first = self.words[start].written
             said = {word.written for word in self.words[start : min(low, start + _REACH)]}
-            if said & _PREDICATES or self._begins_advice(start) or self._is_marked(start, low):
+            if said & terms.PREDICATES or self._begins_advice(start) or self._is_marked(start, low):
                 break
-            if first[:1] > "ÿ" and not {*self.stems[max(low, at - _REACH) : at]} & _PLURAL:
+            if first[:1] > "ÿ" and not {*self.stems[max(low, at - _REACH) : at]} & terms.PLURAL:
                 break
             low = start
         return low
@@ -610,10 +396,12 @@ class Statements:
             or self.before[span.end] == COLON
         )
         opening = span.start == zone_low and self.words[span.start].written == "far"  # "Far from helping, a and b ..."
-        pointing = (self.before[span.end] == COMMA and not listed and not opening) or (low > 0 and follows in _POINTERS)
+        pointing = (self.before[span.end] == COMMA and not listed and not opening) or (
+            low > 0 and follows in terms.POINTERS
+        )
         if self._has_content(low, span.start):
             near = {*self.stems[max(low, span.start - _REACH) : span.start]}
-            start = zone_low if near & _PLURAL else self._group_start(span.start)
+            start = zone_low if near & terms.PLURAL else self._group_start(span.start)
             self._deny_over(start, span.start)
             end = zone_high if listed and self.before[span.end] < CONTRAST else high
             if not listed:
@@ -658,8 +446,8 @@ class Statements:
         chained = span.end + max((at for at, stem in enumerate(rest) if stem in ("or", "nor", "或")), default=-1)
         # "Avoid a, b and c" lists what is to be avoided; "a, no b, c and d" does not.
         leads = not self._has_content(self._starts[CONTRAST][span.start], span.start)
-        modal = span.start > 0 and self.words[span.start - 1].written in _MODAL and span.start - 1 > low
-        places = not _PLACES.isdisjoint(word.written for word in self.words[span.start : span.end + 6])
+        modal = span.start > 0 and self.words[span.start - 1].written in terms.MODAL and span.start - 1 > low
+        places = not terms.PLACES.isdisjoint(word.written for word in self.words[span.start : span.end + 6])
         end = span.end
         while end < zone_high:
             chain = end <= chained
@@ -670,9 +458,9 @@ class Statements:
             elif stems[end] == "and" and end + 1 < zone_high:
                 stop = not (chain or modal) and self._begins_advice(end + 1)
             else:
-                stop = end > span.end and stems[end] in _CLAUSE and not (places and stems[end] == "where")
+                stop = end > span.end and stems[end] in terms.CLAUSE and not (places and stems[end] == "where")
                 # "No spraying on old trees" speaks of the trees, and against the spraying.
-                stop = stop or (stems[end] in ("on", "for", "in") and stems[span.end] in _SPRAYS)
+                stop = stop or (stems[end] in ("on", "for", "in") and stems[span.end] in terms.SPRAYS)
             if stop:
                 break
             end += 1
@@ -680,7 +468,7 @@ class Statements:
 
     def _goes_on(self, at: int, low: int) -> bool:
         """True if the segment that begins at ``at`` is one more item of the denied list."""
-        if self.words[low].written in _CLAUSE:
+        if self.words[low].written in terms.CLAUSE:
             return False
         begin = at + (self.words[at].written in ("and", "then") and at + 1 < len(self.words))
         if self.words[begin].written[:1] > "ÿ" or self._begins_advice(begin):
@@ -688,7 +476,7 @@ class Statements:
         end = self._ends[COMMA][at]
         said = self.words[at : min(end, at + _LONGEST_ITEM)]
         return end - at <= _LONGEST_ITEM and not any(
-            word.written in _PREDICATES or word.stem in _words("effect") for word in said
+            word.written in terms.PREDICATES or word.stem in terms.stems_of_kind("effect") for word in said
         )
 
     def _deny_over(self, low: int, high: int) -> None:
@@ -709,77 +497,3 @@ class Statements:
 
 def _depths(changes: Sequence[int]) -> list[int]:
     return list(accumulate(changes[:-1]))
-
-
-def _plain(text: str) -> str:
-    """The part of a text that is read, in one form: contractions written out, numbers in digits."""
-    text = normalise(text.encode("utf-8", "ignore")[:MOST_BYTES].decode("utf-8", "ignore"))
-    text = re.sub(r"[*_`#]+", " ", text).replace(">", " more than ").replace("≥", " at least ")
-    for pattern, plain in _CONTRACTIONS:
-        text = pattern.sub(plain, text)
-    text = _NUMBER_WORD.sub(lambda found: _NUMBER_WORDS[found[1]], text)
-    text = _CHINESE_NUMBER.sub(_in_digits, text)
-    return _TWO_SPANS.sub(r"\1-\3 \2", _DAYS.sub(_weeks, text))
-
-
-def _in_digits(found: re.Match[str]) -> str:
-    """A Chinese number below 100, or two in a row ("两三个"), in digits."""
-    first, second = (_CHINESE_DIGITS.get(each, "") for each in found.groups())
-    if "10" not in (first, second) or not second:
-        return "-".join(filter(None, (first, second)))
-    return f"1{second}" if first == "10" else f"{first}0"
-
-
-def _weeks(found: re.Match[str]) -> str:
-    """Full weeks for a number of days."""
-    days = [int(number) for number in found.groups() if number]
-    if any(number % 7 or not number for number in days):
-        return found[0]
-    return "-".join(str(number // 7) for number in days) + ("weeks" if found[0].endswith("s") else "周")
-
-
-def stems_of(phrase: str) -> list[str]:
-    """The stems of a phrase's words, as they are looked for in a text."""
-    stems: list[str] = []
-    for found in _TOKEN.finditer(_plain(phrase)):
-        if found.lastgroup == "number":
-            stems.append("-".join(_RANGE.split(found[0].replace(",", ""))))
-        elif found.lastgroup in ("word", "cjk") and found[0] not in _DROPPED:
-            stems.append(stem_of(found[0]))
-        elif found[0] == "%":
-            stems.append("%")
-    return stems
-
-
-@cache
-def _tables() -> dict[str, list[str]]:
-    text = (files("agrotools.data") / "open_text" / "polarity.toml").read_text("utf-8")
-    return {
-        kind: [phrase for phrase in (part.strip() for part in listed.replace("\n", " ").split(",")) if phrase]
-        for kind, listed in tomllib.loads(text).items()
-    }
-
-
-@cache
-def _polarity() -> Trie:
-    trie: Trie = {}
-    for kind in ("neutral", "contrast", "allow", "dismiss", "deny", "worsens"):
-        for phrase in _tables()[kind]:
-            add_to(trie, stems_of(phrase), kind)
-    return trie
-
-
-@cache
-def _words(kind: str) -> frozenset[str]:
-    return frozenset(stem for phrase in _tables()[kind] for stem in stems_of(phrase))
-
-
-@cache
-def _written(kind: str) -> frozenset[str]:
-    return frozenset(_tables()[kind])
-
-
-@cache
-def bare_words() -> frozenset[str]:
-    """Stems of words that are no idea of a phrasing: prepositions, auxiliaries."""
-    return _written("bare") | _words("bare")

@@ -188,7 +188,7 @@ def get_tool(name: str) -> "Tool[..., Any]":
 
 
 def tool_specs(names: Iterable[str], may_be_absent: Container[str] = ()) -> list[ToolSpec]:
-    """What models and scorers know of these tools, in the given order.
+    """Specifications of these tools, in the given order.
 
     Of one of ``may_be_absent`` that is not installed here, or cannot be imported, its name is known.
 

@@ -51,7 +51,7 @@ UNITS = 300
 _LONGEST = 10
 """Characters of a passage at most, for each unit that it may have: words may be long, and rows of dots too."""
 _CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")
-"""What could drive a terminal; each becomes a space."""
+"""Characters that could control a terminal; each becomes a space."""
 _BLOCK = 1 << 16
 _AHEAD = 2
 """Characters after a place that decide whether a sentence ends there."""
@@ -225,7 +225,7 @@ def _passages(text: str, at: int, cuts: list[int]) -> Iterator[tuple[int, str]]:
 
 
 def _cuts(text: str, units: int, *, ended: bool) -> list[int]:
-    """Where passages end in ``text``, which begins with one. If it goes on, only what the rest cannot change."""
+    """Ends of the passages in ``text``, which begins with one. If it goes on, only what the rest cannot change."""
     if ended and len(text) <= units:
         return [len(text)] if text else []
     points = code_points(text)

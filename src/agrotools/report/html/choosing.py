@@ -25,7 +25,7 @@ _MOST_EPOCHS = 2**31
 
 
 class Outcomes:
-    """What every record of the runs scored, in 24 bytes for each.
+    """Scores of all records of the runs, in 24 bytes for each.
 
     A sample in a mode (a pair) is shown of all runs together, or of none. Samples are told apart by the first 64 bits
     of the SHA-256 of their ids: among a million, two share them, and what becomes of them, in one of 3e7 cases.
@@ -85,7 +85,7 @@ class Outcomes:
         ]
 
     def _worst(self, order: "IntArray", pairs: "IntArray", n_pairs: int, privileged: frozenset[int]) -> "FloatArray":
-        """What each pair got in the run where it did worst."""
+        """Score of each pair in the run where it did worst."""
         import numpy as np
 
         values = np.asarray(self._values)[order]
@@ -104,7 +104,7 @@ class Outcomes:
 
 
 def _changes(column: "IntArray") -> "NDArray[np.bool_]":
-    """Where a value differs from the one before it; the first one does."""
+    """True where a value differs from the one before it; the first one does."""
     import numpy as np
 
     return np.concatenate(([True], column[1:] != column[:-1]))
@@ -129,7 +129,7 @@ def _in_turn(groups: "IntArray", worst: "FloatArray", hashes: "IntArray", epochs
 
 
 def value_of(record: Record, scores: list[Score]) -> float | None:
-    """How right a record is, for sorting and colouring: its Final Answer Score; in step-by-step the share of steps
+    """Score of a record, for sorting and colouring: its Final Answer Score; in step-by-step the share of steps
     that are right. None where it is invalid."""
     if is_invalid(record):
         return None
@@ -139,7 +139,7 @@ def value_of(record: Record, scores: list[Score]) -> float | None:
 
 
 def step_is_right(record: Record, index: int, scores: list[Score]) -> bool:
-    """Whether the action predicted for a step is the expected one, with its arguments or slots right."""
+    """True if the action predicted for a step is the expected one, with its arguments or slots right."""
     assert record.actions is not None
     steps = record.sample.reference.steps if record.sample.reference else ()
     rows = {row.metric: row for row in scores if row.step == index}

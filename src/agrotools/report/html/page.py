@@ -17,11 +17,9 @@ from agrotools.core.files import written_beside
 from agrotools.plugin import NO_COMPARISONS, TextComparisons
 from agrotools.report.html.choosing import FACETS, TOOL_FAILED, Outcomes, value_of
 from agrotools.report.html.detail import detail_of
-from agrotools.report.html.pictures import BUDGET_BYTES, Pictures, Shown
-from agrotools.report.html.places import Absent, Places
+from agrotools.report.html.pictures import BUDGET_BYTES, Absent, Pictures, Places, Shown
 from agrotools.report.html.result_tables import errors_section, result_tables
-from agrotools.report.html.run_facts import incomparable, run_facts
-from agrotools.report.html.runs import Run, count_pictures, opened_runs
+from agrotools.report.html.runs import Run, count_pictures, incomparable, opened_runs, run_facts
 from agrotools.report.html.templating import templates
 from agrotools.report.layout import harmless, shortened
 from agrotools.report.papers import Papers, papers_of_runs
@@ -39,7 +37,7 @@ _HERE = Path(__file__).parent
 
 @dataclass(frozen=True)
 class Written:
-    """What was written where."""
+    """Result of writing a report."""
 
     path: Path
     bytes: int
@@ -123,7 +121,7 @@ def build_report(
 
 @dataclass(frozen=True)
 class _Part:
-    """What is kept of a record that is shown: what the index says of it, and nothing of its steps or gold."""
+    """Index entry of a record that is shown, without its steps and reference."""
 
     run: int
     mode: str
@@ -223,7 +221,7 @@ class _Page:
         self._render("sample.html.j2", part=part, record=record, run=run, detail=detail, several=several)
 
     def _mark_lost(self) -> None:
-        """Say of each end-to-end record that is not right whether the oracle, with the same tools, is not either."""
+        """Mark end-to-end records on which the oracle, with the same tools, is not right either."""
         of_oracle = [part for part in self.parts if self._runs[part.run].manifest.model == "baseline:oracle"]
         lost = {
             part.sample for part in of_oracle if part.mode == "end-to-end" and part.value is not None and part.value < 1
@@ -249,13 +247,13 @@ class _Showing:
 
     def file(self, file: SampleFile) -> Shown | Absent:
         picture = self._pictures.of_file(file, self._places.of_file(file, self._run.roots))
-        if isinstance(picture, Absent):
+        if isinstance(picture, Absent) and not picture.by_kind:
             self._missing.add(file.path)
         return picture
 
     def artifact(self, artifact: Artifact, *, made_here: bool) -> Shown | Absent:
         picture = self._pictures.of_artifact(artifact, self._places.of_artifact(artifact))
-        if isinstance(picture, Absent) and made_here:
+        if isinstance(picture, Absent) and made_here and not picture.by_kind:
             self._missing.add(artifact.sha256 or artifact.name)
         return picture
 

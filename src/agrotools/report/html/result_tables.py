@@ -36,7 +36,7 @@ _WIDTH, _HEIGHT, _MARGIN = 108, 14, 4
 
 
 class Mark(NamedTuple):
-    """Where another run stands: a ``ceiling`` (it sees the gold) or a ``floor`` (a baseline that does not)."""
+    """Score of another run: a ``ceiling`` (it sees the reference) or a ``floor`` (a baseline that does not)."""
 
     value: float
     kind: Literal["ceiling", "floor"]
@@ -133,7 +133,7 @@ class HtmlTable:
 
 
 Drawing = Callable[[int, int], "Markup | None"]
-"""What is drawn in a cell, by row and by column (the heading of a row is no column)."""
+"""Function that draws a cell, by row and column (the heading of a row is not a column)."""
 
 
 @dataclass(frozen=True)

@@ -55,4 +55,4 @@ def test_any_order_of_histories_is_told_as_if_it_were_the_first(protocol, asked,
 def test_nothing_is_kept_of_a_sample_that_is_answered() -> None:
     kept = agent("react")
     asyncio.run(kept.act(VIEWS[0], ()))
-    assert not kept._told
+    assert not kept._conversations

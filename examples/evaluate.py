@@ -1,0 +1,20 @@
+"""Two baselines evaluated and compared from Python: ``python examples/evaluate.py [DIR]``."""
+
+import sys
+from pathlib import Path
+
+import agrotools as at
+
+
+def main(folder: Path) -> None:
+    limits = {"mode": "end-to-end", "limit": 12}
+    random = at.evaluate("embedded", "baseline:random", out=folder / "random", **limits)
+    echo = at.evaluate("embedded", "baseline:echo", out=folder / "echo", **limits)
+    for run in (random, echo):
+        score = run.scores["agrotools.fas"]
+        print(f"{run.manifest.model}: FAS {100 * score.value:.1f}, {score.n} samples")
+    print(at.compare(random, echo))
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1] if len(sys.argv) > 1 else "example-runs"))
