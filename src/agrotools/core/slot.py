@@ -8,7 +8,6 @@ in its plug-in (``slots`` of :class:`agrotools.plugin.BenchmarkPlugin`).
 """
 
 from functools import cache, reduce
-from operator import or_
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, cast
 
 from pydantic import Field, GetCoreSchemaHandler, GetJsonSchemaHandler, JsonValue, TypeAdapter, model_validator
@@ -275,7 +274,8 @@ def slot_types() -> dict[str, type[Slot]]:
 
 @cache
 def _adapter(types: tuple[type[Slot], ...]) -> TypeAdapter[Slot]:
-    union: Any = reduce(or_, types)
+    known: tuple[Any, ...] = types
+    union: Any = reduce(lambda one, other: one | other, known)
     choice: Any = Annotated[union, Field(discriminator="type")]  # pyright: ignore[reportInvalidTypeForm]
     return TypeAdapter(choice)
 
