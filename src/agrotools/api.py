@@ -114,7 +114,7 @@ class Sample:
         return "".join(self._pictures()) + f"<pre>{escape(text.getvalue())}</pre>"
 
     def _pictures(self) -> Iterator[str]:
-        from agrotools.report.html.places import Absent, Places, benchmark_roots
+        from agrotools.report.html.pictures import Absent, Places, benchmark_roots
 
         places, roots = Places([self.run.path]), benchmark_roots(self.run.manifest, self.run.path, None)
         for file in self.records[0].sample.files:

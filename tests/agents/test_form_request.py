@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from agrotools.agents import LLMAgent, run_end_to_end, run_no_tool, run_step_by_step
-from agrotools.agents.baselines.replay import ReplayPolicy
+from agrotools.agents.baselines.simple import ReplayPolicy
 from agrotools.core import Answer, Mode, Protocol, Record, SampleView, Step, Usage
 from agrotools.models import Completion, Message, ModelSettings, RequestedCall
 from agrotools.models.scripted import ScriptedModel

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 from agrotools.agents import run_end_to_end, run_no_tool
 from agrotools.agents.baselines import PlannerPolicy, PlanTable, PriorPolicy, PriorTable, similar_questions
-from agrotools.agents.baselines.adapting import adapted_plan
-from agrotools.agents.baselines.blank import blank
+from agrotools.agents.baselines.plan_table import adapted_plan
 from agrotools.agents.baselines.planner import planned_value
 from agrotools.agents.baselines.similar_questions import SimilarQuestions, masked
+from agrotools.agents.baselines.simple import blank
 from agrotools.benchmarks import load_folder
 from agrotools.core import (
     Answer,

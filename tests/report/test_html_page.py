@@ -13,8 +13,7 @@ from PIL import Image
 
 from agrotools.core import Observation, Record, RunStoreError, SampleFile
 from agrotools.report.html import build_report
-from agrotools.report.html.pictures import Pictures
-from agrotools.report.html.places import Absent, Places, benchmark_roots
+from agrotools.report.html.pictures import Absent, Pictures, Places, benchmark_roots
 from agrotools.report.tables import tables_text
 from agrotools.runner.rescore import rescore
 from agrotools.runner.store import read_manifest

@@ -5,8 +5,7 @@ from random import Random
 import pytest
 
 from agrotools.agents.baselines import OraclePolicy, PriorPolicy, PriorTable, RandomPolicy
-from agrotools.agents.baselines.blank import blank
-from agrotools.agents.baselines.random_policy import random_arguments
+from agrotools.agents.baselines.simple import blank, random_arguments
 from agrotools.core import (
     Answer,
     BooleanSlot,

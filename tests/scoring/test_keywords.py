@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from agrotools.agents.baselines.oracle import answer_from
 from agrotools.agents.baselines.prior import PriorTable
-from agrotools.agents.baselines.random_policy import random_answer
+from agrotools.agents.baselines.simple import random_answer
 from agrotools.build.export.gta import gt_answer
 from agrotools.core import (
     ErrorInfo,

@@ -115,8 +115,7 @@ def describe_one(
     from agrotools.benchmarks import load_benchmark
     from agrotools.benchmarks.describing import describe
     from agrotools.core import UsageError
-    from agrotools.report.description import print_description
-    from agrotools.report.description_figure import description_png
+    from agrotools.report.description import description_png, print_description
     from agrotools.runner.config import benchmark_options
     from agrotools.runner.progress import stage_progress
 

@@ -1,12 +1,18 @@
-"""Description of a benchmark, printed."""
+"""Description of a benchmark: counts in a table, and bar charts on one sheet. Equal counts give equal bytes."""
 
-from collections.abc import Mapping
-from typing import IO
+import io
+import math
+from collections.abc import Mapping, Sequence
+from typing import IO, TYPE_CHECKING, NamedTuple
 
 from rich.table import Table
 
 from agrotools.benchmarks.describing import Description
 from agrotools.report.layout import console_for, harmless, put
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 _MOST = 15
 TOOL_TABLES = ("Calls by tool", "Tools called together")
@@ -90,3 +96,174 @@ def _table(title: str, counts: Mapping[str, int]) -> Table:
         rest = total - sum(list(counts.values())[:_MOST])
         table.add_row(f"{len(counts) - _MOST} others", f"{rest:,}", f"{100 * rest / total:.1f} %")
     return table
+
+
+_WIDTH_IN = 12.0
+_ROW_IN = 0.27
+_PANEL_IN = 0.95
+"""Height of what a panel has beside its bars: title, margin."""
+_MOST_BARS = 14
+_LONGEST = 46
+_LONGEST_OF_TWO = 54
+"""Letters of a line of two, which are set smaller."""
+_FEWEST = 5
+"""Upright bars are no wider than where there are so many."""
+_BLUE, _GREEN, _ORANGE, _PINK, _SKY, _GREY = "#0072B2", "#009E73", "#D55E00", "#CC79A7", "#56B4E9", "#8C8C8C"
+_UPRIGHT = ("Steps per question", "Tools per question", "Files per question")
+_COLOURS = {
+    "Steps per question": _ORANGE,
+    "Tools per question": _BLUE,
+    "Files per question": _GREEN,
+    "Calls by tool": _BLUE,
+    "Tools called together": _SKY,
+    "Categories called together": _SKY,
+    "Answer types": _PINK,
+    "Kinds of files": _GREEN,
+}
+
+
+class _Panel(NamedTuple):
+    title: str
+    counts: Mapping[str, int]
+    colour: str
+    total: int
+    """What shares are of."""
+
+    @property
+    def rows(self) -> int:
+        return min(len(self.counts), _MOST_BARS + 1)
+
+
+def description_png(described: Description) -> bytes:
+    """A PNG of the counts: distributions above, then tools and their combinations, then categories, two in a row."""
+    import warnings
+
+    import matplotlib
+
+    from agrotools.tools.plotting.sheet import STYLE
+    from agrotools.tools.plotting.text import font_families
+
+    panels = [
+        _Panel(title, counts, _COLOURS.get(title, _GREEN), sum(counts.values()))
+        for title, counts in sections(described)
+        if len(counts) > 1 or title in (*_UPRIGHT, *TOOL_TABLES)
+    ]
+    panels.append(_Panel("Questions that a mode can ask", described.modes, _ORANGE, described.questions))
+    texts = [_heading(described), *(name for panel in panels for name in (panel.title, *panel.counts))]
+    families, _ = font_families(texts)
+    with matplotlib.rc_context({**STYLE, "font.family": families}), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message=".*Glyph.*missing")
+        buffer = io.BytesIO()
+        _sheet(described, panels).savefig(buffer, format="png", metadata={"Software": None})
+    return buffer.getvalue()
+
+
+def _sheet(described: Description, panels: Sequence[_Panel]) -> "Figure":
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    upright = [panel for panel in panels if panel.title in _UPRIGHT]
+    wide = [panel for panel in panels if panel.title in TOOL_TABLES]
+    others = _paired([panel for panel in panels if panel not in upright and panel not in wide])
+    rows = [row for row in (upright, wide) if row] + others
+    heights = [_height(row) for row in rows]
+    figure = Figure(figsize=(_WIDTH_IN, sum(heights) + 0.9))
+    FigureCanvasAgg(figure)
+    figure.suptitle(_heading(described), x=0.012, ha="left", fontsize=14, fontweight="bold")
+    grids = figure.subfigures(max(1, len(rows)), 1, height_ratios=heights or None, squeeze=False)
+    for row, place in zip(rows, grids[:, 0], strict=False):
+        columns = max(len(row), 1 if row is upright or row is wide else 2)
+        every = place.subplots(1, columns, squeeze=False)[0]
+        most = max(panel.rows for panel in row)
+        for panel, axes in zip(row, every, strict=False):
+            if panel.title in _UPRIGHT:
+                _upright(axes, panel)
+            else:
+                _lying(axes, panel, most)
+        for axes in every[len(row) :]:
+            axes.set_axis_off()
+    return figure
+
+
+def _heading(described: Description) -> str:
+    facts = [f"{described.questions:,} questions"]
+    facts += [f"{described.calls:,} reference calls"] if described.calls else []
+    facts += [f"{described.offered_tools} tools"] if described.offered_tools else []
+    facts += [f"{described.files:,} files"] if described.files else []
+    return f"{described.name}: {', '.join(facts)}"
+
+
+def _paired(panels: Sequence[_Panel]) -> list[list[_Panel]]:
+    """Two panels in a row, those of about as many bars together, so that little of the sheet stays empty."""
+    order = sorted(panels, key=lambda panel: -panel.rows)
+    return [order[place : place + 2] for place in range(0, len(order), 2)]
+
+
+def _height(row: Sequence[_Panel]) -> float:
+    if row[0].title in _UPRIGHT:
+        return 2.7
+    return _PANEL_IN + _ROW_IN * max(panel.rows for panel in row)
+
+
+def _upright(axes: "Axes", panel: _Panel) -> None:
+    """Bars over whole numbers; numbers that nothing has keep their place, up to a dozen of them."""
+    numbers = sorted(map(int, panel.counts))
+    span = range(numbers[0], numbers[-1] + 1)
+    names = [str(number) for number in (span if len(span) <= 2 * _MOST_BARS else numbers)]
+    values = [panel.counts.get(name, 0) for name in names]
+    bars = axes.bar(names, values, color=panel.colour, width=0.7)
+    if len(names) <= 2 * _MOST_BARS:
+        size = 9 if len(names) <= 12 else 7.5
+        axes.bar_label(bars, labels=[f"{value:,}" if value else "" for value in values], padding=2, fontsize=size)
+    if len(names) < _FEWEST:
+        axes.set_xlim(-0.6, _FEWEST - 0.4)
+    if len(names) > _MOST_BARS:
+        every = math.ceil(len(names) / _MOST_BARS)
+        axes.set_xticks(range(0, len(names), every), names[::every])
+    axes.margins(y=0.15)
+    axes.set_yticks([])
+    axes.spines["left"].set_visible(False)
+    axes.set_title(panel.title, loc="left", fontsize=11.5, fontweight="bold")
+
+
+def _lying(axes: "Axes", panel: _Panel, rows: int) -> None:
+    """Bars from the top down, as thick as where there are ``rows`` of them; what is too many is said, not drawn."""
+    shown = list(panel.counts.items())[:_MOST_BARS]
+    values = [count for _, count in shown]
+    labels = [short(worded(panel.title, name)) for name, _ in shown]
+    said = [_said(value, panel.total) for value in values]
+    if left_out := len(panel.counts) - len(shown):
+        rest = sum(panel.counts.values()) - sum(values)
+        labels.append(f"{left_out} others")
+        said.append(_said(rest, panel.total))
+    axes.barh(range(len(shown)), values, color=panel.colour, height=0.7)
+    axes.set_yticks(range(len(labels)), labels, fontsize=9.5)
+    for label in axes.get_yticklabels():
+        if "\n" in label.get_text():
+            label.set(fontsize=7.5, linespacing=0.95)
+    axes.set_ylim(rows - 0.4, -0.6)
+    for row, text in enumerate(said):
+        end = values[row] if row < len(values) else 0
+        axes.annotate(text, (end, row), (4, 0), textcoords="offset points", va="center", fontsize=8.5)
+    axes.set_xlim(0, max([*values, 1]) * 1.25)
+    axes.set_xticks([])
+    axes.tick_params(axis="y", length=0)
+    axes.spines["bottom"].set_visible(False)
+    axes.spines["left"].set_bounds(-0.5, len(labels) - 0.5)
+    axes.set_title(panel.title, loc="left", fontsize=11.5, fontweight="bold")
+
+
+def _said(value: int, total: int) -> str:
+    share = 100 * value / total if total else 0
+    return f"{value:,}  ({share:.0f} %)" if share >= 0.5 or not value else f"{value:,}  (< 1 %)"
+
+
+def short(name: str) -> str:
+    """A name on one line; a long one on two of about the same length, so that sums of tools can be told apart."""
+    if len(name) <= _LONGEST:
+        return name
+    parts = name.split(" + ")
+    cuts = [(" + ".join(parts[:place]) + " +", " + ".join(parts[place:])) for place in range(1, len(parts))]
+    lines = min(cuts, key=lambda lines: max(map(len, lines)), default=(name,))
+    longest = _LONGEST_OF_TWO if len(lines) > 1 else _LONGEST
+    return "\n".join(line if len(line) <= longest else f"{line[: longest - 1]}…" for line in lines)

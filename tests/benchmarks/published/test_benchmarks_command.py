@@ -13,8 +13,7 @@ from agrotools.benchmarks.describing import describe
 from agrotools.cli.main import app
 from agrotools.core import UsageError
 from agrotools.plugin import plugins
-from agrotools.report.description import sections
-from agrotools.report.description_figure import description_png, short
+from agrotools.report.description import description_png, sections, short
 from support.made_agent_x import write_agent_x
 from support.made_agrieval import write_agrieval
 from support.made_gta import plain_entry, write_entries, write_gta

@@ -16,7 +16,7 @@ from agrotools.benchmarks.agent_x.frames import frames_folder, frames_of
 from agrotools.benchmarks.agent_x.load import read_agent_x
 from agrotools.benchmarks.checking import file_roots
 from agrotools.core import BenchmarkError, ImageCallsSlot, KeywordsSlot, ReferenceTextsSlot, Sample, UsageError
-from agrotools.report.html.places import Places
+from agrotools.report.html.pictures import Places
 from support.made_agent_x import write_agent_x, write_video
 from support.made_gta import draw, write_json
 

@@ -1,12 +1,9 @@
 """Policies without a model: ceilings and floors that every result should be read beside."""
 
-from agrotools.agents.baselines.echo import EchoPolicy
-from agrotools.agents.baselines.guess import GuessPolicy
 from agrotools.agents.baselines.oracle import OraclePolicy, RightAnswerPolicy, TruthTools
 from agrotools.agents.baselines.planner import PlannerPolicy, PlanTable
 from agrotools.agents.baselines.prior import PriorPolicy, PriorTable
-from agrotools.agents.baselines.random_policy import RandomPolicy
-from agrotools.agents.baselines.replay import ReplayPolicy
+from agrotools.agents.baselines.simple import EchoPolicy, GuessPolicy, RandomPolicy, ReplayPolicy
 
 BASELINES = ("oracle", "perfect-tools", "planner", "prior", "guess", "random", "echo")
 """Names after ``baseline:``."""

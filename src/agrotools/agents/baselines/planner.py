@@ -12,10 +12,9 @@ from typing import cast
 
 from pydantic import JsonValue
 
-from agrotools.agents.baselines.adapting import Plan
-from agrotools.agents.baselines.blank import BlankSlot, blank
 from agrotools.agents.baselines.oracle import live_arguments
-from agrotools.agents.baselines.plan_table import PlanTable
+from agrotools.agents.baselines.plan_table import Plan, PlanTable
+from agrotools.agents.baselines.simple import BlankSlot, blank
 from agrotools.core import Action, Answer, CallTools, Sample, SampleView, Step, ToolCall, UnresolvedRef
 from agrotools.core.refs import Results
 from agrotools.text import ExpressionError, canonical_unit, convert, evaluate_from, format_answer

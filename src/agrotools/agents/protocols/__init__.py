@@ -1,9 +1,5 @@
-"""Protocols: how calls and observations are written in a conversation. Both give the same actions."""
+"""Protocols: how calls and observations are written in a conversation. All give the same actions."""
 
-from agrotools.agents.protocols import react, tool_calling
-from agrotools.agents.protocols.conversation import Conversation
-from agrotools.core import Protocol
-
-PROTOCOLS: dict[Protocol, Conversation] = {"react": react.CONVERSATION, "tool-calling": tool_calling.CONVERSATION}
+from agrotools.agents.protocols.conversation import PROTOCOLS, Conversation
 
 __all__ = ["PROTOCOLS", "Conversation"]

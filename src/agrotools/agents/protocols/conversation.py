@@ -1,13 +1,15 @@
-"""What the protocols share: a history is a sequence of turns, each a message of the model and what came of it."""
+"""Protocols of our own, ``react`` and ``tool-calling``: how calls and observations are written in a conversation."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
+from agrotools.agents.observations import observation_data, observation_text
 from agrotools.agents.parsing import excerpt
-from agrotools.agents.prompts import fill
-from agrotools.core import Step, ToolSpec
-from agrotools.models import Message
+from agrotools.agents.prompts import fill, render
+from agrotools.core import Protocol, Step, ToolSpec
+from agrotools.models import Message, RequestedCall, TextPart
+from agrotools.text.loose_json import dumps
 
 _LONGEST_THOUGHT = 4000
 
@@ -33,7 +35,67 @@ class Conversation:
         first = turn[0][1]
         if first.kind == "call":
             return self.turn(excerpt(first.thought, _LONGEST_THOUGHT), turn)
-        said = Message.of("assistant", first.text.strip() or "(nothing)")
+        message = Message.of("assistant", first.text.strip() or "(nothing)")
         if first.kind == "unparseable":
-            return [said, Message.of("user", fill("repair", reason=first.reason))]
-        return [said]
+            return [message, Message.of("user", fill("repair", reason=first.reason))]
+        return [message]
+
+
+def _react_system(specs: Sequence[ToolSpec]) -> str:
+    tools = [
+        {
+            "name": spec.name,
+            "description": spec.description.strip(),
+            "parameters": dumps(spec.parameters),
+        }
+        for spec in specs
+    ]
+    return render("react_system", tools=tools)
+
+
+def _react_turn(thought: str, steps: Sequence[tuple[int, Step]]) -> list[Message]:
+    calls = [
+        {"tool": step.call.tool, "arguments": dumps(step.call.arguments)} for _, step in steps if step.call is not None
+    ]
+    observations = [observation_data(step) for _, step in steps]
+    return [
+        Message.of("assistant", render("react_calls", thought=thought, calls=calls)),
+        Message.of("user", render("react_observations", observations=observations)),
+    ]
+
+
+REACT = Conversation(native=False, system=_react_system, turn=_react_turn)
+"""Thought, action and action input as text in one message, the observation in the next (Yao et al., 2023)."""
+
+
+def _native_system(_specs: Sequence[ToolSpec]) -> str:
+    return render("tool_calling_system")
+
+
+def _native_turn(thought: str, steps: Sequence[tuple[int, Step]]) -> list[Message]:
+    calls = [
+        RequestedCall(
+            name=step.call.tool,
+            arguments=dumps(step.call.arguments),
+            id=_call_id(number),
+        )
+        for number, step in steps
+        if step.call is not None
+    ]
+    content = (TextPart(text=thought),) if thought else ()
+    answers = [
+        Message(role="tool", content=(TextPart(text=observation_text(step)),), tool_call_id=_call_id(number))
+        for number, step in steps
+    ]
+    return [Message(role="assistant", content=content, tool_calls=tuple(calls)), *answers]
+
+
+def _call_id(number: int) -> str:
+    # Our own ids: servers may leave them out or repeat them, and some accept only nine letters and digits.
+    return f"call{number:05d}"
+
+
+TOOL_CALLING = Conversation(native=True, system=_native_system, turn=_native_turn)
+"""Native tool calls: the endpoint knows the tools, calls are part of the message, observations are tool messages."""
+
+PROTOCOLS: dict[Protocol, Conversation] = {"react": REACT, "tool-calling": TOOL_CALLING}

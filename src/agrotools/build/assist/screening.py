@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from agrotools.agents import run_no_tool
 from agrotools.agents.baselines.prior import PriorTable
-from agrotools.agents.baselines.random_policy import NUMBER_RANGE
+from agrotools.agents.baselines.simple import NUMBER_RANGE
 from agrotools.benchmarks import Benchmark, load_folder
 from agrotools.build.quality import Finding, check_quality, write_findings
 from agrotools.core import (
@@ -84,7 +84,7 @@ async def _solved(source: PolicySource, benchmark: Benchmark, samples: Sequence[
 
 
 def chance_of(slot: Slot) -> float:
-    """How likely a blind guess is right: one of the choices at random; a number log-uniform in the range of its unit.
+    """Chance that a blind guess is right: one of the choices at random; a number log-uniform in the range of its unit.
 
     Of an open answer or a chart, and of a name without choices, 0.
     """

@@ -17,11 +17,9 @@ from agrotools.core.files import written_beside
 from agrotools.plugin import NO_COMPARISONS, TextComparisons
 from agrotools.report.html.choosing import FACETS, TOOL_FAILED, Outcomes, value_of
 from agrotools.report.html.detail import detail_of
-from agrotools.report.html.pictures import BUDGET_BYTES, Pictures, Shown
-from agrotools.report.html.places import Absent, Places
+from agrotools.report.html.pictures import BUDGET_BYTES, Absent, Pictures, Places, Shown
 from agrotools.report.html.result_tables import errors_section, result_tables
-from agrotools.report.html.run_facts import incomparable, run_facts
-from agrotools.report.html.runs import Run, count_pictures, opened_runs
+from agrotools.report.html.runs import Run, count_pictures, incomparable, opened_runs, run_facts
 from agrotools.report.html.templating import templates
 from agrotools.report.layout import harmless, shortened
 from agrotools.report.papers import Papers, papers_of_runs

@@ -1,16 +1,50 @@
-"""``random``: a uniform choice among the tools and answering, schema-valid arguments, and answers drawn blindly."""
+"""Simple baselines: ``echo`` and ``guess`` from the prompt alone, ``random`` by chance, ``replay`` of a run."""
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
 from random import Random
 from typing import cast
 
 from pydantic import JsonValue
 
-from agrotools.agents.baselines.blank import BlankSlot, blank
-from agrotools.core import Action, Answer, CallTools, Sample, SampleView, Slot, Step, ToolCall, ToolSpec
+from agrotools.core import (
+    Action,
+    Answer,
+    CallTools,
+    ChoiceSetSlot,
+    ExactSlot,
+    FileSlot,
+    Halt,
+    Record,
+    Sample,
+    SampleView,
+    Slot,
+    Step,
+    ToolCall,
+    ToolSpec,
+    Unparseable,
+)
 from agrotools.text import format_answer
+from agrotools.text.guess_model import guessed_values
 from agrotools.tools import tool_specs
+
+
+class EchoPolicy:
+    async def act(self, view: SampleView, history: Sequence[Step]) -> Action:
+        return Answer(text=view.query)
+
+
+class GuessPolicy:
+    """Answers at once, at every step. Of the sample it reads what the answer form shows."""
+
+    def __init__(self, sample: Sample) -> None:
+        self._slots = sample.answer
+
+    async def act(self, view: SampleView, history: Sequence[Step]) -> Action:
+        return Answer(text=format_answer(self._slots, guessed_values(view, self._slots)) or "I cannot tell.")
+
 
 # Fixed before any benchmark was built: the span within which a sensible quantity of that unit may lie.
 NUMBER_RANGE: dict[str | None, tuple[float, float]] = {
@@ -25,6 +59,28 @@ NUMBER_RANGE: dict[str | None, tuple[float, float]] = {
     "px": (1.0, 10_000_000.0),
 }
 _WORDS = ("crop", "weed", "soil", "leaf", "fruit", "tree", "area", "share", "image")
+
+
+@dataclass(frozen=True)
+class BlankSlot:
+    """Name, type, unit and label set of a slot: exactly what the answer form shows every policy."""
+
+    name: str
+    type: str
+    unit: str | None
+    choices: tuple[str, ...]
+    free_text: bool = False
+
+
+def blank(slot: Slot) -> BlankSlot:
+    """``slot`` without its gold."""
+    choices: tuple[str, ...] = ()
+    if (isinstance(slot, ExactSlot) and isinstance(slot.value, str)) or isinstance(slot, FileSlot | ChoiceSetSlot):
+        choices = tuple(sorted(slot.choices))
+    else:
+        choices = slot.letters
+    kind = "several_options" if slot.takes_several else slot.type
+    return BlankSlot(slot.name, kind, getattr(slot, "unit", None), choices, slot.free_text)
 
 
 class RandomPolicy:
@@ -123,3 +179,39 @@ def _random_number(schema: Mapping[str, JsonValue], rng: Random, *, whole: bool)
         return rng.randint(math.ceil(least), math.floor(most))
     # The open interval is inside every closed and half-open one.
     return least + (most - least) * rng.uniform(0.001, 0.999)
+
+
+class ReplayPolicy:
+    """Replays one record: its predicted actions in step-by-step, its turns elsewhere."""
+
+    def __init__(self, record: Record) -> None:
+        self._actions: tuple[Action, ...] = record.actions if record.actions is not None else _turns(record)
+        self._step_by_step = record.actions is not None
+
+    async def act(self, view: SampleView, history: Sequence[Step]) -> Action:
+        taken = len(history) if self._step_by_step else len({step.turn for step in history})
+        if taken < len(self._actions):
+            return self._actions[taken]
+        return Halt(termination="max_steps", reason="the replayed run ended here")
+
+
+def _turns(record: Record) -> tuple[Action, ...]:
+    if record.trajectory is None:
+        return ()
+    actions: list[Action] = []
+    for _, group in groupby(record.trajectory.steps, key=lambda step: step.turn):
+        steps = list(group)
+        first = steps[0]
+        if first.kind == "answer":
+            answer = Answer(text=first.text, thought=first.thought, reply=first.reply, form_reply=first.form_reply)
+            actions.append(answer)
+        elif first.kind == "unparseable":
+            actions.append(Unparseable(text=first.text, reason=first.reason, reply=first.reply))
+        else:
+            calls = tuple(step.call for step in steps if step.call is not None)
+            refused = first.observation.error if first.refused and first.observation else None
+            actions.append(CallTools(calls=calls, thought=first.thought, reply=first.reply, refused=refused))
+    if record.trajectory.termination not in ("answered", "max_steps", "unparseable"):
+        halt = record.trajectory
+        actions.append(Halt(termination=halt.termination, reason=halt.reason, reply=halt.halted_by))
+    return tuple(actions)
