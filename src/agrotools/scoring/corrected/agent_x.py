@@ -9,11 +9,11 @@ from typing import Any
 
 from agrotools.core import BenchmarkError
 from agrotools.scoring.figures import Figure, Part, SampleParts, Scores, summed
-from agrotools.scoring.loose import is_list, is_object, is_text, zeroes
 from agrotools.scoring.predictions.agent_x_files import JudgeTable
 from agrotools.scoring.predictions.judge_replies import MISSING, JudgeScore
 from agrotools.scoring.reference.agent_x import COLUMNS, GOAL
 from agrotools.scoring.reference.generative_rows import GENERATIVE_ROWS
+from agrotools.text.loose_json import is_list, is_object, is_text, zeroes
 
 _TOOLSET = "agent_x.toolset_f1_corrected"
 _GOAL_STAR = "agent_x.goal_acc_imggen_corrected"

@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from agrotools.core import BenchmarkError
-from agrotools.scoring.loose import is_list, is_object, is_text
 from agrotools.scoring.predictions.compared import read_json, read_text
 from agrotools.scoring.predictions.judge_replies import JudgeScore, read_judge_score
 from agrotools.scoring.reference.agent_x import COLUMNS
+from agrotools.text.loose_json import is_list, is_object, is_text
 
 _FORM = 'predictions look like [{"0": {"query": ..., "reasoning_steps": [...], "final_answer": {...}}}, ...]'
 _ID_COLUMNS = ("id", "sample_id", "sample", "key", "index", "idx", "unnamed: 0", "")

@@ -10,8 +10,7 @@ import math
 import re
 from typing import Any, NamedTuple
 
-from agrotools.scoring.loose import is_list, is_object, is_text
-from agrotools.text.loose_json import NotJson, loads, values_in
+from agrotools.text.loose_json import NotJson, is_list, is_object, is_text, loads, values_in
 
 _THINKING = re.compile(r"^.*</think>", re.DOTALL)
 _SHARE = re.compile(
