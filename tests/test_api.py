@@ -119,3 +119,11 @@ def test_mistakes_name_what_to_change(farm: Path):
         run["nowhere"]
     with pytest.raises(UsageError, match="needs two runs"):
         at.compare(run)
+
+
+def test_the_command_prints_the_version():
+    from typer.testing import CliRunner
+
+    from agrotools.cli.main import app
+
+    assert CliRunner().invoke(app, ["--version"]).output == f"agrotools {at.__version__}\n"

@@ -409,7 +409,7 @@ def score_runs(
     """
     from agrotools.runner.rescore import Rescored, rescore
     from agrotools.runner.stored_scores import shown_as_stored
-    from agrotools.scoring.between_runs import side_by_side
+    from agrotools.scoring.aggregate import side_by_side
 
     stored = {} if again else shown_as_stored(runs, ())
     rescored: list[Rescored] = []

@@ -32,13 +32,16 @@ if TYPE_CHECKING:
     from markupsafe import Markup
     from rich.console import RenderableType
 
+    from agrotools.agents import ModelAgent
     from agrotools.benchmarks.checking import FileCheck
     from agrotools.benchmarks.loading import Loading
     from agrotools.core.progress import Progress
     from agrotools.formats.benchmark import Benchmark
+    from agrotools.models import Model
     from agrotools.report.cells import Notes
     from agrotools.report.settings import Setting
     from agrotools.runner.manifest import Manifest
+    from agrotools.runner.policies import AgentOptions
     from agrotools.scoring.embedders import Embedder
     from agrotools.scoring.error_classes import Errors
     from agrotools.scoring.judging import JudgedRows, JudgeQuestion, Rubrics
@@ -108,9 +111,9 @@ class PublishedRun(NamedTuple):
 class Scoring:
     """Scorers of a benchmark. All are pure: no network, and the same rows for the same record."""
 
-    slot_scorers: Mapping[str, "Callable[[Slot, Sample, Trajectory], SlotScore]"] = field(default_factory=dict)
-    """By slot type: the score of one slot, 0 to 1. The engine takes the weighted means that :class:`MetricInfo` asks
-    for. A sample without an answer scores 0 and is not handed over."""
+    slot_scorers: Mapping[str, "Callable[[Slot, Sequence[Slot], str], SlotScore]"] = field(default_factory=dict)
+    """By slot type: the score of a slot, 0 to 1, from the slot, all slots of the sample and the answer in words. The
+    engine takes the weighted means that :class:`MetricInfo` asks for. A sample without an answer scores 0."""
     score_record: "Callable[[Record, Trajectory, TextComparisons], list[Score]] | None" = None
     """All rows of a record with a slot type of the plug-in, in place of the engine's."""
     comparisons: Mapping[str, str] = field(default_factory=dict)
@@ -236,6 +239,17 @@ class PredictionFormat:
 
 
 @dataclass(frozen=True)
+class RunProtocol:
+    """A way of talking with a model: prompts, and how replies become calls and answers."""
+
+    modes: tuple[Mode, ...]
+    agent: "Callable[[Model, Mode, AgentOptions], ModelAgent]"
+    """The agent of a mode, which talks with the model."""
+    prompts: Callable[[], str] = str
+    """All words of its prompts: runs compare only where they agree."""
+
+
+@dataclass(frozen=True)
 class ExpectedCount:
     """A count that the paper prints. ``decides``: whether the benchmark is another one where it differs.
 
@@ -281,6 +295,8 @@ class BenchmarkPlugin:
     """Metrics of its own; ids begin with its name and a dot."""
     tools: Mapping[str, str] = field(default_factory=dict)
     """Tools of its own: name to ``"package.module:NAME"``."""
+    protocols: Mapping[str, RunProtocol] = field(default_factory=dict)
+    """Protocols of its own, by the name for ``--protocol``."""
     predictions: Mapping[str, str] = field(default_factory=dict)
     """By name for ``--format``: a :class:`PredictionFormat`."""
     error_counts: Mapping[tuple[str, Mode], str] = field(default_factory=dict)

@@ -43,6 +43,7 @@ def _folder(cache):
     return folder
 
 
+@pytest.mark.process
 def test_drawn_once_then_used_from_the_cache(cache):
     told = []
     first = load_benchmark("embedded", progress=lambda *how: told.append(how))

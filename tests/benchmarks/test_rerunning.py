@@ -104,7 +104,7 @@ def test_a_benchmark_that_cannot_be_loaded_is_not_run(run, tmp_path):
     done = run(write_folder(tmp_path / "made", ["{"]), "--rerun")
     assert done.exit_code == 1
     assert "broken_json" in done.stdout
-    assert "mend the faults first" in done.stderr
+    assert "fix the errors above first" in done.stderr
     assert "rerun:" not in done.stdout
 
 

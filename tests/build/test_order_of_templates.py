@@ -1,6 +1,7 @@
 """The order of tools that templates ask for is the only one that gives their answers."""
 
 import re
+from collections import Counter
 from importlib.resources import files
 from typing import Any, cast
 
@@ -48,7 +49,11 @@ def _sample(asked: Asked) -> Sample:
 @pytest.mark.parametrize("name", MODULES)
 def test_no_other_order_answers_what_is_asked_of_drawings(name: str):
     faults: dict[str, Any] = {}
+    seen = Counter[str]()
     for item in asked_of_drawings(name):
-        if isinstance(item.question, Template) and (found := order_faults(_sample(item.asked))):
-            faults.setdefault(item.question.template, found)
+        if not isinstance(item.question, Template) or seen[item.question.template] == 3:
+            continue
+        seen[item.question.template] += 1
+        if found := order_faults(_sample(item.asked)):
+            faults[item.question.template] = found
     assert faults == {}

@@ -7,7 +7,7 @@ from PIL import Image
 from agrotools.build.asking import Asked, Subject
 from agrotools.build.building import Group, build_samples
 from agrotools.build.choosing import Chosen
-from agrotools.build.outcomes import ChainBroken, Tally, check_observed, told_of_build
+from agrotools.build.outcomes import ChainBroken, Tally, build_notes, check_observed
 from agrotools.build.references import PlannedCall
 from agrotools.build.templates.template import Template
 from agrotools.core import BenchmarkError, BooleanSlot, SampleFile
@@ -66,7 +66,7 @@ def test_a_lacking_model_keeps_the_sample_and_is_counted_and_what_cannot_be_read
         "needs_backend": {"diagnose_pest_disease": 2},
     }
     tally.check()
-    lines = told_of_build(tally.metadata())
+    lines = build_notes(tally.metadata())
     assert any("packs train" in line and "2 samples" in line for line in lines)
     assert any("1 diagnose_pest_disease: unreadable_file" in line for line in lines)
 
@@ -124,4 +124,4 @@ def test_a_marker_that_is_not_found_is_an_answer_and_a_scale_that_nobody_gave_is
 
 def test_a_share_that_was_not_reached_is_told_with_its_reason():
     metadata = {"shares": {"a": {"wanted": 5, "made": 5}, "b": {"wanted": 9, "made": 4, "why": "4 broke"}}}
-    assert told_of_build(metadata) == ["b: 4 of 9 samples (4 broke)"]
+    assert build_notes(metadata) == ["b: 4 of 9 samples (4 broke)"]

@@ -8,11 +8,11 @@ from PIL import Image
 
 from agrotools.benchmarks.checks.leaks import step_words
 from agrotools.build.choosing import asked_of
-from agrotools.build.own_photos import Column, Plan, cells, look, needs_of, read_plan, write_plan
+from agrotools.build.own_photos import Column, Plan, cells, detect_columns, open_questions, read_plan, write_plan
 from agrotools.build.own_photos.answers import answers_of
 from agrotools.build.own_photos.asking import round_limits, templates_for
-from agrotools.build.own_photos.plan import Drops
-from agrotools.build.own_photos.proposal import kind_of, mixed_units, propose
+from agrotools.build.own_photos.plan import SkippedRows
+from agrotools.build.own_photos.proposal import kind_of, mixed_units, propose_plan
 from agrotools.build.own_photos.subjects import Pictured, arguments_of, grouped, note_of, subjects_of
 from agrotools.build.templates import load_templates
 from agrotools.core import BenchmarkError, SampleFile
@@ -35,8 +35,8 @@ def _table(photos: Path, header: str, rows: list[str]) -> Path:
 
 
 def _column(photos: Path, header: str, rows: list[str]) -> Column:
-    seen = look(photos, _table(photos, header, rows))
-    (column,) = propose(seen, "my farm").plan.columns
+    seen = detect_columns(photos, _table(photos, header, rows))
+    (column,) = propose_plan(seen, "my farm").plan.columns
     return column
 
 
@@ -81,9 +81,9 @@ def test_what_cells_hold():
 
 def test_what_only_the_owner_knows_is_asked(photos):
     header = "yield;diameter;plant height;severity"
-    seen = look(photos, _table(photos, header, ["1;71 mm;12;0.2", "2;7 cm;14;0.1"]))
-    plan = propose(seen, "x").plan
-    needs = [(need.column, need.key) for need in needs_of(plan)]
+    seen = detect_columns(photos, _table(photos, header, ["1;71 mm;12;0.2", "2;7 cm;14;0.1"]))
+    plan = propose_plan(seen, "x").plan
+    needs = [(need.column, need.key) for need in open_questions(plan)]
     assert needs == [
         ("yield", "ask"), ("diameter", "distance_mm"), ("diameter", "fx_px"), ("plant height", "unit"),
         ("plant height", "px_per_cm"), ("severity", "unit"),
@@ -91,13 +91,13 @@ def test_what_only_the_owner_knows_is_asked(photos):
 
 
 def test_numbers_with_and_without_unit_are_told_with_their_rows(photos):
-    seen = look(photos, _table(photos, "fruit diameter", ["71 mm", "7.2 cm", "70", "69 mm"]))
-    (column,) = propose(seen, "x").plan.columns
+    seen = detect_columns(photos, _table(photos, "fruit diameter", ["71 mm", "7.2 cm", "70", "69 mm"]))
+    (column,) = propose_plan(seen, "x").plan.columns
     assert column.unit is None
     told = mixed_units(seen, column)
     assert "2 in mm (row 2, 5)" in told
     assert "1 without a unit (row 4)" in told
-    drops = Drops()
+    drops = SkippedRows()
     found = answers_of(seen, column, drops)
     assert {path.name: value for path, value in found.items()} == {
         "1.jpg": pytest.approx(71), "2.jpg": pytest.approx(72), "4.jpg": pytest.approx(69)
@@ -119,8 +119,8 @@ def test_numbers_with_and_without_unit_are_told_with_their_rows(photos):
     ],
 )
 def test_cells_that_cannot_be_used_are_counted_with_their_row(photos, column, cell, says):
-    seen = look(photos, _table(photos, "v", [cell, "-"]))
-    drops = Drops()
+    seen = detect_columns(photos, _table(photos, "v", [cell, "-"]))
+    drops = SkippedRows()
     assert answers_of(seen, column, drops) == {}
     (line,) = drops.lines()
     assert says in line
@@ -130,8 +130,8 @@ def test_cells_that_cannot_be_used_are_counted_with_their_row(photos, column, ce
 @pytest.mark.parametrize(("repeated", "expected"), [("refuse", None), ("mean", 6), ("sum", 12)])
 def test_two_answers_for_one_picture(photos, repeated, expected):
     (photos.parent / "t.csv").write_text("photo,v\n1.jpg,4\n1.jpg,8\n2.jpg,5\n2,5\n")
-    seen = look(photos, photos.parent / "t.csv")
-    drops = Drops()
+    seen = detect_columns(photos, photos.parent / "t.csv")
+    drops = SkippedRows()
     found = answers_of(seen, Column(column="v", ask="count", target="apple", repeated=repeated), drops)
     values = {path.name: value for path, value in found.items()}
     assert values.get("1.jpg") == expected
@@ -167,11 +167,11 @@ def test_a_plan_that_cannot_be_used_says_where(text, says, tmp_path: Path):
 def test_a_table_without_pictures_says_what_it_looked_for(photos):
     (photos.parent / "t.csv").write_text("plot,apples\nnorth,3\nsouth,4\n")
     with pytest.raises(BenchmarkError, match="no column of t\\.csv names a picture") as told:
-        look(photos, photos.parent / "t.csv")
+        detect_columns(photos, photos.parent / "t.csv")
     assert "1.jpg" in str(told.value)
     (photos.parent / "t.csv").write_text("photo,apples\nx.jpg,3\n")
     with pytest.raises(BenchmarkError, match="no row of t\\.csv belongs to a picture"):
-        look(photos, photos.parent / "t.csv")
+        detect_columns(photos, photos.parent / "t.csv")
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])

@@ -181,6 +181,7 @@ def test_a_server_that_fails_three_times_and_then_answers_costs_nothing_but_time
     assert [server.attempts_of(f"s{n}") for n in range(SAMPLES)] == [4] * SAMPLES
 
 
+@pytest.mark.process
 def test_a_port_where_nobody_listens(evaluated: Eval):
     done = evaluated("none", f"http://127.0.0.1:{closed_port()}/v1")
     assert done.code == 3

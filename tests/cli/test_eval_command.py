@@ -12,20 +12,13 @@ from pathlib import Path
 import pytest
 
 from agrotools.cli import main
+from support.command import run_command
 
 AGROTOOLS = [sys.executable, "-m", "agrotools"]
 
 
 def agrotools(*arguments: object, cwd: Path, env: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [*AGROTOOLS, *map(str, arguments)],
-        cwd=cwd,
-        env={**os.environ, "COLUMNS": "120", **(env or {})},
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=240,
-    )
+    return run_command(*arguments, cwd=cwd, **(env or {}))
 
 
 def metric(scores: dict, mode: str, name: str) -> float:

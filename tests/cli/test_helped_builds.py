@@ -100,7 +100,7 @@ def test_without_a_model_that_works_the_benchmark_is_built(
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--budget", 1], "--budget is for a model, and none is asked"),
+        (["--budget", 1], "--budget was given without --paraphrase or --traces"),
         (["--paraphrase", "m", "--base-url", "nowhere"], "no base URL"),
         (["--traces", "scripted:/nowhere.json"], "cannot read the script"),
         (["--traces", "x", "--base-url", "https://example.org/v1", "--budget", 1], "price of x is not known"),
@@ -120,7 +120,7 @@ def test_ctrl_c_while_a_model_helps_leaves_the_benchmark(build, tmp_path: Path, 
     monkeypatch.setattr("agrotools.build.assist.paraphrase.paraphrase_folder", stopped)
     done = build("--paraphrase", "m", "--base-url", "http://127.0.0.1:9/v1")
     assert done.exit_code == 130
-    assert "the same command goes on from here" in done.output
+    assert "run the same command again to resume" in done.output
     assert len(load_folder(tmp_path / "out").samples) == 8
 
 

@@ -175,7 +175,7 @@ def test_a_judge_that_is_down_costs_nothing_and_the_same_command_goes_on(fresh: 
         down.send_signal(signal.SIGINT)
         _, told = down.communicate(timeout=60)
         assert down.returncode == 130
-        assert "stopped; what judges replied is kept" in told
+        assert "stopped: judgements are kept" in told
         assert "Traceback" not in told
         judges.broken = False
         agrotools("score", fresh, *judge)

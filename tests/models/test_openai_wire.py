@@ -208,6 +208,7 @@ async def test_a_date_to_retry_after_that_lies_beyond_the_budget_is_not_waited_f
         assert time.monotonic() - started < 60
 
 
+@pytest.mark.process
 async def test_a_refused_connection_is_an_infrastructure_error_with_the_address() -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))

@@ -7,8 +7,8 @@ from agrotools.core import Record, Score, Trajectory
 from agrotools.report.comparison import print_comparison
 from agrotools.report.html.result_tables import result_tables
 from agrotools.report.tables import tables_text
-from agrotools.scoring import Comparison, Estimate, Interval, Metric, Tally
-from agrotools.scoring.between_runs import side_by_side
+from agrotools.scoring import Comparison, Estimate, Interval, Metric, RunAggregator
+from agrotools.scoring.aggregate import side_by_side
 from agrotools.scoring.differences import with_comparison_adjusted
 from support.plain_sample import plain_sample
 
@@ -21,7 +21,7 @@ def printed(comparison: Comparison, **options) -> str:
 
 def run(values, mode="end-to-end"):
     """A tally with a score for each sample, and its summary."""
-    tally = Tally()
+    tally = RunAggregator()
     for number, value in enumerate(values):
         of = plain_sample(f"s{number}")
         made = Record(sample=of, mode=mode, trajectory=Trajectory(termination="answered"))
@@ -118,7 +118,7 @@ def test_runs_that_are_scored_together_are_compared_pair_by_pair():
 
 
 def test_pairs_are_on_the_samples_of_both_whatever_their_order():
-    first, second = Tally(), Tally()
+    first, second = RunAggregator(), RunAggregator()
     for tally, numbers in ((first, range(30)), (second, reversed(range(10, 50)))):
         for number in numbers:
             of = plain_sample(f"s{number}")

@@ -148,7 +148,7 @@ def test_given_summaries_change_nothing_of_what_is_shown(tmp_path: Path, n: int)
 def test_no_second_tally_is_made_where_summaries_are_given(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     folder = write_run(tmp_path / "run", [right(sample) for sample in SAMPLES])
     summary = rescore(folder).summary
-    monkeypatch.setattr("agrotools.report.html.runs.Tally", None)
+    monkeypatch.setattr("agrotools.report.html.runs.RunAggregator", None)
     (run,) = opened_runs([folder], 4, data_root=None, summaries=[summary], allow_invalid=False)
     assert len(run.places) == 4
     with pytest.raises(TypeError):

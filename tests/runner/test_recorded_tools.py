@@ -95,6 +95,7 @@ def test_a_published_benchmark_runs_without_weights_keys_or_a_network(tmp_path: 
     assert manifest["backends"]["OCR"] == "recorded"
 
 
+@pytest.mark.process
 def test_some_tools_may_run_while_others_are_recorded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("AGROTOOLS_CACHE", str(tmp_path / "cache"))
     root = tmp_path / "data"

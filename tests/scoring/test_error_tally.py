@@ -34,7 +34,7 @@ from agrotools.core import (
 from agrotools.core.slot import Fact
 from agrotools.models import Completion
 from agrotools.models.scripted import ScriptedModel
-from agrotools.scoring import Summary, Tally
+from agrotools.scoring import RunAggregator, Summary
 from agrotools.scoring.error_classes import CLASSES, OF_KEYWORDS, PAPER_TABLES
 from agrotools.scoring.error_taxonomy import errors_of_dialogues
 from agrotools.scoring.errors_in_records import errors_of_records
@@ -104,7 +104,7 @@ async def agent_x_record(reply: str | Completion, name: str = "s1") -> Record:
 
 
 def summary(records: Sequence[Record], protocol: Protocol = "react") -> Summary:
-    tally = Tally(protocol=protocol)
+    tally = RunAggregator(protocol=protocol)
     for record in records:
         tally.add(record, [])
     return tally.summary()

@@ -17,7 +17,7 @@ from agrotools.core import (
     Unparseable,
 )
 from agrotools.report.tables import tables_text
-from agrotools.scoring import METRICS, CallRatio, ModeSummary, Summary, Tally, summarise
+from agrotools.scoring import METRICS, CallRatio, ModeSummary, RunAggregator, Summary, summarise
 from agrotools.scoring.event_counts import ending_of, missing_of, mostly_lost, warnings_of
 from support.plain_sample import plain_sample
 
@@ -114,7 +114,7 @@ def record(name: str, made: int, needed: int = 2, *, failed: int = 0, answer: st
 
 
 def summary(*records: Record) -> Summary:
-    tally = Tally()
+    tally = RunAggregator()
     for each in records:
         tally.add(each, [])
     return tally.summary().model_copy(update={"model": "m1"})

@@ -15,7 +15,7 @@ from agrotools.core import (
     SampleFile,
     ToolCall,
 )
-from agrotools.scoring import Tally, score_record
+from agrotools.scoring import RunAggregator, score_record
 from support.plain_sample import plain_sample
 
 WORDS = "word " * 200_000
@@ -68,6 +68,6 @@ def check_wrong(tool: str, arguments: dict[str, Any]) -> None:
     call = CallTools.model_construct(calls=(ToolCall.model_construct(tool=tool, arguments=arguments),))
     record = Record.model_construct(sample=sample, mode="step-by-step", actions=(call, Answer(text="yes")))
     rows = score_record(record)
-    tally = Tally()
+    tally = RunAggregator()
     tally.add(record, rows)
     assert next(row.value for row in rows if row.metric == "agrotools.arg_acc") == 0

@@ -30,7 +30,7 @@ from agrotools.core import (
     ToolCall,
     Unparseable,
 )
-from agrotools.scoring import Tally
+from agrotools.scoring import RunAggregator
 from agrotools.scoring import steps as steps_module
 from agrotools.scoring.steps import step_scores
 from agrotools.tools import get_tool
@@ -251,7 +251,7 @@ def test_a_value_worked_out_before_the_call_is_a_class_of_its_own():
         scores = step_scores(record(FIRST, SECOND, action, RIGHT[3]))
         assert values(scores, "arg_acc")[2] == (1 if action is THIRD else 0)
         assert reading(scores, "arg_acc", 2).get("calculated_in_head") is told
-        tally = Tally()
+        tally = RunAggregator()
         tally.add(record(FIRST, SECOND, action, RIGHT[3]), scores)
         errors = {row.error: row for row in tally.summary().modes["step-by-step"].errors}
         assert (errors["calculated_in_head"].count, errors["calculated_in_head"].of) == (int(bool(told)), 4)
@@ -530,7 +530,7 @@ def test_the_floor_is_what_the_usual_plan_of_such_an_answer_form_scores(monkeypa
     assert values(scores, "tool_acc") == {0: 0, 1: 0, 2: 0}
     assert values(scores, "tool_acc_guess") == {0: 1, 1: 1, 2: 1}
     assert values(scores, "arg_acc_guess") == {0: 0, 1: 1, 2: 1}  # The region is the sample's own.
-    tally = Tally()
+    tally = RunAggregator()
     tally.add(record(), step_scores(record()))
     metrics = tally.summary().modes["step-by-step"].metrics
     assert metrics["agrotools.tool_acc_guess"].overall.value == 1

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agrotools.core import Fact, OpenTextSlot, Record, Score, Step, Trajectory
-from agrotools.scoring import Tally, summarise
+from agrotools.scoring import RunAggregator, summarise
 from agrotools.scoring.chance import MAX_OTHERS, OpenTextChance, _drawn, _Other  # pyright: ignore[reportPrivateUsage]
 from agrotools.scoring.sample_units import SampleTable
 from support.plain_sample import plain_sample
@@ -42,7 +42,7 @@ def test_means_and_bounds_are_those_of_the_plain_formula(samples, random):
         for epoch, (value, lost) in enumerate(epochs)
     ]
     random.shuffle(made)
-    tally = Tally()
+    tally = RunAggregator()
     for own, value in made:
         tally.add(own, [] if own.invalid else [row(own, value)])
     mode = tally.summary().modes["end-to-end"]
@@ -111,7 +111,7 @@ def test_one_cluster_of_open_text_asks_for_no_second_look():
 
 
 def test_a_record_leaves_little_behind():
-    tally = Tally()
+    tally = RunAggregator()
     tracemalloc.start()
     try:
         for number in range(500):

@@ -27,9 +27,10 @@ import pytest
 _TESTS = Path(__file__).resolve().parent.parent
 TIERS = ("unit", "tools", "process", "data", "browser", "slow")
 OF_FOLDERS = {
-    "accuracy": "tools",
+    "build": "tools",
+    "build/accuracy": "process",
+    "build/assist": "process",
     "sandbox": "process",
-    "serve": "process",
     "tools": "tools",
     "training": "slow",
     "vision": "tools",

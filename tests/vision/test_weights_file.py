@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from agrotools.core import ToolError
-from agrotools.vision import nets as weights_file
+from agrotools.vision import nets
 from agrotools.vision.nets import checked_arrays, checked_bytes, pack_arrays
 
 
@@ -43,7 +43,7 @@ def test_what_is_wrong_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     content, sha256 = pack_arrays({"a": np.array([1.0, np.nan])})
     path.write_bytes(content)
     assert "not all are numbers" in fault(path, sha256).message
-    monkeypatch.setattr(weights_file, "LARGEST_WEIGHTS", 10)
+    monkeypatch.setattr(nets, "LARGEST_WEIGHTS", 10)
     assert "more than" in fault(path, sha256).message
 
 

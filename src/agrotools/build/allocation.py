@@ -1,4 +1,4 @@
-"""What the published AgroTools benchmark (arXiv 2605.22366, section 3) holds of each kind, and its scaling."""
+"""Composition of the published AgroTools benchmark (arXiv 2605.22366, section 3), scaled and allocated to templates."""
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -37,7 +37,7 @@ SOURCE_PCTS: Mapping[str, float] = {
 
 @dataclass(frozen=True)
 class Marginals:
-    """How many of ``queries`` use so many distinct tools, are of an answer type, come from a source; over all of them,
+    """Marginals of ``queries``: by number of distinct tools, answer type and source; over all of them,
     ``calls`` of tools and ``files`` shown."""
 
     queries: int
@@ -73,13 +73,13 @@ def apportioned(shares: Mapping[K, float], total: int) -> dict[K, int]:
 
 
 _MISS = 10_000.0
-"""What missing a marginal by one costs: more than all unevenness together."""
+"""Cost of missing a marginal by one: more than all unevenness together."""
 _SECONDS = 60.0
 
 
 @dataclass(frozen=True)
 class Offer:
-    """What is the same for all questions of an offer. ``tools``: distinct ones."""
+    """Properties shared by all questions of an offer. ``tools``: distinct ones."""
 
     template: str
     task_type: str
@@ -212,7 +212,7 @@ def _most(offers: Sequence[Offer], available: Mapping[Offer, int], ways: Mapping
 
 
 def _fair_share(template: str, offers: Sequence[Offer], wanted: Marginals) -> float:
-    """How often the template would be used if its source's questions were spread evenly over its templates."""
+    """Uses of the template if its source's questions were spread evenly over its templates."""
     sources = {offer.source for offer in offers if offer.template == template}
     siblings = {offer.template for offer in offers if offer.source in sources}
     return max(1.0, sum(wanted.sources.get(source, 0) for source in sources) / len(siblings))

@@ -1,4 +1,4 @@
-"""What is truly in a picture or a part of it: pixels of crop, weeds, vegetation and soil, counted in masks."""
+"""Ground truth of areas in a picture or a part of it: pixels of crop, weeds, vegetation and soil, counted in masks."""
 
 import math
 from dataclasses import dataclass, replace
@@ -100,7 +100,7 @@ class AreaTruth:
         )
 
     def as_result(self, gsd_m: float | None = None) -> dict[str, JsonValue]:
-        """What a perfect ``measure_crop_weed_area`` returns, as far as masks and the ground sampling distance tell."""
+        """Result of a perfect ``measure_crop_weed_area``, as far as masks and the ground sampling distance tell."""
         pixels = {"total": self.total_px, "veg": self.veg_px, "crop": self.crop_px, "weed": self.weed_px}
         pixels["soil"] = self.soil_px
         area_m2: JsonValue = None

@@ -1,4 +1,4 @@
-"""What a kind of question and a subject have to offer each other, whoever wrote them.
+"""Interfaces of kinds of questions and of subjects.
 
 Questions about crop and weeds are code (:mod:`agrotools.build.questions`), all others are data
 (:mod:`agrotools.build.templates`); both are chosen and built in the same way.

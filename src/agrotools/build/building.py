@@ -183,7 +183,7 @@ def with_plot_weights(slots: Sequence[Slot]) -> tuple[Slot, ...]:
 
 
 def measured_difficulty(asked: Asked, reference: ReferenceTrajectory) -> dict[str, float]:
-    """What the reference takes: ``calls``, different ``tools``, ``files`` shown and, of those, ``unused_files``;
+    """Measures of the reference: ``calls``, different ``tools``, ``files`` shown and, of those, ``unused_files``;
     ``margin`` is the smallest tolerance of a number, as a share of its value (1 at most)."""
     names = {file.name for file in asked.files}
     used = {value for step in reference.steps for value in step.arguments.values() if isinstance(value, str)} & names

@@ -1,4 +1,4 @@
-"""Which question is asked of which pictures: spread evenly over kinds of questions and over subjects."""
+"""Choice of questions for subjects: spread evenly over kinds of questions and over subjects."""
 
 import zlib
 from collections import Counter, defaultdict
@@ -111,7 +111,7 @@ def least_like(settled: Sequence[Chosen], before: Sequence[Chosen], asked: Count
 
 
 def _clash(slots: Sequence[Slot], earlier: Sequence[Slot]) -> int:
-    """How many answers would be right if they were copied from an earlier sample of the kind."""
+    """Number of answers that would be right if they were copied from an earlier sample of the kind."""
     return sum(_copied_is_right(slot, other) for slot, other in zip(slots, earlier, strict=True))
 
 
@@ -161,7 +161,7 @@ RecordedCounts = Mapping[str, Mapping[str, Sequence[Sequence[int]]]]
 
 @dataclass(frozen=True)
 class Stock:
-    """What questions can be asked of: ``source`` is the data set whose share they fill."""
+    """Subjects and questions on offer: ``source`` is the data set whose share they fill."""
 
     source: str
     subjects: Sequence[Subject]

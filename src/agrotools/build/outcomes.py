@@ -1,4 +1,4 @@
-"""What becomes of a sample whose chain of calls does not run to its end: one rule for all sources.
+"""Outcomes of chains of calls that do not run to their end: one rule for all sources.
 
 A tool that answers something about the picture, be it that it finds nothing there or that it does not know what it
 sees, may be wrong; the sample stays, with its truth. A tool that this machine lacks the means for says nothing about
@@ -33,7 +33,7 @@ BACKEND_HINTS: Mapping[str, str] = MappingProxyType(
         "count_objects": f"install the extra learned, {_VLM}",
     }
 )
-"""How to get what a tool lacks."""
+"""Instructions for back-ends that a tool lacks."""
 _OTHER_HINT = "see its back-ends: agrotools tools describe {tool}"
 
 
@@ -68,7 +68,7 @@ def check_observed(index: int, tool: str, error: ErrorInfo | None, *, follows: b
 
 
 def is_answer(error: ErrorInfo) -> bool:
-    """Whether an error says something about the picture: then the tool may be wrong, and the sample stays."""
+    """True if an error says something about the picture: then the tool may be wrong, and the sample stays."""
     if error.kind in ANSWERS:
         return True
     return error.argument is not None and UNFOUND.get(error.kind) == error.argument
@@ -76,7 +76,7 @@ def is_answer(error: ErrorInfo) -> bool:
 
 @dataclass
 class Tally:
-    """What became of the chains of a build: how many were run, how many gave no sample by reason, and how many samples
+    """Outcomes of the chains of a build: number run, number without a sample by reason, and number of samples
     need a back-end that this machine lacks, by tool."""
 
     run: int = 0
@@ -114,8 +114,8 @@ class Tally:
         return told
 
 
-def told_of_build(metadata: Mapping[str, JsonValue]) -> list[str]:
-    """What a benchmark's metadata say of samples that were dropped, that need more than this machine has, or that a
+def build_notes(metadata: Mapping[str, JsonValue]) -> list[str]:
+    """Notes from a benchmark's metadata on samples that were dropped, that need more than this machine has, or that a
     source could not give: a line each."""
     lines: list[str] = []
     for source, share in _table(metadata, "shares").items():
@@ -143,5 +143,5 @@ def _counted(reasons: Mapping[str, JsonValue]) -> str:
 
 
 def backend_hint(tool: str) -> str:
-    """How to get the back-end that ``tool`` lacks."""
+    """Instructions for the back-end that ``tool`` lacks."""
     return BACKEND_HINTS.get(tool, _OTHER_HINT).format(tool=tool)

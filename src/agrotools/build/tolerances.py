@@ -1,4 +1,4 @@
-"""How far an answer may stray. Set from what the task needs, before any tool was run, and the same for all of them.
+"""Tolerances of answers. Set from what the task needs, before any tool was run, and the same for all of them.
 
 A cover of the ground is right within 2 points. A cover that is asked for outright is therefore at least
 :data:`LEAST_COVER`, so that "none" is never right.

@@ -16,28 +16,29 @@ def build(
     source: Annotated[
         list[str] | None,
         typer.Option(
-            help="What to build from which folder, NAME=DIR, e.g. field=data; agml:NAME=DIR for a data set of AgML."
-            " Public data sets may be joined: give several."
+            help="Data set and its folder, NAME=DIR, e.g. field=data; agml:NAME=DIR for a data set of AgML."
+            " Repeat it to join public data sets. Their adapters were never run on the real files."
         ),
     ] = None,
     all_sources: Annotated[
-        Path | None, typer.Option(help="Folder with a folder per public data set, named as after --source.")
+        Path | None, typer.Option(help="Folder that holds one folder per public data set, named as for --source.")
     ] = None,
     queries: Annotated[
         int | None,
         typer.Option(
             min=1,
-            help="Of public data sets: how many samples in all, in the published shares of sources. Default: 539.",
+            help="Number of samples from public data sets, in the published shares of sources. Default: 539.",
         ),
     ] = None,
     images: Annotated[Path | None, typer.Option(help="Folder of photos of your own, for --answers.")] = None,
     answers: Annotated[
-        Path | None, typer.Option(help="Table (.csv, .xlsx) that names the photos and holds what is true of them.")
+        Path | None, typer.Option(help="Table (.csv, .xlsx) with the names of the photos and the ground truth.")
     ] = None,
     plan: Annotated[
-        Path | None, typer.Option(help="What the columns mean; default: TABLE.plan.toml, made on the first run.")
+        Path | None,
+        typer.Option(help="File that says what the columns mean. Default: TABLE.plan.toml, written on the first run."),
     ] = None,
-    yes: Annotated[bool, typer.Option("--yes", help="Take the plan that is proposed, and ask nothing.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Accept the proposed plan without questions.")] = False,
     paraphrase: Paraphrase = None,
     traces: Traces = None,
     base_url: BaseUrl = None,
@@ -109,7 +110,7 @@ def tell_result(header: "BenchmarkHeader", out: Path, started: float) -> None:
     from agrotools.benchmarks.summary import counts_of
     from agrotools.benchmarks.validate import validate_folder
     from agrotools.build.assist.screening import screen_folder
-    from agrotools.build.outcomes import told_of_build
+    from agrotools.build.outcomes import build_notes
     from agrotools.cli.quality import print_findings
     from agrotools.runner.progress import stage_progress
 
@@ -120,7 +121,7 @@ def tell_result(header: "BenchmarkHeader", out: Path, started: float) -> None:
     typer.echo(f"{header.name} {header.version}: {len(benchmark.samples)} samples in {out}")
     for what, counts in counts_of(benchmark).items():
         typer.echo(f"  {what}: {', '.join(f'{name} {count}' for name, count in counts.items())}")
-    for line in told_of_build(header.metadata):
+    for line in build_notes(header.metadata):
         typer.echo(f"  {line}")
     typer.echo(f"  content: {benchmark.content_hash[:16]}, {time.monotonic() - started:.0f} s")
     if note := header.metadata.get("note"):

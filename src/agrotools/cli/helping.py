@@ -16,20 +16,20 @@ if TYPE_CHECKING:
     from agrotools.runner.auxiliary_model import Helper
 
 Paraphrase = Annotated[
-    str | None, typer.Option(metavar="MODEL", help="Let a model reword the questions; each wording is checked.")
+    str | None, typer.Option(metavar="MODEL", help="Model that paraphrases the questions; every paraphrase is checked.")
 ]
 Traces = Annotated[
     str | None,
-    typer.Option(metavar="MODEL", help="Let a model fill in the reference calls; differences go to traces.jsonl."),
+    typer.Option(metavar="MODEL", help="Model that fills in the reference calls; results are written to traces.jsonl."),
 ]
 BaseUrl = Annotated[str | None, typer.Option(help="OpenAI-compatible endpoint of these models.")]
 ApiKeyEnv = Annotated[
     str | None, typer.Option(help="Environment variable that holds its key.", show_default="OPENAI_API_KEY")
 ]
-Budget = Annotated[float | None, typer.Option(help="USD that these models may cost in all.")]
+Budget = Annotated[float | None, typer.Option(help="Total budget of these models, USD.")]
 Price = Annotated[str | None, typer.Option(help="IN/OUT, USD per million tokens, instead of the table's.")]
 Concurrency = Annotated[
-    int | None, typer.Option(min=1, help="Requests in flight.", show_default="as many as the endpoint bears")
+    int | None, typer.Option(min=1, help="Requests in flight.", show_default="adapts to the endpoint")
 ]
 
 _DIFFERING_SHOWN = 8
@@ -60,7 +60,7 @@ def helped(
             from agrotools.core import UsageError
 
             raise UsageError(
-                f"{unused[0]} is for a model, and none is asked", hint="add --paraphrase or --traces MODEL"
+                f"{unused[0]} was given without --paraphrase or --traces", hint="add --paraphrase or --traces MODEL"
             )
         yield
         return
@@ -83,7 +83,7 @@ def helped(
         done = [_reworded(out, rewords, ledger)] if rewords else []
         done += [_traced(out, fills, ledger, workers)] if fills else []
     except KeyboardInterrupt:
-        typer.echo(f"\nstopped; the benchmark is in {out}, and the same command goes on from here", err=True)
+        typer.echo(f"\nstopped; the benchmark is in {out}, run the same command again to resume", err=True)
         raise typer.Exit(STOPPED) from None
     if all(done):
         ledger.unlink(missing_ok=True)
@@ -147,9 +147,9 @@ def _tell_traced(out: Path, model: str, done: "Traced") -> None:
     if done.differing:
         shown = ", ".join(done.differing[:_DIFFERING_SHOWN])
         more = f" and {len(done.differing) - _DIFFERING_SHOWN} more" if len(done.differing) > _DIFFERING_SHOWN else ""
-        typer.echo(f"  {len(done.differing)} chains differ and want a review: {shown}{more}")
+        typer.echo(f"  {len(done.differing)} chains differ and need a review: {shown}{more}")
     if done.missing:
-        typer.echo(f"warning: {done.missing} samples have no trace; the same command goes on with them", err=True)
+        typer.echo(f"warning: {done.missing} samples have no trace; run the same command again to resume", err=True)
     _warn_of(done.stopped)
 
 

@@ -12,7 +12,7 @@ import typer
 from agrotools.cli.exit_codes import NOT_DONE
 
 if TYPE_CHECKING:
-    from agrotools.build.own_photos import Need, Plan, Seen
+    from agrotools.build.own_photos import DetectedTable, OpenQuestion, Plan
     from agrotools.core.benchmark_header import BenchmarkHeader
     from agrotools.core.progress import Progress
 
@@ -31,24 +31,24 @@ def build_from_table(
         BenchmarkError: the table, the plan, the photos or the target cannot be used.
         typer.Exit: code 3, the plan was written and must be completed first.
     """
-    from agrotools.build.own_photos import build_own, look, read_plan
+    from agrotools.build.own_photos import build_from_photos, detect_columns, read_plan
 
     _check_target(out)
     kept = plan_file or answers.with_name(f"{answers.stem}{PLAN_ENDING}")
     if kept.is_file():
         plan = read_plan(kept)
         typer.echo(f"plan: {kept}")
-        seen = look(images, answers, plan)
+        seen = detect_columns(images, answers, plan)
         _tell_table(seen)
         _refuse_strange_columns(plan, seen, kept)
     else:
         if plan_file is not None and not plan_file.parent.is_dir():
             raise typer.BadParameter(f"there is no folder {plan_file.parent}", param_hint="--plan")
-        seen = look(images, answers)
+        seen = detect_columns(images, answers)
         _tell_table(seen)
         plan = _new_plan(seen, out, kept, yes=yes)
     _tell_plan(plan)
-    built = build_own(seen, plan, out, progress)
+    built = build_from_photos(seen, plan, out, progress)
     for column, count in built.used.items():
         typer.echo(f"used: {column}, {count} photos")
     for line in built.drops.lines():
@@ -58,15 +58,15 @@ def build_from_table(
 
 def tell_next(out: Path) -> None:
     """Say what to do with the benchmark now."""
-    typer.echo(f"Next, look at every question: agrotools review {out}")
+    typer.echo(f"Next, review the questions: agrotools review {out}")
 
 
-def _new_plan(seen: "Seen", out: Path, kept: Path, *, yes: bool) -> "Plan":
+def _new_plan(seen: "DetectedTable", out: Path, kept: Path, *, yes: bool) -> "Plan":
     """The proposal, completed by its owner where somebody can be asked, written to ``kept``."""
-    from agrotools.build.own_photos import needs_of, write_plan
-    from agrotools.build.own_photos.proposal import propose
+    from agrotools.build.own_photos import open_questions, write_plan
+    from agrotools.build.own_photos.proposal import propose_plan
 
-    proposal = propose(seen, out.name)
+    proposal = propose_plan(seen, out.name)
     plan = proposal.plan
     for column in plan.columns:
         typer.echo(f"  {column.column}: {proposal.notes[column.column]} -> {column.ask or 'not decided'}")
@@ -75,11 +75,11 @@ def _new_plan(seen: "Seen", out: Path, kept: Path, *, yes: bool) -> "Plan":
         plan = _asked_of_owner(plan)
     write_plan(kept, plan)
     typer.echo(f"plan: written to {kept}")
-    lacking = needs_of(plan)
+    lacking = open_questions(plan)
     if lacking and not asked:
         _tell_needs(lacking, seen, plan)
     if not yes and not asked:
-        typer.echo("Complete the plan and give the same command again, or give --yes to take it as it is.")
+        typer.echo("Complete the plan and run the same command again, or add --yes to accept it as it is.")
         raise typer.Exit(NOT_DONE)
     return plan
 
@@ -88,14 +88,14 @@ def _is_terminal() -> bool:
     return sys.stdin.isatty()
 
 
-def _tell_table(seen: "Seen") -> None:
+def _tell_table(seen: "DetectedTable") -> None:
     table = seen.table
     typer.echo(f"{table.path.name}: {seen.rows} rows, {len(table.columns)} columns, {table.described}")
     typer.echo(f"photos: {len(seen.images)} in {seen.images.folder}, named by column {seen.images_column!r}")
     typer.echo(f"rows with a photo: {len(seen.matched)}")
 
 
-def _tell_needs(lacking: "list[Need]", seen: "Seen", plan: "Plan") -> None:
+def _tell_needs(lacking: "list[OpenQuestion]", seen: "DetectedTable", plan: "Plan") -> None:
     from agrotools.build.own_photos.proposal import mixed_units
 
     typer.echo("to fill in:")
@@ -118,7 +118,7 @@ def _tell_plan(plan: "Plan") -> None:
             typer.echo(f"asking: {column.column} as {column.ask}{f' ({more})' if more else ''}")
 
 
-def _refuse_strange_columns(plan: "Plan", seen: "Seen", kept: Path) -> None:
+def _refuse_strange_columns(plan: "Plan", seen: "DetectedTable", kept: Path) -> None:
     from agrotools.core import BenchmarkError
 
     strange = [column.column for column in plan.columns if column.column not in seen.table.columns]
@@ -132,23 +132,23 @@ def _refuse_strange_columns(plan: "Plan", seen: "Seen", kept: Path) -> None:
 def _asked_of_owner(plan: "Plan") -> "Plan":
     """Ask on the terminal: what each column holds, then what is missing. An empty answer keeps what is proposed."""
     from agrotools.build.own_photos.plan import NOTHING, measures
-    from agrotools.build.own_photos.proposal import column_needs
+    from agrotools.build.own_photos.proposal import open_questions_of_column
 
-    typer.echo("Press Enter to accept what stands in brackets.")
+    typer.echo("Press Enter to accept the value in brackets.")
     choices = (*measures(), NOTHING)
     for column in plan.columns:
         if column.ask != NOTHING:
             said = _choice(f"{column.column!r} holds", choices, column.ask or NOTHING)
             plan = _changed(plan, column.column, {"ask": said})
     for column in list(plan.columns):
-        while needs := column_needs(plan.column(column.column) or column, plan):
+        while needs := open_questions_of_column(plan.column(column.column) or column, plan):
             plan = _filled_in(plan, needs[0])
     for key, question in (("name", "Name of the benchmark"), ("licence", "Terms of use of the photos")):
         plan = _checked(plan, key, question)
     return plan
 
 
-def _filled_in(plan: "Plan", need: "Need") -> "Plan":
+def _filled_in(plan: "Plan", need: "OpenQuestion") -> "Plan":
     from pydantic import ValidationError
 
     from agrotools.build.own_photos.plan import NOTHING
@@ -164,7 +164,7 @@ def _filled_in(plan: "Plan", need: "Need") -> "Plan":
                 return _changed(plan, need.column, {"ask": NOTHING})
             return _changed(plan, need.column, {need.key: float(said) if need.answer == "number" else said})
         except ValidationError as error:
-            typer.echo(f"that does not fit: {error.errors()[0]['msg']}")
+            typer.echo(f"invalid value: {error.errors()[0]['msg']}")
         except ValueError:
             typer.echo("write a number")
 
@@ -174,7 +174,7 @@ def _choice(question: str, choices: tuple[str, ...], default: str) -> str:
         said = typer.prompt(f"{question} ({', '.join(choices)})", default=default).strip()
         if said in choices:
             return said
-        typer.echo("write one of them")
+        typer.echo("choose one of the values above")
 
 
 def _checked(plan: "Plan", key: str, question: str) -> "Plan":
@@ -185,7 +185,7 @@ def _checked(plan: "Plan", key: str, question: str) -> "Plan":
         try:
             return type(plan).model_validate({**plan.model_dump(), key: said})
         except ValidationError as error:
-            typer.echo(f"that does not fit: {error.errors()[0]['msg']}")
+            typer.echo(f"invalid value: {error.errors()[0]['msg']}")
 
 
 def _changed(plan: "Plan", column: str, changes: Mapping[str, Any]) -> "Plan":

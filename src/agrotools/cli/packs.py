@@ -32,8 +32,8 @@ def train_pack(
     out: Annotated[
         str | None, typer.Option(help="Name of the pack, or a path with a slash in it.", metavar="PACK")
     ] = None,
-    licence: Annotated[str, typer.Option(help="Under which terms the pictures may be used; kept in the pack.")] = "",
-    skip_unreadable: Annotated[bool, typer.Option(help="Leave out pictures that cannot be read.")] = False,
+    licence: Annotated[str, typer.Option(help="Licence of the pictures, stored in the pack.")] = "",
+    skip_unreadable: Annotated[bool, typer.Option(help="Skip images that cannot be read.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Train a recogniser on your own labelled pictures: packs train --images DIR [--labels FILE] --out PACK.

@@ -1,4 +1,4 @@
-"""What quality checks found, for people to read."""
+"""Report of quality checks on the terminal."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -22,7 +22,7 @@ def print_findings(
     from agrotools.formats.folder import QUALITY_FILE
 
     flagged = Counter((severity, check) for _, severity, check in {(f.id, f.severity, f.check) for f in findings})
-    found = f"{len(findings)} findings in {folder / QUALITY_FILE}" if findings else "nothing found"
+    found = f"{len(findings)} findings in {folder / QUALITY_FILE}" if findings else "no findings"
     typer.echo(f"quality: {found}")
     for key in sorted(flagged, key=lambda key: (SEVERITIES.index(key[0]), -flagged[key], key[1])):
         severity, check = key

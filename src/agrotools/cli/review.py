@@ -14,25 +14,29 @@ if TYPE_CHECKING:
 
 def review(
     what: Annotated[str, typer.Argument(metavar="DIR|RUN", help="Benchmark folder or name, or run folder.")],
-    reviewer: Annotated[str, typer.Option(help="Your name; the page asks where it is not given.")] = "",
+    reviewer: Annotated[str, typer.Option(help="Reviewer's name. Without it the page asks.")] = "",
     port: Annotated[
-        int | None, typer.Option(min=1, max=65535, help="Port on this machine; a free one otherwise.")
+        int | None, typer.Option(min=1, max=65535, help="Port to listen on. Default: any free port.")
     ] = None,
     log: Annotated[
-        Path | None, typer.Option(help="File of decisions; review.jsonl in the folder otherwise.", show_default=False)
+        Path | None, typer.Option(help="File of decisions. Default: review.jsonl in the folder.", show_default=False)
     ] = None,
     browser: Annotated[bool, typer.Option("--open", help="Open the page in the browser.")] = False,
     summary: Annotated[
-        bool, typer.Option("--summary", help="Print counts and agreement of reviewers and stop.")
+        bool, typer.Option("--summary", help="Print counts and inter-reviewer agreement, then exit.")
     ] = False,
     apply: Annotated[
-        bool, typer.Option("--apply", help="Write the benchmark without rejected samples, with agreed edits, to --out.")
+        bool,
+        typer.Option(
+            "--apply", help="Write the benchmark to --out, without rejected samples and with the agreed edits."
+        ),
     ] = False,
     out: Annotated[Path | None, typer.Option(help="New folder for --apply.")] = None,
     disputed: Annotated[
-        Literal["keep", "drop"] | None, typer.Option(help="With --apply: samples on which reviewers differ.")
+        Literal["keep", "drop"] | None,
+        typer.Option(help="With --apply: keep or drop samples on which reviewers disagree."),
     ] = None,
-    data_root: Annotated[Path | None, typer.Option(help="Folder of a run's benchmark, where it has moved.")] = None,
+    data_root: Annotated[Path | None, typer.Option(help="Folder of the run's benchmark, if it was moved.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print --summary or --apply as JSON.")] = False,
 ) -> None:
     """Review samples on a local page: pictures, question, reference calls beside the truth, answer, automatic flags.
@@ -77,7 +81,7 @@ def review(
     def started(address: str) -> None:
         typer.echo(f"{material.title}: {len(material.facts)} samples, decisions go to {journal.path}")
         typer.echo(f"open once, in one browser: {address}")
-        typer.echo("Ctrl-C ends it; the same command goes on where it was stopped")
+        typer.echo("Press Ctrl-C to stop; run the same command again to resume")
         sys.stdout.flush()
         if browser:
             import webbrowser
@@ -101,7 +105,7 @@ def _print_summary(title: str, state: "ReviewSummary") -> None:
     if state.disputed:
         typer.echo(f"  disputed: {', '.join(state.disputed)}")
     if state.outdated or state.unknown:
-        typer.echo(f"  not counted: {state.outdated} on samples that changed since, {state.unknown} on others' samples")
+        typer.echo(f"  not counted: {state.outdated} on samples that changed since, {state.unknown} on unknown samples")
     for note in state.notes:
         typer.echo(note, err=True)
 
@@ -112,6 +116,6 @@ def _print_applied(applied: "Applied") -> None:
     for reason, ids in applied.dropped.items():
         typer.echo(f"  dropped {len(ids)}: {reason} ({', '.join(ids[:5])}{', …' if len(ids) > 5 else ''})")
     if applied.undecided:
-        typer.echo(f"  {applied.undecided} samples that nobody decided are kept as they are")
+        typer.echo(f"  {applied.undecided} samples without a decision are kept as they are")
     for fault in applied.faults:
         typer.echo(fault, err=True)

@@ -10,10 +10,10 @@ from agrotools.cli.helping import ApiKeyEnv, BaseUrl, Budget, Concurrency, Parap
 
 def scenes(
     out: Annotated[Path, typer.Option(help="Folder of the benchmark. An older benchmark there is replaced.")],
-    count: Annotated[int, typer.Option(min=20, max=2000, help="How many questions.")] = 539,
-    seed: Annotated[int, typer.Option(min=0, help="Other scenes for another seed.")] = 20261120,
+    count: Annotated[int, typer.Option(min=20, max=2000, help="Number of questions.")] = 539,
+    seed: Annotated[int, typer.Option(min=0, help="Random seed of the scenes.")] = 20261120,
     language: Annotated[str, typer.Option(help="en or zh.")] = "en",
-    workers: Annotated[int, typer.Option(min=1, max=64, help="Processes that draw, and that run tools.")] = 2,
+    workers: Annotated[int, typer.Option(min=1, max=64, help="Number of processes that draw and run tools.")] = 2,
     paraphrase: Paraphrase = None,
     traces: Traces = None,
     base_url: BaseUrl = None,
@@ -60,5 +60,5 @@ def scenes(
     missed = header.metadata.get("marginals_missed")
     if isinstance(missed, dict) and missed:
         told = ", ".join(f"{name} {number:+d}" for name, number in missed.items() if isinstance(number, int))
-        typer.echo(f"Composition off the published one by: {told}", err=True)
+        typer.echo(f"Differences from the published composition: {told}", err=True)
     tell_result(header, out, started)

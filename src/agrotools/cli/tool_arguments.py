@@ -1,4 +1,4 @@
-"""From words on the command line to the arguments of a tool."""
+"""Arguments of a tool from words on the command line."""
 
 import json
 from collections.abc import Sequence

@@ -54,7 +54,7 @@ def aligned(rows: Sequence[Sequence[str]], indent: str = "") -> list[str]:
 
 
 def description(tool: Tool[..., Any]) -> str:
-    """What a person needs to use the tool: purpose, arguments, results, and what its documentation says beyond."""
+    """Description of a tool for people: purpose, arguments, results, and the rest of its documentation."""
     spec = tool.spec
     required: Any = spec.parameters.get("required", [])
     properties: dict[str, Any] = spec.parameters["properties"]  # pyright: ignore[reportAssignmentType]

@@ -39,7 +39,7 @@ def list_tools(as_json: AsJson = False) -> None:
 
 @app.command()
 def describe(tool: Annotated[str, typer.Argument(help="Name of the tool.")], as_json: AsJson = False) -> None:
-    """What a tool does, its arguments, results and errors; as JSON the schema that models see."""
+    """Describe a tool: purpose, arguments, results and errors; as JSON the schema that models see."""
     from agrotools.cli.tool_text import description, result_schema
 
     found = _find(tool, as_json)
@@ -107,7 +107,7 @@ def run(
 
 
 def _vision(tool: Any, backend: str | None, name: str | None, base_url: str | None, api_key_env: str | None) -> Any:
-    """What the tool may ask; None where it asks nobody."""
+    """Vision endpoint of the tool; None if it needs none."""
     if backend is None and name is None and base_url is None:
         return None
     from agrotools.runner.settings import tool_model

@@ -17,20 +17,20 @@ def bench(
         Path | None,
         typer.Option(help="Folder with a folder of images and a truth.json per source. Without it: drawn scenes only."),
     ] = None,
-    tool: Annotated[list[str] | None, typer.Option(help="Only this tool; may be given several times.")] = None,
-    folder: Annotated[list[str] | None, typer.Option(help="Only this folder; may be given several times.")] = None,
+    tool: Annotated[list[str] | None, typer.Option(help="Only this tool (repeatable).")] = None,
+    folder: Annotated[list[str] | None, typer.Option(help="Only this folder (repeatable).")] = None,
     out: Annotated[Path | None, typer.Option(help="Write the figures as a Markdown document.")] = None,
     overlays: Annotated[
-        Path | None, typer.Option(help="Keep the overlays there, with a contact sheet per tool and folder.")
+        Path | None, typer.Option(help="Write overlays there, with a contact sheet per tool and folder.")
     ] = None,
     recorded: Annotated[
         list[Path] | None,
         typer.Option(
-            help="Measure nothing: compare what the reference calls of this benchmark folder returned with the"
+            help="Instead of measuring, compare what the reference calls of this benchmark folder returned with the"
             " truth. Given twice, side by side."
         ),
     ] = None,
-    time_limit: Annotated[float, typer.Option(min=1, help="Seconds that one study may take.")] = 1800,
+    time_limit: Annotated[float, typer.Option(min=1, help="Time limit per study, seconds.")] = 1800,
     as_json: Annotated[bool, typer.Option("--json", help="Print rows as JSON.")] = False,
 ) -> None:
     """Measure the tools against ground truth: accuracy with intervals, time per call, peak memory.
@@ -46,7 +46,7 @@ def bench(
     tools, folders = tool or [], folder or []
     found = plan(data, tools, folders)
     if out is not None and not out.absolute().parent.is_dir():
-        typer.echo(f"error: {out.parent} is no folder", err=True)
+        typer.echo(f"error: {out.parent} is not a folder", err=True)
         raise typer.Exit(BAD_USAGE)
     if overlays is not None:
         overlays.mkdir(parents=True, exist_ok=True)
@@ -75,7 +75,7 @@ def bench(
     try:
         run(found.studies, time_limit_s=time_limit, ended=ended, overlays=keep if overlays else None)
     except KeyboardInterrupt:
-        typer.echo("stopped; what was measured until then:", err=True)
+        typer.echo("Interrupted. Measured so far:", err=True)
         _show(rows, as_json)
         raise typer.Exit(STOPPED) from None
     _show(rows, as_json)

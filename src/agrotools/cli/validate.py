@@ -88,7 +88,7 @@ def _screened(folder: Path, faults: "list[Fault]") -> "Screened | None":
     except BenchmarkError:
         if not faults:
             raise
-        typer.echo("its quality was not looked at: mend the faults first", err=True)
+        typer.echo("Quality checks skipped: fix the errors above first", err=True)
         return None
 
 
@@ -109,5 +109,5 @@ def _rerun(folder: Path, faults: "list[Fault]", workers: int, threads: int) -> "
     except (BenchmarkError, UsageError):
         if not faults:
             raise
-        typer.echo("its calls were not run again: mend the faults first", err=True)
+        typer.echo("Calls not rerun: fix the errors above first", err=True)
         return None

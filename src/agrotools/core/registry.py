@@ -1,7 +1,7 @@
 """Registries: names that point to code, imported only when asked for."""
 
 import importlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from difflib import get_close_matches
 from functools import cached_property
 from importlib.metadata import entry_points
@@ -22,12 +22,20 @@ class Registry(Generic[T]):
         noun: what a target is, for messages.
         group: group of the entry points.
         targets: those of this package, or the target of a mapping of them.
+        more: further targets, asked for when one is first looked up.
     """
 
-    def __init__(self, noun: str, group: str, targets: Mapping[str, str] | str) -> None:
+    def __init__(
+        self,
+        noun: str,
+        group: str,
+        targets: Mapping[str, str] | str,
+        more: Callable[[], Mapping[str, str]] = dict,
+    ) -> None:
         self._noun = noun
         self._group = group
         self._own = targets
+        self._more = more
         self._loaded: dict[str, T] = {}
         self._broken: dict[str, UsageError] = {}
 
@@ -37,6 +45,8 @@ class Registry(Generic[T]):
         targets = dict(own)
         for entry in entry_points(group=self._group):
             targets.setdefault(entry.name, entry.value)
+        for name, target in self._more().items():
+            targets.setdefault(name, target)
         return targets
 
     def add(self, name: str, value: T) -> None:

@@ -7,8 +7,8 @@ Types that several benchmarks use stand here. A benchmark that needs another one
 in its plug-in (``slots`` of :class:`agrotools.plugin.BenchmarkPlugin`).
 """
 
-from functools import cache
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Union, cast
+from functools import cache, reduce
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, cast
 
 from pydantic import Field, GetCoreSchemaHandler, GetJsonSchemaHandler, JsonValue, TypeAdapter, model_validator
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
@@ -274,9 +274,10 @@ def slot_types() -> dict[str, type[Slot]]:
 
 @cache
 def _adapter(types: tuple[type[Slot], ...]) -> TypeAdapter[Slot]:
-    union: Any = Annotated.__class_getitem__((Union.__getitem__(types), Field(discriminator="type")))
-    adapter: TypeAdapter[Slot] = TypeAdapter(union)
-    return adapter
+    known: tuple[Any, ...] = types
+    union: Any = reduce(lambda one, other: one | other, known)
+    choice: Any = Annotated[union, Field(discriminator="type")]  # pyright: ignore[reportInvalidTypeForm]
+    return TypeAdapter(choice)
 
 
 _ENGINE_TYPES = frozenset(each.model_fields["type"].default for each in SLOT_TYPES)

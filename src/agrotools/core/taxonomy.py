@@ -8,7 +8,7 @@ from typing import Literal
 Mode = Literal["no-tool", "step-by-step", "end-to-end"]
 MODES: tuple[Mode, ...] = ("no-tool", "step-by-step", "end-to-end")
 
-Protocol = Literal["react", "tool-calling", "lagent", "agent-x"]
+Protocol = str
 """How a conversation is held. ``lagent`` is that of GTA and ThinkGeo, ``agent-x`` that of Agent-X, as published."""
 
 AnswerType = Literal["exact", "tolerance", "plot", "open_text", "image"]

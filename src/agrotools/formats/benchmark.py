@@ -66,7 +66,7 @@ class Benchmark:
         return self.samples[self._positions[sample_id]]
 
     def place_of(self, file: SampleFile) -> Path:
-        """Where a file of a sample lies."""
+        """Path of a sample's file."""
         first, _, rest = file.path.partition("/")
         folder = self.elsewhere.get(first)
         return folder / rest if folder else self.root / file.path

@@ -22,7 +22,7 @@ _KEPT = 256
 
 
 class Facts(NamedTuple):
-    """What a plan needs to know of samples, by position: ids, and whether each can run without tools or has gold calls.
+    """Facts of samples for a plan, by position: ids, and whether each can run without tools or has gold calls.
 
     ``no_tool`` and ``reference`` hold 0 or 1.
     """
@@ -83,7 +83,7 @@ class SampleLines:
 
     @property
     def facts(self) -> Facts:
-        """What a plan needs to know of the samples."""
+        """Facts of the samples for a plan."""
         return Facts(self.ids, bytes(self.no_tool), bytes(self.reference))
 
     def parse(self, position: int) -> Sample:

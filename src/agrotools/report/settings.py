@@ -2,13 +2,17 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from agrotools.core import Mode
 from agrotools.plugin import BenchmarkPlugin, plugins, plugins_of_metrics
-from agrotools.report.cells import run_names
+from agrotools.report.cells import Notes, run_names
 from agrotools.scoring import Metric, Summary
 from agrotools.scoring.differences import GAIN_METRICS
 from agrotools.scoring.metrics import own_metric
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
 
 OUTCOME = (*GAIN_METRICS, "agrotools.plot")
 PROCESS = ("agrotools.st_acc", "agrotools.tool_acc", "agrotools.arg_acc", "agrotools.ear", "agrotools.summ_acc")
@@ -131,6 +135,12 @@ def variants_of(metric: str) -> Sequence[tuple[str, str]]:
     if metric in _BESIDE:
         return _BESIDE[metric]
     return [each for plugin in plugins_of_metrics([metric]) for each in plugin.reporting.beside.get(metric, ())]
+
+
+def plugin_tables(summaries: Sequence[Summary], notes: Notes) -> list["RenderableType"]:
+    """Tables of benchmark plug-ins beside their tables of metrics."""
+    makers = [plugin.reporting.tables for plugin in used_plugins(summaries)]
+    return [table for make in makers if make is not None for table in make(summaries, notes)]
 
 
 def plugin_notes(summaries: Sequence[Summary]) -> list[str]:

@@ -35,6 +35,7 @@ from agrotools.report.settings import (
     kept_out_line,
     kept_out_on_no_tool,
     plugin_notes,
+    plugin_tables,
     settings_for,
     variants_of,
 )
@@ -82,6 +83,7 @@ def tables(summaries: Sequence[Summary], *, details: bool = True, unadjusted: bo
         if any(setting.of(summary) is not None for summary in summaries):
             parts += setting_table(setting, summaries, notes)
     parts += published_blocks(summaries, notes)
+    parts += plugin_tables(summaries, notes)
     if any(summary.no_tool_part and summary.no_tool_part.gain for summary in summaries):
         parts += gain_table(summaries, notes, unadjusted=unadjusted)
     parts += between_runs_table(summaries, most=None if details else MOST_PAIRS, unadjusted=unadjusted)

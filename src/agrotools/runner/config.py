@@ -6,7 +6,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Annotated, Any, cast
 
-from pydantic import Field, ValidationError
+from pydantic import Field, ValidationError, field_validator
 
 from agrotools.core import MODES, FrozenModel, Mode, Protocol, UsageError
 from agrotools.models import DEFAULT_WIRE, ModelSettings, WireSettings
@@ -73,6 +73,15 @@ class EvalConfig(FrozenModel):
     vlm_price: str | None = None
     """``IN/OUT`` in USD per million tokens, as ``price``."""
     out: Path | None = None
+
+    @field_validator("protocol")
+    @classmethod
+    def _is_known(cls, protocol: Protocol | None) -> Protocol | None:
+        from agrotools.runner.policies import PROTOCOL_MODES
+
+        if protocol is not None and protocol not in PROTOCOL_MODES:
+            raise ValueError(f"should be one of {', '.join(PROTOCOL_MODES)}")
+        return protocol
 
     @property
     def modes(self) -> tuple[Mode, ...]:

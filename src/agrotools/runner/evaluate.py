@@ -29,7 +29,7 @@ from agrotools.runner.execute import execute
 from agrotools.runner.manifest import Manifest, identity_hash
 from agrotools.runner.pace import HANDFUL, Pace
 from agrotools.runner.plan import Plan, remaining, work_items
-from agrotools.runner.policies import AgentOptions, PolicySource, policy_source
+from agrotools.runner.policies import PLUGIN_PROTOCOLS, AgentOptions, PolicySource, policy_source
 from agrotools.runner.progress import Progress, stage_progress
 from agrotools.runner.run_item import RunContext
 from agrotools.runner.settings import RunSettings, ToolModel, recorded_backends, resolve_settings, tool_model
@@ -364,7 +364,9 @@ def _declared(protocol: Protocol, benchmark: Benchmark) -> "Declared | None":
 
 
 def _declared_text(protocol: Protocol, benchmark: Benchmark) -> str:
-    """The declaration of tools in the protocol ``lagent``, which is no template."""
+    """Words of prompts that are no template: declarations of tools in the protocol ``lagent``, those of a plug-in."""
+    if protocol in PLUGIN_PROTOCOLS:
+        return PLUGIN_PROTOCOLS[protocol].prompts()
     declared = _declared(protocol, benchmark)
     if declared is None:
         return ""

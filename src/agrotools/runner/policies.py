@@ -10,6 +10,7 @@ from agrotools.agents import LLMAgent, ModelAgent, Policy
 from agrotools.core import MODES, Mode, Protocol, Sample, ToolSpec, UsageError
 from agrotools.formats.samples import facts_of
 from agrotools.models import DEFAULT_WIRE, Model, ModelSettings, WireSettings, WireStats, make_model
+from agrotools.plugin import RunProtocol, WithPlugins
 from agrotools.runner.prompts import ObservedModel
 from agrotools.runner.records import record_index
 from agrotools.runner.store import read_manifest
@@ -43,6 +44,8 @@ class Agents:
             from agrotools.agents.agent_x import AgentXAgent
 
             return AgentXAgent(model, mode, options.settings, options.images, options.specs)
+        if options.protocol in PLUGIN_PROTOCOLS:
+            return PLUGIN_PROTOCOLS[options.protocol].agent(model, mode, options)
         return LLMAgent(model, mode, options.protocol, options.settings, options.images, options.specs)
 
     def through(self, model_of: Callable[[int], Model]) -> "Agents":
@@ -65,12 +68,17 @@ class AgentOptions:
     """From tool names to their specifications."""
 
 
-PROTOCOL_MODES: dict[Protocol, tuple[Mode, ...]] = {
-    "react": MODES,
-    "tool-calling": MODES,
-    "lagent": ("step-by-step", "end-to-end"),
-    "agent-x": ("no-tool",),
-}
+PLUGIN_PROTOCOLS: WithPlugins[RunProtocol] = WithPlugins({}, lambda plugin: plugin.protocols)
+"""Protocols of benchmark plug-ins."""
+PROTOCOL_MODES: WithPlugins[tuple[Mode, ...]] = WithPlugins(
+    {
+        "react": MODES,
+        "tool-calling": MODES,
+        "lagent": ("step-by-step", "end-to-end"),
+        "agent-x": ("no-tool",),
+    },
+    lambda plugin: {name: protocol.modes for name, protocol in plugin.protocols.items()},
+)
 """The modes that a protocol has."""
 
 

@@ -20,7 +20,7 @@ from agrotools.runner.published_way import GTA2, PUBLISHED_SAMPLES, departures
 from agrotools.runner.records import iter_records
 from agrotools.runner.store import read_manifest
 from agrotools.runner.stored_scores import SCORES_FILE, keep_other_version
-from agrotools.scoring import ModeSummary, PublishedFigures, Summary, Tally, sample_metrics, score_record
+from agrotools.scoring import ModeSummary, PublishedFigures, RunAggregator, Summary, sample_metrics, score_record
 from agrotools.scoring.embedders import Embedder
 from agrotools.scoring.judging import JudgedRows
 from agrotools.scoring.version import FIRST_VERSION, OlderRun
@@ -35,7 +35,7 @@ class Rescored(NamedTuple):
 
     summary: Summary
     telling_sample: str | None = None
-    tally: Tally | None = None
+    tally: RunAggregator | None = None
 
 
 def rescore(
@@ -61,7 +61,7 @@ def rescore(
         keep_other_version(run)
         with written_beside(run / SCORES_FILE) as made, tempfile.TemporaryFile(dir=run) as rows:
             judges = judged_rows(run)
-            tally = Tally(protocol=manifest.protocol)
+            tally = RunAggregator(protocol=manifest.protocol)
             telling_sample = _score(run, rows, comparisons, judges, on_scored, tally)
             embedder = comparisons.embedder
             summary = summary_of(run, manifest, tally, judges, allow_invalid=allow_invalid, embedder=embedder)
@@ -96,7 +96,7 @@ def _score(
     comparisons: TextComparisons,
     judges: JudgedRows,
     on_scored: OnScored | None,
-    tally: Tally,
+    tally: RunAggregator,
 ) -> str | None:
     """Add the run's records to ``tally``, and their score rows to ``rows``, as they stand in a list; the id of the
     sample that lost most."""
@@ -168,7 +168,7 @@ def _with_departures(summary: Summary, run: Path) -> Summary:
 def summary_of(
     run: Path,
     manifest: Manifest,
-    tally: Tally,
+    tally: RunAggregator,
     judges: JudgedRows,
     *,
     allow_invalid: bool = False,

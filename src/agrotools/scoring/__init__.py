@@ -1,6 +1,7 @@
 """Scoring: from records to score rows, from rows to metrics with intervals. Pure; no network, no optional extra."""
 
 from agrotools.plugin import MetricInfo
+from agrotools.scoring.aggregate import RunAggregator, compare, summarise
 from agrotools.scoring.metrics import METRICS, sample_metrics
 from agrotools.scoring.outcome import outcome_scores, score_record
 from agrotools.scoring.plots import drawn_spec, score_plot
@@ -21,7 +22,6 @@ from agrotools.scoring.summary import (
     SchematicPart,
     Summary,
 )
-from agrotools.scoring.tally import Tally, compare, summarise
 
 __all__ = [
     "METRICS",
@@ -38,10 +38,10 @@ __all__ = [
     "ModeSummary",
     "NoToolPart",
     "PublishedFigures",
+    "RunAggregator",
     "SchematicPart",
     "SlotScore",
     "Summary",
-    "Tally",
     "compare",
     "drawn_spec",
     "estimate_difference",

@@ -10,9 +10,9 @@ from typing import Any
 
 from agrotools.scoring.corrected.messages import read_message
 from agrotools.scoring.error_classes import IN_HEAD, OF_KEYWORDS, OF_SCORES, Errors
-from agrotools.scoring.loose import is_list, is_object, is_text
 from agrotools.scoring.reference.gta_family import Dialogue
 from agrotools.text.lagent import INVALID_ACTION, NO_ACTION
+from agrotools.text.loose_json import is_list, is_object, is_text
 
 OF_SINGLE_SHOT = ("call_without_output", "invalid_format", "answer_in_invalid_format")
 """Classes of predictions that hold steps and answer at once."""

@@ -14,7 +14,7 @@ TRUTH_METRIC = "agrotools.summ_acc_truth"
 """The row of the answer step: every sample with a slot other than plots has one."""
 
 
-class Tallied:
+class EventCounts:
     """Counts over the valid records of one mode, record by record."""
 
     def __init__(self) -> None:
@@ -100,7 +100,7 @@ class Tallied:
         )
 
 
-class CallTally:
+class CallCounts:
     """Calls made and needed in the answered records of one mode, record by record."""
 
     def __init__(self) -> None:

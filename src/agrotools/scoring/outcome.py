@@ -96,9 +96,6 @@ def _scored(slot: Slot, sample: Sample, trajectory: Trajectory) -> SlotScore:
     if isinstance(slot, ImageCallsSlot):
         value, reading = score_image_calls(slot, sample, trajectory)
         return SlotScore(value=value, reading=reading, used_form=False)
-    for plugin in plugins_of_slots((slot,)):
-        if (scorer := plugin.scoring.slot_scorers.get(slot.type)) is not None:
-            return scorer(slot, sample, trajectory)
     return score_slot(slot, sample.answer, answer)
 
 

@@ -19,6 +19,7 @@ from agrotools.core import (
     Slot,
     ToleranceSlot,
 )
+from agrotools.plugin import plugins_of_slots
 from agrotools.scoring.answer_text import LONGEST_ANSWER, AnswerText, Scope, read_answer
 from agrotools.scoring.keyed_values import keyed_scopes, without_other_values
 from agrotools.scoring.keywords import score_keywords, score_texts
@@ -57,6 +58,9 @@ def score_slot(slot: Slot, slots: Sequence[Slot], answer: str) -> SlotScore:
     """
     if isinstance(slot, PlotSlot | ImageCallsSlot):
         raise TypeError(f"slots of type {slot.type} are not scored here")
+    for plugin in plugins_of_slots((slot,)):
+        if (scorer := plugin.scoring.slot_scorers.get(slot.type)) is not None:
+            return scorer(slot, slots, answer)
     read = read_answer(answer)
     score = _score(slot, slots, read)
     if read.unread:

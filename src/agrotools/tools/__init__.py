@@ -10,6 +10,7 @@ from collections.abc import Container, Iterable
 from typing import TYPE_CHECKING, Any
 
 from agrotools.core import Registry, ToolSpec, UsageError
+from agrotools.plugin import plugins
 
 if TYPE_CHECKING:
     from agrotools.tools.contract import Tool
@@ -76,6 +77,7 @@ TOOLS: Registry["Tool[..., Any]"] = Registry(
         "OverlayText": "agrotools.tools.published.agent_x:OverlayText",
         "ImageGenerator": "agrotools.tools.published.agent_x:ImageGenerator",
     },
+    lambda: {name: target for plugin in plugins() for name, target in plugin.tools.items()},
 )
 
 AGROTOOLS: tuple[str, ...] = (
@@ -186,7 +188,7 @@ def get_tool(name: str) -> "Tool[..., Any]":
 
 
 def tool_specs(names: Iterable[str], may_be_absent: Container[str] = ()) -> list[ToolSpec]:
-    """What models and scorers know of these tools, in the given order.
+    """Specifications of these tools, in the given order.
 
     Of one of ``may_be_absent`` that is not installed here, or cannot be imported, its name is known.
 

@@ -1,4 +1,8 @@
-"""Argument types of tools: annotations with schema, description and agreement, and what a call resolves to."""
+"""Argument types of tools: annotations with schema, description and agreement, and what a call resolves to.
+
+A tool declares its resolution beside itself, ``@tool(..., resolves=function)``, with the very code that decides when it
+runs, so that two calls can be compared without running them.
+"""
 
 import math
 import os
@@ -15,7 +19,7 @@ from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 from agrotools.core import AgreementKind, Arguments, FileKind, SampleFile, ToolError
 
 Resolve = Callable[[str], Path]
-"""From the name of a file to where it lies; raises ToolError where the name leads to no file."""
+"""Function from the name of a file to its path; raises ToolError where there is no such file."""
 
 
 @dataclass(frozen=True)
@@ -118,7 +122,7 @@ def agreement_kind(annotation: Any) -> AgreementKind | None:
 
 
 def takes_path(annotation: Any) -> bool:
-    """Whether a value of the type may hold a path, at any depth."""
+    """True if a value of the type may hold a path, at any depth."""
     if isinstance(annotation, type) and issubclass(annotation, PurePath):
         return True
     return any(takes_path(member) for member in get_args(annotation))
@@ -175,7 +179,7 @@ _PHOTO_ENDINGS = frozenset({".jpg", ".jpeg", ".png", ".webp", ".bmp"})
 
 @dataclass(frozen=True)
 class ReferenceCall:
-    """What a record holds of a reference call. No file is opened.
+    """Reference call as a record holds it; no file is opened.
 
     ``files``: those of the sample by name; ``reference``: arguments of the reference call, defaults filled in;
     ``result``: what that call gave, empty where that is not known or it failed.
@@ -200,11 +204,11 @@ class ReferenceCall:
         return next((file.gsd_m for file in map(self.file, names) if file and file.gsd_m), None)
 
     def is_photo(self, name: JsonValue) -> bool:
-        """Whether a file is no raster, which may have bands of its own and a scale inside."""
+        """True if a file is a photograph by its suffix: a raster may have bands of its own and a scale inside."""
         return isinstance(name, str) and PurePath(name).suffix.lower() in _PHOTO_ENDINGS
 
     def left_open(self, argument: str, value: JsonValue) -> bool:
-        """Whether the reference call gave ``argument`` this value, so that its result says what that came to."""
+        """True if the reference call gave ``argument`` this value, so that its result shows the effect."""
         return bool(self.result) and self.reference.get(argument) == value
 
     def said(self, name: str) -> tuple[JsonValue, ...]:
@@ -226,7 +230,7 @@ class ReferenceCall:
 
 
 Resolver = Callable[[Arguments, ReferenceCall], Arguments]
-"""From arguments that passed the schema to what they come to. What makes no difference is left out. A ToolError says
+"""Function from validated arguments to their resolved form. What makes no difference is left out. A ToolError says
 that the tool would refuse the call."""
 
 

@@ -1,4 +1,11 @@
-"""The result cache: the second model of a comparison does not wait for work that the first one already caused."""
+"""Result cache: the second model of a comparison does not wait for calls that the first one already made.
+
+The folder stays within bounds without any accounts, so any number of processes may share it and be killed at any
+moment. A process looks through the whole folder if none has done so for a day, and whenever it has itself written a
+fiftieth of the limit since; then it removes the files with the oldest modification time until a tenth of the limit is
+free. A reader "uses" a file by setting that time, at most once an hour. An entry whose artifact was removed reads as
+absent.
+"""
 
 import os
 import threading
@@ -228,7 +235,7 @@ class ResultCache:
         self._sweeper.wrote(len(body) + sum(map(len, contents)))
 
     def artifact(self, artifact: Artifact) -> Path | None:
-        """Where the content of ``artifact`` is kept, unaltered; None where it is not."""
+        """Path of the unaltered content of ``artifact``; None if it is not in the cache."""
         digest = artifact.sha256 or ""
         if len(digest) != 64 or not set(digest) <= set("0123456789abcdef"):
             return None
@@ -246,7 +253,7 @@ class ResultCache:
         return self.folder / "artifacts" / digest[:2] / digest
 
     def has_hashed(self, tool: Tool[..., Any], backend: str, paths: Iterable[Path]) -> bool:
-        """Whether :meth:`key` will find all hashes in memory, so that it takes microseconds.
+        """True if :meth:`key` finds all hashes in memory, so that it takes microseconds.
 
         Raises:
             OSError: a file cannot be looked up.
@@ -286,7 +293,7 @@ def _library_versions() -> dict[str, str]:
 
 @cache
 def code_hash(module: str) -> str:
-    """Hash of the source that the tool in ``module`` can depend on, so that nobody who mends a tool sees old results.
+    """Hash of the source that the tool in ``module`` can depend on, so that a changed tool never returns old results.
 
     For a tool of ours these are the packages below the tools; for a plug-in its own top package or module.
     """

@@ -176,7 +176,7 @@ class Tool(Generic[P, R]):
 
     @property
     def target(self) -> str:
-        """Where another process finds this tool: ``package.module:name``."""
+        """Import path of this tool, ``package.module:name``."""
         return f"{self.function.__module__}:{self.name}"
 
     @property
@@ -195,7 +195,7 @@ class Tool(Generic[P, R]):
         return (*self.data_files, *self._backend_files(backend))
 
     def has_backend(self, name: str) -> bool:
-        """Whether ``name`` is a back-end of this tool, with a value where that takes one."""
+        """True if ``name`` is a back-end of this tool, with a value if that takes one."""
         kind, colon, value = name.partition(":")
         return f"{kind}:" in self.backends and bool(value.strip()) if colon else name in self.backends
 
@@ -211,7 +211,7 @@ class Tool(Generic[P, R]):
         return self._checked(arguments, None).model_dump(mode="json", by_alias=True)
 
     def resolved(self, arguments: Arguments, known: ReferenceCall) -> Arguments:
-        """What the call comes to: :meth:`validated` arguments, as the tool itself reads them.
+        """Resolved call: :meth:`validated` arguments as the tool itself reads them.
 
         Raises:
             ToolError: the tool does not take the call.
@@ -221,7 +221,7 @@ class Tool(Generic[P, R]):
 
     @property
     def has_own_reading(self) -> bool:
-        """Whether :meth:`resolved` says more than :meth:`validated`."""
+        """True if :meth:`resolved` does more than :meth:`validated`."""
         return self._resolves is not None
 
     def prepared(self, arguments: Mapping[str, Any], resolve: Resolve) -> dict[str, Any]:

@@ -43,14 +43,14 @@ _LEARNED_TIMEOUT_S, _LEARNED_MEMORY_MB = 300.0, 16_384
 
 @dataclass(frozen=True)
 class ToolOutcome:
-    """What came of a call. ``log`` is for people who mend tools (tracebacks, prints); policies never see it."""
+    """Outcome of a call. ``log`` (tracebacks, prints) is for tool developers; policies never see it."""
 
     observation: Observation
     seconds: float
     """Wall time of the tool itself; of the look-up, where the result came from the cache."""
     cached: bool = False
     recorded: bool = False
-    """Whether no tool was run: the observation was recorded beforehand."""
+    """True if no tool was run: the observation was recorded beforehand."""
     log: str = ""
 
 
@@ -129,7 +129,7 @@ class ToolExecutor:
         for name, backend in self.backends.items():
             check_backend(find_tool(name), backend)
             if backend == VLM and vision is None:
-                raise UsageError(f"{name} is to ask a vision model, and none is named", hint=NAME_A_MODEL)
+                raise UsageError(f"{name} needs a vision model, and none is given", hint=NAME_A_MODEL)
             if is_service_backend(backend):
                 check_service(backend)
 
@@ -142,7 +142,7 @@ class ToolExecutor:
 
     @property
     def calls_of_workers(self) -> int:
-        """How many calls went to a worker so far: those found in the cache did not."""
+        """Number of calls that went to a worker so far; those found in the cache did not."""
         return self._pool.calls
 
     @property
@@ -337,7 +337,7 @@ class ToolExecutor:
 
 
 def _needs_answers(backend: str) -> bool:
-    """Whether a call may ask somebody, so that its result may differ from one time to the next."""
+    """True if a call may use a model or a service, so that its result may differ from one time to the next."""
     return backend == VLM or is_service_backend(backend)
 
 
@@ -375,7 +375,7 @@ def _error_of_death(log: str, status: int | None, broken: BrokenFrame) -> ErrorI
 
 
 def _is_repeatable(message: dict[str, Any]) -> bool:
-    """Whether an equal call would surely end the same way."""
+    """True if an equal call would surely end the same way."""
     passing = ("timeout", "limit", "tool_failed", "backend_unavailable")
     return "error" not in message or message["error"]["kind"] not in passing
 

@@ -1,4 +1,4 @@
-"""What a tool on crops needs of a file, whatever its form: bands by role, where data is, a picture, the scale."""
+"""Field pictures from photographs and rasters: bands by role, valid pixels, a picture to show, the scale."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -16,7 +16,7 @@ from agrotools.vision.reading import read_image, stretched_picture
 
 _CHANNELS = ("red", "green", "blue")
 WHOLE_PX = 20_000_000
-"""Of larger rasters a region is looked at alone; smaller ones are read whole, which makes a better threshold."""
+"""Size above which a region is read alone; smaller rasters are read whole, which makes a better threshold."""
 _LEAST_MARGIN = 0.01
 """Share of a picture from which black that reaches its border is taken as absence of data."""
 
@@ -150,7 +150,7 @@ def _read_raster(
 def raster_roles(
     source: RasterSource, bands: Mapping[str, int | str] | None, info: SampleFile | None
 ) -> tuple[dict[Role, int], tuple[str, ...]]:
-    """Which band of a raster is which: as the caller, the sample or the file says; and a note where it was assumed.
+    """Roles of the bands of a raster by caller, sample or file, with a note if they were assumed.
 
     Raises:
         ToolError: ``band_not_found``, ``invalid_argument``.

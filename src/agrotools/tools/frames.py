@@ -1,4 +1,4 @@
-"""The wire between the executor and its workers: one JSON message, then the bytes it speaks of.
+"""Frames between the executor and its workers: one JSON message, then the bytes of its artifacts.
 
 A frame is the length of the JSON (4 bytes, big-endian), the length of all that follows it (8 bytes), the JSON, and the
 contents of artifacts one after the other; the message says how long each is.
@@ -13,14 +13,14 @@ import orjson
 _HEADER = struct.Struct(">IQ")
 
 Reply = tuple[dict[str, Any], list[bytes]]
-"""What a frame holds: the message and the contents of its artifacts."""
+"""Message and the contents of its artifacts."""
 
 LARGEST_MESSAGE = 16 * 2**20
 LARGEST_CONTENT = 256 * 2**20
 
 
 class BrokenFrame(Exception):
-    """What came is no frame: the other side is gone or does not speak this language."""
+    """Invalid frame: the other side is gone or does not follow this format."""
 
 
 def pack_frame(message: dict[str, Any], contents: Sequence[bytes] = ()) -> bytes:
@@ -57,7 +57,7 @@ class FrameReader:
 
     @property
     def empty(self) -> bool:
-        """Whether nothing has come since the last complete frame."""
+        """True if no byte has arrived since the last complete frame."""
         return not self._buffer
 
     def feed(self, data: bytes) -> Reply | None:

@@ -45,7 +45,7 @@ def choose_scale(given: float | None, known: float | None, in_file: float | None
 def read_mask_pixels(
     path: Path, image_shape: tuple[int, int], image_name: str, *, argument: str, called: str
 ) -> NDArray[np.bool_]:
-    """Where a mask holds data and is not 0, bool (rows, columns).
+    """Pixels where a mask holds data and is not 0, bool (rows, columns).
 
     Args:
         image_shape: rows and columns of the image it belongs to.

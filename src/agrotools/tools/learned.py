@@ -1,4 +1,4 @@
-"""Back-end ``learned:MODEL``: a large open model whose weights lie on this machine does the work.
+"""Back-end ``learned:MODEL``: a large open model with local weights.
 
 ``MODEL`` is a name of the model hub that is in the hub's cache (``IDEA-Research/grounding-dino-tiny``), or an absolute
 path of a folder. Nothing is ever downloaded.
@@ -39,7 +39,7 @@ def _is_tree(target: str) -> bool:
 
 
 def find_learned(backend: str, pixels: NDArray[np.uint8], box: Box, target: str, score_min: float) -> DetectedBoxes:
-    """What the model takes for ``target`` in the part ``box`` of a picture, uint8 (rows, columns, 3).
+    """Boxes of ``target`` by the model in the part ``box`` of a picture, uint8 (rows, columns, 3).
 
     Raises:
         ToolError: ``backend_unavailable``; the model's reason where it does not find things by their name.
@@ -65,7 +65,7 @@ def find_learned(backend: str, pixels: NDArray[np.uint8], box: Box, target: str,
 
 
 def describe_learned(backend: str, pixels: NDArray[np.uint8], box: Box, question: str | None) -> TextAnswer:
-    """What the model says of the part ``box`` of a picture, uint8 (rows, columns, 3).
+    """Description by the model of the part ``box`` of a picture, uint8 (rows, columns, 3).
 
     Raises:
         ToolError: ``backend_unavailable``; also where the model writes no text.
@@ -83,7 +83,7 @@ def describe_learned(backend: str, pixels: NDArray[np.uint8], box: Box, question
 def name_learned(
     backend: str, pixels: NDArray[np.uint8], box: Box, names: Sequence[str], *, top_k: int = 3
 ) -> RankedNames:
-    """Which of ``names`` the part ``box`` of a picture, uint8 (rows, columns, 3), looks most like to the model.
+    """Ranking by the model of ``names`` for the part ``box`` of a picture, uint8 (rows, columns, 3).
 
     Raises:
         ToolError: ``backend_unavailable``; also where the model does not compare pictures with words.
@@ -121,7 +121,7 @@ def name_common(backend: str, pixels: NDArray[np.uint8], score_min: float) -> La
 def outline_learned(
     backend: str, pixels: NDArray[np.uint8], text: str, score_min: float
 ) -> tuple[DetectedBoxes, NDArray[np.bool_]]:
-    """What a detector takes for ``text`` in a picture, uint8 (rows, columns, 3), and a mask of each (n, rows, columns).
+    """Boxes of ``text`` by a detector in a picture, uint8 (rows, columns, 3), and a mask of each (n, rows, columns).
 
     The back-end names two models, the detector and one for outlines, with a plus between them.
 
@@ -146,7 +146,7 @@ def outline_learned(
 
 
 def write_down_learned(backend: str, pixels: NDArray[np.uint8], box: Box) -> TextAnswer:
-    """What the model makes of the formula in the part ``box`` of a picture, uint8 (rows, columns, 3).
+    """LaTeX by the model of the formula in the part ``box`` of a picture, uint8 (rows, columns, 3).
 
     Raises:
         ToolError: ``backend_unavailable``; also where the model does not write down what a picture says.

@@ -1,4 +1,4 @@
-"""What a tool gives back, and its plain JSON form."""
+"""Result of a tool, and its plain JSON form."""
 
 import math
 from collections.abc import Mapping

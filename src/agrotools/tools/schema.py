@@ -63,7 +63,7 @@ def _plain(schema: dict[str, Any], definitions: dict[str, Any], open_refs: tuple
 
 
 def describe_schema(schema: dict[str, Any]) -> str:
-    """What ``schema`` allows, as a person would say it: ``a number above 0``, ``one of auto, exg``."""
+    """Allowed values in words: ``a number above 0``, ``one of auto, exg``."""
     if "anyOf" in schema:
         return " or ".join(dict.fromkeys(describe_schema(branch) for branch in schema["anyOf"]))
     if "enum" in schema:
@@ -187,7 +187,7 @@ def argument_error(
 
 
 def _path_in(arguments: Mapping[str, Any], error: ErrorDetails) -> tuple[str | int, ...]:
-    """Where in the arguments the fault lies. Parts of the location that name a branch of a union are left out."""
+    """Path of the fault in the arguments. Parts of the location that name a branch of a union are left out."""
     path: list[str | int] = []
     value: Any = arguments
     for part in error["loc"]:

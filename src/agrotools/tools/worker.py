@@ -1,4 +1,4 @@
-"""A worker process: reads calls from its standard input, runs them, writes what came of them to its standard output.
+"""A worker process: reads calls from its standard input, runs them, writes the replies to its standard output.
 
 Started by :mod:`agrotools.tools.worker_pool` with an empty environment. A tool's own prints go to standard error; the
 process ends when its input does, so that no worker outlives the process that started it.
@@ -162,7 +162,7 @@ def _reset_state() -> None:
 
 
 def _has_children() -> bool:
-    """Whether the call left processes behind that still run; what has ended is cleared away.
+    """True if the call left processes behind that still run; ended ones are reaped.
 
     Sandboxes that wait for the next call's code are no call's doing.
     """
@@ -185,13 +185,13 @@ def _children() -> set[int]:
 
 
 def _has_threads() -> bool:
-    """Whether the call left threads behind; daemons are not counted, which libraries start for good."""
+    """True if the call left threads behind; daemons, which libraries start for good, are not counted."""
     main = threading.main_thread()
     return any(thread is not main and not thread.daemon for thread in threading.enumerate())
 
 
 def _size_reader() -> Callable[[], int]:
-    """What tells the bytes of address space in use; 0 where the system does not say."""
+    """Function that returns the bytes of address space in use; 0 if the system does not say."""
     try:
         statm = os.open("/proc/self/statm", os.O_RDONLY | os.O_CLOEXEC)
     except OSError:

@@ -1,4 +1,8 @@
-"""A pool of reused worker processes: started when needed, killed when they hang, replaced when they die."""
+"""Pool of reused worker processes: started when needed, killed when they hang, replaced when they die.
+
+Separate from the sandbox's pool on purpose: its workers run hostile code, serve one job each and are read under a limit
+for each kind of frame; these are reused, and their calls are pipelined on the event loop. One pool would hold both.
+"""
 
 import asyncio
 from collections.abc import AsyncIterator

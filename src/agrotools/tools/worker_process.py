@@ -1,4 +1,4 @@
-"""One worker process as its parent sees it: how it is started, asked, killed, and how nothing of it is left."""
+"""One worker process as its parent sees it: start, calls, end, and removal of all its remains."""
 
 import asyncio
 import os
@@ -21,7 +21,7 @@ _TOKEN = "AGROTOOLS_WORKER"
 """Variable by which the processes that a tool starts are known as ours, wherever they hide."""
 _THREAD_LIMITS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OPENCV_FOR_THREADS_NUM")
 _DRAIN_S = 0.05
-"""What a worker wrote before it ended may still be in the pipe when its end is known."""
+"""Time to read the pipe after a worker's end: its last output may still be there."""
 _TIME_TO_END_S = 2.0
 """A process closes its output a little before it ends."""
 
@@ -69,7 +69,7 @@ class CallNotStarted(Exception):
 
 
 class _ReplyChannel(asyncio.SubprocessProtocol):
-    """What comes from a worker: one frame for each question, in order, and in the end the news that it has ended."""
+    """Reply channel of a worker: one frame for each call, in order, and at last the news that it has ended."""
 
     def __init__(self) -> None:
         self._loop = loop = asyncio.get_running_loop()
@@ -78,17 +78,17 @@ class _ReplyChannel(asyncio.SubprocessProtocol):
         self.closed: asyncio.Future[None] = loop.create_future()
         self.broken: BrokenFrame | None = None
         self.at_end = False
-        """Whether its output is closed: as a rule because it is ending."""
+        """True if its output is closed: as a rule because it is ending."""
         self._frames = FrameReader()
         self._asked: deque[tuple[asyncio.Future[Reply], float]] = deque()
-        """What is to come, and how many seconds after the one before it. The worker is at work on the first."""
+        """Pending replies and the time limit of each. The worker is at work on the first."""
         self._since = 0.0
-        """When the worker turned to the first."""
+        """Time at which the worker began with the first."""
         self._alarm: asyncio.TimerHandle | None = None
 
     @property
     def expected(self) -> int:
-        """How many frames are to come."""
+        """Number of pending replies."""
         return len(self._asked)
 
     def expect(self, limit_s: float) -> "asyncio.Future[Reply]":
@@ -195,9 +195,9 @@ class Worker:
         self.loaded: set[str] = set()
         self.calls = 0
         self.quick = False
-        """Whether all that it is doing now is known to be done soon."""
+        """True if all its pending calls are known to be quick."""
         self.spent = False
-        """Whether the last call left something behind that the next one should not meet."""
+        """True if the last call left something behind that the next one should not meet."""
         self.given_up = False
         self._unsent: list[bytes] = []
 
@@ -246,12 +246,12 @@ class Worker:
 
     @property
     def alive(self) -> bool:
-        """Whether it can be asked once more."""
+        """True if it can take another call."""
         return not self._line.exited.done() and self._line.broken is None
 
     @property
     def asked(self) -> int:
-        """How many replies it owes."""
+        """Number of pending replies."""
         return self._line.expected
 
     def ask(self, message: dict[str, Any], limit_s: float) -> "asyncio.Future[Reply]":

@@ -1,8 +1,16 @@
-"""The files a tool may read and where it leaves what it makes.
+"""Workspace of a tool: the files that it may read, and the folder for its artifacts.
 
 Policies and tools know files by name. :class:`Workspace` is the host's side: from a name to a path, refusing all
 that leads out. :func:`save_artifact` and :func:`file_info` are the tool's side, the same in a worker and in plain
 Python.
+
+Sidecars hold metadata that a photograph lacks: ``field.jpg.meta.json`` (or ``field.meta.json``) is an object with any
+of ``gsd_m`` (metres per pixel), ``bands`` (names in file order), ``crs``, ``intrinsics`` (``fx_px``, ``fy_px``,
+``cx_px``, ``cy_px``), ``depth_unit_mm``, ``classes`` (class number to meaning), ``width_px`` and ``height_px`` (of the
+image that the intrinsics belong to), ``kind``, ``note``.
+
+Published benchmarks name files by paths. Such a path is never opened: its end is compared with the listed files and
+with the artifacts of earlier calls.
 """
 
 import io
@@ -49,7 +57,7 @@ def match_file(name: str, files: Sequence[SampleFile], artifacts: Path) -> str |
 
 
 def _common_ending(one: Path, other: Path) -> int:
-    """How many parts two paths have in common at their ends."""
+    """Number of parts that two paths share at their ends."""
     pairs = zip(reversed(one.parts), reversed(other.parts), strict=False)
     return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
 
@@ -60,7 +68,7 @@ _KEYS = ("gsd_m", "bands", "crs", "intrinsics", "depth_unit_mm", "classes", "wid
 
 
 def read_sidecar(path: Path) -> SampleFile | None:
-    """What the sidecar of a file says; None where there is none.
+    """Content of the sidecar of a file; None if there is none.
 
     Raises:
         ToolError: ``unreadable_file``, it is no JSON object with these keys.
@@ -112,7 +120,7 @@ _MEDIA_TYPES = {
 
 
 class ArtifactWriteError(OSError):
-    """What a tool made cannot be written; any other error of the system is the tool's own."""
+    """An artifact cannot be written; any other system error is the tool's own."""
 
 
 @dataclass(frozen=True)
@@ -150,7 +158,7 @@ class Workspace:
         raise _not_found(name, [file.name for file in self.files])
 
     def info(self, name: str) -> SampleFile | None:
-        """What is known of the file of that name, or of that last part, beside its pixels; None for an artifact."""
+        """Metadata of the file of that name, or of that last part; None for an artifact."""
         meant = match_file(name, self.files, self.artifacts)
         return next((file for file in self.files if file.name == meant), None)
 
@@ -187,7 +195,7 @@ def _check_kind(path: Path) -> list[str]:
 
 
 def _kind_of_suffix(path: Path) -> str:
-    """What kind of file a suffix stands for: ``image``, or the suffix itself."""
+    """Kind of file by its suffix: ``image``, or the suffix itself."""
     guessed = guess_type(path.name)[0] or ""
     return "image" if guessed.startswith("image/") else path.suffix.lower()
 
@@ -232,17 +240,17 @@ def _regular_file(path: Path, name: str, within: Path | None) -> Path:
 
 @dataclass
 class CallContext:
-    """What surrounds a running tool: metadata of its files, its back-end, and where artifacts go."""
+    """Context of a running tool: metadata of its files, its back-end, and where artifacts go."""
 
     keep: Callable[[Artifact, bytes], Artifact]
     infos: Mapping[Path, SampleFile] = field(default_factory=dict)
     backend: str | None = None
     reads_sidecars: bool = False
-    """Whether what is not in ``infos`` is looked up in a JSON file beside the image."""
+    """True if metadata that ``infos`` lacks are read from a JSON file beside the image."""
     vision: "VisionModel | None" = None
-    """What answers questions about pictures, for the back-end ``vlm``."""
+    """Vision model of the back-end ``vlm``."""
     outside: "ServiceReplies | None" = None
-    """What answers requests to services on the network, in a worker; elsewhere they are asked directly."""
+    """Replies of network services, in a worker; elsewhere services are called directly."""
 
 
 _work: ContextVar[CallContext | None] = ContextVar("agrotools_work", default=None)
@@ -289,7 +297,7 @@ def artifacts_in(
 
 
 def file_info(path: Path) -> SampleFile | None:
-    """What is known of a file beside its pixels (bands, ground sampling distance, intrinsics, classes...), or None.
+    """Metadata of a file (bands, ground sampling distance, intrinsics, classes...), or None.
 
     In an evaluation that is what the sample says; for tools called as plain Python or from the command line, what a
     sidecar beside the file says.
@@ -316,13 +324,13 @@ def backend_in_use() -> str | None:
 
 
 def vision_in_use() -> "VisionModel | None":
-    """What answers the questions of the running tool; None where nothing does."""
+    """Vision model of the running tool; None if it has none."""
     work = _work.get()
     return work.vision if work else None
 
 
 def outside_in_use() -> "ServiceReplies | None":
-    """What answers the running tool's requests to services on the network; None where it asks them itself."""
+    """Replies of network services to the running tool; None if it calls them itself."""
     work = _work.get()
     return work.outside if work else None
 

@@ -1,4 +1,4 @@
-"""Which band of a raster shows what: red, green, blue, red edge, near infrared."""
+"""Roles of the bands of a raster: red, green, blue, red edge, near infrared."""
 
 import re
 from collections.abc import Mapping, Sequence

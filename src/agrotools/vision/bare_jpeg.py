@@ -88,7 +88,7 @@ def _strip(data: bytes) -> BareJpeg | None:
 
 
 def _changes_appearance(marker: int, payload: bytes) -> bool:
-    """Whether the segment says that the picture is seen otherwise than it is stored, or is none we know."""
+    """True if the segment changes how the stored picture is shown, or is unknown."""
     if marker == _EXIF and payload.startswith(b"Exif\0"):
         return not _is_upright(payload[6:])
     if marker == _MULTI_PICTURE and payload.startswith(b"MPF\0"):
@@ -101,7 +101,7 @@ def _shorts(data: bytes) -> tuple[int, int]:
 
 
 def _is_upright(exif: bytes) -> bool:
-    """Whether the EXIF block asks for no turn. One that cannot be read is left to a reader that says so."""
+    """True if the EXIF block asks for no rotation. One that cannot be read is left to the reader."""
     from PIL import Image
 
     block = Image.Exif()

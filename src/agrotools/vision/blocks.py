@@ -1,10 +1,8 @@
-"""Rasters of any size, read block by block: what is measured of them needs the memory of one block.
+"""Rasters of any size read block by block, with statistics that do not depend on the blocks.
 
-    with open_raster(path) as source:
-        for block in raster_blocks(source, [1]):
-            statistics.add(block.inner[0])
-
-Statistics that are the same whatever the blocks are: :mod:`agrotools.vision.blocks`.
+with open_raster(path) as source:
+    for block in raster_blocks(source, [1]):
+        statistics.add(block.inner[0])
 """
 
 import math
@@ -162,7 +160,7 @@ class RunningStatistics:
 
     @property
     def sd(self) -> float:
-        """Of the population: over the count, not over one less."""
+        """Standard deviation of the population: over the count, not over one less."""
         if not self.count:
             return math.nan
         return math.sqrt(max(0.0, self._squares / self.count - (self._sum / self.count) ** 2))
@@ -174,12 +172,12 @@ class RunningStatistics:
         return self._sum_above / number if number else math.nan
 
     def at_least(self, edge: float) -> int:
-        """How many values are at or above one of ``edges``."""
+        """Number of values at or above one of ``edges``."""
         return self._at_least[edge]
 
     @property
     def resolution(self) -> float:
-        """How far a percentile can be off."""
+        """Largest error of a percentile."""
         return self._width if self._kept is None else 0.0
 
     def percentile(self, percent: float) -> float:
@@ -241,7 +239,7 @@ class SmallPicture:
 
 
 def _starts(offset: int, length: int, factor: int) -> NDArray[np.intp]:
-    """Where, in a stretch that begins at ``offset``, the squares begin."""
+    """Starts of the squares in a stretch that begins at ``offset``."""
     return np.unique(np.maximum(0, np.arange(offset // factor * factor - offset, length, factor)))
 
 

@@ -1,4 +1,4 @@
-"""What kind of file this is, decided by its first bytes. The name of a file says nothing: it may have been renamed."""
+"""File formats by their first bytes. The name of a file says nothing: it may have been renamed."""
 
 from pathlib import Path
 from typing import Literal

@@ -92,7 +92,7 @@ def draw_marks(
 
 
 def _corner(mark: Mark, shrink: float) -> tuple[float, float]:
-    """Where the label's lower left corner belongs: at the top left of what is marked."""
+    """Lower left corner of the label: at the top left of the marked object."""
     if mark.box is not None:
         return mark.box[0] * shrink, mark.box[1] * shrink
     if mark.circle is not None:

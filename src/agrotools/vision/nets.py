@@ -115,7 +115,7 @@ class DescriptionPart(BaseModel):
 
 
 class DescribedNet(DescriptionPart):
-    """What every net's description says: its name, and its weights by file and hash."""
+    """Fields of every net's description: its name, and its weights by file and hash."""
 
     name: str
     weights: Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_.-]+\.onnx$")]
@@ -126,7 +126,7 @@ Description = TypeVar("Description", bound=DescribedNet)
 
 
 def nets_folder() -> Path:
-    """Where the nets of the package lie."""
+    """Folder of the nets of the package."""
     return Path(str(files("agrotools"))) / "data" / "nets"
 
 

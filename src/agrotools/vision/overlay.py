@@ -1,4 +1,4 @@
-"""Pictures for a person to check a segmentation at a glance: classes drawn in, legend, shares, scale bar.
+"""Pictures to check a result by: classes drawn in with legend and scale bar, and values as a heat map.
 
 Colours are from the palette of Okabe and Ito (2008), which people with any kind of colour vision can tell apart.
 """
@@ -31,7 +31,7 @@ BLUE: Colour = (0, 114, 178)
 REDDISH_PURPLE: Colour = (204, 121, 167)
 BLACK: Colour = (0, 0, 0)
 LONGEST_SIDE = 1568
-"""What models see is at most this large; an overlay is not drawn larger."""
+"""Longest side of what models see; an overlay is not drawn larger."""
 _FILL = 0.6
 _DIMMED = 0.45
 

@@ -1,4 +1,4 @@
-"""Reading multi-band rasters: GeoTIFF, ENVI, PNG and JPEG, and nothing that points to another place.
+"""Multi-band rasters (GeoTIFF, ENVI, PNG and JPEG, and nothing that points to another place) and their ground sampling.
 
 GDAL opens far more than files: virtual rasters that name other files, URLs, archives. Here the driver follows from
 the content of the file and is the only one that GDAL may try; files beside the raster (``.aux.xml``, ``.ovr``) are not
@@ -105,7 +105,7 @@ _TOGETHER = 2**24
 """Values up to which bands are read in one call, which decodes a tile that holds all of them once; of more, the numbers
 as they are stored would take too much memory beside those that are returned."""
 _CACHE_MEGABYTES = 64
-"""What GDAL may keep of decoded blocks. Its own default is a share of the machine, gigabytes on a large one."""
+"""Memory for decoded blocks in GDAL. Its own default is a share of the machine, gigabytes on a large one."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -203,7 +203,7 @@ class RasterSource:
             np.putmask(values, missing, np.nan)
 
     def _missing(self, data: NDArray[Any], band: int, window: Any) -> NDArray[np.bool_] | None:
-        """Where there is no data; None where there is data everywhere."""
+        """Mask of missing data; None if there is data everywhere."""
         nodata = self.dataset.nodatavals[band - 1]
         kind = data.dtype.kind
         stand_ins = () if nodata is None or not abs(nodata) < _UNREAL else (nodata,)
@@ -245,7 +245,7 @@ class RasterSource:
 
 
 def _near(value: float) -> float:
-    """How far from a stand-in for no data a value may lie and still be worth a closer look."""
+    """Distance from a no-data value within which a value is worth a closer look."""
     return 2 * _NODATA_CLOSENESS * abs(value)
 
 

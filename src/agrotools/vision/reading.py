@@ -1,4 +1,4 @@
-"""Reading photographs and label images: what comes out is always the same form, what goes in may be hostile.
+"""Photographs, label images and rasters as pictures: one form of output, whatever hostile input.
 
 Multi-band rasters are read by :mod:`agrotools.vision.rasters`.
 """
@@ -45,7 +45,7 @@ class RgbImage:
 
     @property
     def is_grey(self) -> bool:
-        """Whether all three channels are equal everywhere, so that colour says nothing."""
+        """True if all three channels are equal everywhere."""
         red, green, blue = (self.pixels[..., channel] for channel in range(3))
         return bool(np.array_equal(red, green) and np.array_equal(green, blue))
 

@@ -1,4 +1,4 @@
-"""Telling plants from soil: an index per pixel, Otsu's threshold, and a check that there are two classes at all."""
+"""Plants and soil: an index per pixel, Otsu's threshold, and a check that there are two classes at all."""
 
 import math
 from collections.abc import Mapping
@@ -12,11 +12,11 @@ from agrotools.core import ToolError
 from agrotools.vision.band_roles import Role
 
 _GROWTH_ROUNDS = 3
-"""How often what is certainly large grows within the mask before the parts of the rest are counted."""
+"""Growth steps of the certainly large parts before the parts of the rest are counted."""
 
 
 def small_parts(mask: NDArray[np.bool_], least_px: int) -> NDArray[np.bool_] | None:
-    """Where a mask has parts (8-connected) of fewer than ``least_px`` pixels; None where it has none."""
+    """Mask of parts (8-connected) of fewer than ``least_px`` pixels; None if there are none."""
     import cv2
 
     area = np.ascontiguousarray(mask).view(np.uint8)
@@ -70,7 +70,7 @@ INDICES: dict[Index, IndexInfo] = {
     "gndvi": IndexInfo(("NIR", "G"), 0.35, "Gitelson et al. 1996"),
 }
 _AUTO: tuple[Index, ...] = ("ndvi", "lab_a", "gndvi", "ndre")
-"""What ``auto`` tries, in this order. Of the colour indices -a* came out best on two sets of field photographs."""
+"""Indices that ``auto`` tries, in order. Of the colour indices -a* was best on two sets of field photographs."""
 
 SMOOTHING_PX = 1.0
 """Standard deviation of the Gaussian that takes the noise out of an index before it is cut."""
@@ -91,7 +91,7 @@ _SAMPLE_PX = 4_000_000
 
 @dataclass(frozen=True, eq=False)
 class Vegetation:
-    """Which pixels are plants.
+    """Plants of a picture.
 
     ``mask``, ``valid``: bool (rows, columns); ``values``: the index, smoothed, float32; ``threshold``: in units of the
     index, or None where the picture shows one class only; ``contrast``: distance of the class means in pooled standard
@@ -157,7 +157,7 @@ def index_values(index: Index, bands: Mapping[Role, NDArray[np.generic]]) -> NDA
 
 @dataclass(frozen=True)
 class IndexThreshold:
-    """Where an index is cut: pixels above ``threshold`` are plants; None where a sample shows one class only, which
+    """Threshold of an index: pixels above ``threshold`` are plants; None where a sample shows one class only, which
     then is ``all_plants`` or no plants."""
 
     threshold: float | None
@@ -194,7 +194,7 @@ def segment(index: Index, bands: Mapping[Role, NDArray[np.generic]], valid: NDAr
 
 
 def choose_threshold(index: Index, sample: NDArray[np.float32]) -> IndexThreshold:
-    """Where to cut an index, from smoothed values of it (not empty, any shape, finite)."""
+    """Threshold of an index, from smoothed values of it (not empty, any shape, finite)."""
     level = INDICES[index].plant_level
     threshold = otsu_threshold(sample)
     low, high, contrast = _class_means(sample, threshold)

@@ -67,10 +67,10 @@ def test_a_study_that_fails_is_said_and_gives_exit_code_1(made: tuple[Path, dict
     [
         (["--data", "{data}", "--tool", "measure_nothing"], 2, "unknown accuracy study"),
         (["--data", "{data}", "--tool", TOOL, "--folder", "nothing"], 2, "known: "),
-        (["--data", "{data}/nowhere"], 2, "is no folder"),
+        (["--data", "{data}/nowhere"], 2, "is not a folder"),
         (["--data", "{data}", "--tool", TOOL, "--folder", "elsewhere"], 3, "nothing could be measured"),
         (["--data", "{data}", "--tool", TOOL, "--folder", "crash"], 3, "nothing could be measured"),
-        (["--data", "{data}", "--out", "{data}/nowhere/x.md"], 2, "is no folder"),
+        (["--data", "{data}", "--out", "{data}/nowhere/x.md"], 2, "is not a folder"),
     ],
 )
 def test_exit_codes(made: tuple[Path, dict[str, str]], arguments: list[str], code: int, said: str):

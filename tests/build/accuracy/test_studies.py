@@ -106,7 +106,7 @@ def test_unknown_names_are_usage_errors(data: Path):
     with pytest.raises(UsageError, match="'grays'") as error:
         plan(data, [TOOL], ["grays"])
     assert "greys" in str(error.value)
-    with pytest.raises(UsageError, match="is no folder"):
+    with pytest.raises(UsageError, match="is not a folder"):
         plan(data / "nowhere")
 
 

@@ -82,4 +82,4 @@ def test_a_folder_that_cannot_be_loaded_is_only_validated(tmp_path: Path):
     folder = write_folder(tmp_path / "b", ["{broken"])
     done = CliRunner().invoke(app, ["validate", str(folder), "--quality"])
     assert done.exit_code == 1
-    assert "mend the faults first" in done.output
+    assert "fix the errors above first" in done.output

@@ -15,7 +15,7 @@ from agrotools.build.accuracy.estimate_canopy_height import canopy_scene
 from agrotools.build.sources.part import read_items
 from agrotools.core import SampleFile, ToolError
 from agrotools.tools import get_tool
-from agrotools.tools.counting import methods as counting
+from agrotools.tools.counting import methods
 from agrotools.tools.counting.fruit_net import read_fruit_net
 from agrotools.tools.counting.methods import mode_for, singular
 from agrotools.tools.counting.result import ObjectCount
@@ -210,7 +210,7 @@ def test_red_fruit_among_leaves(tmp_path: Path) -> None:
 
 def test_fruit_that_the_net_knows_is_found_by_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     net = read_fruit_net(write_detector(tmp_path / "nets"))
-    monkeypatch.setattr(counting, "load_fruit_net", lambda: net)
+    monkeypatch.setattr(methods, "load_fruit_net", lambda: net)
     y, x = np.mgrid[:200, :300]
     places = [(60, 60, 0, 195), (150, 120, 0, 195), (240, 60, 0, 150), (100, 150, 1, 195)]
     pixels = np.zeros((200, 300, 3), np.float64)

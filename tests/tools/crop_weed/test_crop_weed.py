@@ -10,7 +10,7 @@ from PIL import Image
 
 from agrotools.core import BenchmarkError, ToolError
 from agrotools.core.hashing import fold_of
-from agrotools.tools.crop_weed import training as crop_weed_training
+from agrotools.tools.crop_weed import training
 from agrotools.tools.crop_weed.features import cell_features
 from agrotools.tools.crop_weed.heads import (
     applicable_heads,
@@ -66,9 +66,9 @@ def trained(tmp_path_factory: pytest.TempPathFactory):
     """Data and heads, small and quick; the heads lie in a cache of their own."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("AGROTOOLS_CACHE", str(tmp_path_factory.mktemp("heads")))
-        patch.setattr(crop_weed_training, "ROWS", 1500)
-        patch.setattr(crop_weed_training, "LANDMARKS", 60)
-        patch.setattr(crop_weed_training, "SCALES", (1.0,))
+        patch.setattr(training, "ROWS", 1500)
+        patch.setattr(training, "LANDMARKS", 60)
+        patch.setattr(training, "SCALES", (1.0,))
         data = write_data(tmp_path_factory.mktemp("data"), 8)
         yield data, train_crop_weed_heads(data)
 

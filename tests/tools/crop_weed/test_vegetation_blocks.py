@@ -6,7 +6,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from agrotools.core import ToolError
-from agrotools.tools.crop_weed import large_rasters as vegetation_blocks
+from agrotools.tools.crop_weed import large_rasters
 from agrotools.tools.crop_weed.large_rasters import segment_raster
 from agrotools.vision.rasters import open_raster
 from agrotools.vision.vegetation import segment
@@ -51,8 +51,8 @@ def test_blocks_give_what_the_whole_gives(tmp_path: Path, monkeypatch: pytest.Mo
 
 
 def small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(vegetation_blocks, "_STRIP_PX", 30_000)
-    monkeypatch.setattr(vegetation_blocks, "_PIECE_PX", 90)
+    monkeypatch.setattr(large_rasters, "_STRIP_PX", 30_000)
+    monkeypatch.setattr(large_rasters, "_PIECE_PX", 90)
 
 
 def test_where_the_same_cut_is_made_blocks_agree_to_the_pixel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -72,12 +72,12 @@ def test_pieces_tile_any_region(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, box: tuple[int, int, int, int], strip: int, high: int
 ) -> None:
     x0, y0, x1, y1 = box[0], box[1], min(700, box[0] + box[2]), min(500, box[1] + box[3])
-    monkeypatch.setattr(vegetation_blocks, "_STRIP_PX", strip)
+    monkeypatch.setattr(large_rasters, "_STRIP_PX", strip)
     values = np.arange(500 * 700, dtype=np.float32).reshape(1, 500, 700)
     path = write_raster(tmp_path / f"{high}.tif", values, ("R",), tiled=True, blockxsize=64, blockysize=high)
     seen = np.zeros((500, 700), int)
     with open_raster(path) as source:
-        for piece in vegetation_blocks._pieces(source, [1], (x0, y0, x1, y1)):
+        for piece in large_rasters._pieces(source, [1], (x0, y0, x1, y1)):
             left, top, right, bottom = piece.box
             np.testing.assert_array_equal(piece.values[0][piece.inner], values[0, top:bottom, left:right])
             seen[top:bottom, left:right] += 1

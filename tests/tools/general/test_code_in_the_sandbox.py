@@ -12,7 +12,7 @@ from agrotools.core import AgrotoolsError, ToolCall, ToolError
 from agrotools.sandbox import select_runner
 from agrotools.tools import get_tool
 from agrotools.tools.execution import ToolExecutor
-from agrotools.tools.general import code as sandboxed
+from agrotools.tools.general import code
 from agrotools.tools.general.code import plot_code
 from agrotools.tools.general.solve_equations import _NO_EQUATION, solve_equations
 from agrotools.tools.published.gta import Plot, Solver
@@ -160,9 +160,9 @@ def test_without_a_sandbox_it_says_where_to_look(monkeypatch: pytest.MonkeyPatch
 )  # fmt: skip
 def test_each_end_of_a_run_has_its_error(monkeypatch: pytest.MonkeyPatch, termination: str, kind: str) -> None:
     reply = {"value": None, "pictures": [], "termination": termination, "message": "so it ended"}
-    monkeypatch.setattr(sandboxed, "request_service", lambda _request: reply)
+    monkeypatch.setattr(code, "request_service", lambda _request: reply)
     with pytest.raises(ToolError, match="so it ended") as caught:
-        sandboxed.run_in_sandbox("x", argument="code")
+        code.run_in_sandbox("x", argument="code")
     assert caught.value.kind == kind
 
 
@@ -188,7 +188,7 @@ def test_either_equations_or_code(given_both: dict[str, Any]) -> None:
     ],
 )
 def test_equations_that_are_code_reach_no_sandbox(monkeypatch: pytest.MonkeyPatch, equation: str) -> None:
-    monkeypatch.setattr(sandboxed, "request_service", lambda _request: pytest.fail("it was asked for"))
+    monkeypatch.setattr(code, "request_service", lambda _request: pytest.fail("it was asked for"))
     with pytest.raises(ToolError, match="is no equation"):
         solve_equations(equations=[equation])
 

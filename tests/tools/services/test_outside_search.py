@@ -16,7 +16,7 @@ from agrotools.core import InfrastructureError, ToolCall, ToolError, UsageError
 from agrotools.tools.execution import ToolExecutor
 from agrotools.tools.general.search_web import numbered_text, search_web
 from agrotools.tools.published.gta import GoogleSearch
-from agrotools.tools.services import http as addresses
+from agrotools.tools.services import http
 from agrotools.tools.services.http import Patience, is_public
 from agrotools.tools.services.recorded_searches import record
 from agrotools.tools.services.search import read_searxng, read_serper, search
@@ -214,7 +214,7 @@ def test_which_addresses_are_public(address: str, public: bool) -> None:
 @pytest.mark.parametrize("url", ["", "ftp://a.org", "http://", "http://u:p@a.org", "http://a.org/?key=1", "a.org"])
 def test_addresses_that_are_none_or_hold_a_secret(url: str) -> None:
     with pytest.raises(UsageError) as caught:
-        addresses.checked_url(url, "AGROTOOLS_SEARCH_URL", private=True)
+        http.checked_url(url, "AGROTOOLS_SEARCH_URL", private=True)
     assert "u:p" not in str(caught.value)
 
 

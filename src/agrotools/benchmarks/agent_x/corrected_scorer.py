@@ -11,7 +11,7 @@ from agrotools.benchmarks.agent_x.judge_replies import MISSING, JudgeScore, Judg
 from agrotools.benchmarks.agent_x.published_scorer import COLUMNS, GENERATIVE_ROWS, GOAL
 from agrotools.core import BenchmarkError
 from agrotools.scoring.figures import Figure, Part, SampleParts, Scores, summed
-from agrotools.scoring.loose import is_list, is_object, is_text, zeroes
+from agrotools.text.loose_json import is_list, is_object, is_text, zeroes
 
 _TOOLSET = "agent_x.toolset_f1_corrected"
 _GOAL_STAR = "agent_x.goal_acc_imggen_corrected"

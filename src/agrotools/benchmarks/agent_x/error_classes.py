@@ -9,8 +9,8 @@ from agrotools.core import Record
 from agrotools.plugin import RecordErrors
 from agrotools.scoring.error_classes import IN_HEAD, OF_SCORES, Errors
 from agrotools.scoring.keyword_extraction import keywords
-from agrotools.scoring.loose import is_list, is_object, is_text
 from agrotools.text.agent_x import raw_object, without_thinking
+from agrotools.text.loose_json import is_list, is_object, is_text
 
 OF_CALLS = ("format_error", "invalid_json", "invalid_arguments", "tool_error", "redundant_call")
 """Classes of calls that are really made."""

@@ -1,4 +1,4 @@
-"""How good the tools are, measured against images whose truth is known.
+"""Accuracy of the tools, measured against images whose truth is known.
 
 One module per tool says what is measured on which folder; :mod:`agrotools.build.accuracy.studies` runs them, each in a
 process of its own, and :mod:`agrotools.build.accuracy.table` prints and writes what came out.

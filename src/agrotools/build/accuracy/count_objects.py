@@ -1,4 +1,4 @@
-"""How well count_objects counts, by detector: against drawn trees, and against boxes that people drew."""
+"""Accuracy of count_objects, by detector: against drawn trees, and against boxes that people drew."""
 
 import csv
 import math

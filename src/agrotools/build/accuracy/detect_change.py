@@ -1,4 +1,4 @@
-"""How well `detect_change` finds new buildings on real pairs, and that it counts label rasters exactly.
+"""Accuracy of `detect_change` on new buildings in real pairs, and on label rasters.
 
 Tiles of one large scene are no independent pairs: they share a fold, and count once as far as intervals go.
 """

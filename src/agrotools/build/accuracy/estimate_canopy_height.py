@@ -1,4 +1,4 @@
-"""How exact estimate_canopy_height is: on rasters whose statistics are known, and on surface less terrain."""
+"""Accuracy of estimate_canopy_height: on rasters whose statistics are known, and on surface less terrain."""
 
 from dataclasses import dataclass
 from typing import Any

@@ -1,4 +1,4 @@
-"""How well fruit is measured and counted, and disease on leaves measured, on drawn scenes, by difficulty."""
+"""Accuracy of fruit sizes, fruit counts and lesion severity, on drawn scenes by difficulty and on photographs."""
 
 from collections.abc import Mapping
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""How often calculate gives the right value: against exact fractions, on expressions that are made up here."""
+"""Accuracy of calculate, against exact fractions on generated expressions, and of plot."""
 
 import random
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""How well lookup_agronomy finds what is asked for, and how often it answers what it cannot know.
+"""Accuracy of lookup_agronomy: entries found, and answers to questions that it cannot know.
 
 The questions lie in ``questions/``: ``development.toml``, on which the method was chosen, and ``report.toml``, which
 was written afterwards and gives the figures. Misspelt names are made up from all names of the base by a seed.
@@ -83,7 +83,7 @@ def questions(name: str) -> dict[str, Any]:
 
 
 def _found(bench: Bench, query: str, ids: Iterable[str], backend: str | None = None) -> tuple[float, float]:
-    """Whether an entry that is right comes first, and whether one is among the first three."""
+    """True if an entry that is right comes first, and whether one is among the first three."""
     hits = [hit.kb_id for hit in bench.call(backend=backend, query=query, top_k=3).hits]
     right = frozenset(ids)
     return float(hits[:1] != [] and hits[0] in right), float(any(hit in right for hit in hits))

@@ -1,5 +1,5 @@
-"""How well measure_crop_weed_area parts crop, weeds and soil on field photographs and on drawn scenes, and whether the
-bands it ranks first are those that tell the classes apart best."""
+"""Accuracy of measure_crop_weed_area on field photographs and on drawn scenes, and of the
+ranking of its bands by how well they tell the classes apart."""
 
 import itertools
 import os
@@ -29,7 +29,7 @@ Learn = Callable[[list[Values]], Guess]
 
 
 def tried(bands: NDArray[np.uint16], truth: NDArray[np.uint8], learn: Learn) -> tuple[CorrectCounts, CorrectCounts]:
-    """What a classifier gets right with every three bands, in the order of :func:`itertools.combinations`.
+    """Correct counts of a classifier with every three bands, in the order of :func:`itertools.combinations`.
 
     Blocks are the squares of a chequerboard. First: those of one colour, learnt from the other; second: the reverse.
     Every third pixel of every third row counts.
@@ -105,7 +105,7 @@ def histogram(classes: list[Values]) -> Guess:
 
 
 def among_best(counts: CorrectCounts, strict: bool = False) -> NDArray[np.bool_]:
-    """Which triplets are one of the two most accurate, or (unless ``strict``) behind the second by no more than one
+    """Triplets that are one of the two most accurate, or (unless ``strict``) behind the second by no more than one
     standard error of the difference."""
     accuracy = counts.accuracy()
     first, second = np.argsort(-accuracy, kind="stable")[:2]

@@ -1,4 +1,4 @@
-"""How well measure_weed_phenotype counts leaves on photographs, and measures plants whose size is known."""
+"""Accuracy of measure_weed_phenotype: leaves counted on photographs, and plants of known size."""
 
 import io
 import math

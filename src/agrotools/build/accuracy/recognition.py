@@ -1,4 +1,4 @@
-"""What studies of recognising tools share: what a tool named, what it refused, and the figures of both."""
+"""Accuracy of the recognising tools: names, refusals, and the figures of both."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -32,7 +32,7 @@ def answers(
     backend: str | None = None,
     **arguments: Any,
 ) -> list[Answer]:
-    """What the tool says of each image, against its label after ``true``.
+    """Names given by the tool, against each image's label after ``true``.
 
     Raises:
         ToolError: any but ``low_confidence``, which is an answer.

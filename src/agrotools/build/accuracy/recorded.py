@@ -1,4 +1,4 @@
-"""How near the tools came to the truth in reference trajectories: drawn scenes beside photographs, by one measure.
+"""Differences of recorded observations from the truth: drawn scenes beside photographs, by one measure.
 
 Drawn scenes are easier than photographs for some tools and harder for others. Whoever reads a figure reached on drawn
 scenes should see the one on photographs beside it.
@@ -89,7 +89,7 @@ COMPARED = (
     Compared("detect_change", "pond event", "equal, %", _event),
     Compared("describe_region", "area", "relative, %", _field("area_px"), lambda truth: bool(truth.get("area_px"))),
 )
-"""What is compared, tool by tool."""
+"""Compared values, tool by tool."""
 
 
 def nearness(samples: Iterable[Sample]) -> list[Nearness]:

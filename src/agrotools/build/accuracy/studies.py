@@ -1,4 +1,4 @@
-"""Which studies there are for a folder of images, and how they are run: one by one, each in a process of its own.
+"""Studies for a folder of images, run one by one, each in a process of its own.
 
 A process per study has two reasons: its peak memory is that of one tool on one folder, and one that crashes, hangs or
 is killed takes no other with it.
@@ -77,11 +77,11 @@ def plan(data: Path | None, tools: Sequence[str] = (), folders: Sequence[str] = 
     """The studies of ``tools`` (none named: all) on ``folders`` (none named: all) of the folder ``data``.
 
     Raises:
-        UsageError: no such tool or folder is known to any study, or ``data`` is no folder.
+        UsageError: no such tool or folder is known to any study, or ``data`` is not a folder.
     """
     if data is not None and not data.is_dir():
         raise UsageError(
-            f"{data} is no folder", hint="--data names the folder that holds a folder of images per source"
+            f"{data} is not a folder", hint="--data names the folder that holds a folder of images per source"
         )
     wanted = tuple(dict.fromkeys(tools)) or STUDIES.names()
     known: set[str] = set()

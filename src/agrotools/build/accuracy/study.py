@@ -83,13 +83,13 @@ class Bench:
         return result
 
     def made(self, artifact: Artifact) -> Path:
-        """Where an artifact of the last call lies."""
+        """Path of an artifact of the last call."""
         return self.scratch / f"call-{len(self.call_ms) - 1}" / artifact.name
 
 
 @dataclass(frozen=True)
 class Study:
-    """What is measured of ``tool`` on the folder of that name. ``measure`` returns the figures.
+    """Study of ``tool`` on the folder of that name. ``measure`` returns the figures.
 
     ``needs_folder`` is False where the images are drawn by our own code (``folder`` then says what they are).
     """

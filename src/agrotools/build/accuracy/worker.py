@@ -27,7 +27,7 @@ _ROUNDING = 1e-9
 
 
 def measured(tool: str, number: int, folder: Path, scratch: Path) -> dict[str, Any]:
-    """What a study gives: ``figures``, times, memory and overlays, or ``error``, one line that says what went wrong.
+    """Result of a study: ``figures``, times, memory and overlays, or ``error``, one line that says what went wrong.
 
     Memory is the most that the process held at once, before any interval was computed: libraries, truth and all.
     """

@@ -174,7 +174,7 @@ def file_names(text: str, sample: Sample) -> tuple[str, ...]:
 
 
 def quotations(text: str) -> Counter[str]:
-    """What stands between quotation marks."""
+    """Text between quotation marks."""
     return Counter(next(filter(None, match.groups())) for match in _QUOTED.finditer(text))
 
 
@@ -218,7 +218,7 @@ def kept_words(text: str, sample: Sample) -> frozenset[str]:
 
 
 def has_kept_word(text: str, word: str) -> bool:
-    """Whether ``text`` has a word of :func:`kept_words`."""
+    """True if ``text`` has a word of :func:`kept_words`."""
     return word in _stems(text) or word in _pairs(text)
 
 

@@ -119,7 +119,7 @@ async def paraphrase(
 
 
 class _Talk:
-    """What is said about one question."""
+    """Prompt about one question."""
 
     def __init__(self, sample: Sample) -> None:
         self.sample = sample

@@ -1,4 +1,4 @@
-"""Whether two texts are in the same language: by their letters, and for English by its small words."""
+"""True if two texts are in the same language: by their letters, and for English by its small words."""
 
 import re
 from collections.abc import Callable, Collection, Iterable
@@ -44,7 +44,7 @@ _NOT_ENGLISH = frozenset(
 
 
 def other_language(variant: str, original: str) -> str | None:
-    """What shows that ``variant`` is in another language than ``original``; None where nothing does."""
+    """Evidence that ``variant`` is in another language than ``original``; None where nothing does."""
     if _OTHER_EAST_ASIAN.search(variant) and not _OTHER_EAST_ASIAN.search(original):
         return "Japanese or Korean letters"
     mine, theirs = len(_HAN.findall(variant)), len(_HAN.findall(original))
@@ -274,7 +274,7 @@ def _argument_names(toolset: Iterable[str]) -> set[str]:
 
 
 def _difference(mine: Iterable[T], theirs: Iterable[T], shown: Callable[[T], str]) -> str:
-    """What one has and the other has not, in words."""
+    """Difference of two sets, in words."""
     added, missing = list(mine), list(theirs)
     for item in list(added):
         if item in missing:

@@ -84,7 +84,7 @@ async def _solved(source: PolicySource, benchmark: Benchmark, samples: Sequence[
 
 
 def chance_of(slot: Slot) -> float:
-    """How likely a blind guess is right: one of the choices at random; a number log-uniform in the range of its unit.
+    """Chance that a blind guess is right: one of the choices at random; a number log-uniform in the range of its unit.
 
     Of an open answer or a chart, and of a name without choices, 0.
     """

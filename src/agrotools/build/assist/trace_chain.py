@@ -35,7 +35,7 @@ from agrotools.tools import get_tool
 from agrotools.tools.execution import ToolOutcome
 
 TRIES = 2
-"""How often one step is asked for: once more where the output could not be used or the call failed."""
+"""Attempts per step: once more where the output could not be used or the call failed."""
 _SETTINGS = ModelSettings(temperature=None)
 
 CallTool = Callable[[ToolCall], Awaitable[ToolOutcome]]
@@ -57,7 +57,7 @@ class _Chain:
         self.sample, self.view, self.name, self.model, self.call_tool = sample, view, name, model, call_tool
         self.gold: Sequence[ReferenceStep] = sample.reference.steps
         self.results: list[dict[str, JsonValue] | None] = [None] * len(self.gold)
-        """What the model's calls returned, by the step of the reference that each stands for."""
+        """Results of the model's calls, by the step of the reference that each stands for."""
         self.left = list(range(len(self.gold)))
         self.steps: list[TraceStep] = []
         self.left_open: list[str] = []
@@ -79,7 +79,7 @@ class _Chain:
         return await self._answered()
 
     def _prompt(self, number: int) -> str:
-        """What is asked at a step; past the last one, for the answer."""
+        """Prompt at a step; past the last one, for the answer."""
         if number == len(self.gold):
             return render("building/trace_answer", answer_form=self.view.answer_form)
         spec = get_tool(self.gold[number].tool).spec
@@ -240,7 +240,7 @@ def _unusable(action: CallTools | Answer | Unparseable, tool: str) -> str:
 
 
 def _difference(row: ArgumentAgreement) -> str:
-    """What differs, in words that do not need the numbers beside it."""
+    """Differences, in words that do not need the numbers beside it."""
     reason = row.detail.get("reason")
     if isinstance(reason, str):
         return f"{row.argument}: {reason}"

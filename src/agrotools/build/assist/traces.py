@@ -88,7 +88,7 @@ class TraceRecord(FrozenModel):
 
     @property
     def confirms(self) -> bool:
-        """Whether the chain is complete, all its arguments agree, and so does the answer as far as that can be told."""
+        """True if the chain is complete, all its arguments agree, and so does the answer as far as that can be told."""
         return self.complete and all(step.agreed for step in self.steps) and self.answer_agrees is not False
 
 

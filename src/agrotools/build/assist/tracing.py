@@ -62,7 +62,7 @@ def _plain(thought: str) -> str:
 
 @dataclass
 class Traced:
-    """What came of it. ``differing``: samples whose chain the model does not confirm, for review.
+    """Result of tracing a benchmark. ``differing``: samples whose chain the model does not confirm, for review.
 
     ``missing``: samples without a trace because no reply could be had. ``thoughts``: samples whose reference got
     thoughts. ``stopped``: why some are missing.

@@ -136,7 +136,7 @@ def replacing_export(target: Path, format: Format, header: BenchmarkHeader) -> I
 
 
 def read_exported(folder: Path) -> Exported:
-    """What the export in ``folder`` says of itself.
+    """Note of the export in ``folder``.
 
     Raises:
         BenchmarkError: it is no export of agrotools, or what it says cannot be read.

@@ -81,7 +81,7 @@ def _write_entries(path: Path, entries: Iterable[dict[str, Any]]) -> None:
 
 
 def gta_path(sample: Sample, file: SampleFile) -> str:
-    """Where a file of a sample lies in the export: under the name by which the question knows it."""
+    """Path of a sample's file in the export: under the name by which the question knows it."""
     return f"{IMAGE_FOLDER}/{sample.id}/{file.name}"
 
 

@@ -186,7 +186,7 @@ def _holds(slot: Slot, value: JsonValue) -> bool:
 
 @dataclass(frozen=True)
 class Entry:
-    """What an entry says in the fields that every reader of it sees: ``files`` are paths in the folder read."""
+    """Public fields of an entry: ``files`` are paths in the folder read."""
 
     key: str
     query: str
@@ -223,7 +223,7 @@ def entries_in(folder: Path, fields: FieldMap) -> Iterator[tuple[str, Any]]:
 
 
 def read_entry(key: str, content: Any, fields: FieldMap) -> Entry:
-    """What an entry says.
+    """Gold of an entry.
 
     Raises:
         BenchmarkError: there is no question, or a file or call cannot be read; the message says which.
@@ -272,7 +272,7 @@ def _steps(content: Any, fields: FieldMap) -> Iterator[tuple[str, Arguments, str
 
 
 def _replies(later: list[Any], fields: FieldMap) -> Iterator[JsonValue]:
-    """What the messages right after a message of calls say that these returned."""
+    """Results of calls, from the messages right after them."""
     for message in later:
         if found(message, "role") != fields.calls.reply_role:
             return

@@ -226,7 +226,7 @@ def _our_arguments(tool: str, arguments: Arguments, names: Mapping[str, str], fi
 
 
 def observation_of(returned: JsonValue) -> Observation | None:
-    """What a tool returned as an observation: JSON as it is, other text as the field ``text``; None for nothing."""
+    """Observation of a tool's result: JSON as it is, other text as the field ``text``; None for nothing."""
     if isinstance(returned, str):
         try:
             parsed = orjson.loads(returned)

@@ -16,7 +16,7 @@ _NOTHING = object()
 
 
 class NamedBenchmark(FrozenModel):
-    """What the header of the benchmark says."""
+    """Rules for the header of the benchmark."""
 
     name: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_.-]{0,63}$")]
     version: Annotated[str, Field(min_length=1)] = "1"
@@ -129,7 +129,7 @@ def _toml(path: Path) -> dict[str, Any]:
 
 
 def found(value: Any, path: str | None, default: Any = None) -> Any:
-    """What ``path`` leads to in ``value``: keys and positions between dots. ``default`` where it leads nowhere."""
+    """Value at ``path`` in ``value``: keys and positions between dots. ``default`` where it leads nowhere."""
     if path is None:
         return default
     for part in path.split(".") if path else ():

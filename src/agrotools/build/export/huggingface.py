@@ -180,7 +180,7 @@ def _row(root: Path, sample: Sample) -> tuple[dict[str, Any], int]:
 
 
 def _shows(path: Path) -> bool:
-    """Whether Pillow, which ``datasets`` shows pictures with, knows the file."""
+    """True if Pillow, which ``datasets`` shows pictures with, knows the file."""
     import warnings
 
     from PIL import Image

@@ -1,4 +1,4 @@
-"""What the samples of a benchmark are, counted: never what their answers are."""
+"""Counts of a benchmark's samples (never of answers), and of what was left out."""
 
 import re
 from collections import Counter
@@ -14,7 +14,7 @@ _WORDS = ("absent", "dropped", "left_out", "unread")
 
 
 def left_out(metadata: Mapping[str, JsonValue]) -> list[tuple[str, str]]:
-    """What was left out and how many or which: (``weedmap, tiles dropped, empty``, ``3``), in
+    """Omissions, with their number or names: (``weedmap, tiles dropped, empty``, ``3``), in
     the order of the alphabet: a header that was written and read again has another."""
     found = ((" ".join(where.replace("_", " ").split()), text) for where, text in _found(metadata, "") if text)
     return sorted(found)

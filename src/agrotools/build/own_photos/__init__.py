@@ -1,12 +1,24 @@
-"""A benchmark from a folder of photos and a table of answers: what people have who grow, scout or breed.
+"""Benchmarks from photographs of one's own and a table of ground truth.
 
-``look`` reads the table, finds what each column holds and proposes a :class:`Plan`; people answer what it cannot know;
-``build_own`` makes the benchmark. Every row that is not used is counted with its number, the reason and what to do.
+:func:`detect_columns` reads the table and finds what each column holds, :func:`~.proposal.propose_plan` proposes a
+:class:`Plan`, people answer its open questions, and :func:`build_from_photos` writes the benchmark. Every row that is
+not used is counted with its number, the reason and a remedy.
 """
 
-from agrotools.build.own_photos.building import Built, build_own
-from agrotools.build.own_photos.detect import Seen, look
+from agrotools.build.own_photos.building import BuiltBenchmark, build_from_photos
+from agrotools.build.own_photos.detect import DetectedTable, detect_columns
 from agrotools.build.own_photos.plan import Column, Plan, read_plan, write_plan
-from agrotools.build.own_photos.proposal import Need, needs_of
+from agrotools.build.own_photos.proposal import OpenQuestion, open_questions
 
-__all__ = ["Built", "Column", "Need", "Plan", "Seen", "build_own", "look", "needs_of", "read_plan", "write_plan"]
+__all__ = [
+    "BuiltBenchmark",
+    "Column",
+    "DetectedTable",
+    "OpenQuestion",
+    "Plan",
+    "build_from_photos",
+    "detect_columns",
+    "open_questions",
+    "read_plan",
+    "write_plan",
+]

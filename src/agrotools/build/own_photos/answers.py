@@ -6,21 +6,21 @@ from typing import NamedTuple
 
 from agrotools.build.own_photos import cells
 from agrotools.build.own_photos.cells import CellFault
-from agrotools.build.own_photos.detect import Seen
-from agrotools.build.own_photos.plan import Column, Drops, Measure, measures
+from agrotools.build.own_photos.detect import DetectedTable
+from agrotools.build.own_photos.plan import Column, Measure, SkippedRows, measures
 from agrotools.text.units import canonical_unit, convert
 
 Value = float | bool | str
 
 
 class Answer(NamedTuple):
-    """What one row says of a picture."""
+    """Ground truth of a picture in one row."""
 
     row: int
     value: Value
 
 
-def answers_of(seen: Seen, column: Column, drops: Drops) -> dict[Path, Value]:
+def answers_of(seen: DetectedTable, column: Column, drops: SkippedRows) -> dict[Path, Value]:
     """The value of each picture. Cells that cannot be used, and pictures with several answers, go to ``drops``.
 
     Raises:
@@ -87,7 +87,7 @@ def _advice(text: str) -> str:
     return ";".join(cells.name(fact) for fact in facts)
 
 
-def _one(image: Path, answers: Sequence[Answer], column: Column, drops: Drops) -> Value | None:
+def _one(image: Path, answers: Sequence[Answer], column: Column, drops: SkippedRows) -> Value | None:
     """The value of a picture with one answer or several."""
     values = list(dict.fromkeys(answer.value for answer in answers))
     if len(values) == 1 and column.repeated != "sum":

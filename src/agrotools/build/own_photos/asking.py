@@ -43,7 +43,7 @@ def templates_for(
 
 
 def kind_of_thing(column: Column) -> str:
-    """What subjects of a column are called."""
+    """Name of a column's subjects."""
     return f"own:{column.column}"
 
 

@@ -8,9 +8,9 @@ from typing import Any
 
 from agrotools.build.own_photos.answers import Value, answers_of
 from agrotools.build.own_photos.asking import templates_for
-from agrotools.build.own_photos.detect import Seen
-from agrotools.build.own_photos.plan import NOTHING, Column, Drops, Plan, measures
-from agrotools.build.own_photos.proposal import column_needs
+from agrotools.build.own_photos.detect import DetectedTable
+from agrotools.build.own_photos.plan import NOTHING, Column, Plan, SkippedRows, measures
+from agrotools.build.own_photos.proposal import open_questions_of_column
 from agrotools.build.own_photos.subjects import Pictured, entry_of, grouped, note_of, subjects_of
 from agrotools.build.sources.assembling import assembled
 from agrotools.build.sources.part import Originals, Part
@@ -24,15 +24,15 @@ _LEAST_PICTURES = 200
 
 
 @dataclass(frozen=True)
-class Built:
-    """What was made. ``used``: pictures with an answer, by column. ``drops``: what was not used, and why."""
+class BuiltBenchmark:
+    """Benchmark built. ``used``: pictures with an answer, by column. ``drops``: what was not used, and why."""
 
     header: BenchmarkHeader
     used: Mapping[str, int]
-    drops: Drops
+    drops: SkippedRows
 
 
-def build_own(seen: Seen, plan: Plan, out: Path, progress: Progress = no_progress) -> Built:
+def build_from_photos(seen: DetectedTable, plan: Plan, out: Path, progress: Progress = no_progress) -> BuiltBenchmark:
     """Make the benchmark of all columns of which enough is known, and write it to ``out``, whole or not at all.
 
     Raises:
@@ -42,10 +42,10 @@ def build_own(seen: Seen, plan: Plan, out: Path, progress: Progress = no_progres
     """
     check_replaceable(out)
     drops = seen.drops
-    asked = [column for column in plan.columns if column.is_asked and not column_needs(column, plan)]
+    asked = [column for column in plan.columns if column.is_asked and not open_questions_of_column(column, plan)]
     for column in plan.columns:
         if column not in asked and column.ask != NOTHING:
-            lacking = ", ".join(dict.fromkeys(need.key for need in column_needs(column, plan)))
+            lacking = ", ".join(dict.fromkeys(need.key for need in open_questions_of_column(column, plan)))
             drops.add(column.column, f"was left out, because the plan does not say {lacking}", "fill it in")
     values = {column.column: answers_of(seen, column, drops) for column in asked}
     pictures = _enough(values, plan.samples, drops)
@@ -77,11 +77,11 @@ def build_own(seen: Seen, plan: Plan, out: Path, progress: Progress = no_progres
         description=plan.description,
         progress=progress,
     )
-    return Built(header, {column: len(pictured) for column, pictured in part_of.items()}, drops)
+    return BuiltBenchmark(header, {column: len(pictured) for column, pictured in part_of.items()}, drops)
 
 
 def _part(
-    asked: Iterable[Column], part_of: Mapping[str, list[Pictured]], plan: Plan, originals: Originals, drops: Drops
+    asked: Iterable[Column], part_of: Mapping[str, list[Pictured]], plan: Plan, originals: Originals, drops: SkippedRows
 ) -> Part:
     subjects, templates = [], []
     places: dict[str, int] = {}
@@ -116,9 +116,9 @@ def _part(
 
 
 def _names_for_advice(
-    column: Column, plan: Plan, values: Mapping[str, Mapping[Path, Value]], drops: Drops
+    column: Column, plan: Plan, values: Mapping[str, Mapping[Path, Value]], drops: SkippedRows
 ) -> dict[Path, str]:
-    """What the advice on each picture is about, as far as the knowledge base has it."""
+    """Topics of the advice on each picture, as far as the knowledge base has it."""
     about = plan.column(column.names_in) if column.names_in else None
     if about is None:
         return {}
@@ -132,7 +132,7 @@ def _names_for_advice(
     return found
 
 
-def _enough(values: Mapping[str, Mapping[Path, Value]], samples: int, drops: Drops) -> set[Path]:
+def _enough(values: Mapping[str, Mapping[Path, Value]], samples: int, drops: SkippedRows) -> set[Path]:
     """The pictures to open: all, or of very many an even choice by the hash of their names."""
     found = {path for of_column in values.values() for path in of_column}
     most = max(_LEAST_PICTURES, _PICTURES_A_SAMPLE * samples)
@@ -161,7 +161,7 @@ def _fault_of(path: Path, column: Column) -> str | None:
 
 
 def _facts(path: Path, column: Column, plan: Plan) -> dict[str, Any]:
-    """What a sample says of the file beside its hash and size."""
+    """Note of a file in its sample, beside hash and size."""
     facts: dict[str, Any] = {}
     if column.ask == "canopy_height":
         facts |= {"kind": "raster", "bands": ("height",)}

@@ -1,4 +1,4 @@
-"""What a cell says: a number with its unit, yes or no, a name. A cell that cannot be used says why and what to do."""
+"""Values of cells: a number with its unit, yes or no, a name. A cell that cannot be used says why and what to do."""
 
 import re
 from collections.abc import Collection, Iterable
@@ -54,7 +54,7 @@ class Quantity(NamedTuple):
 
 
 def is_empty(text: str) -> bool:
-    """Whether a cell says nothing."""
+    """True if a cell says nothing."""
     return text.strip().casefold() in EMPTY
 
 
@@ -107,7 +107,7 @@ def found_decimal(texts: Iterable[str]) -> tuple[Decimal, bool]:
 
 
 def yes_or_no(text: str, yes: Collection[str] = YES, no: Collection[str] = NO) -> bool:
-    """What a cell answers.
+    """Answer of a cell.
 
     Raises:
         CellFault: none of the words.

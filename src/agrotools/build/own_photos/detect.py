@@ -9,7 +9,7 @@ from pathlib import Path, PurePosixPath
 from typing import NamedTuple
 
 from agrotools.build.own_photos.cells import CellFault, is_empty
-from agrotools.build.own_photos.plan import Drops, Plan
+from agrotools.build.own_photos.plan import Plan, SkippedRows
 from agrotools.build.own_photos.table import Table, open_table
 from agrotools.core import BenchmarkError
 
@@ -103,7 +103,7 @@ class Matched(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Seen:
+class DetectedTable:
     """``matched``: the rows whose picture is there. ``rows``: of the table. ``drops``: rows that were not kept."""
 
     images: Images
@@ -111,7 +111,7 @@ class Seen:
     images_column: str
     matched: tuple[Matched, ...]
     rows: int
-    drops: Drops
+    drops: SkippedRows
 
     def cells_of(self, column: str) -> list[tuple[int, Path, str]]:
         """Row, picture and text of each cell of a column.
@@ -128,7 +128,7 @@ class Seen:
         return [(matched.row, matched.image, matched.cells[place]) for matched in self.matched]
 
 
-def look(images: Path, answers: Path, plan: Plan | None = None) -> Seen:
+def detect_columns(images: Path, answers: Path, plan: Plan | None = None) -> DetectedTable:
     """Read the table once and keep the rows whose picture is in the folder.
 
     Raises:
@@ -143,7 +143,7 @@ def look(images: Path, answers: Path, plan: Plan | None = None) -> Seen:
             f"{answers.name} has no column {named!r}", hint=f"its columns: {', '.join(table.columns[:20])}"
         )
     place = table.columns.index(named)
-    drops, matched, count = Drops(), list[Matched](), 0
+    drops, matched, count = SkippedRows(), list[Matched](), 0
     for row, cells in table.rows():
         count += 1
         try:
@@ -163,7 +163,7 @@ def look(images: Path, answers: Path, plan: Plan | None = None) -> Seen:
             f"no row of {answers.name} belongs to a picture in {images}: {'; '.join(drops.lines()[:3]) or 'no rows'}",
             hint=f"the folder holds {', '.join(pictures.some_names())}...; write such names into column {named!r}",
         )
-    return Seen(pictures, table, named, tuple(matched), count, drops)
+    return DetectedTable(pictures, table, named, tuple(matched), count, drops)
 
 
 def _image_column(images: Images, table: Table) -> str:

@@ -24,7 +24,7 @@ class _Kind:
     example: str = ""
 
 
-class Drops:
+class SkippedRows:
     """Dropped rows, cells and pictures by what they concern, the reason, and what to do about it."""
 
     def __init__(self) -> None:
@@ -40,7 +40,7 @@ class Drops:
 
     @property
     def total(self) -> int:
-        """How many were dropped."""
+        """Number of rows dropped."""
         return sum(kind.count for kind in self._kinds.values())
 
     def lines(self) -> list[str]:
@@ -82,7 +82,7 @@ class Measure(FrozenModel):
 
 
 class Countable(FrozenModel):
-    """What is counted: its plural, its name in Chinese, and the words of a header that mean it."""
+    """Counted thing: its plural, its name in Chinese, and the words of a header that mean it."""
 
     objects: str
     objects_zh: str
@@ -97,7 +97,7 @@ def measures() -> dict[str, Measure]:
 
 @cache
 def countables() -> dict[str, Countable]:
-    """What is counted, by what the counting tool calls it."""
+    """Counted things, by the counting tool's names."""
     return {name: Countable.model_validate(body) for name, body in _data("objects.toml").items()}
 
 
@@ -153,12 +153,12 @@ class Column(FrozenModel):
 
     @property
     def is_asked(self) -> bool:
-        """Whether a measure was chosen."""
+        """True if a measure was chosen."""
         return self.ask not in (UNDECIDED, NOTHING)
 
 
 class Plan(FrozenModel):
-    """What is made of a table. ``samples``: questions at most. What is None was found out or is the first."""
+    """Plan for a table. ``samples``: maximum number of questions. None: detected, or the first."""
 
     name: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_.-]{0,63}$")] = "my-farm"
     licence: Annotated[str, StringConstraints(min_length=1, max_length=400)] = "all rights reserved by their owner"

@@ -1,4 +1,4 @@
-"""What a plan lacks, and what nobody but the owner of the photos knows."""
+"""Proposal of a plan for a table, and the questions that only the owner of the photos can answer."""
 
 import re
 from collections import Counter
@@ -7,7 +7,7 @@ from typing import Literal, NamedTuple
 
 from agrotools.build.own_photos import cells
 from agrotools.build.own_photos.cells import CellFault
-from agrotools.build.own_photos.detect import Seen, filled, first_rows
+from agrotools.build.own_photos.detect import DetectedTable, filled, first_rows
 from agrotools.build.own_photos.plan import NOTHING, UNDECIDED, Column, Kind, Measure, Plan, countables, measures
 from agrotools.text.normalise import CJK, WORD
 from agrotools.text.units import canonical_unit
@@ -15,7 +15,7 @@ from agrotools.text.units import canonical_unit
 Answer = Literal["text", "number", "choice"]
 
 
-class Need(NamedTuple):
+class OpenQuestion(NamedTuple):
     """A key of a column that must be filled in before it can be asked about; ``question`` is put to its owner."""
 
     column: str
@@ -27,42 +27,42 @@ class Need(NamedTuple):
     """another key that would do as well"""
 
 
-def needs_of(plan: Plan) -> list[Need]:
+def open_questions(plan: Plan) -> list[OpenQuestion]:
     """Everything that is missing, in the order of the columns."""
-    return [need for column in plan.columns for need in column_needs(column, plan)]
+    return [need for column in plan.columns for need in open_questions_of_column(column, plan)]
 
 
-def column_needs(column: Column, plan: Plan) -> list[Need]:
-    """What one column lacks."""
+def open_questions_of_column(column: Column, plan: Plan) -> list[OpenQuestion]:
+    """Open question about one column."""
     if column.ask == NOTHING:
         return []
     name = column.column
     if column.ask == UNDECIDED:
         choices = (*measures(), NOTHING)
-        return [Need(name, "ask", f"What does {name!r} hold?", "choice", choices)]
+        return [OpenQuestion(name, "ask", f"What does {name!r} hold?", "choice", choices)]
     measure = measures()[column.ask]
-    lacking: list[Need] = []
+    lacking: list[OpenQuestion] = []
     if measure.kind == "number" and measure.unit and not column.unit:
-        lacking.append(Need(name, "unit", f"In which unit are the numbers of {name!r} that have none?"))
+        lacking.append(OpenQuestion(name, "unit", f"In which unit are the numbers of {name!r} that have none?"))
     if column.ask == "count" and not column.target:
         known = ", ".join(countables())
-        lacking.append(Need(name, "target", f"What is counted in {name!r}, as a singular noun ({known}...)?"))
+        lacking.append(OpenQuestion(name, "target", f"What is counted in {name!r}, as a singular noun ({known}...)?"))
     if column.ask == "diameter":
         if not column.distance_mm:
             question = f"How far were the fruits of {name!r} from the camera, in millimetres?"
-            lacking.append(Need(name, "distance_mm", question, "number"))
+            lacking.append(OpenQuestion(name, "distance_mm", question, "number"))
         if not column.fx_px:
             question = "What is the focal length of the camera in pixels (focal length / sensor width x image width)?"
-            lacking.append(Need(name, "fx_px", question, "number"))
+            lacking.append(OpenQuestion(name, "fx_px", question, "number"))
     if column.ask == "plant_height" and not (column.px_per_cm or column.marker_cm):
         question = f"How many pixels are one centimetre at the plants of {name!r}?"
-        lacking.append(Need(name, "px_per_cm", question, "number", or_key="marker_cm"))
+        lacking.append(OpenQuestion(name, "px_per_cm", question, "number", or_key="marker_cm"))
     if measure.kind == "yes" and not column.yes_means:
-        lacking.append(Need(name, "yes_means", f"What does a yes in {name!r} say of the photo, as a sentence?"))
+        lacking.append(OpenQuestion(name, "yes_means", f"What does a yes in {name!r} say of the photo, as a sentence?"))
     if measure.kind == "advice" and (not column.names_in or plan.column(column.names_in) is None):
         named = tuple(each.column for each in plan.columns if each.is_asked and measures()[each.ask].kind == "name")
         question = f"Which column holds the disease, pest or weed that {name!r} is about?"
-        lacking.append(Need(name, "names_in", question, "choice", named))
+        lacking.append(OpenQuestion(name, "names_in", question, "choice", named))
     return lacking
 
 
@@ -78,8 +78,8 @@ class Proposal(NamedTuple):
     notes: dict[str, str]
 
 
-def propose(seen: Seen, name: str) -> Proposal:
-    """A plan for the table; its gaps are in :func:`~agrotools.build.own_photos.proposal.needs_of`."""
+def propose_plan(seen: DetectedTable, name: str) -> Proposal:
+    """A plan for the table; its gaps are in :func:`~agrotools.build.own_photos.proposal.open_questions`."""
     columns: list[Column] = []
     notes: dict[str, str] = {}
     for header in seen.table.columns:
@@ -103,7 +103,7 @@ def propose(seen: Seen, name: str) -> Proposal:
     return Proposal(plan, notes)
 
 
-def _proposed(header: str, texts: Sequence[str], seen: Seen) -> tuple[Column, str]:
+def _proposed(header: str, texts: Sequence[str], seen: DetectedTable) -> tuple[Column, str]:
     if not texts:
         return Column(column=header, ask=NOTHING), "no answers for the pictures that are there"
     kind = kind_of(texts, header)
@@ -134,7 +134,7 @@ _KINDS: dict[Kind, str] = {"number": "numbers", "name": "names", "yes": "yes or 
 
 
 def kind_of(texts: Sequence[str], header: str = "") -> Kind:
-    """What cells hold: most are numbers, all are yes or no, few different short texts (names), or anything."""
+    """Kind of cells: most are numbers, all are yes or no, few different short texts (names), or anything."""
     yes_words = {*cells.YES, *cells.NO}
     if {text.casefold() for text in texts} <= yes_words and (
         not all(text in "01" for text in texts) or any(m.kind == "yes" for m in measures_for(header, "yes"))
@@ -249,8 +249,8 @@ def _slug(name: str) -> str:
     return plain or "my-farm"
 
 
-def mixed_units(seen: Seen, column: Column) -> str:
-    """Which cells of a column are in which unit, with rows; empty where all are alike."""
+def mixed_units(seen: DetectedTable, column: Column) -> str:
+    """Units of the cells of a column, with rows; empty where all are alike."""
     rows: dict[str, list[int]] = {}
     for row, _, text in seen.cells_of(column.column):
         try:

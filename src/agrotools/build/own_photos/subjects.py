@@ -155,7 +155,7 @@ def arguments_of(file: SampleFile, tool: str, column: Column, extra: Mapping[str
 
 
 def note_of(column: Column, note: str) -> str | None:
-    """What whoever asks would know of a picture: the plan's note, and the scale."""
+    """Public knowledge of a picture: the plan's note, and the scale."""
     parts = [note.rstrip(". ")] if note.strip() else []
     if column.px_per_cm:
         parts.append(f"{column.px_per_cm:g} pixels are one centimetre in the plane of the plants")
@@ -212,7 +212,7 @@ def entry_of(name: str, column: Column) -> Entry | None:
 
 
 def is_healthy(name: str, column: Column) -> bool:
-    """Whether a disease column says with this name that there is none."""
+    """True if a disease column says with this name that there is none."""
     return name.casefold() in _HEALTHY and column.ask == "disease"
 
 

@@ -47,7 +47,7 @@ class Table:
 
     @property
     def described(self) -> str:
-        """What was found out about the file, in words."""
+        """Description of the file's format."""
         if self.sheet is not None:
             return f"sheet {self.sheet!r}"
         named = {",": "comma", ";": "semicolon", "\t": "tab", "|": "bar"}.get(self.delimiter or "", self.delimiter)
@@ -205,7 +205,7 @@ def found_encoding(path: Path) -> str:
 
 
 def _common(text: str) -> int:
-    """How many of the characters are among the 3,755 common ones of GB 2312 or Chinese punctuation.
+    """Number of characters among the 3,755 common ones of GB 2312 or Chinese punctuation.
 
     Two accented letters of Latin-1 side by side also give a Chinese character, but hardly ever a common one.
     """

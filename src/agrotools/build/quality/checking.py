@@ -139,7 +139,7 @@ CHECKS: dict[str, str] = {
     "guessable_tolerance": "the naive guess is within the tolerance more often than chance",
     "solved_blind": "a baseline that looks at no picture gives the right answer",
 }
-"""What each check finds. The last two are made by :mod:`agrotools.build.assist.screening`, which may run baselines."""
+"""Checks. The last two are made by :mod:`agrotools.build.assist.screening`, which may run baselines."""
 
 
 def check_quality(

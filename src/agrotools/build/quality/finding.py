@@ -15,7 +15,7 @@ SEVERITIES: tuple[Severity, ...] = ("error", "warning", "info")
 
 
 class Finding(FrozenModel):
-    """``id``: of the sample. ``error``: mend before use; ``warning``: a person should look; ``info``: good to know."""
+    """``id``: of the sample. ``error``: fix before use; ``warning``: a person should look; ``info``: good to know."""
 
     id: str
     check: str

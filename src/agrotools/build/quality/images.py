@@ -23,7 +23,7 @@ _LONGEST = 4000
 
 
 class Beside:
-    """What a file says beside its pixels: ``texts`` by where they stand, and whether it knows where it was taken."""
+    """Metadata of a file beside its pixels: ``texts`` by where they stand, and whether it knows where it was taken."""
 
     def __init__(self, path: Path) -> None:
         self.texts: dict[str, str] = {}
@@ -91,7 +91,7 @@ _ROWS = 2048
 
 @dataclass(frozen=True, eq=False)
 class Look:
-    """What is compared of a picture.
+    """Features of a picture that are compared.
 
     ``hashes``: uint64 (2,), of the picture and of its mirror image. ``thumbnails``: float32 (2, 432), of both, with
     mean 0 and length 1. A picture of one colour has no look.

@@ -1,4 +1,4 @@
-"""Whether the order of tools in a reference trajectory is the only one that gives the answer.
+"""Uniqueness of the order of tools in a reference trajectory.
 
 The rule, "no other sequence of tool *names* gives the answer", as it is checked:
 
@@ -120,7 +120,7 @@ def _needed_by_answer(sample: Sample) -> set[int]:
 
 
 def _follows(slot: Slot, sample: Sample, made: frozenset[int]) -> bool:
-    """Whether the value of ``slot`` follows from the true results of the steps ``made``."""
+    """True if the value of ``slot`` follows from the true results of the steps ``made``."""
     assert sample.reference is not None
     steps = sample.reference.steps
     results = [steps[index].truth for index in sorted(made)]

@@ -50,7 +50,7 @@ def quarters(picture: Picture) -> tuple[Region, ...]:
 
 
 def highest_quarter(name: str, what: str, field: str, values: Sequence[float]) -> ExactSlot:
-    """Which of ``QUARTERS`` has the highest of ``values``, measured as ``field`` by the steps 0 to 3."""
+    """Slot for the quarter with the highest of ``values``, measured as ``field`` by the steps 0 to 3."""
     value = QUARTERS[values.index(max(values))]
     measured = ", ".join(obs(step, field) for step in range(len(QUARTERS)))
     return ExactSlot(

@@ -1,4 +1,4 @@
-"""What a review has come to: where each sample stands, and how far reviewers agree."""
+"""Decisions of reviewers, the standing of each sample, and the agreement of reviewers."""
 
 import re
 from collections import Counter, defaultdict
@@ -31,7 +31,7 @@ Reviewer = Annotated[
 
 
 class SlotEdit(FrozenModel):
-    """What a reviewer would change of a slot; None leaves it as it is."""
+    """Edit of a slot by a reviewer; None leaves it as it is."""
 
     label: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=300)] | None = None
     abs_tol: Annotated[FiniteFloat, Field(ge=0)] | None = None
@@ -46,7 +46,7 @@ class Edits(FrozenModel):
 
 
 class Decision(FrozenModel):
-    """What one reviewer thinks of one sample. ``content`` identifies the sample as it was seen: a decision on another
+    """Decision of one reviewer on one sample. ``content`` identifies the sample as it was seen: a decision on another
     version of it does not count. ``id`` is made by the page, so that a save that is tried again is stored once."""
 
     id: Annotated[str, Field(pattern=r"^[0-9a-f-]{8,64}$")]
@@ -58,7 +58,7 @@ class Decision(FrozenModel):
     checks: dict[CheckName, Literal["holds", "fails"]] = {}
     edits: Edits | None = None
     at: str = ""
-    """When it was stored, UTC, ISO 8601."""
+    """Time of storage, UTC, ISO 8601."""
 
     @model_validator(mode="after")
     def _complete(self) -> Self:
@@ -134,7 +134,7 @@ _STANDING_OF: dict[str, Standing] = {"accept": "accepted", "reject": "rejected",
 
 
 class Agreement(FrozenModel):
-    """How far two reviewers agree on the samples that both decided: accept, reject or edit."""
+    """Agreement of two reviewers on the samples that both decided: accept, reject or edit."""
 
     reviewers: tuple[str, str]
     n: int
@@ -163,7 +163,7 @@ class ReviewSummary(FrozenModel):
 
 
 def standing_of(decisions: Sequence[Decision]) -> Standing:
-    """Where a sample stands, given the decisions on it: disputed where verdicts differ, or edits do."""
+    """Standing of a sample, given the decisions on it: disputed where verdicts differ, or edits do."""
     if not decisions:
         return "undecided"
     first = decisions[0]

@@ -51,7 +51,7 @@ def _templates() -> "Environment":
 
 
 def row_state(made: list[Decision], reviewer: str) -> dict[str, Any]:
-    """What the list shows of the decisions on a sample. What others think counts only once one has decided."""
+    """State of a sample in the list. Decisions of others count only once one has decided."""
     mine = next((each for each in made if each.reviewer == reviewer), None)
     standing = standing_of(made) if mine else "undecided"
     return {"mine": mine.verdict if mine else None, "standing": standing, "reviewers": len(made)}
@@ -115,7 +115,7 @@ _DOWNLOADS = {
 }
 """Types by which files go out as they are; any other is a stream of bytes."""
 _SIZE = re.compile(r"(^|, )at \d+ x \d+ px$")
-"""What a picture says of its own size: on the page it has another."""
+"""Header of a picture's own size: on the page it has another."""
 
 
 class Review:
@@ -190,7 +190,7 @@ class Review:
         return {"csrf": self.doorkeeper.csrf, "samples": rows, "summary": summary.model_dump(mode="json")}
 
     async def sample_page(self, request: Request) -> Response:
-        """What there is to see of one sample, as a piece of HTML."""
+        """Page of one sample, as an HTML fragment."""
         sample = self._sample(request)
         return HTMLResponse(await run_in_threadpool(self._shown, sample))
 
@@ -270,7 +270,7 @@ class Review:
         return picture_answer(await run_in_threadpool(self.pictures.of_file, file, picture_size(request)))
 
     async def about(self, request: Request) -> Response:
-        """How the picture of a file differs from the file, and which colour stands for which value of a mask."""
+        """Differences of the shown picture from its file, and the colours of mask values."""
         file = self._file(request)
         rendered = await run_in_threadpool(self.pictures.of_file, file, "small")
         if isinstance(rendered, Absent):
@@ -280,7 +280,7 @@ class Review:
         return json_answer({"how": _SIZE.sub("", rendered.how), "colours": colours})
 
     async def artifact(self, request: Request) -> Response:
-        """What a tool made in a step (from 1), as a picture."""
+        """Artifact of a step (from 1), as a picture."""
         sample = self._sample(request)
         steps = list(sample.reference.steps) if sample.reference else []
         number, name = request.path_params["step"], request.path_params["name"]

@@ -21,7 +21,7 @@ _ADDED = "+reviewed"
 
 
 class Applied(FrozenModel):
-    """What became of the samples."""
+    """Result of applying a review."""
 
     out: str
     kept: int
@@ -33,7 +33,7 @@ class Applied(FrozenModel):
     undecided: int
     """Kept as they are."""
     faults: tuple[str, ...]
-    """What ``agrotools validate`` says of the new folder."""
+    """Faults that ``agrotools validate`` finds in the new folder."""
 
 
 def apply_review(

@@ -148,7 +148,7 @@ class ReviewJournal:
 
     @property
     def notes(self) -> list[str]:
-        """What a person should be told of lines that hold no decision."""
+        """Notes on lines that hold no decision."""
         if not self.bad_lines:
             return []
         first, count = self.bad_lines[0], len(self.bad_lines)

@@ -1,4 +1,4 @@
-"""What is reviewed: the samples of a benchmark folder, of a benchmark by name, or of a run."""
+"""Samples under review: those of a benchmark folder, of a benchmark by name, or of a run."""
 
 import hashlib
 from collections.abc import Mapping, Sequence
@@ -27,7 +27,7 @@ _QUERY_SHOWN = 140
 
 @dataclass(frozen=True)
 class Flag:
-    """What an automatic check says of a sample."""
+    """Finding of an automatic check on a sample."""
 
     check: str
     severity: str
@@ -36,7 +36,7 @@ class Flag:
 
 @dataclass(frozen=True)
 class Facts:
-    """What the list and the filters of the page know of a sample."""
+    """Facts of a sample for the list and the filters of the page."""
 
     content: str
     """First 16 digits of the SHA-256 of the sample: a decision holds for this version of it."""
@@ -175,7 +175,7 @@ def facts_of_sample(sample: Sample, flags: Sequence[Flag]) -> Facts:
 
 
 def own_flags(sample: Sample) -> list[Flag]:
-    """Whether a reference call failed, and whether the observations lead to another answer than the gold one.
+    """True if a reference call failed, and whether the observations lead to another answer than the gold one.
 
     Neither is a fault of the sample: answers come from the annotation, whatever a tool makes of the pictures.
     """

@@ -148,11 +148,11 @@ class Pictures:
         )
 
     def path_of_file(self, file: SampleFile) -> Path | Absent:
-        """Where a file of a sample lies, if its content is what was recorded."""
+        """Path of a sample's file, if its content is what was recorded."""
         return self._places.of_file(file, self._roots)
 
     def path_of_artifact(self, artifact: Artifact) -> Path | Absent:
-        """Where an artifact lies: among those of the folder or run, else among the tool results of this machine."""
+        """Path of an artifact: among those of the folder or run, else among the tool results of this machine."""
         found = self._places.of_artifact(artifact)
         if not isinstance(found, Absent):
             return found

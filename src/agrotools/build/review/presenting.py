@@ -92,7 +92,7 @@ def _is_number(value: JsonValue) -> TypeGuard[int | float]:
 
 
 def _by(value: JsonValue, true: JsonValue) -> str:
-    """How far a number is off, in percent of the truth, or as it is where that is zero."""
+    """Difference of a number, in percent of the truth, or as it is where that is zero."""
     if not (_is_number(value) and _is_number(true)) or _agree(value, true, _SAME):
         return ""
     return f"{100 * (value - true) / abs(true):+.3g} %" if true else f"{value - true:+.3g}"
@@ -114,7 +114,7 @@ class FileShown:
     """Of the original, pixels; None where nobody knows."""
     shapes: list[Shape] = field(default_factory=list)
     counts: list[tuple[str, int]] = field(default_factory=list)
-    """How many shapes are drawn, by where they come from."""
+    """Number of shapes drawn, by their origin."""
     masks: list[tuple[int, str]] = field(default_factory=list)
     """Masks that steps made of this file: step from 1, and name."""
     table: list[list[str]] = field(default_factory=list)

@@ -54,13 +54,13 @@ class Doorkeeper:
             return self._session
 
     def knows(self, cookies: Mapping[str, str]) -> bool:
-        """Whether a request comes from the session."""
+        """True if a request comes from the session."""
         given = cookies.get(self.cookie, "")
         return bool(self._session) and hmac.compare_digest(given.encode(), self._session.encode())
 
     @property
     def csrf(self) -> str:
-        """What a page of the session sends with everything that writes. It says nothing of the cookie."""
+        """Token that a page of the session sends with every write. It does not reveal the cookie."""
         return hmac.new(self._session.encode(), b"writes", "sha256").hexdigest()
 
     def refusal(self, method: str, headers: Headers) -> str | None:

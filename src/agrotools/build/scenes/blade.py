@@ -61,7 +61,7 @@ class Blade:
 
     @property
     def inside(self) -> NDArray[np.bool_]:
-        """What counts as leaf."""
+        """Mask of the leaf."""
         return self.cover > 0.5
 
 

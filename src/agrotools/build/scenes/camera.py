@@ -1,4 +1,4 @@
-"""How a landscape of four bands comes to its user: shifted against an earlier picture, under clouds, as a colour
+"""Camera of a landscape of four bands: shifted against an earlier picture, under clouds, as a colour
 picture and as calibrated bands."""
 
 from typing import Any

@@ -55,7 +55,7 @@ YELLOWED = spectrum(0.050, 0.200, 0.175, 0.340, 0.470)
 _SUBPIXEL_BITS = 4
 _SUBPIXELS = 1 << _SUBPIXEL_BITS
 _SHADE_BY_BAND = np.array([0.78, 0.88, 0.95, 0.92, 0.80], dtype=np.float32)
-"""How much of a shadow each band takes: sky light fills the blue, leaf transmission the near infrared."""
+"""Share of a shadow in each band: sky light fills the blue, leaf transmission the near infrared."""
 
 
 @dataclass(frozen=True)

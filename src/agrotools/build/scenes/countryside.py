@@ -89,7 +89,7 @@ class House:
 
 @dataclass(frozen=True, eq=False)
 class Ground:
-    """What stays between the dates.
+    """Landscape that stays between the dates.
 
     ``parcels``: int32 (rows, columns), a number per field; ``along``: tillage coordinate in pixels, float32;
     ``border``: distance to the nearest parcel border, pixels; ``road``: 0..1, ``paved``: its surface.

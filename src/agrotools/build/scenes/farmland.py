@@ -33,7 +33,7 @@ _DRAWN: tuple[Becomes | Literal["none"], ...] = (
     "building", "building", "building", "building", "building", "road", "road", "road", "water", "water", "bare",
     "bare", "forest", "forest", "none", "none", "none",
 )  # fmt: skip
-"""What happens how often: most cropland that is lost is built over."""
+"""Frequencies of events: most cropland that is lost is built over."""
 _BASE_GSD_M = 0.5
 """Of what is drawn; a satellite's picture is made coarser."""
 
@@ -56,13 +56,13 @@ _CAMERAS: dict[Look, _Camera] = {
 
 @dataclass(frozen=True)
 class _Level:
-    """What a difficulty means. Ranges are (from, to)."""
+    """Parameters of a difficulty level. Ranges are (from, to)."""
 
     half_m: tuple[float, float]
     """Half the side of what replaces cropland."""
     ragged: float
     faint: float
-    """How much of the crop still shows through a new forest or bare ground."""
+    """Visibility of the crop through a new forest or bare ground."""
     old: int
     """Lots of the same kinds that were there before, at most."""
     kept: float

@@ -1,4 +1,4 @@
-"""What takes the place of cropland: its outline, warped and soft as on the ground, and what it looks like."""
+"""Land use that replaces cropland: its outline, warped and soft as on the ground, and what it looks like."""
 
 from dataclasses import dataclass, field
 

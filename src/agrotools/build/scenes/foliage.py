@@ -126,7 +126,7 @@ class View:
 
 
 def backdrop(rng: Rng, rows: int, columns: int, sky: float, horizon: float) -> tuple[NDArray[np.float32], Plane]:
-    """What is far behind: sky above ``horizon`` (share of the height from the top), the next row of trees, the ground.
+    """Background: sky above ``horizon`` (share of the height from the top), the next row of trees, the ground.
 
     ``sky`` is its brightness (1: as white paper in the sun, more: burnt out in a photograph).
     """

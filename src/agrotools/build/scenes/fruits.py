@@ -39,7 +39,7 @@ class FruitKind:
     flat: tuple[float, float]
     form: str = "round"
     hollow: float = 0.5
-    """How deep the hollow around the stalk is, 0 to 1."""
+    """Depth of the hollow around the stalk, 0 to 1."""
 
 
 _RED, _DARK_RED = colour(0.40, 0.035, 0.035, 0.55), colour(0.21, 0.015, 0.022, 0.50)
@@ -110,7 +110,7 @@ class Fruit:
 
 @dataclass(frozen=True)
 class Seen:
-    """What a fruit would show if nothing hid it: number of pixels and box (x0, y0, x1, y1), ends excluded."""
+    """Unoccluded extent of a fruit: number of pixels and box (x0, y0, x1, y1), ends excluded."""
 
     whole_px: int
     box: tuple[int, int, int, int]

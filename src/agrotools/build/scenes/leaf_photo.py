@@ -28,7 +28,7 @@ MOST_LEAVES = 3
 
 @dataclass(frozen=True)
 class _Level:
-    """What a difficulty means. Ranges are (from, to)."""
+    """Parameters of a difficulty level. Ranges are (from, to)."""
 
     grounds: tuple[str, ...]
     severity_pct: tuple[float, float]
@@ -128,7 +128,7 @@ def _draw(
 
 
 def _bright(light: NDArray[np.float32]) -> float:
-    """What the camera exposes for; on dark ground it does not lift the leaf to white."""
+    """Grey level that the camera exposes for; on dark ground it does not lift the leaf to white."""
     return max(float(np.quantile(light[::4, ::4, :3].max(axis=2), 0.97)) * 1.05, 0.5)
 
 
@@ -163,7 +163,7 @@ def _infect(
 
 
 def _clip(blade: Blade) -> tuple[tuple[slice, slice], tuple[slice, slice]]:
-    """Where the leaf's patch lies in the picture, and which part of the patch that is."""
+    """Region of the leaf's patch in the picture, and the part of the patch in it."""
     rows, columns = blade.cover.shape
     left, top = max(0, -blade.x0), max(0, -blade.y0)
     right, bottom = min(columns, COLUMNS_PX - blade.x0), min(rows, ROWS_PX - blade.y0)

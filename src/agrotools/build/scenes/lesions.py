@@ -1,4 +1,4 @@
-"""What diseases do to a leaf: spots with halos, blotches, angular spots between veins, rust pustules, mildew.
+"""Lesions of leaf diseases: spots with halos, blotches, angular spots between veins, rust pustules, mildew.
 
 Each kind marks the pixels that are diseased and paints them. A pixel counts as diseased where the tissue has lost its
 healthy colour, halos included.

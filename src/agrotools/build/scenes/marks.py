@@ -96,7 +96,7 @@ def draw_mark(photo: NDArray[np.uint8], inner: Box, colour: str, shape: MarkShap
 
 
 def mark_truth(inner: Box, outer: Box, colour: str, shape: MarkShape, stroke_px: int) -> dict[str, Any]:
-    """What a perfect ``extract_marked_region`` returns where this is the only mark of its colour."""
+    """Result of a perfect ``extract_marked_region`` where this is the only mark of its colour."""
     region = {
         "index": 1, "box": [*outer], "inner_box": [*inner], "color": colour, "shape": shape, "stroke_px": stroke_px,
     }  # fmt: skip
@@ -104,7 +104,7 @@ def mark_truth(inner: Box, outer: Box, colour: str, shape: MarkShape, stroke_px:
 
 
 def apart(box: Box, others: list[Box], gap_px: int) -> bool:
-    """Whether a box keeps that distance from all others."""
+    """True if a box keeps that distance from all others."""
     return all(
         box[0] - gap_px >= other[2] or other[0] - gap_px >= box[2]
         or box[1] - gap_px >= other[3] or other[1] - gap_px >= box[3]

@@ -54,7 +54,7 @@ class Foliage:
     odd_leaves: float
     """Share of leaves of another colour."""
     odd: tuple[str, ...]
-    """Which colours: yellow, red or brown."""
+    """Colours of fruits: yellow, red or brown."""
 
 
 def anywhere(rng: Rng, view: View) -> tuple[float, float]:
@@ -64,7 +64,7 @@ def anywhere(rng: Rng, view: View) -> tuple[float, float]:
 
 
 def beside(rng: Rng, view: View, hung: list[Fruit], over: float) -> tuple[float, float]:
-    """Where the stalk of a leaf is: beside a fruit with that chance, else anywhere."""
+    """Place of a leaf's stalk: beside a fruit with that chance, else anywhere."""
     if hung and rng.uniform() < over:
         fruit = hung[int(rng.integers(len(hung)))]
         turn = rng.uniform(0, 2 * np.pi)
@@ -149,7 +149,7 @@ LEAST_SEEN = 0.15
 
 @dataclass(frozen=True)
 class _Level:
-    """What a difficulty means. Ranges are (from, to)."""
+    """Parameters of a difficulty level. Ranges are (from, to)."""
 
     skins: tuple[str, ...]
     """Varieties of apple; of other fruit all are drawn at every difficulty."""

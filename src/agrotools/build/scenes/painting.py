@@ -21,7 +21,7 @@ STROKE_PX = 4
 
 @dataclass(frozen=True)
 class Nuisance:
-    """What makes a drawing harder: uneven and dim light, blur (px), noise (grey levels)."""
+    """Nuisances of a difficulty level: uneven and dim light, blur (px), noise (grey levels)."""
 
     light: float
     dark: float

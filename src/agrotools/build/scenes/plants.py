@@ -22,7 +22,7 @@ GOLDEN = np.pi * (3.0 - np.sqrt(5.0))
 
 @dataclass(frozen=True)
 class Habit:
-    """How a plant stands: centre (px), radius of its crown (px), rotation, and vigour (0.6 poor to 1.2 lush)."""
+    """Pose of a plant: centre (px), radius of its crown (px), rotation, and vigour (0.6 poor to 1.2 lush)."""
 
     x: float
     y: float

@@ -46,7 +46,7 @@ WATERS: dict[str, Spectrum] = {
 
 @dataclass(frozen=True)
 class _Level:
-    """What a difficulty means. Ranges are (from, to)."""
+    """Parameters of a difficulty level. Ranges are (from, to)."""
 
     half_side_m: tuple[float, float]
     waters: tuple[str, ...]
@@ -60,7 +60,7 @@ class _Level:
     trees: float
     houses: int
     scar: tuple[float, float]
-    """How much a filled-in pond still shows in the field, as a share of the soil's brightness."""
+    """Visibility of a filled-in pond in the field, as a share of the soil's brightness."""
     refill: float
     """Largest change of the water level of ponds that stay, as a share of the slope."""
     shift_px: float
@@ -261,7 +261,7 @@ def _wet(rng: np.random.Generator, level: _Level, earlier: _State | None) -> _St
 
 
 def _without_roads(ground: Ground) -> Ground:
-    """Where roads leave no room for the pond there are none."""
+    """Roads; none where they leave no room for the pond."""
     return replace(ground, road=np.zeros_like(ground.road))
 
 

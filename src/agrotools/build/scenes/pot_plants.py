@@ -225,7 +225,7 @@ def _markers(rng: Rng, picture: Picture, scale: float, disc_cm: float) -> None:
 
 
 def _tilted(rng: Rng, difficulty: Difficulty) -> NDArray[np.float64]:
-    """What a camera that looks up or down by a few degrees makes of the plane of the plant: (3, 3)."""
+    """Homography, (3, 3), of the plane of the plant for a camera tilted up or down by a few degrees."""
     angle = math.radians(rng.uniform(0.3, 1.0) * _TILT[difficulty]) * (1 if rng.uniform() < 0.5 else -1)
     focal = _DISTANCE * ROWS_PX
     c, s = math.cos(angle), math.sin(angle)

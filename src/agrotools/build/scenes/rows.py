@@ -78,7 +78,7 @@ CLASSES = {SOIL: "soil", CROP: "crop", WEED: "weed"}
 
 @dataclass(frozen=True)
 class _Level:
-    """What a difficulty means. Ranges are (from, to)."""
+    """Parameters of a difficulty level. Ranges are (from, to)."""
 
     weed_pct: tuple[float, float]
     in_row: float

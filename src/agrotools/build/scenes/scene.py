@@ -1,4 +1,4 @@
-"""What drawing a scene gives."""
+"""Scenes with their difficulty, random fields, smoothing, and files."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -76,7 +76,7 @@ def one_thread() -> Iterator[None]:
 NO_DATA = -9999.0
 _CRS = "EPSG:32633"
 _CORNER = (500_000.0, 5_000_000.0)
-"""Where scenes lie that are nowhere: a round place in UTM zone 33 north."""
+"""Coordinates of scenes, which are nowhere: a round place in UTM zone 33 north."""
 
 
 def save_picture(path: Path, pixels: NDArray[np.uint8], quality: int = 92) -> None:

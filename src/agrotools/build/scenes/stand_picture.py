@@ -60,7 +60,7 @@ def on_grid(heights: Plane, factor: int) -> Plane:
 def scanned(
     rng: np.random.Generator, heights: Plane, gsd_m: float, *, pits: float, noise_m: float, terrain_m: float
 ) -> Plane:
-    """What an airborne laser's height model says: noise, pits where pulses went through crowns, and the error of the
+    """Height model of an airborne laser: noise, pits where pulses went through crowns, and the error of the
     terrain model below it, which varies over tens of metres. Never below 0."""
     rows, columns = heights.shape
     out = heights + rng.normal(0, noise_m, heights.shape).astype(np.float32) * (0.3 + (heights > 0.3))
@@ -130,7 +130,7 @@ _TURNED = _rgb(0.150, 0.115, 0.055)
 
 @dataclass(frozen=True)
 class Sun:
-    """Where shadows fall (unit vector in the picture), tangent of the sun's height, share of the light that is
+    """Direction of shadows (unit vector in the picture), tangent of the sun's height, share of the light that is
     scattered."""
 
     dx: float

@@ -1,4 +1,4 @@
-"""Which trees stand where: forests with gamma heights and allometric crowns, orchards on a turned grid with gaps.
+"""Stands of trees: forests with gamma heights and allometric crowns, orchards on a turned grid with gaps.
 
 All lengths are metres, in the frame of the picture: x to the right, y down, 0 at its upper left corner. Trees stand in
 a margin around it as well, so that crowns and shadows reach in.
@@ -47,7 +47,7 @@ class Tree:
 
 @dataclass(frozen=True)
 class Stand:
-    """What grows in a stand of forest: mean height and its spread (of a gamma distribution), how close crowns stand
+    """Forest of a stand: mean height and its spread (of a gamma distribution), how close crowns stand
     (1: side by side, below: overlapping), share of conifers, share of crowns with several apexes, share of dead or
     discoloured trees."""
 
@@ -154,7 +154,7 @@ def _radius(height: float, kind: Kind) -> float:
 
 
 def _inside(area: NDArray[np.bool_], places: NDArray[np.float64], width_m: float, height_m: float) -> NDArray[np.bool_]:
-    """Where places lie in an area; those in the margin belong to what is next to them in the picture."""
+    """Area of each place; those in the margin belong to what is next to them in the picture."""
     rows, columns = area.shape
     column = np.clip((places[:, 0] / width_m * columns).astype(int), 0, columns - 1)
     row = np.clip((places[:, 1] / height_m * rows).astype(int), 0, rows - 1)

@@ -37,7 +37,7 @@ OPEN, YOUNG, OLD = 0, 1, 2
 
 @dataclass(frozen=True)
 class _Level:
-    """What a difficulty means. Ranges are (from, to)."""
+    """Parameters of a difficulty level. Ranges are (from, to)."""
 
     chm_factor: int
     """Pixels of the height model of a block, in pixels of its picture."""

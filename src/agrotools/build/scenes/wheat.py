@@ -27,12 +27,12 @@ _GROUND = colour(0.085, 0.068, 0.050, 0.16)
 
 @dataclass(frozen=True)
 class _Level:
-    """What a difficulty means. Ranges are (from, to)."""
+    """Parameters of a difficulty level. Ranges are (from, to)."""
 
     ears: tuple[int, int]
     ripe: tuple[float, float]
     lean: float
-    """How far ears lean: 0 upright to 1 lying."""
+    """Lean of ears: 0 upright to 1 lying."""
     over: int
     """Blades of leaves above the ears."""
     sun: tuple[float, float]
@@ -118,7 +118,7 @@ def _draw(seed: int, difficulty: Difficulty, ears: int | None) -> Scene:
 
 
 def _places(rng: Rng, wanted: int, scale: float) -> list[tuple[float, float]]:
-    """Where ears stand: in rows, not on top of each other."""
+    """Places of ears: in rows, not on top of each other."""
     spacing, angle = 88.0 * scale, rng.uniform(0, np.pi)
     c, s = math.cos(angle), math.sin(angle)
     shift = rng.uniform(0, spacing)

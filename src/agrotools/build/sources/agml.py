@@ -44,7 +44,7 @@ _HEALTHY = ("healthy", "normal", "fresh", "background", "no virus", "no damage")
 
 @dataclass(frozen=True)
 class Described:
-    """What AgML says of a data set; ``classes`` by their numbers, from 1. ``crop`` of leaves of one crop; ``nouns``:
+    """A data set of AgML; ``classes`` by their numbers, from 1. ``crop`` of leaves of one crop; ``nouns``:
     what a box of each class holds, empty where that cannot be counted."""
 
     name: str
@@ -73,7 +73,7 @@ _LAYOUT = {
 
 @cache
 def described() -> Mapping[str, Described]:
-    """What is known of AgML's data sets, by name."""
+    """AgML's data sets, by name."""
     text = files("agrotools.data").joinpath("agml.toml").read_text("utf-8")
     return {
         name: Described(name, **{**told, "classes": tuple(told["classes"]), "nouns": tuple(told.get("nouns", ()))})
@@ -101,12 +101,12 @@ def diseases_of(of: Described) -> dict[str, Disease]:
 
 
 def are_known_weeds(of: Described) -> bool:
-    """Whether every class is one of the weeds whose questions name them, or ``negative``."""
+    """True if every class is one of the weeds whose questions name them, or ``negative``."""
     return all(name == "negative" or kb_names().of_shipped(name) for name in of.classes)
 
 
 def is_healthy(name: str) -> bool:
-    """Whether a class is of plants without a disease."""
+    """True if a class is of plants without a disease."""
     return any(word in _noun(name) for word in _HEALTHY)
 
 
@@ -227,7 +227,7 @@ def _counted(of: Described, folder: Path, originals: Originals, dropped: Counter
 
 
 def _boxes(path: Path, of: Described, dropped: Counter[str]) -> dict[str, Counter[str]]:
-    """How many boxes of each noun there are in every picture, by file name.
+    """Number of boxes of each noun in every picture, by file name.
 
     Raises:
         BenchmarkError: it is no COCO file.

@@ -95,7 +95,7 @@ def assembled(
 
 
 def _share(part: Part, chosen: int, made: int) -> dict[str, JsonValue]:
-    """How many samples a part was to give, how many it gave, and why not all."""
+    """Samples wanted of a part, samples made, and the reason for a shortfall."""
     told: dict[str, JsonValue] = {"wanted": part.samples, "made": made}
     why = [
         f"{part.samples - chosen} could not be asked: {len(part.subjects)} subjects allow no more questions"

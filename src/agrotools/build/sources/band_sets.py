@@ -1,4 +1,4 @@
-"""Which bands tell crop, weeds and soil apart: truth from channels and a class map of the same place.
+"""Separability of crop, weeds and soil by bands: truth from channels and a class map of the same place.
 
 The statistic is the tool's own (:mod:`agrotools.tools.crop_weed.bands`), worked out on the true classes.
 ``band_tile`` is a raster whose bands are all ranked, ``band_set`` three named bands of it.

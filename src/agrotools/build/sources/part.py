@@ -67,7 +67,7 @@ class Originals:
         return self.file(path, **more)
 
     def file(self, path: Path, **more: Any) -> SampleFile:
-        """What a sample knows of a file: hash, size in pixels where it is a picture, and ``more``; not named yet."""
+        """Entry of a file in a sample: hash, size in pixels where it is a picture, and ``more``; not named yet."""
         digest, size = _facts(path)
         stored = f"{FILES_FOLDER}/{digest[:16]}{path.suffix.lower()}"
         self.files[stored] = path

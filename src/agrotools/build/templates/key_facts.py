@@ -83,7 +83,7 @@ def _claims() -> dict[str, tuple[Claim, ...]]:
 
 @lru_cache(maxsize=1024)
 def open_gold(entry: str, topic: str) -> OpenGold | None:
-    """What an open answer on an entry's topic is scored by; None where nobody has written facts down.
+    """Gold of an open answer on an entry's topic; None where nobody has written facts down.
 
     A fact weighs the logarithm of the share of entries of its kind that it tells apart, the facts of the most similar
     entry set the floor, and facts on the same topic that no text of the entry states are those of others.
@@ -133,7 +133,7 @@ def _entries_on(topic: str) -> tuple[str, ...]:
 
 @lru_cache(maxsize=1024)
 def _said(entry: str, topic: str) -> Reply:
-    """What a full answer on an entry's topic says: its facts, one a sentence."""
+    """Full answer on an entry's topic: its facts, one a sentence."""
     return Reply(_sentences(facts_about(entry, topic)))
 
 

@@ -79,7 +79,7 @@ _DIGITS = 6
 
 
 def exact_result(tool: str, arguments: Mapping[str, Any]) -> dict[str, JsonValue]:
-    """What ``calculate``, ``plot`` or ``lookup_agronomy`` returns for these arguments, as far as questions need it."""
+    """Result of ``calculate``, ``plot`` or ``lookup_agronomy`` for these arguments, as far as questions need it."""
     if tool == "calculate":
         return _calculated(arguments)
     if tool == "plot":
@@ -135,7 +135,7 @@ class Template(FrozenModel):
     of: str
     things: Annotated[int, Field(ge=1, le=len(PLACES))] = 1
     shuffled: bool = False
-    """Whether more than two things come in any order, not in their own (dates, quarters): which is the largest of them
+    """True if more than two things come in any order, not in their own (dates, quarters): which is the largest of them
     must not follow from the place."""
     answer_type: AnswerType
     given: dict[str, Choices] = {}
@@ -236,7 +236,7 @@ def _draws(given: Mapping[str, Sequence[Any]], rng: np.random.Generator) -> list
 
 
 def _is_option(slot: Slot, draft: SlotDraft, place: int, words: Words) -> bool:
-    """Whether the slot's value is the one at ``place`` of those that its draft offers (of yes and no: no first)."""
+    """True if the slot's value is the one at ``place`` of those that its draft offers (of yes and no: no first)."""
     if isinstance(slot, BooleanSlot):
         return slot.value == bool(place)
     return getattr(slot, "value", None) == filled(draft.options[place], words)

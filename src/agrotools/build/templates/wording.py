@@ -1,4 +1,4 @@
-"""How people put a question: alternatives within a sentence, and words in another language.
+"""Wordings of a question: alternatives within a sentence, and words in another language.
 
 ``"[How many|What number of] trees [stand|are there] here?"`` is a wording with alternatives; every combination is one
 way to ask. An alternative may be empty: ``"Count them[|, please]."``

@@ -20,8 +20,8 @@ from agrotools.runner.records import RECORDS_FILE, OrderedRecords, RecordIndex
 from agrotools.runner.rescore import check_comparisons, summary_of
 from agrotools.runner.store import read_manifest
 from agrotools.runner.stored_scores import shown_as_stored
-from agrotools.scoring import ModeSummary, Summary, Tally, score_record
-from agrotools.scoring.between_runs import side_by_side
+from agrotools.scoring import ModeSummary, RunAggregator, Summary, score_record
+from agrotools.scoring.aggregate import side_by_side
 from agrotools.scoring.judging import JudgedRows
 
 
@@ -81,11 +81,11 @@ def opened_runs(
         places = [range(len(shelf)) for shelf in shelves]
     else:
         given = list(summaries or ())
-        tallies: list[Tally] = []
+        tallies: list[RunAggregator] = []
         if summaries is None or outcomes is None:
             outcomes = Outcomes()
             for folder, shelf, manifest in zip(folders, shelves, manifests, strict=True):
-                tally, judges = None if summaries else Tally(protocol=manifest.protocol), judged_rows(folder)
+                tally, judges = None if summaries else RunAggregator(protocol=manifest.protocol), judged_rows(folder)
                 _score(shelf, outcomes, tally, judges, comparisons)
                 if tally is not None:
                     summary = summary_of(
@@ -107,7 +107,11 @@ def opened_runs(
 
 
 def _score(
-    records: OrderedRecords, outcomes: Outcomes, tally: Tally | None, judges: JudgedRows, comparisons: TextComparisons
+    records: OrderedRecords,
+    outcomes: Outcomes,
+    tally: RunAggregator | None,
+    judges: JudgedRows,
+    comparisons: TextComparisons,
 ) -> None:
     """Score the records of a run for ``outcomes``, and for ``tally`` where one is wanted."""
     outcomes.begin_run()

@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 from pydantic import JsonValue
 
 from agrotools.core import ToolSpec
-from agrotools.scoring.loose import is_list, is_object, is_text
 from agrotools.text.agreement import compare_arguments
 from agrotools.text.agreement_values import same_json
+from agrotools.text.loose_json import is_list, is_object, is_text
 
 Specs = Mapping[str, ToolSpec]
 

@@ -16,8 +16,8 @@ from agrotools.scoring.corrected.image_calls import NeedsEmbedder, image_score
 from agrotools.scoring.corrected.messages import Message, gold_messages, read_message, read_messages
 from agrotools.scoring.corrected.published_tools import published_specs
 from agrotools.scoring.figures import Part, SampleParts, Scores, Similarity, summed
-from agrotools.scoring.loose import is_list, is_object, is_text, zeroes
 from agrotools.scoring.reference.gta_family import Dialogue, Rules
+from agrotools.text.loose_json import is_list, is_object, is_text, zeroes
 
 SUFFIX = "_corrected"
 _STEP_METRICS = ("inst_acc", "tool_acc", "arg_acc", "arg_acc_agreement", "summ_acc", "summ_acc_objective")

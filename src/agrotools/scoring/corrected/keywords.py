@@ -25,8 +25,8 @@ from typing import Any, NamedTuple
 from agrotools.core import BenchmarkError
 from agrotools.scoring.answer_text import LONGEST_ANSWER
 from agrotools.scoring.keywords import MOST_PLACES, Stacks, asks_yes_or_no
-from agrotools.scoring.loose import is_list, is_object, is_text
 from agrotools.scoring.yes_no_reading import plain_answers
+from agrotools.text.loose_json import is_list, is_object, is_text
 from agrotools.text.normalise import WORD, normalise
 from agrotools.text.units import unit_pattern
 

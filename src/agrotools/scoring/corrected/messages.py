@@ -4,7 +4,7 @@ import re
 from typing import Any, Literal, NamedTuple
 
 from agrotools.core import BenchmarkError
-from agrotools.scoring.loose import is_list, is_object, is_text
+from agrotools.text.loose_json import is_list, is_object, is_text
 
 _OF_AGENT = re.compile(r"\s*\[\w*(?:Error|Exception)\]")
 """How what the evaluation writes in the place of an answer begins where its agent stopped."""

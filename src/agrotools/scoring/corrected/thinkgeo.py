@@ -6,8 +6,8 @@ from typing import Any
 
 from agrotools.scoring.figures import Part, SampleParts, Scores, summed
 from agrotools.scoring.judging.replies import read_yes_no
-from agrotools.scoring.loose import is_list, is_object
 from agrotools.scoring.reference.thinkgeo import Judgement
+from agrotools.text.loose_json import is_list, is_object
 
 LLM_SCORE = "thinkgeo.llm_score_corrected"
 

@@ -14,9 +14,9 @@ from typing import Any, Literal
 from agrotools.core import BenchmarkError
 from agrotools.core.errors import NoFileError
 from agrotools.scoring.corrected.messages import gold_messages, read_message
-from agrotools.scoring.loose import is_list, is_object, is_text
 from agrotools.scoring.predictions.compared import read_json
 from agrotools.scoring.reference.gta_family import Dialogue
+from agrotools.text.loose_json import is_list, is_object, is_text
 
 Mode = Literal["step-by-step", "end-to-end"]
 _FORM = 'a prediction file looks like {"0": {"gold": [...], "prediction": [...]}, "1": ...}'

@@ -4,9 +4,9 @@ from pathlib import Path
 from typing import Any
 
 from agrotools.core import BenchmarkError
-from agrotools.scoring.loose import is_list, is_object, is_text
 from agrotools.scoring.predictions.compared import read_json
 from agrotools.scoring.reference.thinkgeo import Judgement
+from agrotools.text.loose_json import is_list, is_object, is_text
 
 _FORM = 'a log looks like [{"id": 0, "scores": ["yes", "no"]}, ...]'
 

@@ -1,4 +1,4 @@
-"""How tall vegetation is and how much of the ground it covers, from rasters of heights."""
+"""Height and ground cover of vegetation from rasters of heights."""
 
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass
@@ -190,7 +190,7 @@ def estimate_canopy_height(
 
 @dataclass(frozen=True, eq=False)
 class _Measurement:
-    """What was seen on the way: pixels of the region, a small picture of the heights, notes and flags."""
+    """Pixels of the region, a small picture of the heights, notes and flags."""
 
     region_px: int
     picture: SmallPicture

@@ -1,4 +1,4 @@
-"""Where a picture from above shows buildings, on each date by itself, and where that differs between two dates.
+"""Buildings in pictures from above: on each date by itself, and their change between two dates.
 
 Two kinds of evidence, by what the picture resolves. Where a house is a few pixels wide, a settlement is a texture:
 strong contrast in all directions, which fields, whose rows and edges run one way, do not have. Where a house is some
@@ -39,7 +39,7 @@ class TextureRule:
 
 @dataclass(frozen=True)
 class RoofRule:
-    """What a roof is, and when it is the same one on both dates.
+    """Criteria for a roof and for the same roof on both dates.
 
     ``blue``: how much less yellow than the scene's median it is, units of b*. ``green``: how much greener than grey,
     and than the scene's median, it may be, units of a*. ``sigma_m``: smoothing of the colours. ``half_width_m``: radius
@@ -80,7 +80,7 @@ def built_change(
     texture: TextureRule | None = None,
     roofs: RoofRule | None = None,
 ) -> BuiltChange:
-    """What was built and what was taken down between two registered pictures.
+    """Buildings gained and lost between two registered pictures.
 
     Swapping the two pictures swaps ``gained`` and ``lost``, unless ``gains_only`` leaves ``lost`` empty.
 

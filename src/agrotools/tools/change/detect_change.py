@@ -1,4 +1,4 @@
-"""What changed between two pictures, rasters or masks of one place."""
+"""Change between two pictures, rasters or masks of one place."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -35,7 +35,7 @@ _MARKED: dict[Target, str] = {"farmland": "farmland", "pond": "water", "vegetati
 
 
 def _resolve(call: Arguments, known: ReferenceCall) -> Arguments:
-    """What is compared, pictures or labels; the method; the smallest patch in pixels."""
+    """Resolved call: pictures or labels, the method, the smallest patch in pixels."""
     before, after = call["before"], call["after"]
     first, second = call["before_mask"] or before, call["after_mask"] or after
     marked = [file is not None and file.kind == "mask" for file in map(known.file, (before, after))]

@@ -1,4 +1,4 @@
-"""Gain and loss of plants between two rasters, by the difference of a vegetation index."""
+"""Change of vegetation and of land cover between two rasters, by normalised differences of bands."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -44,7 +44,7 @@ from agrotools.vision.vegetation import INDICES, Index, index_values, otsu_of_co
 LEAST_DIFFERENCE = 0.1
 """Smallest threshold that is found by itself: below it, sensors and air make normalised differences differ."""
 SCENE_WIDE = 0.5
-"""Where more than this share of the scene moves one way, the season is the likelier cause."""
+"""Share of the scene that moves one way above which the season is the likelier cause."""
 NEGLIGIBLE = 0.01
 _BINS = 512
 _NORMALISED: tuple[Index, ...] = ("ndvi", "gndvi", "ndre")
@@ -78,7 +78,7 @@ class _Indices:
 
 
 def has_index(path: Path, bands: Bands | None, argument: str) -> bool:
-    """Whether a normalised difference can be computed from a raster (or is in it)."""
+    """True if a normalised difference can be computed from a raster (or is in it)."""
     from agrotools.vision.rasters import open_raster
 
     with open_raster(path, argument=argument, shown_as=shown_name(path)) as source:
@@ -158,7 +158,7 @@ def index_change(
 
 
 def answer_of_plants(gain: int, loss: int, total: int) -> tuple[bool | None, tuple[str, ...], tuple[str, ...]]:
-    """Whether plants changed, with notes and flags: unsaid under 1 %, and where over half the scene moves one way."""
+    """Verdict on plants with notes and flags: None under 1 %, and where over half the scene moves one way."""
     flags = ("phenology_risk",)
     if gain == loss == 0:
         return False, (), ()
@@ -239,7 +239,7 @@ _NEEDED: tuple[Role, ...] = ("G", "R", "NIR")
 
 
 def has_land_bands(path: Path, bands: Mapping[str, int | str] | None, argument: str) -> bool:
-    """Whether a raster has the bands (green, red, near infrared) that both indices need."""
+    """True if a raster has the bands (green, red, near infrared) that both indices need."""
     with open_raster(path, argument=argument, shown_as=shown_name(path)) as source:
         return all(role in _roles(source, path, bands) for role in _NEEDED)
 

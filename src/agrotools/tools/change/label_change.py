@@ -1,4 +1,4 @@
-"""Change between two rasters whose values are class numbers: counted, not estimated."""
+"""Change between two rasters of class numbers: counted, not estimated."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -140,7 +140,7 @@ _PALETTE = np.array(
 
 Classes = NDArray[np.int32]
 ClassReader = Callable[[Box], tuple[Classes, Classes, NDArray[np.bool_]]]
-"""From a box to the classes before and after in it, and where both have data."""
+"""Function from a box to the classes before and after in it, and the mask where both have data."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -157,7 +157,7 @@ class _Labels:
 
 @dataclass(frozen=True)
 class LabelFiles:
-    """Where the classes are, and the names of the arguments that say so."""
+    """Files of classes, and the names of the arguments that give them."""
 
     before: Path
     after: Path

@@ -1,4 +1,4 @@
-"""Two pictures of one place on one grid: the second raster is warped to the first, photographs must have one size."""
+"""Pairs of pictures on one grid: the second raster is warped to the first, photographs must have one size."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -70,7 +70,7 @@ class PhotoPair:
 
 
 def are_rasters(before: Path, after: Path, names: tuple[str, str]) -> bool:
-    """Whether a pair is read by raster drivers: one of the two is a GeoTIFF or an ENVI file.
+    """True if a pair is read by raster drivers: one of the two is a GeoTIFF or an ENVI file.
 
     Raises:
         ToolError: ``file_not_found``, ``unreadable_file``.
@@ -264,12 +264,12 @@ def _warp(first: Any, second: Any, name: str, argument: str, labels: bool) -> An
 
 
 LARGEST_WHOLE_PX = 25_000_000
-"""What needs the whole picture in memory at once (taking specks out, photographs) is refused above this size."""
+"""Size above which steps that need the whole picture in memory (specks, photographs) are refused."""
 
 
 @dataclass(frozen=True)
 class ChangeRequest:
-    """What of a call holds for every way of finding change. Arguments of the tool, see there."""
+    """Arguments of a call that every method uses; see the tool."""
 
     gsd_m: float | None = None
     region: Box | None = None

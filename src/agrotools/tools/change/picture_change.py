@@ -1,4 +1,8 @@
-"""Change between two pictures that a person could compare by eye: buildings, plants, water, or any difference."""
+"""Change between two pictures that a person could compare by eye: buildings, plants, water, or any difference.
+
+Unsupervised measures give the difference of each pixel after both dates are brought to one radiometry. They answer
+"does this look different?"; season, haze and shade look different too.
+"""
 
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -32,7 +36,7 @@ Unsupervised = Literal["cva", "irmad", "pca_kmeans"]
 _SAMPLE_PX = 50_000
 """Statistics of larger pictures are taken from about this many pixels."""
 _LEAST_SPREAD = 0.02
-"""Of a band's own spread: differences of this size are rounding, however equal the two dates are."""
+"""Share of a band's own spread below which differences are rounding."""
 _LEAST_MAGNITUDE = 1.0
 """Change vectors of less than one robust spread are no change, whatever a threshold says."""
 _ROUNDS = 30
@@ -232,7 +236,7 @@ _WEAK_FOR_PLANTS = frozenset(
 )
 _LEAST_SPECK_PX = 20
 _SAME_POND = 0.25
-"""Of its area, from which water of one date is the same pond as on the other."""
+"""Share of its area from which water of one date is the same pond as on the other."""
 
 
 def built_up_change(pictures: Pictures, target: str, asked: ChangeRequest) -> ChangeInputs:
@@ -262,7 +266,7 @@ def built_up_change(pictures: Pictures, target: str, asked: ChangeRequest) -> Ch
 def unsupervised_change(
     pictures: Pictures, method: Unsupervised, threshold: float | Literal["otsu"], asked: ChangeRequest
 ) -> ChangeInputs:
-    """Where the two look different after relative normalisation. Whether land changed is not said."""
+    """Places that look different after relative normalisation, without a verdict on land."""
     least = _least_speck_px(pictures, asked)
     first, second = pictures.bands or tuple(
         np.ascontiguousarray(picture.transpose(2, 0, 1)).astype(np.float32)

@@ -1,4 +1,4 @@
-"""Reading a pair of pictures that a person could compare by eye, onto one grid and in register."""
+"""Pairs of pictures that can be compared by eye, read onto one grid and registered."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -128,7 +128,7 @@ def _correlation(first: NDArray[np.float32], second: NDArray[np.float32]) -> flo
 
 
 LARGEST_SHIFT = 0.05
-"""Of the width: pictures further apart are refused rather than moved."""
+"""Share of the width: pictures further apart are refused rather than shifted."""
 _DARK = 12.0
 _FLAT = 1.0
 _SAMPLE_PX = 100_000

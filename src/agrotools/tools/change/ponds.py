@@ -1,4 +1,4 @@
-"""What happened to ponds between two pictures: built, filled in, fallen dry, filled again, or nothing.
+"""Pond events between two pictures: built, filled in, fallen dry, filled again, or none.
 
 Water is looked for on both dates (:mod:`agrotools.tools.change.water`). Where it is on one date only, the other date
 is asked whether there is a basin: an outline that runs round the water's, a bank or floor unlike the field, the same on
@@ -42,7 +42,7 @@ _LEAST_OVERLAP = 0.25
 
 @dataclass(frozen=True, eq=False)
 class PondChange:
-    """What happened to the ponds of a pair of pictures.
+    """Change of the ponds of a pair of pictures.
 
     ``event``: of the largest pond that changed; None where it, or whether there is water at all, is unclear.
     ``water_before``, ``water_after``: bool (rows, columns). Areas in pixels of all water; ``delta_pct`` is their change
@@ -132,7 +132,7 @@ def _compare(
     gsd_m: float | None,
     min_area_px: int | None,
 ) -> PondChange:
-    """As :func:`pond_change`, at the resolution at which the pictures are."""
+    """Change as by :func:`pond_change`, at the resolution of the pictures."""
     waters = [
         find_water(rgb, valid, nir=nir, gsd_m=gsd_m, min_area_px=min_area_px)
         for rgb, nir in zip(pictures, infrared, strict=True)
@@ -173,7 +173,7 @@ def _compare(
 
 
 def basin_probability(channels: Channels, water: Mask) -> float:
-    """How sure it is that the picture shows a basin where the other date has ``water``, 0 to 1."""
+    """Probability that the picture shows a basin where the other date has ``water``, 0 to 1."""
     features = basin_features(channels, water)
     return 0.5 if features is None else BASIN_TEST.probability(features)
 
@@ -241,7 +241,7 @@ def _closedness(apart: NDArray[np.float64]) -> tuple[float, float]:
 
 
 def _alignment(light: Plane, depth: Plane, valid: Mask) -> float:
-    """How much more the gradients around the outline point across it than those further out do."""
+    """Excess of gradients across the outline over those further out."""
     import cv2
 
     smooth = cv2.GaussianBlur(light, (0, 0), 1.0)
@@ -285,7 +285,7 @@ def _only_here(
 
 
 def _maybe_water(here: Water, mask_there: Mask) -> bool:
-    """Whether something here may be water that is not water on the other date."""
+    """True if something here may be water that is not water on the other date."""
     return any(
         region.probability >= MAYBE_WATER and not (region.mask & (mask_there | here.mask)).any()
         for region in here.doubtful

@@ -1,4 +1,4 @@
-"""The result of a change measurement: counted from a map of change, with the pictures that show it."""
+"""Result of a change measurement: counted from a map of change, with the pictures that show it."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -58,7 +58,7 @@ def without_specks(changes: NDArray[np.uint8], least_px: int) -> NDArray[np.uint
 
 
 def counts_of(changes: NDArray[np.uint8]) -> NDArray[np.int64]:
-    """How many pixels there are of each kind, int64 (256,); by strips, since counting needs eight bytes per pixel."""
+    """Number of pixels of each kind, int64 (256,); by strips, since counting needs eight bytes per pixel."""
     step = max(1, 2_000_000 // max(1, changes.shape[1]))
     counts = np.zeros(256, np.int64)
     for top in range(0, changes.shape[0], step):
@@ -177,7 +177,7 @@ class Transition(_Part):
 
 
 class TransitionMatrix(_Part):
-    """From each class (row) to each class (column), the unchanged on the diagonal."""
+    """Areas from each class (row) to each class (column), the unchanged on the diagonal."""
 
     classes: tuple[str, ...]
     """names of rows and columns, in order"""
@@ -190,7 +190,7 @@ class TransitionMatrix(_Part):
 
 
 class PondChange(_Part):
-    """What became of standing water."""
+    """Change of standing water."""
 
     event: PondEvent | None
     """what happened; null where it cannot be told"""
@@ -203,7 +203,7 @@ class PondChange(_Part):
 
 
 class VegetationChange(_Part):
-    """What became of plants."""
+    """Change of plants."""
 
     index: str
     """vegetation index that was compared"""
@@ -272,7 +272,7 @@ class ChangeCounts:
 
 @dataclass(frozen=True, eq=False)
 class ChangeInputs:
-    """What a result is made of.
+    """Inputs of a result.
 
     ``changes``: uint8 (rows, columns), of the constants of this module. ``before``, ``after``: uint8 pictures of
     the same extent, of any size. ``counted``: the kinds of change that count. ``words``: what a kind is called in the

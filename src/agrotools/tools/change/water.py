@@ -22,7 +22,7 @@ SURE = 0.4
 LEAST_AREA_M2 = 60.0
 LEAST_AREA_PX = 80
 LARGEST_SHARE = 0.25
-"""Of the picture: larger regions are lakes or fields, not ponds."""
+"""Share of the picture: larger regions are lakes or fields, not ponds."""
 _LEVELS = 11
 _CANDIDATES = 45
 _CANDIDATES_PX = 200_000
@@ -38,7 +38,7 @@ Box = tuple[int, int, int, int]
 
 @dataclass(frozen=True, eq=False)
 class Channels:
-    """What the tests look at, float32 (rows, columns): ``light`` log brightness, ``blue`` log blue over red, ``green``
+    """Inputs of the tests, float32 (rows, columns): ``light`` log brightness, ``blue`` log blue over red, ``green``
     excess green, ``rough`` log of the local texture, ``slope`` size of the gradient of colour."""
 
     light: Plane
@@ -143,13 +143,13 @@ def channels_of(rgb: NDArray[np.uint8], valid: Mask) -> Channels:
 
 
 def water_probability(channels: Channels, mask: Mask) -> float:
-    """How sure the ring test is that ``mask`` is a pond, 0 to 1; 0 where it is too small to be tested."""
+    """Probability by the ring test that ``mask`` is a pond, 0 to 1; 0 where it is too small to be tested."""
     found = ring_features(channels, mask)
     return 0.0 if found is None else RING_TEST.probability(found)
 
 
 def ring_features(channels: Channels, mask: Mask) -> NDArray[np.float64] | None:
-    """What the ring test looks at; None where the region is too small.
+    """Features of the ring test; None if the region is too small.
 
     Of the ring less the region, or the other way round: darker, bluer, less green, flatter. Solidity, compactness.
     Sharpness of the outline; share of the difference that is the same on all sides, shares of the sides that are

@@ -81,7 +81,7 @@ def _response(values: Values, diameter: float) -> Values:
 
 
 def _drop_overlapping(centres: NDArray[np.float64], diameters: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """Which spots to keep; they come strongest first."""
+    """Mask of the spots to keep; they come strongest first."""
     from scipy.spatial import KDTree
 
     keep = np.ones(len(centres), np.bool_)

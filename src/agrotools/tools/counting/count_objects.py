@@ -1,4 +1,4 @@
-"""How many things of one kind a picture shows, and where."""
+"""Count and positions of objects of one kind in a picture."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -62,7 +62,7 @@ def _resolve(call: Arguments, known: ReferenceCall) -> Arguments:
 
 
 def _height_evidence(image: JsonValue, known: ReferenceCall) -> bool:
-    """What :func:`_is_heights` finds in the file, by the bands that the sample names and by the reference's result."""
+    """Evidence for heights without opening the file: band names of the sample, and the reference's result."""
     file, reference = known.file(image), known.reference
     counted_in = reference.get("chm") or reference.get("image")
     if known.result.get("mode") == "crown_chm" and image == counted_in:
@@ -186,7 +186,7 @@ def count_objects(
 
 
 def _in_heights(image: Path, chm: Path | None, mode: str) -> bool:
-    """Whether a call is about a height model, which no model for pictures can see."""
+    """True if a call is about a height model, which no model for pictures can see."""
     return mode == "crown_chm" or (mode == "auto" and (chm is not None or _is_heights(image)))
 
 
@@ -313,7 +313,7 @@ def _scale_factor_note(found: CountedObjects, factor: float) -> CountedObjects:
 
 
 def _is_heights(image: Path) -> bool:
-    """Whether a file is a raster of one band that is no grey picture."""
+    """True if a file is a raster of one band that is no grey picture."""
     name = shown_name(image)
     if file_format(image, shown_as=name) not in ("tiff", "envi"):
         return False

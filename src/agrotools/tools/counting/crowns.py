@@ -1,4 +1,4 @@
-"""Single trees in a canopy height model: tops found in windows that grow with height, crowns grown down from them.
+"""Single trees in a canopy height model: tops found in windows that grow with height, crowns grown from them.
 
 Tops: local maxima in a window whose radius is a linear function of height (Popescu and Wynne 2004, Photogrammetric
 Engineering and Remote Sensing 70). Crowns: watershed from these markers (Meyer and Beucher 1990, Journal of Visual
@@ -28,7 +28,7 @@ FINEST_M = 0.25
 COARSEST_M = 2.0
 """With larger pixels, small crowns fall between them."""
 REACH_M = 15.0
-"""How far around a top the model must be known for its crown to be the same as in the whole model."""
+"""Distance around a top within which the model must be known for its crown to be the same as in the whole model."""
 _TALLEST_M = 120.0
 _CLEAR_DROP = 0.15
 """A top that rises above the saddle to its neighbour by this share of its height is surely one."""
@@ -154,7 +154,7 @@ def _highest_within(
     radii: NDArray[np.floating],
     values: NDArray[np.float32],
 ) -> NDArray[np.bool_]:
-    """Which pixels have nothing higher within their radius; pixels of about one radius are looked at together."""
+    """Mask of pixels with nothing higher within their radius; pixels of about one radius are handled together."""
     highest = np.ones(rows.size, np.bool_)
     steps = np.round(radii * 2).astype(np.intp)
     margin = int(steps.max(initial=2)) // 2 + 1
@@ -176,7 +176,7 @@ def _highest_within(
 def _one_of_each_plateau(
     rows: NDArray[np.intp], columns: NDArray[np.intp], radii: NDArray[np.floating]
 ) -> NDArray[np.bool_]:
-    """Of equally high pixels, each within the window of the other, the first."""
+    """First of equally high pixels that lie within each other's window."""
     from scipy.spatial import KDTree
 
     keep = np.ones(rows.size, np.bool_)

@@ -1,8 +1,13 @@
-"""The shipped net that finds fruit: apples, pears, cherries and tomatoes as boxes with scores.
+"""Detection of fruit by the shipped net: apples, pears, cherries and tomatoes as boxes with scores.
 
 ``data/nets/fruits.json`` says what it is, ``data/nets/fruits.md`` is its card; both and the weights are written by
 ``training/train_fruit_net.py``. It was trained on orchard tiles at one scale: pictures are brought to that scale, by
 the expected size of a fruit where that is known.
+
+Peaks of the net's heat maps are objects, with the distances to their four sides (objects as points: Zhou, Wang and
+Kraehenbuehl 2019; boxes from every place: Liu et al. 2020, TTFNet). Large pictures are searched in tiles that overlap;
+each tile answers for its own half of the overlap, so an object is taken from the tile in which it lies further from the
+edge. Objects that two tiles still find twice are recognised by the overlap of their boxes.
 """
 
 import math
@@ -54,7 +59,7 @@ NO_DETECTIONS = Detections(np.empty((0, 4)), np.empty(0), np.empty(0, np.int64))
 
 
 def join_detections(parts: list[Detections]) -> Detections:
-    """All of several, best first."""
+    """Detections of several sets in one, best first."""
     if not parts:
         return NO_DETECTIONS
     boxes, scores, classes = (
@@ -89,7 +94,7 @@ def drop_duplicates(found: Detections, same: float = 0.5) -> Detections:
 
 
 MOST_PEAKS = 400
-"""Of one tile the strongest peaks are taken."""
+"""Number of peaks taken from one tile, strongest first."""
 
 
 def boxes_of_maps(
@@ -224,7 +229,7 @@ class BoxFigures(DescriptionPart):
 
 
 class FruitNetInfo(DescribedNet):
-    """What the net is, as its description says."""
+    """Description of the net."""
 
     classes: tuple[FruitName, ...]
     stride: Annotated[int, Field(ge=1, le=32)]

@@ -1,4 +1,4 @@
-"""The ways to count things in a picture that need no learning: what each finds, in one form."""
+"""Methods that count objects in a picture without a large model, with results of one form."""
 
 import math
 from collections.abc import Callable
@@ -41,7 +41,7 @@ _TOWARDS: dict[str, tuple[float, float]] = {
 """Towards which (a*, b*) of Lab a fruit differs from leaves; red ones towards a* alone."""
 _PALE = 26.0
 _DEFAULT_SCORE = 0.3
-"""What ``score_min`` of the tool is by default."""
+"""Default of the tool's ``score_min``."""
 _WEAK_F1 = 0.6
 _HIGHLIGHT_SHARE = 0.002
 _GAP = 0.015
@@ -49,14 +49,14 @@ _GAP = 0.015
 _MERGED = 1.7
 """Components larger than this many typical plants may be several that touch."""
 _SURE, _SURE_GIVEN = 0.25, 0.6
-"""From which share of the width of a typical plant, found or given, what is found is surely one."""
+"""Share of the width of a typical plant, found or given, from which an object is surely one."""
 
 Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
 class CountedObjects:
-    """What was found: arrays of one length, best first, in pixels of the picture.
+    """Objects: arrays of one length, best first, in pixels of the picture.
 
     ``boxes`` (n, 4): x0, y0, x1, y1. ``centres`` (n, 2): x, y. ``diameters`` (n,). ``scores`` (n,), 0..1.
     ``heights_m`` (n,) for crowns in a height model. ``round_marks``: whether a circle says more than the box.
@@ -69,7 +69,7 @@ class CountedObjects:
     heights_m: Floats | None = None
     round_marks: bool = False
     interval_of: Callable[[int], tuple[float, float]] | None = None
-    """From how many are found to about where 95 % of true counts lie; None where errors of counts are not known."""
+    """Function from a count to the interval with about 95 % of true counts; None if count errors are unknown."""
     notes: tuple[str, ...] = ()
     flags: tuple[str, ...] = ()
 
@@ -90,7 +90,7 @@ class CountedObjects:
 
 
 def objects_in_boxes(boxes: Floats, scores: Floats) -> CountedObjects:
-    """What a model found: boxes (n, 4) in pixels and scores (n,), best first."""
+    """Objects from a model's boxes (n, 4) in pixels and scores (n,), best first."""
     sizes = boxes[:, 2:] - boxes[:, :2]
     # Of the circle of the same area as an ellipse in the box.
     return CountedObjects(boxes, boxes[:, :2] + sizes / 2, np.sqrt(sizes.prod(axis=1)), scores)
@@ -117,7 +117,7 @@ def mode_for(target: str, has_chm: bool) -> Mode:
 
 
 def detector_target(target: str, mode: Mode) -> str:
-    """What a target means to a detector: fruit are told apart, all else is whatever the detector finds."""
+    """Target as a detector takes it: fruit by kind, all else by its name."""
     if mode != "fruit":
         return mode
     along_a, along_b = colour_direction(target)
@@ -125,7 +125,7 @@ def detector_target(target: str, mode: Mode) -> str:
 
 
 def colour_direction(target: str) -> tuple[float, float]:
-    """In which direction of (a*, b*) a fruit stands out from leaves."""
+    """Direction in (a*, b*) in which a fruit stands out from leaves."""
     words = target.lower().split()
     return _TOWARDS.get(singular(words[-1]) if words else "", (1.0, 0.0))
 
@@ -316,7 +316,7 @@ def _fill_holes(mask: NDArray[np.bool_], largest_px: int) -> NDArray[np.bool_]:
 
 
 def _roundness(mask: NDArray[np.uint8], centres: Floats, diameters: Floats) -> Floats:
-    """How far the ring around each circle is free of the mask, 0..1: low along branches and trunks."""
+    """Share of the ring around each circle that is free of the mask, 0..1: low along branches and trunks."""
     turns = np.linspace(0, 2 * math.pi, 48, endpoint=False)
     free = np.ones(len(centres))
     height, width = mask.shape

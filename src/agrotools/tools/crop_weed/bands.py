@@ -1,4 +1,4 @@
-"""How well bands tell classes apart: what a classifier gets right with them, Jeffries-Matusita distance and optimum
+"""Separability of classes by bands: accuracy of a classifier, Jeffries-Matusita distance and optimum
 index factor, for every three bands.
 
 Expected accuracy: of the better of two classifiers with equal priors, one that takes each class as Gaussian (quadratic
@@ -165,7 +165,7 @@ def rank_triplets(
 
 @dataclass(frozen=True, eq=False)
 class CorrectCounts:
-    """What a classifier got right: ``right`` (triplets, blocks, classes) of ``there`` (blocks, classes) pixels."""
+    """Correctly classified pixels: ``right`` (triplets, blocks, classes) of ``there`` (blocks, classes)."""
 
     right: NDArray[np.float64]
     there: NDArray[np.float64]
@@ -175,7 +175,7 @@ class CorrectCounts:
         return (self.right.sum(axis=1) / self.there.sum(axis=0)).mean(axis=1)
 
     def behind(self, first: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """How much less accurate each triplet is than the ``first``, and the standard error of that over blocks.
+        """Loss of accuracy of each triplet against the ``first``, and its standard error over blocks.
 
         Linearised for a ratio of sums over blocks (Cochran 1977, Sampling Techniques, chapter 6).
         """
@@ -191,7 +191,7 @@ class CorrectCounts:
 def _count_correct(
     samples: Sequence[_Sample], triplets: Sequence[tuple[int, ...]], ridge: Matrix
 ) -> CorrectCounts | None:
-    """What the better of the two classifiers gets right on each triplet, four-fold over blocks; None where a class is
+    """Correct pixels of the better of the two classifiers on each triplet, four-fold over blocks; None where a class is
     too small for it.
 
     Args:
@@ -379,7 +379,7 @@ def band_numbers(
 
 
 def ranking_notes(ranking: Separability | None) -> tuple[str, ...]:
-    """What the ranking rests on."""
+    """Notes on the data and method of the ranking."""
     if ranking is None:
         return ()
     source = {

@@ -129,7 +129,7 @@ class _Pool:
         return [self.blurred(kept, width) / self._soil_near[width] for width in _SOIL_WINDOWS]
 
     def alignment(self, direction: tuple[Map, Map], strength: dict[int, Map]) -> list[Map]:
-        """How much directions agree within the window: 0 for all directions alike, 1 for one direction."""
+        """Agreement of directions within the window: 0 for all directions alike, 1 for one direction."""
         first, second = (self.on_grid(part) for part in direction)
         return [
             np.hypot(self.blurred(first, width), self.blurred(second, width)) / (total + 1e-6)

@@ -1,4 +1,4 @@
-"""Parting crop from weeds with a trained head.
+"""Separation of crop and weeds with a trained head.
 
 A head is data: a JSON file that says what it was trained on and an ``.npz`` of plain arrays, both in the user's cache.
 It is a kernel expansion, ``sum_k weight_k exp(-gamma |x - landmark_k|^2) + bias`` over standardised features of cells
@@ -40,7 +40,7 @@ class TrainingImage(FrozenModel):
 
 
 class HeadInfo(FrozenModel):
-    """What a head is: enough to decide whether it may be used on a picture, and to know what to expect of it."""
+    """Description of a head: enough to decide on its use on a picture and to know its accuracy."""
 
     name: str
     features_version: str
@@ -48,7 +48,7 @@ class HeadInfo(FrozenModel):
     licence_note: str
     training: tuple[TrainingImage, ...]
     false_colour: bool
-    """Whether the training pictures are two-band composites."""
+    """True if the training pictures are two-band composites."""
     threshold: FiniteFloat
     """Crop where the smoothed probability exceeds this; chosen by cross-validation within the training pictures."""
     familiar: FiniteFloat
@@ -180,7 +180,7 @@ def save_head(info: HeadInfo, arrays: dict[str, NDArray[np.float32]]) -> HeadInf
 
 
 def separate_crop(pixels: NDArray[np.uint8], mask: NDArray[np.bool_], head: Head) -> CropWeed:
-    """Which of the plants in ``mask`` are crop, by ``head``.
+    """Crop among the plants in ``mask``, by ``head``.
 
     Args:
         pixels: uint8 (rows, columns, 3) in the colours the head was trained on.
@@ -232,7 +232,7 @@ def kernel(values: NDArray[np.float32], landmarks: NDArray[np.float32], gamma: f
 
 
 def is_false_colour(pixels: NDArray[np.uint8]) -> bool:
-    """Whether red and blue show the same band, as in composites of red and near infrared."""
+    """True if red and blue show the same band, as in composites of red and near infrared."""
     red, blue = pixels[::4, ::4, 0].astype(np.int16), pixels[::4, ::4, 2].astype(np.int16)
     return bool(np.abs(red - blue).mean() < FALSE_COLOUR_GAP)
 

@@ -1,4 +1,4 @@
-"""Label rasters: which class numbers mean crop, weeds and soil."""
+"""Label rasters: class numbers that mean crop, weeds and soil."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -74,7 +74,7 @@ class ClassMeaning(NamedTuple):
 def meaning_of_classes(
     label_map: Mapping[str, Sequence[int]] | None, classes: Mapping[str, str] | None, name: str, present: Sequence[int]
 ) -> ClassMeaning:
-    """Which class numbers are crop, weeds and soil, of those that are ``present``; arguments of :func:`label_areas`.
+    """Class numbers of crop, weeds and soil among those that are ``present``; arguments as of :func:`label_areas`.
 
     Raises:
         ToolError: as :func:`label_areas`.

@@ -1,4 +1,4 @@
-"""Telling plants from soil in rasters of any size, block by block, as :func:`agrotools.vision.vegetation.segment` does.
+"""Plants and soil in rasters of any size, block by block, as :func:`agrotools.vision.vegetation.segment` does.
 
 The threshold is found in tiles spread over the raster, a few million pixels of them; then every block is cut there.
 Smoothing and specks reach over a few pixels, so with a halo the blocks give what the whole would give.
@@ -215,7 +215,7 @@ def measure_by_blocks(
     region: Box | None,
     info: SampleFile | None,
 ) -> AreaInputs | None:
-    """What is measured of a raster whose region is large; None for all that is read in one piece.
+    """Areas of a raster whose region is large; None for rasters that are read in one piece.
 
     Raises:
         ToolError: ``limit`` above 400 million pixels; ``band_not_found``, ``nothing_found``, and as the readers.

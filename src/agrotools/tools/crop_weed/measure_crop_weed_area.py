@@ -1,4 +1,4 @@
-"""How much of a field picture is crop, weeds and soil."""
+"""Area of crop, weeds and soil in a field picture."""
 
 from typing import Annotated, Literal, cast
 
@@ -45,7 +45,7 @@ LabelMap = dict[str, list[int]]
 
 
 def _resolve(call: Arguments, known: ReferenceCall) -> Arguments:
-    """Of labels the raster and the meaning of its classes; of a picture the index and what parts crop from weeds."""
+    """Resolved call: of labels the raster and its class meanings; of a picture the index and the separation."""
     image, source = call["image"], call["label_raster"] or call["image"]
     call = {**call, "bands": known.bands(call["bands"], image)}
     if not _from_label_raster(call["label_raster"], call["label_map"], known.file(image)):
@@ -64,7 +64,7 @@ def _resolve(call: Arguments, known: ReferenceCall) -> Arguments:
 
 
 def _automatic_choice(call: Arguments, known: ReferenceCall) -> Arguments:
-    """What ``auto`` came to where the reference left it open. That nothing was parted is what ``none`` asks for."""
+    """Method that ``auto`` chose in the reference call; no separation equals ``none``."""
     index, method = known.result.get("index"), known.result.get("method")
     if call["index"] == "auto" and known.left_open("index", "auto") and isinstance(index, str):
         call = {**call, "index": index}
@@ -75,7 +75,7 @@ def _automatic_choice(call: Arguments, known: ReferenceCall) -> Arguments:
 
 
 def _from_label_raster(label_raster: object, label_map: object, image: SampleFile | None) -> bool:
-    """Whether classes are counted, and no picture looked at."""
+    """True if classes are counted and no picture is analysed."""
     return label_raster is not None or label_map is not None or (image is not None and image.kind == "mask")
 
 

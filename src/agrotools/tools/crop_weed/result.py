@@ -46,7 +46,7 @@ class RowGeometry(BaseModel):
 
 
 class BandTriplet(BaseModel):
-    """How well three bands tell the classes apart."""
+    """Separability of the classes by three bands."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
@@ -148,7 +148,7 @@ class CropWeedArea(ToolResult):
 
 @dataclass(frozen=True, eq=False)
 class AreaInputs:
-    """What a result is made of.
+    """Inputs of a result.
 
     ``shown``: uint8 (rows, columns, 3) to draw on. ``classes``: uint8 (rows, columns) of the numbers above.
     ``box``: the part that counts. ``parted``: whether crop and weeds were told apart. ``count``: pixels of each class

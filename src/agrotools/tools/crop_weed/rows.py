@@ -1,4 +1,4 @@
-"""Crop rows in a vegetation mask: are there any, which way do they run, and which plants stand in them."""
+"""Crop rows in a vegetation mask: evidence, direction, spacing, and the plants in them."""
 
 from dataclasses import dataclass
 
@@ -38,7 +38,7 @@ class Rows:
 
     @property
     def is_evident(self) -> bool:
-        """Whether the evidence passes all of :data:`LEAST_PEAK_RATIO`, ``LEAST_REPEAT`` and ``LEAST_ACCORD``."""
+        """True if the evidence passes all of :data:`LEAST_PEAK_RATIO`, ``LEAST_REPEAT`` and ``LEAST_ACCORD``."""
         return self.peak_ratio >= LEAST_PEAK_RATIO and self.repeat >= LEAST_REPEAT and self.accord >= LEAST_ACCORD
 
 
@@ -225,7 +225,7 @@ def _distance(across: NDArray[np.float64] | NDArray[np.int64], offset: float, sp
 
 
 def _half_width(profile: NDArray[np.float64], distance: NDArray[np.float64]) -> float:
-    """How far crop reaches from a line, in spacings: where cover has fallen to a sixth of its rise above the ground
+    """Half width of a crop row, in spacings: where cover has fallen to a sixth of its rise above the ground
     level of weeds between the rows."""
     edges = np.linspace(0, 0.5, 26)
     place = np.digitize(distance, edges) - 1

@@ -1,4 +1,4 @@
-"""Which of the plants are crop: by a trained head, by the rows they stand in, or not at all."""
+"""Separation of crop and weeds: by a trained head, by crop rows, or not at all."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -55,7 +55,7 @@ class Separation:
 def separate_crop_in_picture(
     wanted: SeparationChoice, picture: FieldPicture, plants: Vegetation, path: Path
 ) -> Separation:
-    """Part crop from weeds in the way that is wanted; ``auto`` takes a head that knows such pictures, else the rows.
+    """Separate crop from weeds by the chosen method; ``auto`` takes a head that knows such pictures, else the rows.
 
     A method without grounds (no rows to be seen, no head, only heads that were trained on this very picture) does not
     guess: ``crop`` is None, with flag ``crop_weed_not_separated`` and a note that says what would help.

@@ -1,4 +1,4 @@
-"""Training heads that part crop from weeds, two-fold: each picture has a head that has never seen it.
+"""Training of heads that separate crop and weeds, two-fold: each picture has a head that has never seen it.
 
 Needs scikit-learn (extra ``train``) for the logistic regression; what comes out needs NumPy only. Heads are written to
 the user's cache and nowhere else: the pictures they are learnt from often have terms that forbid more.
@@ -67,7 +67,7 @@ class TrainingPicture:
 
 @dataclass(frozen=True, eq=False)
 class _Views:
-    """What is learnt from a picture: cells at each scale with the share of crop and weed; the first is its own size."""
+    """Training data of a picture: cells at each scale with the share of crop and weed; the first is its own size."""
 
     picture: TrainingPicture
     mask: NDArray[np.bool_]

@@ -1,4 +1,4 @@
-"""Pinhole cameras: from pixels to directions and back, and where the focal length comes from."""
+"""Pinhole camera of a picture: focal length from arguments, metadata or EXIF; pixels to directions and back."""
 
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -104,7 +104,7 @@ def focal_from_exif(path: Path, size: tuple[int, int]) -> float | None:
 
 @dataclass(frozen=True)
 class CameraArguments:
-    """What a call says of the camera; all of it may be left out."""
+    """Camera arguments of a call, all optional."""
 
     fx_px: float | None = None
     fy_px: float | None = None

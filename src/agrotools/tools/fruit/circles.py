@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 Floats = NDArray[np.floating[Any]]
 
 SECTORS = 36
-"""Of how many equal parts of the outline is said whether it is seen."""
+"""Number of equal parts of the outline whose visibility is judged."""
 _DRAWS = 400
 _REFINEMENTS = 5
 _MINIMUM_POINTS = 6
@@ -43,7 +43,7 @@ class Cone:
 
 @dataclass(frozen=True, eq=False)
 class Evidence:
-    """What a picture says of one round thing, as rays from the camera.
+    """Evidence for one round object, as rays from the camera.
 
     ``edge`` (n, 3): points of its visible outline, which may hold edges of leaves that hide it. ``inside`` (m, 3):
     points of its surface. ``against`` (k, 3) with ``against_weight`` (k,) in 0..1: points that are not it, weighted by
@@ -104,7 +104,7 @@ def fit_round(
 
 
 def visible_sectors(points: Floats, axis: Floats) -> NDArray[np.int64]:
-    """In which of the :data:`SECTORS` around the axis each ray lies."""
+    """Sector (of :data:`SECTORS`) around the axis in which each ray lies."""
     first, second = _across(axis)
     return _sector(np.arctan2(points @ second, points @ first))
 
@@ -136,7 +136,7 @@ def _cones_through(triples: Floats) -> tuple[Floats, Floats]:
 
 
 def _tolerance(evidence: Evidence, angles: Floats) -> Floats:
-    """How far from the outline a point may lie to count as on it, radians."""
+    """Distance from the outline at which a point still counts as on it, radians."""
     return np.maximum(1.2 * evidence.pixel, _NEAR * angles)
 
 

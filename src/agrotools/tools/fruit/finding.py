@@ -1,8 +1,12 @@
-"""Which pixels belong to which fruit: touching fruits taken apart, or one fruit found in each given box.
+"""Segmentation of fruits: touching fruits split, or one fruit in each given box.
 
 Touching fruits are parted at the necks between them (watershed of the distance to the edge, Beucher and Lantuéjoul
 1979) and where depth jumps. In a given box the fruit is what has its colour, or, where colour does not tell it from
 leaves, what graph cuts separate from the box's surroundings (GrabCut, Rother et al. 2004) with depth as a hint.
+
+Colour: a channel of Lab in which the fruit stands out (redder or more orange than the foliage), thresholds relative to
+the foliage of the same picture, and hysteresis. Pale and green fruit does not stand out; ``contrast`` tells. CIE Lab:
+CIE 15:2004. Hysteresis thresholding: Canny 1986. Threshold: Otsu 1979.
 """
 
 from dataclasses import dataclass
@@ -36,7 +40,7 @@ _DIRECTIONS: dict[Fruit, tuple[float, float]] = {
 }
 """Towards which (a*, b*) the fruit differs from leaves."""
 _LEAST, _MOST = 12.0, 32.0
-"""How far above the foliage (Lab units) a pixel must lie, within which the threshold follows the picture."""
+"""Range above the foliage (Lab units) within which the threshold follows the picture."""
 _LOW_SHARE = 0.6
 
 
@@ -166,7 +170,7 @@ def fruit_in_box(
 
 
 def _allowed_middle(view: View, box: Box) -> Cone:
-    """Where the middle of a fruit in that box may lie."""
+    """Pixels at which the middle of a fruit in that box may lie."""
     x0, y0, x1, y1 = box
     axis = view.camera.rays(np.array((x0 + x1) / 2), np.array((y0 + y1) / 2))
     return Cone(axis, float(np.arctan(_OFF_MIDDLE * max(x1 - x0, y1 - y0) / view.camera.focal_px)))
@@ -179,7 +183,7 @@ def _sides(box: Box) -> tuple[float, float]:
 
 
 def _central_fruit(view: View, colour: FruitMask, box: Box, ellipse: Mask) -> Mask | None:
-    """Of all fruit pixels in a box, those of the fruit in its middle: its piece, and pieces a leaf parts from it."""
+    """Fruit pixels of the central fruit of a box: its piece, and pieces that a leaf separates from it."""
     x0, y0, x1, y1 = box
     labels = _split_fruits(view, colour.mask[y0:y1, x0:x1], box)
     count = int(labels.max()) + 1
@@ -247,7 +251,7 @@ def _split_at_necks(piece: Mask) -> NDArray[np.int32]:
 
 
 def _has_one_top(surface: NDArray[np.float32]) -> bool:
-    """Whether a surface is one hill, all of whose levels are in one piece: then it has no neck."""
+    """True if a surface is one hill, all of whose levels are in one piece: then it has no neck."""
     import cv2
 
     highest = (surface == cv2.dilate(surface, np.ones((3, 3), np.uint8))) & (surface > 0)
@@ -276,7 +280,7 @@ def _segments(view: View, colour: FruitMask, region: Box) -> list[Segment]:
 
 
 def _large_enough(view: View, segment: Segment) -> bool:
-    """Whether as much is seen as a fifth of the smallest fruit at that distance would show."""
+    """True if at least a fifth of the smallest fruit at that distance is visible."""
     surface = surface_depth(view, segment)
     if surface is None:
         return False
@@ -294,7 +298,7 @@ def _boxes_of(labels: NDArray[np.int32]) -> list[tuple[int, int, int, int] | Non
 
 
 def _depth_jumps(depth: Depth) -> Mask:
-    """Where depth changes by more than a fruit's own roundness within three pixels."""
+    """Pixels where depth changes by more than a fruit's own roundness within three pixels."""
     import cv2
 
     low = np.where(np.isfinite(depth), depth, np.float32(1e9)).astype(np.float32)

@@ -1,4 +1,4 @@
-"""How large the fruits in a picture are."""
+"""Sizes of the fruits in a picture."""
 
 from dataclasses import fields
 from pathlib import Path
@@ -22,7 +22,7 @@ from agrotools.vision.reading import RgbImage, read_image
 _PALE_CONTRAST = 25.0
 """Lab units by which fruit differs from foliage; red fruit does by 30 and more."""
 _NO_CONTRAST = 13.0
-"""What stands out by less is twigs and soil as likely as fruit, and not searched."""
+"""Contrast below which twigs and soil are as likely as fruit; such pictures are not searched."""
 _SPARSE_DEPTH = 0.4
 _MOST_BOXES = 2000
 

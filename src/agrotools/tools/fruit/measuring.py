@@ -23,7 +23,7 @@ _BEFORE_MM = 15.0
 _BEHIND_MM = 45.0
 """Behind the visible surface of a fruit by more than this is no part of it."""
 _BEYOND_BOX = 0.8
-"""How surely a fruit does not reach beyond the box that was drawn around it."""
+"""Certainty that a fruit does not reach beyond the box that was drawn around it."""
 _STEP_MM = 8.0
 """A smaller step of depth across an edge (outwards) is no end of a fruit."""
 _BESIDE_PX = 3
@@ -232,7 +232,7 @@ def _evidence(view: View, segment: Segment, surface: float) -> Evidence:
 
 
 def _doubt(view: View, part: Mask, box: Box, surface: float) -> Floats:
-    """How surely the fruit does not reach over each pixel that is not it: 0 where something lies before it."""
+    """Certainty that the fruit does not cover each pixel outside it: 0 where something lies before it."""
     x0, y0, x1, y1 = box
     other = _others(view.fruit[y0:y1, x0:x1], part)
     if view.smooth is None:

@@ -75,7 +75,7 @@ class FruitSizes(ToolResult):
 
 @dataclass(frozen=True, eq=False)
 class FruitInputs:
-    """What a result is made of: ``fruits`` with their numbers, and what else is to be said."""
+    """Inputs of a result: ``fruits`` with their numbers, notes and flags."""
 
     pixels: NDArray[np.uint8]
     view: View
@@ -153,7 +153,7 @@ def _usual_size(fruits: Sequence[tuple[int, FruitMeasurement]]) -> float:
 
 
 def size_classes(diameters_mm: NDArray[np.float64]) -> dict[str, int]:
-    """How many diameters lie in each class: ``<50``, ``50-60`` ... ``>=90``."""
+    """Number of diameters in each class: ``<50``, ``50-60`` ... ``>=90``."""
     edges = SIZE_CLASSES_MM
     counts = {f"<{edges[0]}": int((diameters_mm < edges[0]).sum())}
     for low, high in pairwise(edges):

@@ -186,7 +186,7 @@ def place(position: str) -> str:
 
 
 def _corner(position: str, size: tuple[int, int], width: float, height: float) -> tuple[float, float]:
-    """Where the upper left corner of words of that size belongs."""
+    """Upper left corner of words of that size."""
     across, down = size
     letters = place(position)
     if len(letters) == 2 and letters[0] in _ACROSS and letters[1] in _DOWN:

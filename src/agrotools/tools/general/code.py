@@ -18,7 +18,7 @@ LONGEST_CODE = 20_000
 
 @dataclass(frozen=True)
 class CodeRun:
-    """What code came to: the value that its function returned, as text, and the pictures that it drew."""
+    """Result of code: the returned value as text, and the pictures that it drew."""
 
     value: str | None
     pictures: tuple[bytes, ...]
@@ -112,7 +112,7 @@ def plot_code(
     """
     ran = run_in_sandbox(code, argument="code")
     if ran.fault:
-        raise ToolError("invalid_argument", f"the code failed: {ran.fault}", argument="code", hint="mend that line")
+        raise ToolError("invalid_argument", f"the code failed: {ran.fault}", argument="code", hint="fix that line")
     if not ran.pictures:
         raise ToolError(
             "invalid_argument", "the code made no figure", argument="code", hint="solution() must return the figure"

@@ -1,4 +1,4 @@
-"""What several general tools share: reading a picture, saying that a back-end is needed, and marking what was found."""
+"""Steps of several general tools: reading an image, the choice of a back-end, drawing boxes."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -152,7 +152,7 @@ def locate_objects(
 
 
 def locate_by_backend(backend: str, looked: OpenedImage, text: str, score_min: float) -> DetectedBoxes:
-    """What a back-end takes for ``text``, the surest first, with a score of ``score_min`` at least.
+    """Objects named by ``text`` as a back-end finds them, best first, with a score of at least ``score_min``.
 
     Raises:
         ToolError: as :func:`locate_objects`.

@@ -1,6 +1,11 @@
-"""Printed text in pictures, with the PP-OCR models of PaddleOCR as rapidocr ships them (extra ``ocr``).
+"""Printed text in reading order, by the PP-OCR models of PaddleOCR as rapidocr ships them (extra ``ocr``).
 
 The weights lie in rapidocr's own package; nothing is downloaded.
+
+Reading order: prose in columns is read column by column, by the two rules of Breuel 2003 ("High performance document
+layout analysis"): a line comes before one that lies below it where their widths overlap, and before one wholly to the
+right of it unless a line between them reaches over both. A box of words set between the columns (a quotation, the
+legend of a picture) is read after them. Anything else (receipts, menus, signs, tables) is read row by row.
 """
 
 import logging
@@ -61,7 +66,7 @@ def _is_prose(boxes: NDArray[np.float64], rows: list[list[int]]) -> bool:
 
 
 def _insets(boxes: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """Which lines stand between two columns: they reach a little into lines of both, above themselves and below.
+    """Mask of lines between two columns: they reach a little into lines of both, above and below.
 
     A heading reaches over all of its columns, or has nothing above it.
     """

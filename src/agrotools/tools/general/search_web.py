@@ -1,4 +1,4 @@
-"""What a web search finds."""
+"""Web search."""
 
 from pathlib import Path
 from typing import Annotated, Any
@@ -91,7 +91,7 @@ def search_web(
 
 
 def numbered_text(found: dict[str, Any]) -> str:
-    """What was found as the published search tools write it: ``1 - title: excerpt`` and an empty line, 1,500 characters
+    """Hits as the published search tools write them: ``1 - title: excerpt`` and an empty line, 1,500 characters
     at most."""
     paragraphs = [f"Answer box: {found['answer']}"] if found.get("answer") else []
     if knowledge := found.get("knowledge"):

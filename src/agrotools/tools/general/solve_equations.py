@@ -16,10 +16,10 @@ from agrotools.tools.services import SANDBOX
 MOST_EQUATIONS = 20
 _LONGEST_VALUE = 4_000
 _NO_EQUATION = re.compile(r"[^\w\s+\-*/^().,=<>]|__|[A-Za-z_)]\s*\.|\.\s*[A-Za-z_]|\blambda\b")
-"""What no equation holds: quotes, brackets, attributes, logic. The sandbox is the wall, this is the door."""
+"""Characters and words that no equation holds (quotes, brackets, attributes, logic); the sandbox protects anyway."""
 _AROUND_SIGNS = re.compile(r" ?([-+*/^(),=<>]) ?")
 _OWN_NAMES = re.compile(r"^ValueError: | \(line \d+.*\Z", re.DOTALL)
-"""What a message has of the code around the equations."""
+"""Traces of the surrounding code in a message."""
 _TEMPLATE = """
 import json, re
 import sympy
@@ -157,7 +157,7 @@ def solve_equations(
     if code is not None:
         ran = run_in_sandbox(code, argument="code")
         if ran.fault:
-            raise ToolError("invalid_argument", f"the code failed: {ran.fault}", argument="code", hint="mend that line")
+            raise ToolError("invalid_argument", f"the code failed: {ran.fault}", argument="code", hint="fix that line")
         if ran.value is None:
             raise ToolError("invalid_argument", "solution() returned nothing", argument="code", hint="return text")
         return Solutions(text=_shorten(ran.value), solutions=None, exact=None, flags=("by_code",))

@@ -1,4 +1,4 @@
-"""How much of a leaf is diseased, lesion by lesion."""
+"""Diseased area of a leaf, lesion by lesion."""
 
 import math
 from dataclasses import dataclass
@@ -53,7 +53,7 @@ _EVEN = 1.0
 
 
 def _resolve(call: Arguments, known: ReferenceCall) -> Arguments:
-    """Where the leaf is looked for: as a mask says, or in the field where there turned out to be no board."""
+    """Resolved call: leaf by mask, or leaf in the field where there turned out to be no board."""
     if call["leaf_mask"] is not None:
         call = drop_arguments(call, "mode")
     elif call["mode"] == "leaf" and known.left_open("mode", "leaf") and IN_FIELD in known.said("flags"):

@@ -1,7 +1,10 @@
-"""One leaf on a plain background: distance from the background's own colour, which may change over the board.
+"""One leaf in a picture: on a plain background by its distance from the background's colour, or in the field.
 
 Shadows are darker than the board but hardly coloured, leaves are coloured: hue counts in full, darkness only beyond
 what shadows reach.
+
+In the field the leaf is the largest green or yellow area near the middle, by colour alone. Green behind it is cut off
+only if another colour or a narrow neck separates it.
 """
 
 import math

@@ -1,4 +1,4 @@
-"""The result of an analysis of lesions: areas, a table, a mask and a picture."""
+"""Result of a lesion analysis: areas, grades, a table, a mask and a picture."""
 
 import csv
 import io
@@ -61,7 +61,7 @@ def grade_of(severity_pct: float, scale: GradeScale) -> float:
 
 
 def source_of(scale: GradeScale) -> str:
-    """Where the bounds of a scale come from."""
+    """Source of the bounds of a scale."""
     return "grade: the severity itself, percent" if scale == "percent" else f"grade {scale}: {SCALES[scale].source}"
 
 
@@ -129,7 +129,7 @@ class LeafLesions(ToolResult):
 
 @dataclass(frozen=True, eq=False)
 class LesionInputs:
-    """What a result is made of. ``shown`` is the whole picture; other arrays are of its region ``box`` alone.
+    """Inputs of a result. ``shown`` is the whole picture; other arrays are of its region ``box`` alone.
 
     ``lesion``: bool (rows, columns), diseased pixels, before small ones are dropped.
     """
@@ -238,7 +238,7 @@ def _lesion_rows(analysed: LesionInputs) -> tuple[NDArray[np.bool_], list[Lesion
 def _eccentricities(
     rows: NDArray[np.intp], columns: NDArray[np.intp], belongs: NDArray[np.int32], areas: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """Of each patch; 1/12 is the second moment of a pixel itself."""
+    """Eccentricity of each patch; 1/12 is the second moment of a pixel itself."""
     count = len(areas)
     mean_x, mean_y = (np.bincount(belongs, part, count) / areas for part in (columns, rows))
     x, y = columns - mean_x[belongs], rows - mean_y[belongs]

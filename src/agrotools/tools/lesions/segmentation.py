@@ -1,8 +1,13 @@
-"""The shipped lesion model: a small neural network per pixel of a leaf, as plain arrays.
+"""Lesions on a leaf, pixel by pixel: the shipped model (a small neural network as plain arrays) and a colour rule.
 
 ``data/lesion_model.json`` says what it is, what it was trained on and how well it does; ``data/lesion_model.npz`` holds
 the weights; both are written by ``training/train_lesion_model.py``. How it was trained and where it fails is told in
 ``data/lesion_model.md``.
+
+Features of a pixel are relative to the leaf itself (its median colour, its local mean), at a size set by the leaf's
+area, so that neither exposure nor resolution changes them much. The rules need no training and serve any leaf: a lesion
+has left the leaf's own healthy green for yellow, brown, grey or black. They know colours only, and cannot tell a lesion
+from dirt or a dry vein.
 """
 
 import math
@@ -122,7 +127,7 @@ def pixel_features(view: LeafView) -> NDArray[np.float32]:
 
 
 def context_features(view: LeafView, probability: NDArray[np.float32]) -> NDArray[np.float32]:
-    """What a first guess says of a pixel's surroundings, float32 (pixels of the mask, features).
+    """First guess in a pixel's surroundings, float32 (pixels of the mask, features).
 
     As in auto-context (Tu and Bai 2010, IEEE TPAMI 32). ``probability``: float32 (pixels of the mask,).
     """
@@ -140,7 +145,7 @@ _HINT = "install agrotools again, or choose the back-end rules"
 
 
 class Domain(FrozenModel):
-    """What the training leaves looked like: outside of it the model is not used.
+    """Range of the training leaves; the model is not used outside it.
 
     ``centre`` and ``precision`` (inverse covariance) are of :func:`leaf_traits`; ``limit`` is the largest squared
     Mahalanobis distance of a training leaf. ``board_lightness`` (least, most) and ``board_chroma`` (most) are of the
@@ -155,7 +160,7 @@ class Domain(FrozenModel):
 
 
 class ModelInfo(FrozenModel):
-    """What the model is."""
+    """Description of the model."""
 
     name: str
     features_version: int
@@ -166,7 +171,7 @@ class ModelInfo(FrozenModel):
     members: int
     domain: Domain
     metrics: dict[str, float]
-    """Of leaves that were not trained on (five-fold over leaves)."""
+    """Figures on leaves that were not trained on (five-fold over leaves)."""
     weights_sha256: str
 
 
@@ -298,13 +303,13 @@ Chosen with :data:`SPREADS` on the 343 coffee leaves with masks of esgario/lara2
 """
 SPREADS = 4.0
 MOST_SHIFT = 18.0
-"""Where healthy tissue scatters a great deal (light, blur), the loss that counts is no larger than this..."""
+"""Largest loss that is required where healthy tissue scatters a great deal (light, blur)..."""
 MOST_SHIFT_IN_FIELD = 25.0
 """...or than this where other plants may have been taken for part of the leaf."""
 _RIM_PX = 5
 _MOSTLY_RIM = 0.5
 NO_GREEN = -4.0
-"""Where even the greenest tissue has a higher a* than this, a leaf shows no healthy tissue."""
+"""a* of the greenest tissue above which a leaf shows no healthy tissue."""
 GENERIC_GREEN: Lab = (45.0, -16.0, 26.0)
 """Healthy tissue of a leaf that shows none: the green of an ordinary broad leaf in daylight."""
 
@@ -319,7 +324,7 @@ def healthy_colour(view: LeafView) -> Lab:
 
 
 def loss_of_green(view: LeafView, healthy: Lab) -> tuple[NDArray[np.float32], float]:
-    """How far each pixel of the leaf is from healthy, and how far healthy tissue itself scatters.
+    """Distance of each pixel of the leaf from healthy colour, and the scatter of healthy tissue.
 
     The healthy colour is taken darker in the shade and lighter in the light, along a line through black. Glare is
     bluish and light, and counts as healthy.

@@ -1,4 +1,4 @@
-"""From the labels of a recogniser to entries of the knowledge base, and back."""
+"""Labels of recognisers and the matching entries of the knowledge base."""
 
 from collections.abc import Collection, Iterable
 from functools import lru_cache
@@ -46,7 +46,7 @@ class KbNames:
         return [entry for entry in self.entries if entry.kind in kinds and (crop is None or self.is_on(entry, crop))]
 
     def is_on(self, entry: Entry, crop: str) -> bool:
-        """Whether an entry concerns a crop, by whatever name that goes."""
+        """True if an entry concerns a crop, under any of its names."""
         return bool({_remove_spaces(name) for name in entry.crops} & self.crop_forms(crop))
 
     def key_of_crop(self, crop: str) -> str:
@@ -65,7 +65,7 @@ class KbNames:
         return found.id if found else plain
 
     def crop_forms(self, crop: str) -> set[str]:
-        """What a crop may be called: the name given, its singular, and all names of its entry; without spaces."""
+        """Names of a crop: the given one, its singular, and all names of its entry; without spaces."""
         plain = folded(crop)
         forms = {plain, plain.removesuffix("s"), plain.removesuffix("es")}
         for entry in self.entries:

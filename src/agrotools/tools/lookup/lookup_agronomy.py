@@ -1,4 +1,4 @@
-"""What is known of a pest, disease, weed, crop or method, with its sources."""
+"""Knowledge about a pest, disease, weed, crop or method, with its sources."""
 
 from datetime import date
 from typing import Annotated, Literal, cast, get_args

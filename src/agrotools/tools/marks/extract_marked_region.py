@@ -1,4 +1,4 @@
-"""Where somebody has drawn on a photograph, and what is inside."""
+"""Marks drawn on a photograph, and the regions inside them."""
 
 import io
 from typing import Annotated, Literal
@@ -176,7 +176,7 @@ def _crop_box(mark: DrawnMark, inner: bool, pad_px: int, width: int, height: int
 
 
 def _inside_stroke(mark: DrawnMark, box: Box) -> NDArray[np.bool_]:
-    """Which pixels of a box lie inside the stroke of a mark."""
+    """Pixels of a box that lie inside the stroke of a mark."""
     import cv2
 
     x0, y0, x1, y1 = box

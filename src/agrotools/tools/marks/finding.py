@@ -42,7 +42,7 @@ INKS: dict[MarkColour, Ink] = {
 }
 """White is also that of skies and highlights: it has to be whiter and more even to count as drawn."""
 STRICTNESS = 1.0
-"""Of 0.7, 1 and 1.4 that which finds most marks on half of our test photographs without any that nobody drew."""
+"""Chosen from 0.7, 1 and 1.4: most marks on half of our test photographs without a false one."""
 WIDEST_STROKE_PX = 15
 LEAST_SIDE_PX = 10
 """Smaller marks are not looked for: pixels of a photograph form rings of that size by chance."""
@@ -52,7 +52,7 @@ _WHITE_LEVELS = (240, 215)
 _MOST_HOLES = 60
 _MOST_PX = 12_000_000
 _BLEED_PX = 1
-"""How far beyond its edge a stroke still colours the picture, since JPEG files keep colours at half resolution."""
+"""Distance beyond its edge to which a stroke colours the picture: JPEG files keep colours at half resolution."""
 
 
 @dataclass(frozen=True)
@@ -105,7 +105,7 @@ def find_marks(
 def find_marks_in_large(
     pixels: NDArray[np.uint8], colours: Sequence[MarkColour] = COLOURS
 ) -> tuple[list[DrawnMark], tuple[str, ...]]:
-    """As :func:`find_marks`; above 12 megapixels the picture is looked at reduced, and a note says so."""
+    """Marks as by :func:`find_marks`; above 12 megapixels on a reduced picture, with a note."""
     import cv2
 
     height, width = pixels.shape[:2]
@@ -141,7 +141,7 @@ def colour_names_of(pixels: NDArray[np.uint8]) -> dict[MarkColour, float]:
 
 
 def colour_signal(pixels: NDArray[np.uint8], colour: MarkColour) -> NDArray[np.uint8]:
-    """How much of a colour is in each pixel, 0..255: 255 for the pure colour, 0 for grey (white: the least channel)."""
+    """Amount of a colour in each pixel, 0..255: 255 for the pure colour, 0 for grey (white: the least channel)."""
     import cv2
 
     red, green, blue = cv2.split(pixels)
@@ -170,7 +170,7 @@ def in_reading_order(marks: Sequence[DrawnMark]) -> list[DrawnMark]:
 
 
 def _masks(signal: NDArray[np.uint8], colour: MarkColour) -> tuple[list[NDArray[np.uint8]], list[NDArray[np.uint8]]]:
-    """Where the colour is, at several levels: as such, and more than in all that is wider than a stroke."""
+    """Masks of the colour at several levels: as such, and in excess of all that is wider than a stroke."""
     import cv2
 
     side = WIDEST_STROKE_PX
@@ -229,7 +229,7 @@ def _marks_around(
 
 
 def _is_hand_drawn(stroke: Stroke, colour: MarkColour, strictness: float) -> bool:
-    """Whether a line of this kind was drawn. Natural rims are uneven in colour and width, or have no other side."""
+    """True if a line of this kind was drawn. Natural rims are uneven in colour and width, or have no other side."""
     least_side = float(np.ptp(stroke.middle, axis=0).min())
     is_bold = colour == "white" or stroke.width_px > 8
     if stroke.wavering_px > 1.5 or stroke.width_px > (0.3 if is_bold else 0.5) * least_side:

@@ -1,4 +1,4 @@
-"""Marks put together from pieces of line, for outlines that clutter of their own colour or a bright sky interrupts."""
+"""Marks from pieces of line: arrows, outlines interrupted by clutter or a bright sky, and the bounds of their ink."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -202,7 +202,7 @@ Bounds = tuple[float, float, float, float]
 """x0, y0, x1, y1 in pixels, half-open."""
 _LEAST_TIP_PX = 1.5
 _LONGEST_TIP_PX, _LONGEST_TIP = 6.0, 4.0
-"""How far ink of a stroke may reach beyond its outline: so many pixels, or widths of the stroke. A mitre of 30 degrees
+"""Reach of a stroke's ink beyond its outline: so many pixels, or widths of the stroke. A mitre of 30 degrees
 reaches two widths."""
 
 

@@ -1,4 +1,4 @@
-"""The outline of a drawn mark: which plain shape fits the hole inside it, and what the stroke around it looks like."""
+"""Outline of a drawn mark: the plain shape that fits the hole inside it, and the stroke around it."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ Points = NDArray[np.float64]
 
 _NEAR_PX = 1.6
 _INSIDE, _OUTSIDE = 9, 18
-"""How far the surroundings of an outline are looked at, pixels."""
+"""Width of the surroundings of an outline that are inspected, pixels."""
 _FEW_CORNERS = 12
 LEAST_COVERED = 0.85
 """Share of an outline that must have the colour of the stroke."""
@@ -208,7 +208,7 @@ def _intersection(first: tuple[Points, Points], second: tuple[Points, Points]) -
 
 
 def _coverage(points: Points, corners: Points) -> float:
-    """Of outline and points, the smaller share that lies near the other."""
+    """Smaller share of outline and points that lies near the other."""
     near = np.zeros(len(points), bool)
     covered = total = 0.0
     for start, end in zip(corners, np.roll(corners, -1, axis=0), strict=True):
@@ -263,7 +263,7 @@ class Ink:
 
 
 def stroke_along(outline: Outline, pixels: NDArray[np.uint8], ink: Ink) -> Stroke | None:
-    """What the line just outside a hole's outline looks like; None where it is no ink."""
+    """Ink just outside a hole's outline; None if there is none."""
     import cv2
 
     every = max(1, len(outline.points) // 60)
@@ -309,7 +309,7 @@ def stroke_along(outline: Outline, pixels: NDArray[np.uint8], ink: Ink) -> Strok
 def _edge_scatter(
     outline: Outline, band: NDArray[np.float32], rgb: NDArray[np.float32], inner_side: NDArray[np.float32], peak: int
 ) -> float:
-    """How far the edges of single rows are from those of their side, 70th percentile, pixels."""
+    """Scatter of the edges of single rows around those of their side, 70th percentile, pixels."""
     off = _shares(band, rgb, inner_side, peak) < 0.5
     inner = np.where(off[:, :peak].any(axis=1), np.argmax(off[:, :peak][:, ::-1], axis=1), peak)
     outer = np.where(off[:, peak:].any(axis=1), np.argmax(off[:, peak:], axis=1), band.shape[1] - peak)
@@ -383,7 +383,7 @@ def quantile_of(values: NDArray[np.floating[Any]], share: float) -> float:
 
 
 def purity(rgb: Sequence[float] | NDArray[np.float32], pure: tuple[int, int, int]) -> float:
-    """How much of a pure colour is in a colour, 0..255, as its signal per pixel: 0 or less for other colours."""
+    """Amount of a pure colour in a colour, 0..255, as its signal per pixel: 0 or less for other colours."""
     high = min(float(part) for part, full in zip(rgb, pure, strict=True) if full)
     low = max((float(part) for part, full in zip(rgb, pure, strict=True) if not full), default=0.0)
     return high - low
@@ -405,7 +405,7 @@ def _extent(
 def _shares(
     band: NDArray[np.float32], rgb: NDArray[np.float32], inner_side: NDArray[np.float32], peak: int
 ) -> NDArray[np.float32]:
-    """How much of each sample is stroke, 0..1, against what lies inside it (left of the peak) and outside it."""
+    """Share of stroke in each sample, 0..1, against what lies inside it (left of the peak) and outside it."""
     count = band.shape[1]
     outer_side = band[:, min(count - 4, peak + 8) :].mean(axis=1)
     shares = np.empty(band.shape[:2], np.float32)

@@ -1,4 +1,4 @@
-"""Single plants in a mask of plants: which pixels belong together, and what form they have.
+"""Single plants in a mask: their pixels, their form, and a picture of what was measured.
 
 Forms are measured on the mask as it is; skeletons on a copy of at most :data:`SKELETON_PX` pixels a side, since a leaf
 tip of a few pixels is noise. Tips: end points of the pruned skeleton, as in PlantCV's ``morphology`` (Gehan et al.
@@ -26,7 +26,7 @@ SMALLEST_PLANT_PX = 40
 SMALLEST_SHARE = 0.02
 """Parts below this share of the largest plant's area are specks, not plants."""
 MOST_PLANTS = 200
-"""So many plants, the largest ones, are measured one by one."""
+"""Number of plants, the largest ones, that are measured one by one."""
 SKELETON_PX = 320
 SMALL_PX = 160
 """Skeletons of plants smaller than this are taken of an enlarged mask: a stalk of one pixel has no sides."""

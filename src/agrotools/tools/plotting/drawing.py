@@ -1,4 +1,4 @@
-"""Drawing a specification with matplotlib: the same specification gives the same bytes."""
+"""Drawing of a specification with matplotlib: the same specification gives the same bytes."""
 
 import io
 import math

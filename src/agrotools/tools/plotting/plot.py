@@ -1,4 +1,4 @@
-"""Plot generation: figures from data and a declarative description, never from code."""
+"""Plot generation from data and a declarative description, never from code."""
 
 import math
 from collections import Counter, defaultdict
@@ -31,7 +31,7 @@ InputSeries = tuple[str, X, Sequence[float]]
 
 @dataclass(frozen=True)
 class PlotData:
-    """What is drawn. ``summarised`` are the points that a summary speaks of: raw values for box, else those drawn."""
+    """Data of a figure. ``summarised`` are the points of the summary: raw values for box, else those drawn."""
 
     kind: PlotKind
     series: tuple[PlotSeries, ...]

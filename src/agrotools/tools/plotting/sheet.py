@@ -56,7 +56,7 @@ STYLE: dict[Any, Any] = {
 
 @dataclass
 class Sheet:
-    """What the drawing functions share."""
+    """State that the drawing functions share."""
 
     spec: PlotSpec
     data: PlotData
@@ -129,7 +129,7 @@ def lies_down(spec: PlotSpec) -> bool:
 
 
 def category_positions(spec: PlotSpec, *, always: bool = False) -> tuple[dict[str | float, int], list[str] | None]:
-    """Where categories stand on their axis, and their names; no names for numbers on a numeric axis."""
+    """Positions of categories on their axis, and their names; no names for numbers on a numeric axis."""
     names = categories(spec)
     positions = {category: index for index, category in enumerate(names)}
     if not always and not isinstance(names[0], str):

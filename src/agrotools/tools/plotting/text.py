@@ -70,7 +70,7 @@ def superscript(text: str) -> str:
 
 
 def number_format(values: Iterable[float]) -> Callable[[float], str]:
-    """How to write each of these values: with the same decimals, enough to tell three digits of the largest."""
+    """Formatter of these values: the same decimals, enough to tell three digits of the largest."""
     listed = list(values)
     largest = max(map(abs, listed), default=0.0)
     if largest >= 1e9 or 0 < largest < 1e-4:
@@ -83,7 +83,7 @@ def number_format(values: Iterable[float]) -> Callable[[float], str]:
 
 
 def tick_format(ticks: Sequence[float], *, separators: bool) -> Callable[[float], str]:
-    """How to write the numbers of an axis: all with the same decimals, as few as tell them apart."""
+    """Formatter of the numbers of an axis: the same decimals, as few as tell them apart."""
     largest = max(map(abs, ticks), default=0.0)
     if largest >= 1e9 or 0 < largest < 1e-4:
         return lambda value: f"{value:.6g}".replace("-", MINUS)

@@ -1,4 +1,4 @@
-"""What recognising tools give back: candidates with their names, and the picture to check them by."""
+"""Candidates of the recognising tools, and the picture to check them by."""
 
 from collections.abc import Callable, Sequence
 from typing import Literal
@@ -43,7 +43,7 @@ class Candidate(BaseModel):
 
 
 def is_negative(label: str) -> bool:
-    """Whether a label means that no weed is there."""
+    """True if a label means that no weed is there."""
     return folded(label) in _NO_WEED
 
 
@@ -68,7 +68,7 @@ def candidate_of(label: str, entry: Entry | None, score: float) -> Candidate:
 
 
 def display_name(candidate: Candidate) -> str:
-    """What a person would call it."""
+    """Common name of a candidate, else its label."""
     return candidate.common_name or candidate.label.replace("_", " ")
 
 
@@ -102,7 +102,7 @@ def choose_by_larger_model(
     entry_of: Callable[[str], Entry | None],
     top_k: int,
 ) -> tuple[tuple[Candidate, ...], tuple[str, ...], tuple[str, ...]]:
-    """What an open model, or a vision model behind an endpoint, takes the picture for; notes and flags.
+    """Candidates by an open model or by a vision model behind an endpoint; notes and flags.
 
     Args:
         what: what is to be named: "weed", "disease of bean".

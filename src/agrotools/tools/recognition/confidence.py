@@ -1,4 +1,9 @@
-"""How far the answer of a classifier can be trusted: probabilities after calibration, and scores of the unknown."""
+"""Confidence of classifiers: calibrated probabilities, and scores of familiarity.
+
+Familiarity by features: a Gaussian for each class with a covariance that all share, free along the main directions
+within classes, even in all others (probabilistic PCA: Tipping and Bishop 1999; distance to the nearest class: Lee et
+al. 2018).
+"""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -24,7 +29,7 @@ class Judgement:
 
     @property
     def is_known(self) -> bool:
-        """Whether the picture is enough like those the classifier was trained on for an answer to be given."""
+        """True if the picture is enough like the training pictures for an answer to be given."""
         return self.score >= self.threshold
 
     def probabilities(self, allowed: NDArray[np.bool_] | None = None) -> Floats:
@@ -45,7 +50,7 @@ def probabilities(logits: Floats, temperature: float, allowed: NDArray[np.bool_]
 
 
 def familiarity_score(score: Score, logits: Floats, temperature: float, likeness: Floats | None = None) -> Floats:
-    """How much like a known class each row of logits (n, classes) is, float64 (n,); the scale is the score's own."""
+    """Familiarity of each row of logits (n, classes), float64 (n,); the scale is the score's own."""
     if score == "likeness":
         if likeness is None:
             raise ValueError("likeness is not made from logits")
@@ -117,7 +122,7 @@ class FeatureDistribution:
 
 
 def fit_distribution(features: Features, classes: NDArray[np.int64], count: int) -> FeatureDistribution:
-    """From features (n, features) of pictures of ``count`` classes, each of them with a picture."""
+    """Distribution of features (n, features) of pictures of ``count`` classes, each of them with a picture."""
     centres = np.stack([features[classes == number].mean(axis=0) for number in range(count)])
     within = (features - centres[classes]).astype(np.float64)
     degrees = max(1, len(features) - count)

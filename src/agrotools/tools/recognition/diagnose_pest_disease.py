@@ -1,4 +1,4 @@
-"""What ails a leaf: disease, pest damage or health, by a shipped net, a user's pack or a larger model."""
+"""Diagnosis of a leaf: disease, pest damage or health, by a shipped net, a user's pack or a larger model."""
 
 from collections.abc import Callable, Iterable
 from typing import Annotated, Literal
@@ -199,7 +199,7 @@ def _of_crop(crops: dict[str, tuple[str, ...]], crop: str, names: KbNames) -> tu
 
 
 def _name_of_crop(crops: Iterable[str], crop: str, names: KbNames) -> str | None:
-    """What a recogniser calls a crop; None where it does not know it."""
+    """Name of a crop in a recogniser; None if it does not know it."""
     forms = names.crop_forms(crop)
     return next((name for name in crops if name.replace("_", "").replace(" ", "") in forms), None)
 

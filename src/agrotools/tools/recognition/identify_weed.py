@@ -1,4 +1,4 @@
-"""Which weed a picture shows, by a shipped net, a user's pack or a larger model."""
+"""Weed species in a picture, by a shipped net, a user's pack or a larger model."""
 
 from collections.abc import Callable, Sequence
 from typing import Annotated, Literal

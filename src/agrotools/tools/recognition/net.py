@@ -1,4 +1,4 @@
-"""A net that names pictures: an ONNX file and the description beside it.
+"""Nets that name pictures: an ONNX file with its description, its input and the features of packs.
 
 ``data/nets/NAME.json`` says what the net is (classes, input, temperature, abstention, figures) and names its weights by
 hash; ``data/nets/NAME.md`` is its card. Both are written with the weights by ``training/``. Weights are read whole and
@@ -53,12 +53,12 @@ NetName = Literal["weeds", "leaves"]
 SHIPPED: tuple[NetName, ...] = ("weeds", "leaves")
 _MOST_CLASSES = 5000
 _EXTERNAL = b"\x0a\x08location"
-"""How a graph in protobuf says that a tensor lies in another file."""
+"""Protobuf mark of a tensor that lies in another file."""
 _Positive = Annotated[FiniteFloat, Field(gt=0)]
 
 
 class NetInput(DescriptionPart):
-    """What the graph takes: float32 (n, 3, height, width), RGB in 0..1, normalised in the graph."""
+    """Input of the graph: float32 (n, 3, height, width), RGB in 0..1, normalised in the graph."""
 
     name: str
     shape: tuple[Literal["n"], Literal[3], Annotated[int, Field(ge=16, le=2048)], Annotated[int, Field(ge=16, le=2048)]]
@@ -85,7 +85,7 @@ class Abstention(DescriptionPart):
 
 
 class NetInfo(DescribedNet):
-    """What a net is, as its description says."""
+    """Description of a net."""
 
     classes: Annotated[tuple[Annotated[str, StringConstraints(min_length=1)], ...], Field(min_length=2)]
     input: NetInput
@@ -123,7 +123,7 @@ class NetInfo(DescribedNet):
 
 @dataclass(frozen=True, eq=False)
 class Prediction:
-    """What a net says of pictures: ``logits`` (n, classes), ``embedding`` (n, width), and how like they are to those it
+    """Predictions for pictures: ``logits`` (n, classes), ``embedding`` (n, width), and how like they are to those it
     learnt from, (n,), where it says so."""
 
     logits: Floats
@@ -147,7 +147,7 @@ class Net:
         return Judgement(self.info.classes, seen.logits[0], self.info.temperature, score, rule.threshold)
 
     def look(self, pixels: NDArray[np.uint8]) -> Prediction:
-        """What the net says of one picture, uint8 (rows, columns, 3): arrays of one row.
+        """Prediction for one picture, uint8 (rows, columns, 3): arrays of one row.
 
         Raises:
             ToolError: ``backend_unavailable`` where it does not answer with finite numbers of the shapes described.

@@ -1,4 +1,4 @@
-"""Training a pack: a linear head on embeddings and hand-made features, checked out of fold, calibrated, with figures.
+"""Training of packs from labelled pictures: a linear head on embeddings, checked out of fold, calibrated, with figures.
 
 Needs scikit-learn (extra ``train``) for the logistic regression; what comes out needs NumPy only.
 """
@@ -279,7 +279,7 @@ def _extract_features(pictures: Sequence[LabelledImage], nets: Sequence[Net], sk
         more = f" and {len(faults) - _SHOWN} more" if len(faults) > _SHOWN else ""
         raise UsageError(
             f"{len(faults)} of {len(pictures)} pictures cannot be read: {'; '.join(faults[:_SHOWN])}{more}",
-            hint="mend or remove them, or leave them out with --skip-unreadable",
+            hint="fix or remove them, or leave them out with --skip-unreadable",
         )
     if not used:
         raise UsageError("none of the pictures can be read")

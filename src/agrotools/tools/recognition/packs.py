@@ -35,7 +35,7 @@ _Interval = tuple[FiniteFloat, FiniteFloat]
 
 
 class ClassFigures(FrozenModel):
-    """How well one class is named, out of fold."""
+    """Figures of one class, out of fold."""
 
     n: int
     precision: FiniteFloat
@@ -45,7 +45,7 @@ class ClassFigures(FrozenModel):
 
 
 class PackFigures(FrozenModel):
-    """How well a pack does on pictures of its own collection that it was not trained on (out of fold, by group).
+    """Figures of a pack on pictures of its own collection that it was not trained on (out of fold, by group).
 
     ``accuracy_95`` (Wilson 1927) counts groups, not pictures; ``macro_f1_95`` is a bootstrap over groups.
     ``majority`` is the accuracy of always naming the largest class. ``refused_of_left_out``: the share of pictures of
@@ -67,7 +67,7 @@ class PackFigures(FrozenModel):
 
 
 class PackInfo(FrozenModel):
-    """What a pack is."""
+    """Description of a pack."""
 
     format: Literal[1] = FORMAT
     name: str
@@ -108,7 +108,7 @@ class PackHead:
         return (self.standardised(features) @ self.weights + self.bias).astype(np.float64)
 
     def familiarity(self, features: NDArray[np.float32]) -> Floats:
-        """How much like the training pictures, float64 (n,); 0 at most."""
+        """Similarity to the training pictures, float64 (n,); 0 at most."""
         return self.familiar.score(self.standardised(features))
 
 
@@ -135,7 +135,7 @@ class Pack:
         return Judgement(self.info.classes, logits, self.info.temperature, score, self.info.threshold)
 
     def has_seen(self, sha256: str) -> bool:
-        """Whether a file of that hash was among its training pictures."""
+        """True if a file of that hash was among its training pictures."""
         digest = np.frombuffer(bytes.fromhex(sha256), np.uint8)
         return bool((self.seen == digest).all(axis=1).any())
 
@@ -145,7 +145,7 @@ def packs_folder() -> Path:
 
 
 def pack_path(name_or_path: str) -> Path:
-    """Where the pack of that name, or at that path, lies or would lie.
+    """Path of the pack of that name, or at that path, whether it exists or not.
 
     Raises:
         UsageError: neither a path (with a slash) nor a name of letters, digits, ``_``, ``.`` and ``-``.

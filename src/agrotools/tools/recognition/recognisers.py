@@ -1,4 +1,4 @@
-"""Which recogniser looks at a picture, and what it says: a shipped net, a user's pack, a net named by path."""
+"""Choice and use of a recogniser: a shipped net, a user's pack, a net given by path."""
 
 import hashlib
 import os
@@ -31,7 +31,7 @@ _DISPUTED = 0.5
 
 
 def data_files_of(net: NetName) -> Callable[[], tuple[Path, ...]]:
-    """What answers depend on whichever back-end gives them."""
+    """Data files that answers of every back-end depend on."""
     return lambda: (*shipped_files(net), *kb_files())
 
 
@@ -58,7 +58,7 @@ def _path_of_net(backend: str) -> Path:
 
 
 def asks_larger_model(backend: str | None) -> TypeGuard[str]:
-    """Whether an open model or a vision model behind an endpoint looks, instead of a recogniser of ours."""
+    """True if an open model or a vision model behind an endpoint answers instead of a recogniser."""
     return backend is not None and (backend == VLM or backend.startswith(LEARNED))
 
 
@@ -135,7 +135,7 @@ def recogniser_for(backend: str | None, shipped: NetName, image: Path) -> Recogn
 def judge_part(
     recogniser: Recogniser, looked: ImagePart, allowed: Sequence[str] | None, narrowed_by: str
 ) -> tuple[Judgement, list[tuple[str, float]], tuple[str, ...]]:
-    """What it says of a part of a picture: the judgement, labels with calibrated scores (best first), and flags.
+    """Judgement on a part of a picture: labels with calibrated scores (best first), and flags.
 
     With ``allowed`` the choice is among those labels alone. Where the recogniser would rather have said another, the
     flag ``contradicts_`` and ``narrowed_by`` (an argument's name) says so.

@@ -1,4 +1,4 @@
-"""What can be seen on a leaf without naming its cause: how much has lost its green, in what colours."""
+"""Symptoms of a leaf without their cause: the share that has lost its green, and its colours."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -30,7 +30,7 @@ _LEAST_COLOUR = 0.15
 
 
 class Evidence(BaseModel):
-    """What is seen on the leaf, by colour rules, whatever the cause."""
+    """Symptoms of a leaf by colour rules, whatever the cause."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
@@ -63,7 +63,7 @@ class LeafSymptoms:
 
 
 def symptoms_of(pixels: NDArray[np.uint8]) -> LeafSymptoms:
-    """What is seen on the leaf in a picture, uint8 (rows, columns, 3). Looked at in a small size: numbers are rough."""
+    """Symptoms of the leaf in a picture, uint8 (rows, columns, 3). Analysed at a small size: numbers are rough."""
     small = shrink_image(pixels, _ANALYSIS_PX)
     try:
         leaf = leaf_on_board(small) or leaf_in_field(small)

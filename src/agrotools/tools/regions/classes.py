@@ -1,4 +1,4 @@
-"""Label rasters: counting their classes, by name where names are known."""
+"""Label rasters of a region: counts of their classes, by name if names are known."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -41,7 +41,7 @@ _MOST_CLASSES = 64
 def is_label_file(
     path: Path, info: SampleFile | None, label_map: Mapping[str, Sequence[int]] | None
 ) -> Literal["known", "guessed", ""]:
-    """Whether the values of a file are class numbers: because that was said, or by its looks (empty: they are not).
+    """Reason why the values of a file are class numbers, as given or by their look; empty if they are not.
 
     By its looks a palette PNG of up to 64 values is one, and a grey PNG of up to 16 values that a person could not tell
     apart (up to 32, or 0 and 255 alone).

@@ -1,4 +1,4 @@
-"""What a part of a picture looks like, in numbers and in a sentence made of them."""
+"""Description of a part of a picture, in numbers and in a sentence made of them."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -40,11 +40,11 @@ _PLANTS = 1
 _DIMMED = 0.35
 _SOME_GREEN_PCT = 5.0
 _MOST_SAMPLES = 250_000
-"""Of larger regions every second, third... pixel is looked at for colours in Lab; the mean in RGB is of all."""
+"""Number of pixels sampled for colours in Lab in larger regions; the mean in RGB is of all."""
 
 
 def _resolve(call: Arguments, known: ReferenceCall) -> Arguments:
-    """What is described, in any order; of a label raster its classes, of a picture no classes and no form."""
+    """Resolved call: attributes in any order; of a label raster its classes, of a picture no classes and no form."""
     file = known.file(call["image"])
     is_labels = call["label_map"] is not None or (file is not None and (file.kind == "mask" or bool(file.classes)))
     able = ({"shape"} if is_labels else {*ALL} - {"landcover"}) - (set() if call["mask"] is not None else {"shape"})
@@ -146,7 +146,7 @@ def _describe_by_model(
     bands: dict[str, int | str] | None,
     question: str | None,
 ) -> TextAnswer:
-    """What a model says of the region; what is outside a mask is shown dark."""
+    """Description of the region by a model; pixels outside a mask are shown dark."""
     picture = read_region_picture(image, bands, region, file_info(image))
     pixels = picture.pixels
     if mask is not None:

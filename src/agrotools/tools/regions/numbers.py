@@ -1,4 +1,7 @@
-"""The numbers of a region: plants, indices, colours, shares of leaf and lesion colours, bands."""
+"""Numbers of a region: plants, indices, colours, shares of leaf and lesion colours, bands, form and texture.
+
+Texture: co-occurrence of grey levels (Haralick, Shanmugam and Dinstein 1973).
+"""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""What describing a region needs of a file: a picture to look at, bands by role, where data is, and the scale."""
+"""Picture of a region: colours to show, bands by role, valid pixels, and the scale."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""The result of describing a region, and the sentence that says it."""
+"""Result of a region description, and the sentence that sums it up."""
 
 from pydantic import BaseModel, ConfigDict
 
@@ -124,7 +124,7 @@ class RegionDescription(ToolResult):
 
 
 def summary_of(said: RegionDescription, name: str) -> str:
-    """What the numbers say, in a fixed wording and order."""
+    """Sentence of the numbers, in a fixed wording and order."""
     size = f"The region of {name} has {said.area_px} pixels, {said.image_pct:.3g} % of the image"
     parts = [size + (f", {said.area_m2:.4g} m^2 on the ground" if said.area_m2 is not None else "")]
     if said.class_pcts:

@@ -15,5 +15,5 @@ worker, so that a worker leaves no processes behind."""
 
 
 def is_service_backend(backend: str) -> bool:
-    """Whether a back-end is a service that is asked by the process that started the worker."""
+    """True if a back-end is a service that the parent process calls."""
     return backend in (SERPER, SEARXNG, SANDBOX) or backend.startswith(IMAGES)

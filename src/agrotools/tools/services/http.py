@@ -1,4 +1,9 @@
-"""One HTTP request to a service: which addresses may be reached, retries, and errors without the key."""
+"""One HTTP request to a service: which addresses may be reached, retries, and errors without the key.
+
+Private addresses are refused unless they are allowed: an address in a configuration can be a slip or come from somebody
+else, and a page fetched from inside can hold private content. The name is resolved for the connection itself, so that
+the checked address is the one that is reached.
+"""
 
 import asyncio
 import random
@@ -31,7 +36,7 @@ class PrivateAddress(OSError):
 
 
 def is_public(address: str) -> bool:
-    """Whether an IP address is one of the public network: not private, loopback, link-local, multicast or reserved.
+    """True if an IP address is public: not private, loopback, link-local, multicast or reserved.
 
     An IPv4 address inside an IPv6 one (mapped, translated, 6to4, Teredo) is judged too.
     """
@@ -122,7 +127,7 @@ _LARGEST_REPLY = 64 * 2**20
 
 @dataclass(frozen=True)
 class Patience:
-    """How long one attempt may take, how many there are, and how long waiting between them may be in all."""
+    """Time limit of one attempt, number of attempts, and total waiting time between them."""
 
     timeout_s: float = 20.0
     attempts: int = 3
@@ -208,7 +213,7 @@ async def _read(response: aiohttp.ClientResponse, service: str) -> bytes:
 
 
 def _raise_for(status: int, fault: str, service: str, key_variable: str) -> None:
-    """Raise what no second attempt mends."""
+    """Raise the error of a reply that is not retryable."""
     if status in (401, 403):
         hint = f"set the environment variable {key_variable} to a valid key" if key_variable else None
         raise UsageError(f"{service} refuses the request: {fault}", hint=hint or "does it ask for a key?")
@@ -227,7 +232,7 @@ def _is_private(error: BaseException | None) -> bool:
 
 
 def _message_in(body: bytes) -> str:
-    """What a server says is wrong, out of the forms that are usual."""
+    """Error message in a server's reply, in any of the usual forms."""
     try:
         value = orjson.loads(body)
     except orjson.JSONDecodeError:

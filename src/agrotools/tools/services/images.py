@@ -1,4 +1,4 @@
-"""Making and changing pictures with an endpoint of the form of OpenAI's images."""
+"""Images made and edited by an endpoint of the form of OpenAI's images."""
 
 import base64
 import os
@@ -19,7 +19,7 @@ _PATIENCE = Patience(timeout_s=300.0, attempts=3, first_wait_s=1.0, waits_s=120.
 
 @dataclass(frozen=True)
 class ImagesSettings:
-    """Where pictures are made, and as whom."""
+    """Endpoint and key for images."""
 
     url: str
     key: str = field(repr=False)

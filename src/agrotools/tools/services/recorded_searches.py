@@ -10,7 +10,7 @@ FILE = "searches.jsonl"
 
 
 def query_key(query: str) -> str:
-    """What two spellings of one query have in common: letter case and spaces do not count."""
+    """Key of a query: letter case and spaces do not count."""
     return " ".join(query.casefold().split())
 
 

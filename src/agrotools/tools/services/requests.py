@@ -58,7 +58,7 @@ class Question:
 
 
 class VisionModel(Protocol):
-    """What answers questions where a tool runs."""
+    """Vision model as a running tool sees it."""
 
     @property
     def name(self) -> str:
@@ -71,7 +71,7 @@ class VisionModel(Protocol):
 
 
 class ParentRequest(Protocol):
-    """What a worker may ask for: a question to a vision model, or a request to a service on the network."""
+    """Request of a worker to its parent: a question to a vision model, or a request to a network service."""
 
     @property
     def pictures(self) -> tuple[bytes, ...]:
@@ -111,7 +111,7 @@ class ModelReplies:
 
 @dataclass(frozen=True)
 class ServiceRequest:
-    """What a service is asked. ``pictures``: PNG or JPEG, where it works on pictures."""
+    """Request to a service. ``pictures``: PNG or JPEG, where it works on pictures."""
 
     service: str
     """the back-end as it was chosen, with its value: ``serper``, ``openai-images:NAME``"""
@@ -130,7 +130,7 @@ class ServiceRequest:
 
 @dataclass
 class ServiceReplies:
-    """What answers a worker's requests: the replies that came so far; it stops the call for the next one."""
+    """Replies to a worker's requests so far; the call stops for the next one."""
 
     replies: list[dict[str, Any]] = field(default_factory=list)
 

@@ -24,7 +24,7 @@ _LONGEST_TEXT = 2_000
 
 @dataclass(frozen=True)
 class SearchSettings:
-    """Where to search and as whom."""
+    """Endpoint and key for searches."""
 
     url: str
     key: str = field(repr=False)
@@ -57,7 +57,7 @@ def search_settings(backend: str) -> SearchSettings:
 
 
 async def search(backend: str, query: str, k: int, patience: Patience = DEFAULT_PATIENCE) -> dict[str, Any]:
-    """What a service finds: ``{"answer", "knowledge", "results": [{"title", "url", "snippet"}]}``, k results at most.
+    """Results of a service: ``{"answer", "knowledge", "results": [{"title", "url", "snippet"}]}``, k results at most.
 
     Where AGROTOOLS_SEARCH_RECORD names a folder, what was found is added to the file ``searches.jsonl`` in it.
 

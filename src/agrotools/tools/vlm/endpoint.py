@@ -85,7 +85,7 @@ class VisionEndpoint:
             await self.close()
 
     def cost(self) -> str:
-        """What the replies so far took, in words; empty where there were none."""
+        """Cost of the replies so far, in words; empty if there were none."""
         used = self.model.stats
         if not used.replies:
             return ""
@@ -125,7 +125,7 @@ def _data_url(jpeg: bytes) -> str:
 
 
 def _response_format(form: int, schema: dict[str, Any]) -> dict[str, Any]:
-    """What asks for JSON of that schema, for any JSON, or for nothing: not all servers know the first two."""
+    """Request field for JSON of that schema, for any JSON, or for nothing: not all servers know the first two."""
     if form == 0:
         return {"response_format": {"type": "json_schema", "json_schema": {"name": "reply", "schema": schema}}}
     return {"response_format": {"type": "json_object"}} if form == 1 else {}

@@ -84,7 +84,7 @@ class OutlinedThings(ModelReply):
 
 
 def describe_picture(pixels: NDArray[np.uint8], box: Box, question: str | None) -> TextAnswer:
-    """What a picture, uint8 (rows, columns, 3), shows in the part ``box``, or the answer to ``question``.
+    """Description of the part ``box`` of a picture, uint8 (rows, columns, 3), or the answer to ``question``.
 
     Raises:
         ToolError: see :func:`agrotools.tools.vlm.client.ask_model`.
@@ -98,7 +98,7 @@ def describe_picture(pixels: NDArray[np.uint8], box: Box, question: str | None) 
 
 
 def describe_part(pixels: NDArray[np.uint8], box: Box, attribute: str) -> TextAnswer:
-    """What ``attribute`` the thing in the part ``box`` of a picture has. The model sees the part and where it lies.
+    """Value of ``attribute`` for the object in the part ``box`` of a picture. The model sees the part in its place.
 
     Raises:
         ToolError: see :func:`agrotools.tools.vlm.client.ask_model`.
@@ -114,7 +114,7 @@ def describe_part(pixels: NDArray[np.uint8], box: Box, attribute: str) -> TextAn
 
 
 def compare(before: NDArray[np.uint8], after: NDArray[np.uint8], question: str) -> TextAnswer:
-    """What changed from one picture to another, both uint8 (rows, columns, 3), as far as ``question`` asks for it.
+    """Changes from one picture to another, both uint8 (rows, columns, 3), as far as ``question`` asks for them.
 
     Raises:
         ToolError: see :func:`agrotools.tools.vlm.client.ask_model`.
@@ -263,7 +263,7 @@ class SeenObjects(ModelReply):
 
 
 def locate_by_model(pixels: NDArray[np.uint8], box: Box, target: str) -> DetectedBoxes:
-    """What a vision model takes for ``target`` in the part ``box`` of a picture, uint8 (rows, columns, 3).
+    """Boxes of ``target`` by a vision model in the part ``box`` of a picture, uint8 (rows, columns, 3).
 
     Raises:
         ToolError: see :func:`agrotools.tools.vlm.client.ask_model`.
@@ -310,7 +310,7 @@ class SeenRegion(ModelReply):
 
 
 def describe(pixels: NDArray[np.uint8], box: Box, question: str | None) -> TextAnswer:
-    """What a vision model says of the part ``box`` of a picture, or its answer to ``question``.
+    """Description by a vision model of the part ``box`` of a picture, or its answer to ``question``.
 
     Raises:
         ToolError: see :func:`agrotools.tools.vlm.client.ask_model`.
@@ -345,7 +345,7 @@ class NamedGuesses(ModelReply):
 def choose_name(
     pixels: NDArray[np.uint8], box: Box, what: str, names: Sequence[str], *, top_k: int = 3, hint: str = ""
 ) -> RankedNames:
-    """What a vision model takes the part ``box`` of a picture, uint8 (rows, columns, 3), for.
+    """Names chosen by a vision model for the part ``box`` of a picture, uint8 (rows, columns, 3).
 
     Args:
         what: what is to be named: "weed species", "disease or pest of bean".

@@ -1,4 +1,10 @@
-"""Pictures in words by large open models: captions, formulas, and similarity to names."""
+"""Pictures in words by large open models: captions, formulas, and similarity to names.
+
+Sources: captions, Florence-2 (Xiao et al. 2024, arXiv 2311.06242) and BLIP (Li et al. 2022, arXiv 2201.12086);
+formulas, Nougat (Blecher et al. 2023, arXiv 2308.13418) and others of its build; printed or written lines, TrOCR (Li et
+al. 2021, arXiv 2109.10282); similarity, CLIP (Radford et al. 2021, arXiv 2103.00020) and BioCLIP, the same trained on
+the tree of life (Stevens et al. 2024, arXiv 2311.18803).
+"""
 
 import json
 from collections.abc import Callable, Sequence
@@ -20,14 +26,14 @@ _MAX_QUESTION_TOKENS, _MAX_ANSWER_TOKENS = 64, 64
 
 
 class Caption(NamedTuple):
-    """What the model wrote. ``answers``: whether it was told the question, which Florence-2 does not take."""
+    """Text of the model. ``answers``: True if it got the question, which Florence-2 does not take."""
 
     text: str
     answers: bool
 
 
 def describe(pixels: NDArray[np.uint8], question: str | None, weights: Weights) -> Caption:
-    """What a picture, uint8 (rows, columns, 3), shows. The likeliest words are taken, so that equal calls agree.
+    """Caption of a picture, uint8 (rows, columns, 3). The likeliest words are taken, so that equal calls agree.
 
     Raises:
         ToolError: ``backend_unavailable``: not such a model, or it cannot be loaded.
@@ -104,7 +110,7 @@ _MAX_FORMULA_TOKENS = 512
 
 
 def write_down(pixels: NDArray[np.uint8], weights: Weights) -> str:
-    """What the model makes of a picture, uint8 (rows, columns, 3). The likeliest words are taken.
+    """Transcription of a picture, uint8 (rows, columns, 3). The likeliest words are taken.
 
     Raises:
         ToolError: ``backend_unavailable``: not such a model, or it cannot be loaded.
@@ -176,7 +182,7 @@ def _unit(vectors: Any) -> Any:
 
 @lru_cache(maxsize=1)
 def _load_similarity_model(weights: Weights) -> tuple[Callable[[Any], Any], Callable[[list[str]], Any], float]:
-    """From a picture and from sentences to vectors (n, width), and the scale of their cosines."""
+    """Functions from a picture and from sentences to vectors (n, width), and the scale of their cosines."""
     try:
         return _of_open_clip(weights) if weights.kind == "open_clip" else _of_transformers(weights)
     except Exception as error:  # these libraries raise whatever a wrong file leads them to

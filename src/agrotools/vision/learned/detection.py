@@ -1,4 +1,10 @@
-"""Objects, tree crowns and outlines found by large open detectors."""
+"""Objects, tree crowns and outlines found by large open detectors.
+
+Sources: by any name, GroundingDINO (Liu et al. 2023, arXiv 2303.05499) and OWLv2 (Minderer et al. 2023, arXiv
+2306.09683); of fixed kinds, as a rule the 80 of COCO (Lin et al. 2014, arXiv 1405.0312), RT-DETR (Zhao et al. 2023,
+arXiv 2304.08069) and DETR (Carion et al. 2020, arXiv 2005.12872); tree crowns, DeepForest (Weinstein et al. 2020,
+Methods Ecol. Evol. 11); outlines, SAM 2 (Ravi et al. 2024, arXiv 2408.00714).
+"""
 
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -22,7 +28,7 @@ class Detections(NamedTuple):
 
 
 def find_by_text(pixels: NDArray[np.uint8], text: str, weights: Weights, *, score_min: float = 0.3) -> Detections:
-    """What ``text`` names in a picture, uint8 (rows, columns, 3).
+    """Boxes of ``text`` in a picture, uint8 (rows, columns, 3).
 
     Boxes that overlap a better one by an IoU of 0.7 are left out. The whole picture is shrunk to what the model takes,
     so that small things in large pictures are lost: flag ``large_picture_shrunk``.
@@ -83,7 +89,7 @@ def _load_open_vocabulary(weights: Weights) -> tuple[Any, Any]:
 
 
 def _best(boxes: NDArray[np.float64], scores: NDArray[np.float64]) -> NDArray[np.intp]:
-    """Which boxes are kept, best first: those with an area that no better one covers."""
+    """Indices of the boxes to keep, best first: those with an area that no better one covers."""
     order = np.lexsort((boxes[:, 0], boxes[:, 1], -scores))
     areas = np.prod(boxes[:, 2:] - boxes[:, :2], axis=1)
     kept: list[int] = []

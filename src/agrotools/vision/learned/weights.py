@@ -1,4 +1,4 @@
-"""Where the weights of large open models lie, and whether they may be loaded.
+"""Local weights of large open models, and the checks before they are loaded.
 
 Weights come from a folder or from the cache of the Hugging Face hub, as ``hf download NAME`` fills it. Only
 safetensors are loaded: the older formats can run code. Nothing here uses the network.
@@ -102,7 +102,7 @@ def find_weights(model: str) -> Weights:
 
 
 def available(model: str) -> tuple[bool, str]:
-    """Whether a model can be loaded here, and why not."""
+    """Reason why a model cannot be loaded here."""
     try:
         found = find_weights(model)
     except ToolError as error:
@@ -182,7 +182,7 @@ def _folder(model: str) -> Path:
 
 
 def _snapshot(cached: Path) -> Path | None:
-    """What the branch ``main`` of a cached model points to; the only one there is where no branch is known."""
+    """Snapshot of the branch ``main`` of a cached model; the only one if no branch is known."""
     try:
         commit = (cached / "refs" / "main").read_text(encoding="utf-8").strip()
         chosen = cached / "snapshots" / Path(commit).name

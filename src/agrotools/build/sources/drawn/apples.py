@@ -165,7 +165,7 @@ def _marked(
 
 
 def _result(fruits: Sequence[Mapping[str, Any]]) -> dict[str, JsonValue]:
-    """What a perfect ``measure_fruit_size`` returns."""
+    """Result of a perfect ``measure_fruit_size``."""
     seen = [fruit for fruit in fruits if fruit["visibility"] >= LEAST_SEEN]
     used = [fruit["diameter_mm"] for fruit in _measured(seen)]
     rows: list[JsonValue] = [

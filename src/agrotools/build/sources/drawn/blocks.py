@@ -22,7 +22,7 @@ STANDS_FOR = "agromind"
 TEMPLATES = ("blocks",)
 
 _BLOCKS = {"pictures": 4, "heights": 4, "marked": 2}
-"""How many blocks a subject has: pictures alone, with height models, or with height models and a mark drawn on."""
+"""Number of blocks of a subject: pictures alone, with height models, or with height models and a mark drawn on."""
 _DIGITS = 6
 
 
@@ -123,7 +123,7 @@ def _asked_of(shown: tuple[SampleFile, ...]) -> Arguments:
 
 
 def _counted(facts: dict[str, Any], region: Box | None, taller_than_m: float = 0.0) -> dict[str, Any]:
-    """What a perfect ``count_objects`` returns: trees whose stem stands in the region."""
+    """Result of a perfect ``count_objects``: trees whose stem stands in the region."""
     x0, y0, x1, y1 = region or (0, 0, *facts["size"])
     heights = [
         height for x, y, height, _ in facts["trees"] if x0 <= x < x1 and y0 <= y < y1 and height >= taller_than_m

@@ -23,7 +23,7 @@ LEAST_PX = 200
 """Smaller patches do not count where sites are counted: at half a metre a pixel, seven metres square."""
 _DIGITS = 6
 _ALONE: tuple[Becomes | Literal["none"], ...] = ("building", "bare", "water", "forest", "road", "none", "none", "none")
-"""What happens in pairs that are asked about alone."""
+"""Events of pairs that are asked about alone."""
 _PAIRS = {"one": 1, "places": 4, "marked": 2}
 
 
@@ -131,7 +131,7 @@ def _look(image: str, attribute: str, truth: dict[str, JsonValue], thought: str)
 
 
 def _change(lost: NDArray[np.uint8], region: Box | None, gsd_m: float) -> dict[str, Any]:
-    """What a perfect ``detect_change`` returns."""
+    """Result of a perfect ``detect_change``."""
     x0, y0, x1, y1 = region or (0, 0, lost.shape[1], lost.shape[0])
     inside = lost[y0:y1, x0:x1]
     px = int(np.count_nonzero(inside))
@@ -152,7 +152,7 @@ def _change(lost: NDArray[np.uint8], region: Box | None, gsd_m: float) -> dict[s
 
 
 def _sites(lost: NDArray[np.uint8], gsd_m: float) -> dict[str, Any]:
-    """What a perfect ``describe_region`` returns of the map of change: pieces of at least :data:`LEAST_PX`."""
+    """Result of a perfect ``describe_region`` of the map of change: pieces of at least :data:`LEAST_PX`."""
     import cv2
 
     count, _, stats, _ = cv2.connectedComponentsWithStats((lost > 0).astype(np.uint8), connectivity=8)

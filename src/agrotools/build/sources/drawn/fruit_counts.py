@@ -36,14 +36,14 @@ KINDS: dict[str, tuple[str, dict[str, JsonValue]]] = {
     "red pepper": ("red peppers", {"mode": "fruit"}),
     "wheat head": ("wheat heads", {"mode": "blob", "expected_size_px": 30}),
 }
-"""What is counted: its plural, and how a call says what to look for where the name alone does not."""
+"""Counted thing: its plural, and how a call says what to look for where the name alone does not."""
 _BORNE = {"cherry": (3, 26), "wheat head": (15, 34)}
 """Least and most in a picture, where not 3 to 15. Of wheat that is 250 to 580 ears per square metre."""
 _GRAMS = {
     "apple": (120, 220), "tomato": (70, 160), "orange": (120, 230), "cherry": (7, 12), "peach": (100, 190),
     "red pepper": (110, 220), "wheat head": (2, 3),
 }  # fmt: skip
-"""What one weighs, from about to about."""
+"""Weight of one fruit, range."""
 _PENS = ("blue", "magenta", "cyan")
 _RASTER_OF = 5
 """Every fifth subject comes as rasters with near infrared instead of photographs."""

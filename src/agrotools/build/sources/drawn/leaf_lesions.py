@@ -136,7 +136,7 @@ def _arguments(image: str, ground: str, **more: JsonValue) -> dict[str, JsonValu
 
 
 def _result(leaf: Mapping[str, Any], scale: GradeScale = "percent") -> dict[str, JsonValue]:
-    """What a perfect ``analyze_lesions`` returns."""
+    """Result of a perfect ``analyze_lesions``."""
     severity = round_significant(float(leaf["severity_pct"]), _DIGITS)
     return {
         "leaf_area_px": leaf["leaf_area_px"],

@@ -96,7 +96,7 @@ def subjects(drawn: Drawn, originals: Originals) -> list[Subject]:
 
 
 def _change(scene: PondScene, region: Box | None, gsd_m: float) -> dict[str, Any]:
-    """What a perfect ``detect_change`` returns of the ponds in the region: those that came, went, dried or filled are
+    """Result of a perfect ``detect_change`` of the ponds in the region: those that came, went, dried or filled are
     the change; water is counted on both dates, also where it merely rose or fell."""
     x0, y0, x1, y1 = region or (0, 0, scene.masks["water_before"].shape[1], scene.masks["water_before"].shape[0])
     inside = (slice(y0, y1), slice(x0, x1))
@@ -128,7 +128,7 @@ def _change(scene: PondScene, region: Box | None, gsd_m: float) -> dict[str, Any
 
 
 def _ponds(scene: PondScene) -> list[Mask]:
-    """Where each pond is, on either date."""
+    """Mask of each pond, on either date."""
     import cv2
 
     either = scene.masks["basins_before"] | scene.masks["basins_after"]
@@ -137,7 +137,7 @@ def _ponds(scene: PondScene) -> list[Mask]:
 
 
 def _event(scene: PondScene, pond: Mask) -> tuple[str, Mask]:
-    """What happened to a pond, and the water that this is about."""
+    """Event of a pond, and the water that it is about."""
     wet = [(scene.masks[f"water_{name}"] > 0) & pond for name in ("before", "after")]
     event = _EVENTS[bool(wet[0].any()), bool(wet[1].any())]
     dug = [bool((scene.masks[f"basins_{name}"] > 0)[pond].any()) for name in ("before", "after")]

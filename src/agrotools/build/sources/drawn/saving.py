@@ -106,7 +106,7 @@ def grown(box: Sequence[int], by_px: int) -> Box:
 
 
 INSIDE = ref(0, "regions[0].inner_box")
-"""What lies inside the stroke, for the measurement that follows."""
+"""Region inside the stroke, for the measurement that follows."""
 
 
 def outline_call(file: SampleFile, item: Mapping[str, Any]) -> PlannedCall:

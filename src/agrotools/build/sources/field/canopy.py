@@ -51,7 +51,7 @@ def canopy(folder: Path) -> Part:
 def canopy_subjects(
     name: str, file: SampleFile, heights: NDArray[np.float32], rng: np.random.Generator
 ) -> list[Subject]:
-    """What can be asked of one raster: of all of it, its halves, its quarters, and three boxes drawn by ``rng``.
+    """Things of one raster: of all of it, its halves, its quarters, and three boxes drawn by ``rng``.
 
     Args:
         file: the raster, not named yet.
@@ -89,7 +89,7 @@ def _thing(file: SampleFile, heights: NDArray[np.float32], region: Region | None
 
 
 def height_truth(heights: NDArray[np.float32], region: Region | None, gsd_m: float | None) -> dict[str, Any]:
-    """What a perfect ``estimate_canopy_height`` returns of metres (rows, columns), NaN where there is no data."""
+    """Result of a perfect ``estimate_canopy_height`` of metres (rows, columns), NaN where there is no data."""
     x0, y0, x1, y1 = region or (0, 0, heights.shape[1], heights.shape[0])
     values = heights[y0:y1, x0:x1].astype(np.float64)
     values = values[np.isfinite(values)]

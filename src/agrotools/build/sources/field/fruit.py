@@ -87,7 +87,7 @@ PLURAL = {"apple": "apples", "pear": "pears", "cherry": "cherries"}
 
 
 def orchard(fruit: str, repository: str) -> Callable[[Path], Part]:
-    """How the tiles of one repository become a part. The part raises BenchmarkError: the data set is incomplete."""
+    """Reader of the tiles of one repository. The part raises BenchmarkError: the data set is incomplete."""
 
     def part(folder: Path) -> Part:
         originals = Originals()

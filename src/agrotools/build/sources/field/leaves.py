@@ -59,7 +59,7 @@ def _subject(number: int, pair: list[tuple[SampleFile, dict[str, Any]]]) -> Subj
 PHOTO_SAMPLES = 18
 _HEALTHY = "healthy"
 _SAID = {"bean_rust": "rust", "brown_spot_phoma": "phoma"}
-"""What questions call a label that is not its own words."""
+"""Names of labels in questions, where they differ from the label."""
 _PHOTO_NOTE = "Questions and reference calls are by agrotools; images and names are the authors'."
 BEANS = SourceNote(
     name="ibean (AI Lab Makerere)",
@@ -79,7 +79,7 @@ COFFEE = SourceNote(
 
 
 def leaf_photos(crop: str, source: SourceNote) -> Callable[[Path], Part]:
-    """How photographs of one crop's leaves become a part. The part raises BenchmarkError: the data set is incomplete,
+    """Reader of photographs of one crop's leaves. The part raises BenchmarkError: the data set is incomplete,
     or names a disease that the knowledge base does not have."""
 
     def part(folder: Path) -> Part:

@@ -152,7 +152,7 @@ def weeds(folder: Path) -> Part:
 
 
 def how_parted(samples: Sequence[Sample]) -> dict[str, JsonValue]:
-    """How the tool parted crop from weeds in the recorded observations: calls by method, and the heads it used.
+    """Methods that parted crop from weeds in the recorded observations: calls by method, and the heads it used.
 
     With ``none`` the observation holds no crop and no weeds, and no agent that trusts the tool can answer.
     """

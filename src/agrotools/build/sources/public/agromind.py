@@ -110,7 +110,7 @@ def read(folder: Path, scratch: Path, samples: int) -> Part:  # noqa: ARG001 - n
 
 
 def _root(folder: Path) -> tuple[Path, Path]:
-    """Where pictures and questions lie."""
+    """Paths of pictures and questions."""
     for name in ("QA_Pairs", "json"):
         with suppress(BenchmarkError):
             root = find_root(folder, (name, "images"), get_it=GET_IT)

@@ -1,4 +1,4 @@
-"""What data sets of two dates share: matching the files of a pair, choosing by how much changed, reading masks."""
+"""Readers shared by data sets of two dates: files of a pair, choices by size of change, masks."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -34,7 +34,7 @@ _SIZES_PCT = (0.0, 4.0, 8.0, 20.0)
 
 @dataclass(frozen=True)
 class Folders:
-    """Where a split keeps one file of each pair: under one of ``names``, as files with one of ``suffixes`` (of several
+    """Layout of one file of each pair in a split: under one of ``names``, as files with one of ``suffixes`` (of several
     files of one stem, that with the first of them)."""
 
     names: tuple[str, ...]
@@ -62,7 +62,7 @@ class Found:
 
 @dataclass(frozen=True)
 class ChangeSet:
-    """What the parts of such data sets differ in. ``changed`` as in
+    """Settings in which such data sets differ. ``changed`` as in
     :func:`agrotools.build.sources.field.land.change_subjects`; ``mask`` reads a mask."""
 
     name: str
@@ -107,7 +107,7 @@ def by_size_of_change(pairs: Sequence[Pair], mask: Callable[[Path], NDArray[np.b
 
 
 def wanted(samples: int) -> int:
-    """How many pairs give questions enough to choose from."""
+    """Number of pairs that give enough questions to choose from."""
     return _PAIRS_A_SAMPLE * samples
 
 
@@ -220,7 +220,7 @@ def refuse_other_size(path: Path, size: tuple[int, int], shape: tuple[int, int],
 
 
 def is_blank(pixels: NDArray[np.uint8]) -> bool:
-    """Whether a picture is one colour everywhere."""
+    """True if a picture is one colour everywhere."""
     return bool((pixels == pixels[:1, :1]).all())
 
 
@@ -240,7 +240,7 @@ def dated(file: SampleFile, date: str) -> SampleFile:
 
 @contextmanager
 def refused(path: Path, get_it: str) -> Iterator[None]:
-    """What a reader says of a file, as an error of the data set."""
+    """Error of a reader, as an error of the data set."""
     try:
         yield
     except ToolError as error:

@@ -78,7 +78,7 @@ def _files_in(folder: Path, suffixes: Sequence[str]) -> dict[str, Path]:
 
 
 def _boxes(path: Path) -> int:
-    """How many boxes a label file holds, a box written twice counted once."""
+    """Number of boxes in a label file, a box written twice counted once."""
     try:
         if path.stat().st_size > _LARGEST_LABELS:
             raise BenchmarkError(f"{path} is too large for the labels of a picture", hint=GET_IT)

@@ -175,7 +175,7 @@ def _truth(disease: Disease) -> dict[str, JsonValue]:
 
 
 def _words(picture: DiseasedPlant, of_plant: Sequence[Disease], sought: str) -> dict[str, str]:
-    """What wordings and answers say of a picture: its plant, the diseases offered, the one that somebody suspects."""
+    """Words for questions on a picture: its plant, the diseases offered, the one that somebody suspects."""
     draw, disease = _draw(picture), picture.disease
     others = [one for one in of_plant if one.label != disease.label]
     wrong = [others[int(place)] for place in draw.permutation(len(others))][: _MOST_OPTIONS - 1]

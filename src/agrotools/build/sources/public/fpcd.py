@@ -54,7 +54,7 @@ SOURCE = SourceNote(
 )
 TEST_LIST, TRAIN_LIST = "cd_dataset_test.txt", "cd_dataset_train.txt"
 EVENTS: Mapping[int, str] = {1: "constructed", 2: "demolished", 3: "dried", 4: "wetted"}
-"""What the values of masks of classes mean, in the words of ``detect_change``."""
+"""Meaning of the values of class masks, in the words of ``detect_change``."""
 LEAST_PX = 100
 """Smaller patches are no ponds but crumbs of drawing: at half a metre a pixel, this is a pond five metres wide."""
 MOST_CUT_PX = 32
@@ -84,7 +84,7 @@ class Place:
 
 @dataclass(frozen=True, eq=False)
 class Happened:
-    """What a mask says. ``codes``: all of it; ``ponds``: without the ``specks`` pieces under :data:`LEAST_PX`.
+    """Content of a mask. ``codes``: all of it; ``ponds``: without the ``specks`` pieces under :data:`LEAST_PX`.
 
     ``event``: what happened, ``none`` included; None where several things did, or a mask does not say what.
     """
@@ -109,7 +109,7 @@ class Masks:
     by_task: Mapping[str, Mapping[str, Path]]
 
     def codes(self, key: str) -> Codes | None:
-        """What happened at a place; None where there are not masks enough to say where ponds changed.
+        """Event at a place; None where there are not masks enough to say where ponds changed.
 
         Raises:
             BenchmarkError: a mask cannot be read or has strange values.
@@ -200,7 +200,7 @@ def pond_subjects(name: str, files: tuple[SampleFile, SampleFile], happened: Hap
 
 
 def _truth(happened: Happened, change: NDArray[np.bool_]) -> dict[str, Any]:
-    """What masks settle of a result: not how much water there is, since ponds that stayed as they were are not drawn,
+    """Part of a result that masks settle: not the amount of water, since ponds that stayed as they were are not drawn,
     and new ones may be dry."""
     changed_px = int(np.count_nonzero(change))
     return {
@@ -330,7 +330,7 @@ def _stem(name: str) -> str:
 
 
 def _key(stem: str) -> tuple[str, str | None]:
-    """What files of a pair have in common, and the date: ``District_Village_200703_0`` is ``District_Village_0`` in
+    """Stem that the files of a pair share, and the date: ``District_Village_200703_0`` is ``District_Village_0`` in
     2007-03. Names of villages may hold underscores too, so the date is looked for from the end."""
     match = re.fullmatch(r"(.+)_((?:19|20)\d\d)(\d\d)_([^_]+)", stem)
     return (f"{match[1]}_{match[4]}", f"{match[2]}-{match[3]}") if match else (stem, None)

@@ -134,7 +134,7 @@ def _pictures(both: Sequence[NDArray[Any]], order: Order) -> tuple[list[NDArray[
 
 
 def _agreed_order(pairs: Sequence[Pair]) -> tuple[Order, dict[str, JsonValue]]:
-    """What most of the pictures say of the order of their bands, and on what grounds.
+    """Order of bands in most of the pictures, with the evidence.
 
     Raises:
         BenchmarkError: another band than the fourth looks like infrared in most of them.

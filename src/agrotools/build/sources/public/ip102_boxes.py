@@ -141,7 +141,7 @@ def _label_of_name(stem: str) -> int | None:
 
 
 def _reading(annotated: Sequence[_Annotated]) -> str | None:
-    """How numbers are to be read so that they say what names say; None where no way does, or where two that do would
+    """Numbering of classes that agrees with their names; None where no way does, or where two that do would
     differ on some picture."""
     known = [(number, label) for one in annotated for number in one.numbers[:1]
              if (label := _label_of_name(one.stem)) is not None]  # fmt: skip

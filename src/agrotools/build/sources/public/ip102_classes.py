@@ -72,7 +72,7 @@ class Pest:
         return None if sci is None or sci.endswith((" sp.", " spp.")) else sci
 
     def covers(self, other: "Pest") -> bool:
-        """Whether whoever says ``other`` has named this too, or may have: it is this, or one of this group."""
+        """True if whoever says ``other`` has named this too, or may have: it is this, or one of this group."""
         if self.entry.id == other.entry.id:
             return True
         if self.species is not None:
@@ -86,7 +86,7 @@ class Pest:
         return order is not None and other.entry.taxonomy.order == order
 
     def like(self, other: "Pest") -> bool:
-        """Whether one name might be right for both."""
+        """True if one name might be right for both."""
         return self.covers(other) or other.covers(self)
 
 
@@ -126,7 +126,7 @@ ORDERS: Mapping[str, tuple[str, str]] = MappingProxyType(
         "Trombidiformes": ("mites", "绒螨目（螨类）"),
     }
 )
-"""What an order holds, in English and Chinese."""
+"""Insects of an order, in English and Chinese."""
 _SUCKERS = ("Hemiptera", "Thysanoptera", "Trombidiformes")
 TRAITS: Mapping[str, tuple[str, str, tuple[str, ...]]] = MappingProxyType(
     {
@@ -138,7 +138,7 @@ TRAITS: Mapping[str, tuple[str, str, tuple[str, ...]]] = MappingProxyType(
         "tunnel": ("eats tunnels into stems, shoots, fruit or roots", "在茎、梢、果或根内蛀道为害", _SUCKERS),
     }
 )  # fmt: skip
-"""What an entry says of damage, by the word that tells: in English, in Chinese, and the orders that surely do not."""
+"""Damage in an entry, by the word that tells it: in English, in Chinese, and the orders that surely do not."""
 _MOST_OTHERS = 9
 _OFFERED = 4
 
@@ -224,7 +224,7 @@ def pair_words(pests: Sequence[Pest], rng: np.random.Generator) -> dict[str, str
 
 
 def _alone(pest: Pest, pests: Sequence[Pest], trait: str) -> bool:
-    """Whether the others are of orders that surely do no such damage."""
+    """True if the others are of orders that surely do no such damage."""
     return all(one is pest or one.entry.taxonomy.order in TRAITS[trait][2] for one in pests)
 
 

@@ -1,4 +1,4 @@
-"""What is asked of IP102's photographs: things with their truth and the words that questions need.
+"""Subjects of IP102's photographs: things with their truth and the words that questions need.
 
 ``pest_photo`` is named on a known crop; ``pest_group`` is named, then its place in the system is looked up;
 ``pest_damage`` is named, then its damage is looked up; ``pest_advice`` is named, and key facts on it are held. Pictures
@@ -170,7 +170,7 @@ def _looked_up_thing(kind: str, photo: Photo, file: SampleFile, words: Mapping[s
 
 
 def diagnosis_of(pest: Pest) -> dict[str, JsonValue]:
-    """What a perfect ``diagnose_pest_disease`` returns."""
+    """Result of a perfect ``diagnose_pest_disease``."""
     names = pest.entry.names
     candidate: dict[str, JsonValue] = {
         "label": pest.label,

@@ -234,7 +234,7 @@ def _subjects(
     originals: Originals,
     left_out: Counter[str],
 ) -> tuple[list[Subject], set[tuple[int, int]]] | None:
-    """What can be asked about one picture, and the apples that it is about; None where none has a depth."""
+    """Things of one picture, with their apples; None where none has a depth."""
     width, height = upright_size(picture.path, get_it=GET_IT)
     steps = _depth_steps(picture.depth, (width, height))
     if steps is None:

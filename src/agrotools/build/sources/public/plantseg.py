@@ -87,7 +87,7 @@ def read(folder: Path, scratch: Path, samples: int) -> Part:  # noqa: ARG001 - n
 
 
 def _told_of_calls(samples: Sequence[Sample]) -> dict[str, JsonValue]:
-    """How the tool fared. Most plants are not among those that the shipped net knows: such a call is kept as the error
+    """Outcome of the tool. Most plants are not among those that the shipped net knows: such a call is kept as the error
     that it gives, with the truth beside it, since a picture can be judged by eye or by the tool's other back-ends."""
     observed = [step.observation for sample in samples if sample.reference for step in sample.reference.steps]
     ended = Counter(one.error.kind if one.error else "diagnosis" for one in observed if one)
@@ -114,7 +114,7 @@ def _table_in(root: Path) -> Path:
 
 
 def _version(name: str, in_split: Mapping[str, int]) -> str:
-    """Which of the records it seems to be: they are told apart by the name of the table and by counts alone."""
+    """Identified record: they are told apart by the name of the table and by counts alone."""
     counts = "/".join(str(in_split.get(part, 0)) for part in _LATEST)
     if name.lower() == _METADATA[0]:
         return "Zenodo record 17719108" if in_split == _LATEST else f"not known: Metadata.csv with {counts} pictures"

@@ -1,4 +1,4 @@
-"""What adapters share: finding a data set where it was unpacked, reading its tables, choosing items evenly."""
+"""Readers that the adapters share: unpacked folders, tables, pictures and outlines, and even choices of items."""
 
 import csv
 from collections import Counter

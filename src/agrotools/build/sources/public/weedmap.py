@@ -142,7 +142,7 @@ def _classes(coloured: NDArray[np.generic], numbered: NDArray[np.generic]) -> Cl
 
 
 def white_is_data(root: Path, tiles: Sequence[Tile]) -> bool:
-    """Whether white in the masks stands for data. The authors say so, readers of the files say the opposite: what is
+    """True if white in the masks stands for data. The authors say so, readers of the files say the opposite: what is
     black in all channels tells. Tiles at the edge of the map, where a mask has both, are asked first.
 
     Raises:

@@ -243,7 +243,7 @@ def _shown(frame: Frame, values: NDArray[np.uint8], originals: Originals) -> _Sh
 
 
 def _form(mask: Mask) -> dict[str, Any] | None:
-    """What a perfect tool would say of the plant's form: the same geometry, on the annotators' outline."""
+    """Form of the plant by a perfect tool: the same geometry, on the annotators' outline."""
     found = find_plants(mask, side_view=True)
     if not found.plants or found.plants[0].area_px < _LEAST_IN_ONE_PIECE * mask.sum():
         return None

@@ -1,19 +1,20 @@
-"""What the records of a run come to, one record at a time: only numbers are kept of each."""
+"""Aggregation of the records of a run, one record at a time (only numbers are kept of each), and of several runs."""
 
 from array import array
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import combinations
 from typing import Any, NamedTuple
 
 from agrotools.core import MODES, Mode, Protocol, Record, Score
 from agrotools.plugin import ModeTally as PluginTally
 from agrotools.plugin import plugins_of_slots
 from agrotools.scoring.chance import OpenTextChance
-from agrotools.scoring.correlations import correlations
+from agrotools.scoring.correlations import benchmark_key, correlations, with_correlations
 from agrotools.scoring.differences import with_comparison_adjusted, with_gains_adjusted
 from agrotools.scoring.errors_in_records import ErrorTally
-from agrotools.scoring.event_counts import CallTally, SecondsTally, Tallied, ending_of, missing_of, warnings_of
-from agrotools.scoring.metrics import SLOTS_OF_METRIC
+from agrotools.scoring.event_counts import CallCounts, EventCounts, SecondsTally, ending_of, missing_of, warnings_of
+from agrotools.scoring.metrics import SLOTS_OF_METRIC, compared_metrics
 from agrotools.scoring.outcome import score_record
 from agrotools.scoring.sample_units import (
     FLOOR_METRICS,
@@ -28,9 +29,11 @@ from agrotools.scoring.sample_units import (
     is_invalid,
     metric_of,
     of_kind,
+    overall_difference,
     units_of,
     units_where,
 )
+from agrotools.scoring.statistics import adjusted
 from agrotools.scoring.summary import (
     Comparison,
     Correlation,
@@ -38,6 +41,7 @@ from agrotools.scoring.summary import (
     Metric,
     ModeSummary,
     NoToolPart,
+    RunDifference,
     SchematicPart,
     Summary,
 )
@@ -47,7 +51,7 @@ MAX_INVALID_SHARE = 0.01
 """With more invalid records than this, a mode has no headline."""
 
 
-class Tally:
+class RunAggregator:
     """The records of one run in the ``protocol``. Tallies that are to be compared share a table of samples.
 
     Add every record with its rows; then, if :attr:`wants_answers`, give every record again to :meth:`add_answer`.
@@ -56,12 +60,12 @@ class Tally:
     def __init__(self, table: SampleTable | None = None, protocol: Protocol = "react") -> None:
         self.table = table or SampleTable()
         self.protocol: Protocol = protocol
-        self.modes: dict[Mode, ModeTally] = {}
+        self.modes: dict[Mode, ModeAggregator] = {}
 
     def add(self, record: Record, rows: Sequence[Score]) -> None:
         """A record and its score rows (none if it is invalid). Records may come in any order."""
         if record.mode not in self.modes:
-            self.modes[record.mode] = ModeTally(record.mode, self.table, self.protocol)
+            self.modes[record.mode] = ModeAggregator(record.mode, self.table, self.protocol)
         self.modes[record.mode].add(record, rows)
 
     @property
@@ -81,7 +85,7 @@ class Tally:
             allow_invalid: let a mode have a headline with more than 1 % invalid records.
             planned: records that each mode should hold, where that is known.
         """
-        modes: list[tuple[Mode, ModeTally]] = [(mode, self.modes[mode]) for mode in MODES if mode in self.modes]
+        modes: list[tuple[Mode, ModeAggregator]] = [(mode, self.modes[mode]) for mode in MODES if mode in self.modes]
         units = {mode: own.units() for mode, own in modes}
         of_modes: dict[Mode, ModeSummary] = {mode: own.summary(units[mode], allow_invalid) for mode, own in modes}
         missing = missing_of(of_modes, planned or {})
@@ -120,7 +124,7 @@ class Tally:
         )
 
 
-class ModeTally:
+class ModeAggregator:
     """The records of one mode. A sample's *place* is its rank by first record in this mode."""
 
     def __init__(self, mode: Mode, table: SampleTable, protocol: Protocol = "react") -> None:
@@ -128,8 +132,8 @@ class ModeTally:
         self.has_ineligible = False
         """Whether a record is of a sample that no-tool leaves out."""
         self._table = table
-        self._counts = Tallied()
-        self._calls = CallTally()
+        self._counts = EventCounts()
+        self._calls = CallCounts()
         self._error_tally = ErrorTally(mode, protocol)
         self._seconds = SecondsTally(table)
         self._plugin_tallies: dict[str, PluginTally] = {}
@@ -271,7 +275,7 @@ def _counted(kind: Kind) -> bool:
     return not kind.schematic
 
 
-def comparison(first: Tally, second: Tally, names: tuple[str, str]) -> Comparison:
+def comparison(first: RunAggregator, second: RunAggregator, names: tuple[str, str]) -> Comparison:
     """Differences of two runs that share a table of samples, first minus second."""
     table = first.table
     modes: dict[Mode, dict[str, Metric]] = {}
@@ -312,7 +316,7 @@ def summarise(
     allow_invalid: bool = False,
     **said: Any,
 ) -> Summary:
-    """The metrics of a run with intervals and counts. A :class:`Tally` does the same record by record.
+    """The metrics of a run with intervals and counts. A :class:`RunAggregator` does the same record by record.
 
     Args:
         records: one per sample, mode and epoch, in any order.
@@ -345,8 +349,68 @@ def compare(
     return compared.model_copy(update={"synthetic": synthetic})
 
 
-def _tallied(records: Sequence[Record], scores: Iterable[Sequence[Score]] | None, table: SampleTable) -> Tally:
-    tally = Tally(table)
+def _tallied(records: Sequence[Record], scores: Iterable[Sequence[Score]] | None, table: SampleTable) -> RunAggregator:
+    tally = RunAggregator(table)
     for record, rows in zip(records, map(score_record, records) if scores is None else scores, strict=True):
         tally.add(record, rows)
     return tally
+
+
+def side_by_side(summaries: Sequence[Summary], tallies: Sequence[RunAggregator]) -> list[Summary]:
+    """The summaries of runs that are shown together, with what needs them all. ``tallies``: one for each, or none where
+    their records were not scored just now; then no differences between the runs are added.
+
+    Raises:
+        ScoringVersionError: they are of different scoring versions.
+    """
+    together = with_gains_adjusted(with_correlations(summaries))
+    if not tallies:
+        return together
+    between = tuple(differences_between(summaries, tallies))
+    return [each.model_copy(update={"between_runs": between}) for each in together]
+
+
+def differences_between(summaries: Sequence[Summary], tallies: Sequence[RunAggregator]) -> list[RunDifference]:
+    """Differences of all pairs of runs on one benchmark in the headline of each mode, adjusted together.
+
+    Runs whose policy saw the gold are in no pair, nor are modes without a headline.
+    """
+    found = list(_between(summaries, tallies))
+    estimates = adjusted([each.difference for each in found])
+    return [each.model_copy(update={"difference": own}) for each, own in zip(found, estimates, strict=True)]
+
+
+_Headline = dict[tuple[Mode, str], Units]
+
+
+def _between(summaries: Sequence[Summary], tallies: Sequence[RunAggregator]) -> Iterator[RunDifference]:
+    units = [_headline(*each) for each in zip(summaries, tallies, strict=True)]
+    for first, second in combinations(range(len(summaries)), 2):
+        if benchmark_key(summaries[first]) != benchmark_key(summaries[second]):
+            continue
+        shared = [key for key in units[first] if key in units[second]]
+        own, other = tallies[first].table, tallies[second].table
+        for mode, metric in shared:
+            theirs = _renumbered(units[second][mode, metric], other, own)
+            estimate = overall_difference(units[first][mode, metric], theirs, own)
+            if estimate is not None:
+                yield RunDifference(first=first, second=second, mode=mode, metric=metric, difference=estimate)
+
+
+def _headline(summary: Summary, tally: RunAggregator) -> _Headline:
+    """The units of each metric of the table; none where the policy saw the gold."""
+    return {
+        (mode, metric): units
+        for mode in MODES
+        if mode in tally.modes and summary.modes[mode].headline and not summary.privileged
+        for metric in compared_metrics(mode)
+        if (units := tally.modes[mode].headline_units(metric)) is not None
+    }
+
+
+def _renumbered(units: Units, table: SampleTable, other: SampleTable) -> Units:
+    """The units of samples that the other table has, by their numbers there."""
+    import numpy as np
+
+    samples = np.asarray(table.numbers_in(other), dtype=np.int64)[units.samples]
+    return units._replace(samples=samples).where(samples >= 0)

@@ -1,0 +1,1 @@
+"""Ripeness: an example of a benchmark that a package of somebody else adds to agrotools."""

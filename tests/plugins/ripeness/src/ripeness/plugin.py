@@ -1,0 +1,35 @@
+"""Plug-in of the benchmark ripeness: one object, all light; its parts are imported when they are needed."""
+
+from agrotools.core import Slot
+from agrotools.plugin import BenchmarkPlugin, ExpectedCount, MetricInfo, RunProtocol, deferred
+from ripeness.slots import GradeSlot
+
+
+def _is_grade(slot: Slot) -> bool:
+    return isinstance(slot, GradeSlot)
+
+
+PLUGIN = BenchmarkPlugin(
+    name="ripeness",
+    about="three questions on the ripeness of tomatoes",
+    load=deferred("ripeness.load:load_ripeness"),
+    expected=(ExpectedCount("questions", 3, True, len),),
+    slots=(GradeSlot,),
+    metrics={
+        "ripeness.grade": MetricInfo(
+            "Grade",
+            "1 for the right grade, half for the next one",
+            slots=_is_grade,
+            stands_for_sample=True,
+            compared_in=("end-to-end",),
+        )
+    },
+    tools={"grade_colour": "ripeness.tools:grade_colour"},
+    protocols={
+        "one-word": RunProtocol(
+            modes=("no-tool",), agent=deferred("ripeness.protocol:OneWordAgent"), prompts=lambda: "Reply with one word."
+        )
+    },
+    scoring_target="ripeness.score:SCORING",
+    reporting_target="ripeness.report:REPORTING",
+)
