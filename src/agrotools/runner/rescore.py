@@ -128,7 +128,7 @@ def _with_published(
         return _with_departures(summary, run)
     if manifest.benchmark not in PUBLISHED_SAMPLES:
         return summary
-    from agrotools.scoring.published_agent_x import agent_x_figures
+    from agrotools.benchmarks.agent_x.published_run import agent_x_figures
     from agrotools.scoring.published_run import published_figures
 
     whole = read_manifest(run)
