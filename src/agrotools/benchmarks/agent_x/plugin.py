@@ -98,6 +98,7 @@ PLUGIN = BenchmarkPlugin(
         f"agent_x.{name}": MetricInfo(label, f"{meaning}; by a judge", slots=is_published, by_judge=True)
         for name, (label, meaning) in CRITERIA.items()
     },
+    scoring_target="agrotools.benchmarks.agent_x.published_run:SCORING",
     judging_target="agrotools.benchmarks.agent_x.judge:JUDGING",
     reporting_target="agrotools.benchmarks.agent_x.report:REPORTING",
 )
