@@ -32,11 +32,11 @@ from agrotools.report.predictions import metric_ids
 from agrotools.scoring.corrected import agent_x as corrected_agent_x
 from agrotools.scoring.corrected import gta_family as corrected
 from agrotools.scoring.embedders import Embedder, chosen_embedder
-from agrotools.scoring.error_taxonomy import errors_of_dialogues
+from agrotools.benchmarks._dialogs.error_classes import errors_of_dialogues
 from agrotools.scoring.error_taxonomy_agent_x import errors_of_agent_x
 from agrotools.scoring.predictions.compared import Compared, compare_file, finite
 from agrotools.scoring.reference import agent_x, gta, gta_family, thinkgeo
-from agrotools.scoring.reference.gta_family import Dialogue
+from agrotools.benchmarks._dialogs.published_scorer import Dialogue
 from support.gta_files import overlap  # pyright: ignore[reportMissingImports]
 from support.made_predictions import made_files  # pyright: ignore[reportMissingImports]
 from support.spoilt import spoilt  # pyright: ignore[reportMissingImports]

@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 from agrotools.cli.main import app
 from agrotools.scoring.corrected import agent_x as corrected_agent_x
 from agrotools.scoring.corrected import gta_family as corrected
-from agrotools.scoring.corrected.thinkgeo import with_llm_score
+from agrotools.benchmarks.thinkgeo.score import with_llm_score
 from agrotools.scoring.figures import Figure, Scores
 from agrotools.scoring.predictions.agent_x_files import JudgeTable
 from agrotools.scoring.predictions.compared import FORMATS, compare_file, prediction_format

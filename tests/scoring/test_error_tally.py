@@ -36,7 +36,7 @@ from agrotools.models import Completion
 from agrotools.models.scripted import ScriptedModel
 from agrotools.scoring import RunAggregator, Summary
 from agrotools.scoring.error_classes import CLASSES, OF_KEYWORDS, PAPER_TABLES
-from agrotools.scoring.error_taxonomy import errors_of_dialogues
+from agrotools.benchmarks._dialogs.error_classes import errors_of_dialogues
 from agrotools.scoring.errors_in_records import errors_of_records
 from agrotools.scoring.published_form import dialogue_of
 from agrotools.scoring.summary import ErrorCount

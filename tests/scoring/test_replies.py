@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from agrotools.core import BooleanSlot, ChoiceSetSlot, ExactSlot, FileSlot, KeywordsSlot, ToleranceSlot
-from agrotools.scoring.corrected.keywords import states
+from agrotools.benchmarks._dialogs.answer_keywords import states
 from agrotools.scoring.slots import score_slot
 
 DEEPWEEDS = (

@@ -129,7 +129,7 @@ def _with_published(
     if manifest.benchmark not in PUBLISHED_SAMPLES:
         return summary
     from agrotools.scoring.published_agent_x import agent_x_figures
-    from agrotools.scoring.published_run import published_figures
+    from agrotools.benchmarks._dialogs.published_run import published_figures
 
     whole = read_manifest(run)
     modes: dict[Mode, ModeSummary] = {}

@@ -27,7 +27,7 @@ from agrotools.core import (
     UsageError,
 )
 from agrotools.scoring.error_classes import CLASSES, IN_HEAD, OF_KEYWORDS, OF_SCORES, Errors
-from agrotools.scoring.error_taxonomy import OF_SINGLE_SHOT, add_dialogue, said
+from agrotools.benchmarks._dialogs.error_classes import OF_SINGLE_SHOT, add_dialogue, said
 from agrotools.scoring.error_taxonomy_agent_x import OF_CALLS, add_made_up
 from agrotools.scoring.keyword_extraction import keywords
 from agrotools.scoring.published_form import dialogue_of

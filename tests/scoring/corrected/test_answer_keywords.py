@@ -4,8 +4,8 @@ from hypothesis import strategies as st
 
 from agrotools.core import BenchmarkError
 from agrotools.scoring.corrected import keywords
-from agrotools.scoring.corrected.keywords import is_scorable, states
-from agrotools.scoring.reference.gta_family import is_correct
+from agrotools.benchmarks._dialogs.answer_keywords import is_scorable, states
+from agrotools.benchmarks._dialogs.published_scorer import is_correct
 
 
 @pytest.mark.parametrize(

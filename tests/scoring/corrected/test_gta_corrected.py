@@ -2,7 +2,7 @@ import pytest
 
 from agrotools.core import BenchmarkError
 from agrotools.scoring.corrected import gta, gta_family
-from agrotools.scoring.reference.thinkgeo import RULES as THINKGEO
+from agrotools.benchmarks.thinkgeo.score import RULES as THINKGEO
 from support.gta_files import (
     CAT,
     ERROR,

@@ -9,12 +9,12 @@ from hypothesis import strategies as st
 from agrotools.core import BenchmarkError
 from agrotools.scoring.corrected import agent_x as corrected_agent_x
 from agrotools.scoring.corrected import gta_family as corrected
-from agrotools.scoring.error_taxonomy import errors_of_dialogues
+from agrotools.benchmarks._dialogs.error_classes import errors_of_dialogues
 from agrotools.scoring.error_taxonomy_agent_x import errors_of_agent_x
 from agrotools.scoring.predictions import agent_x_files, gta_files
 from agrotools.scoring.reference import agent_x, gta, gta_family, thinkgeo
 from agrotools.scoring.reference.agent_x_errors import error_analysis
-from agrotools.scoring.reference.gta_family import Dialogue
+from agrotools.benchmarks._dialogs.published_scorer import Dialogue
 from support.gta_files import answer, call, overlap, returned
 
 RULES = (gta.RULES, thinkgeo.RULES)

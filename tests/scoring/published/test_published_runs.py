@@ -25,7 +25,7 @@ from agrotools.core.refs import literal_value
 from agrotools.runner.published_way import departures
 from agrotools.scoring import embedders
 from agrotools.scoring.published_form import dialogue_of, published_answer
-from agrotools.scoring.published_run import published_figures
+from agrotools.benchmarks._dialogs.published_run import published_figures
 from support.made_gta import write_gta
 from support.made_thinkgeo import write_thinkgeo
 from support.runs import manifest

@@ -4,7 +4,7 @@ import pytest
 
 from agrotools.scoring.figures import Scores
 from agrotools.scoring.reference import gta
-from agrotools.scoring.reference.gta_family import is_correct
+from agrotools.benchmarks._dialogs.published_scorer import is_correct
 from agrotools.scoring.reference.stops import PublishedScorerStops
 from support.gta_files import (
     CAT,

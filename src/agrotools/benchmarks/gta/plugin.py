@@ -63,6 +63,7 @@ PLUGIN = BenchmarkPlugin(
     find=_find,
     file_roots=_file_roots,
     check=_check,
-    predictions={"gta": "agrotools.scoring.predictions.comparing:GTA_FORMAT"},
+    predictions={"gta": "agrotools.benchmarks.gta.predictions:FORMAT"},
     expected=_EXPECTED,
+    scoring_target="agrotools.benchmarks.gta.score:SCORING",
 )

@@ -28,7 +28,7 @@ from agrotools.scoring.judging.agent_x import agent_x_questions
 from agrotools.scoring.judging.replies import JudgeQuestion, mark_of, prompt_hash, read_published_yes, read_yes_no
 from agrotools.scoring.judging.rubrics import Rubrics
 from agrotools.scoring.published_form import agent_x_gold, agent_x_prediction
-from agrotools.scoring.reference.thinkgeo import JUDGE_SYSTEM, JUDGE_USER, judge_prompt
+from agrotools.benchmarks.thinkgeo.score import JUDGE_SYSTEM, JUDGE_USER, judge_prompt
 
 AGENT_X = "Agent-X"
 """The source of its samples."""

@@ -14,7 +14,7 @@ from agrotools.core import (
     Unparseable,
 )
 from agrotools.scoring.error_classes import CLASSES, IN_HEAD
-from agrotools.scoring.error_taxonomy import errors_of_dialogues
+from agrotools.benchmarks._dialogs.error_classes import errors_of_dialogues
 from agrotools.scoring.error_taxonomy_agent_x import errors_of_agent_x
 from agrotools.scoring.errors_in_records import errors_of_records
 from agrotools.scoring.keyword_extraction import keywords

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
-from agrotools.scoring.corrected.messages import read_message
+from agrotools.benchmarks._dialogs.messages import read_message
 from agrotools.scoring.error_classes import IN_HEAD, OF_KEYWORDS, OF_SCORES, Errors
-from agrotools.scoring.reference.gta_family import Dialogue
+from agrotools.benchmarks._dialogs.published_scorer import Dialogue
 from agrotools.text.lagent import INVALID_ACTION, NO_ACTION
 from agrotools.text.loose_json import is_list, is_object, is_text
 
