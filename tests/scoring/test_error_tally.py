@@ -13,6 +13,8 @@ from agrotools.agents.agent_x import AgentXAgent, run_single_shot
 from agrotools.agents.lagent import LagentAgent
 from agrotools.agents.modes import Refusal
 from agrotools.agents.parsing import parse_output
+from agrotools.benchmarks._dialogs.error_classes import errors_of_dialogues
+from agrotools.benchmarks._dialogs.record_dialogues import dialogue_of
 from agrotools.core import (
     CallTools,
     Mode,
@@ -36,9 +38,7 @@ from agrotools.models import Completion
 from agrotools.models.scripted import ScriptedModel
 from agrotools.scoring import RunAggregator, Summary
 from agrotools.scoring.error_classes import CLASSES, OF_KEYWORDS, PAPER_TABLES
-from agrotools.benchmarks._dialogs.error_classes import errors_of_dialogues
 from agrotools.scoring.errors_in_records import errors_of_records
-from agrotools.scoring.published_form import dialogue_of
 from agrotools.scoring.summary import ErrorCount
 from agrotools.tools.published.declared import declared_by
 from support.plain_sample import plain_sample

@@ -1,7 +1,6 @@
 """How runs on GTA, ThinkGeo, GTA-2 and Agent-X differ from the ways of their papers: said wherever those are near."""
 
 from agrotools.benchmarks._dialogs.samples import PUBLISHED_WAYS
-from agrotools.benchmarks.gta2.tools import GTA2_TOOLS
 from agrotools.core import Mode
 from agrotools.runner.config import RECORDED
 from agrotools.runner.manifest import Manifest
@@ -13,17 +12,11 @@ PUBLISHED_SAMPLES = {
     "agent-x": {"": 828},
 }
 """Questions by benchmark and ``split``, as the papers count them."""
-GTA2 = "gta-2"
-"""Its tasks have no published count here: no file of it has been seen."""
 
 
 def departures(manifest: Manifest, mode: Mode) -> tuple[str, ...]:
     """What differs, each in a few words; empty where the run was made as published but for the tools themselves."""
     found: list[str] = []
-    if manifest.benchmark == GTA2:
-        here = sum(tool in manifest.toolset for tool in GTA2_TOOLS)
-        found.append(f"{here} of its {len(GTA2_TOOLS)} tools offered")
-        found.append("a judge asked in words of ours, and shown texts and images of files, not the files")
     if manifest.privileged:
         found.append("this policy sees the gold")
     way = PUBLISHED_WAYS[manifest.benchmark]

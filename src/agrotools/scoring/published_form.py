@@ -44,7 +44,8 @@ def agent_x_prediction(record: Record) -> dict[str, Any]:
     steps: list[dict[str, Any]] = []
     for number, step in enumerate(record.trajectory.calls if record.trajectory else (), start=1):
         assert step.call is not None
-        returned = "" if step.observation is None or step.observation.error else returned_content(step.observation)["content"]
+        failed = step.observation is None or step.observation.error is not None
+        returned = "" if failed else returned_content(step.observation)["content"]
         steps.append(
             {
                 "step": number,

@@ -6,18 +6,21 @@ import re
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from agrotools.core import BenchmarkError
-from agrotools.scoring.corrected import agent_x as corrected_agent_x
-from agrotools.scoring.corrected import gta_family as corrected
+from agrotools.benchmarks._dialogs import corrected_scorer as corrected
+from agrotools.benchmarks._dialogs import prediction_files as dialogue_files
+from agrotools.benchmarks._dialogs import published_scorer as published_dialogues
 from agrotools.benchmarks._dialogs.error_classes import errors_of_dialogues
-from agrotools.scoring.error_taxonomy_agent_x import errors_of_agent_x
-from agrotools.scoring.predictions import agent_x_files, gta_files
-from agrotools.scoring.reference import agent_x, gta, gta_family, thinkgeo
-from agrotools.scoring.reference.agent_x_errors import error_analysis
 from agrotools.benchmarks._dialogs.published_scorer import Dialogue
+from agrotools.benchmarks.agent_x import corrected_scorer, judge_replies, published_scorer
+from agrotools.benchmarks.agent_x import predictions as prediction_files
+from agrotools.benchmarks.agent_x.error_classes import errors_of_agent_x
+from agrotools.benchmarks.agent_x.published_errors import error_analysis
+from agrotools.benchmarks.gta.score import RULES as GTA
+from agrotools.benchmarks.thinkgeo.score import RULES as THINKGEO
+from agrotools.core import BenchmarkError
 from support.gta_files import answer, call, overlap, returned
 
-RULES = (gta.RULES, thinkgeo.RULES)
+RULES = (GTA, THINKGEO)
 KEYS = "role content tool_calls function name arguments error gold prediction reasoning_steps final_answer value tool "
 KEYS += "tool_used output thought Score goal_accuray whitelist blacklist type meta msg query_type"
 anything = st.recursive(
@@ -95,7 +98,12 @@ def in_range(scores):
 @given(st.lists(dialogues, max_size=3), st.sampled_from(RULES), st.booleans())
 def test_any_dialogue_is_scored_or_refused(samples, rules, embeds):
     similarity = overlap if embeds else None
-    for score in (gta_family.score_steps, gta_family.score_end, corrected.score_steps, corrected.score_end):
+    for score in (
+        published_dialogues.score_steps,
+        published_dialogues.score_end,
+        corrected.score_steps,
+        corrected.score_end,
+    ):
         first = figures(score, samples, rules, similarity)
         assert repr(first) == repr(figures(score, samples, rules, similarity))
         if "corrected" in score.__module__ and not isinstance(first, str):
@@ -125,7 +133,7 @@ def test_any_prediction_of_a_sound_gold_is_scored(made, predictions, rules):
 
 @given(anything, anything)
 def test_any_file_of_gta_is_read_or_refused(found, data):
-    read = figures(gta_files.parse_predictions, found, "file")
+    read = figures(dialogue_files.parse_predictions, found, "file")
     assert isinstance(read, str | tuple)
 
 
@@ -139,16 +147,16 @@ def test_any_file_of_agent_x_is_scored_or_refused(items, replies):
         return re.findall(r"\w+", text)[:21]
 
     for score, given_ in (
-        (agent_x.tool_call_statistics, (items,)),
+        (published_scorer.tool_call_statistics, (items,)),
         (error_analysis, (items, replies, words)),
-        (agent_x.aggregate, (list(filter(lambda row: isinstance(row, dict), items)),)),
+        (published_scorer.aggregate, (list(filter(lambda row: isinstance(row, dict), items)),)),
     ):
         assert repr(figures(score, *given_)) == repr(figures(score, *given_))
     assert errors_of_agent_x(items, replies).total == len(items)
-    predictions = figures(agent_x_files.parse_predictions, items, "file")
-    table = figures(agent_x_files.parse_judgements, replies, "file")
+    predictions = figures(prediction_files.parse_predictions, items, "file")
+    table = figures(judge_replies.parse_judgements, replies, "file")
     if isinstance(predictions, tuple) and not isinstance(table, str):
-        in_range(corrected_agent_x.score(table, predictions[0]))
+        in_range(corrected_scorer.score(table, predictions[0]))
 
 
 @given(st.lists(st.sets(st.sampled_from("OCR Solver Plot".split()), min_size=1), min_size=1, max_size=4))
@@ -157,7 +165,7 @@ def test_the_tools_of_agent_x_against_themselves(tool_sets):
         str(i): {"reasoning_steps": [{"tool_used": tool} for tool in sorted(tools)]}
         for i, tools in enumerate(tool_sets)
     }
-    scores = corrected_agent_x.score(None, [{key: sample} for key, sample in samples.items()], samples)
+    scores = corrected_scorer.score(None, [{key: sample} for key, sample in samples.items()], samples)
     assert scores.metrics["agent_x.toolset_f1_corrected"].value == 100
 
 

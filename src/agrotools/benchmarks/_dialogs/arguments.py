@@ -7,17 +7,15 @@ out, ``true`` is 1, a path depends on where the data lie, and ``(1,2,3,4)`` is a
 import json
 import re
 from collections.abc import Mapping
+from functools import cache
 from typing import Any, NamedTuple
+
 from pydantic import JsonValue
-from agrotools.core import ToolSpec
+
+from agrotools.core import AgreementKind, ToolSpec
 from agrotools.text.agreement import compare_arguments
 from agrotools.text.agreement_values import same_json
 from agrotools.text.loose_json import is_list, is_object, is_text
-from collections.abc import Mapping
-from functools import cache
-from pydantic import JsonValue
-from agrotools.core import AgreementKind, ToolSpec
-
 
 Specs = Mapping[str, ToolSpec]
 

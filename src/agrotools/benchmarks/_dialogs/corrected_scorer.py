@@ -8,24 +8,18 @@ call or an answer is wrong, never an error; a faulty gold is a :class:`Benchmark
 # scipy ships no type stubs.
 # pyright: reportMissingTypeStubs=false
 
-from collections import Counter
-from collections.abc import Mapping, Sequence
-from typing import Any
-from agrotools.core import BenchmarkError
-from agrotools.benchmarks._dialogs.answer_keywords import check, is_scorable, states
-from agrotools.benchmarks._dialogs.arguments import Specs, compare
-from agrotools.benchmarks._dialogs.messages import Message, gold_messages, read_message, read_messages
-from agrotools.benchmarks._dialogs.arguments import published_specs
-from agrotools.scoring.figures import Part, SampleParts, Scores, Similarity, summed
-from agrotools.benchmarks._dialogs.published_scorer import Dialogue, Rules
-from agrotools.text.loose_json import is_list, is_object, is_text, zeroes
 import math
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, cast
-from agrotools.benchmarks._dialogs.arguments import Specs, as_text
-from agrotools.benchmarks._dialogs.messages import Message
-from agrotools.scoring.figures import Similarity
 
+from agrotools.benchmarks._dialogs.answer_keywords import check, is_scorable, states
+from agrotools.benchmarks._dialogs.arguments import Specs, as_text, compare, published_specs
+from agrotools.benchmarks._dialogs.messages import Message, gold_messages, read_message, read_messages
+from agrotools.benchmarks._dialogs.published_scorer import Dialogue, Rules
+from agrotools.core import BenchmarkError
+from agrotools.scoring.figures import Part, SampleParts, Scores, Similarity, summed
+from agrotools.text.loose_json import is_list, is_object, is_text, zeroes
 
 SUFFIX = "_corrected"
 _LEAST = 1e-9
@@ -235,8 +229,6 @@ def _left_out(unknown: Mapping[str, int], accuracy: str, with_images: str) -> di
         said = " and ".join(f"{n} {what}" for what, n in needed.items() if n)
         reasons[with_images] = f"{said} need an embedder"
     return reasons
-
-
 
 
 class NeedsEmbedder(Exception):

@@ -13,7 +13,7 @@ from agrotools.core import BenchmarkError
 from agrotools.plugin import PredictionInput
 from agrotools.scoring.figures import Scores, Similarity
 from agrotools.scoring.predictions.compared import Compared
-from agrotools.scoring.reference.stops import PublishedScorerStops
+from agrotools.scoring.stops import PublishedScorerStops
 
 _NO_DATA = "needs the data set, which holds the answers (--data)"
 _OF_ANSWERS = ("text_answers", "objective", "subjective", "no_text_answer", "image_tasks", "unscorable")

@@ -9,8 +9,8 @@ from agrotools.core import Mode, Protocol, Record
 from agrotools.plugin import PublishedRun, Scoring
 from agrotools.scoring.figures import Scores, Similarity
 from agrotools.scoring.published_form import in_file_order
-from agrotools.scoring.reference.stops import PublishedScorerStops
 from agrotools.scoring.sample_units import is_invalid
+from agrotools.scoring.stops import PublishedScorerStops
 from agrotools.scoring.summary import PublishedFigures
 
 
@@ -24,6 +24,7 @@ def scoring_by(rules: Rules) -> Scoring:
             run.records,
             run.embedder.similarity if run.embedder else None,
             embedder=run.embedder.name if run.embedder else "",
+            differs=run.differs,
             protocol=run.manifest.protocol,
         )
 
@@ -37,6 +38,7 @@ def published_figures(
     similarity: Similarity | None = None,
     *,
     embedder: str = "",
+    differs: Sequence[str] = (),
     protocol: Protocol = "react",
 ) -> PublishedFigures | None:
     """The figures of one mode; None where its records have none (no tools, or all of them invalid).
@@ -45,6 +47,7 @@ def published_figures(
         rules: those of the benchmark's scorer.
         records: those of the mode; invalid ones and repeats count for nothing, as no prediction file holds them.
         similarity: the cosine of two texts' embeddings, for subjective answers and images; left out without one.
+        differs: differences of the run from those of the paper.
         protocol: that of the run.
     """
     valid = [record for record in in_file_order(records) if record.epoch == 0 and not is_invalid(record)]
@@ -66,6 +69,7 @@ def published_figures(
         left_out={**(reference.left_out if reference else {}), **ours.left_out},
         counts=dict(reference.counts if reference else ours.counts),
         embedder=embedder,
+        differs=tuple(differs),
     )
 
 

@@ -8,6 +8,7 @@ take, or lacks, are an ``ARGS_ERROR`` with the arguments as raw text, a tool's o
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from agrotools.benchmarks._dialogs.published_scorer import Dialogue
 from agrotools.core import (
     Action,
     Answer,
@@ -15,7 +16,6 @@ from agrotools.core import (
     ErrorInfo,
     Halt,
     KeywordsSlot,
-    Observation,
     Protocol,
     Record,
     ReferenceTextsSlot,
@@ -26,7 +26,6 @@ from agrotools.core import (
     UsageError,
 )
 from agrotools.core.refs import literal_value, renamed
-from agrotools.benchmarks._dialogs.published_scorer import Dialogue
 from agrotools.scoring.published_form import returned_content
 from agrotools.text.lagent import (
     CHECK_NAME,

@@ -69,8 +69,8 @@ CRITERIA = {
 """The criteria of Agent-X (arXiv 2505.24876)."""
 
 
-def _is_published(slot: Slot) -> bool:
-    # Judges are asked about Agent-X alone; its samples have slots of every published form.
+def is_published(slot: Slot) -> bool:
+    """True if judges grade the slot: samples of Agent-X have slots of every published form."""
     return isinstance(slot, KeywordsSlot | ReferenceTextsSlot | ImageCallsSlot)
 
 
@@ -83,11 +83,14 @@ PLUGIN = BenchmarkPlugin(
     find=_find,
     file_roots=_file_roots,
     check=_check,
-    predictions={"agentx": "agrotools.scoring.predictions.comparing:AGENT_X_FORMAT"},
+    predictions={"agentx": "agrotools.benchmarks.agent_x.predictions:FORMAT"},
+    error_counts={("agent-x", "no-tool"): "agrotools.benchmarks.agent_x.error_classes:SINGLE_REPLY"},
     expected=_EXPECTED,
     metrics={
-        f"agent_x.{name}": MetricInfo(label, f"{meaning}; by a judge", slots=_is_published, by_judge=True)
+        f"agent_x.{name}": MetricInfo(label, f"{meaning}; by a judge", slots=is_published, by_judge=True)
         for name, (label, meaning) in CRITERIA.items()
     },
+    scoring_target="agrotools.benchmarks.agent_x.published_run:SCORING",
+    judging_target="agrotools.benchmarks.agent_x.judge:JUDGING",
     reporting_target="agrotools.benchmarks.agent_x.report:REPORTING",
 )

@@ -64,6 +64,10 @@ PLUGIN = BenchmarkPlugin(
     file_roots=_file_roots,
     check=_check,
     predictions={"gta": "agrotools.benchmarks.gta.predictions:FORMAT"},
+    error_counts={
+        ("lagent", "step-by-step"): "agrotools.benchmarks._dialogs.error_classes:OF_STEPS",
+        ("lagent", "end-to-end"): "agrotools.benchmarks._dialogs.error_classes:OF_RUNS",
+    },
     expected=_EXPECTED,
     scoring_target="agrotools.benchmarks.gta.score:SCORING",
 )

@@ -14,7 +14,7 @@ from agrotools.benchmarks._dialogs.published_scorer import Dialogue, Rules
 from agrotools.benchmarks.thinkgeo.judge import LLM_SCORE, LLM_SCORE_CORRECTED, Judgement, judge_prompt
 from agrotools.scoring.figures import Figure, Part, SampleParts, Scores, Similarity, summed
 from agrotools.scoring.judging.replies import read_yes_no
-from agrotools.scoring.reference.stops import published
+from agrotools.scoring.stops import published
 from agrotools.text.loose_json import is_list, is_object
 
 RULES = Rules(
@@ -41,7 +41,6 @@ SCORING = scoring_by(RULES)
 
 Judge = Callable[[str, str], str]
 """Given the system's and the user's message, what a model replies."""
-
 
 
 def score_end(

@@ -2,8 +2,9 @@ import json
 
 import pytest
 
+from agrotools.benchmarks._dialogs import prediction_files
+from agrotools.benchmarks.thinkgeo.judge import read_log
 from agrotools.core import BenchmarkError
-from agrotools.scoring.predictions import agent_x_files, gta_files, thinkgeo_log
 from agrotools.scoring.predictions.compared import read_json
 from support.gta_files import END_GOLD, GOLD_ENDS, GOLD_STEPS, STEP_GOLD, answer, call
 
@@ -24,8 +25,8 @@ DATA = {str(i): {"dialogs": [USER, *gold], "gt_answer": ref} for i, (gold, ref) 
 
 
 def test_the_mode_is_told_by_the_shape(tmp_path):
-    steps = gta_files.read_predictions(written(tmp_path / "a.json", STEP_FILE))
-    ends = gta_files.read_predictions(written(tmp_path / "b.json", END_FILE))
+    steps = prediction_files.read_predictions(written(tmp_path / "a.json", STEP_FILE))
+    ends = prediction_files.read_predictions(written(tmp_path / "b.json", END_FILE))
     assert (steps.mode, ends.mode) == ("step-by-step", "end-to-end")
     assert [sample.key for sample in steps.samples] == ["0", "1", "2"]
 
@@ -33,12 +34,12 @@ def test_the_mode_is_told_by_the_shape(tmp_path):
 def test_parts_are_joined_where_the_file_is_not_there(tmp_path):
     written(tmp_path / "gta_0.json", {"0": STEP_FILE["0"], "1": STEP_FILE["1"]})
     written(tmp_path / "gta_1.json", {"0": STEP_FILE["2"]})
-    read = gta_files.read_predictions(tmp_path / "gta.json")
+    read = prediction_files.read_predictions(tmp_path / "gta.json")
     assert [sample.key for sample in read.samples] == ["0", "1", "2"]
     assert read.samples[2].gold == GOLD_STEPS[2]
     assert [file.name for file in read.files] == ["gta_0.json", "gta_1.json"]
     with pytest.raises(BenchmarkError, match=r"no other_0\.json either"):
-        gta_files.read_predictions(tmp_path / "other.json")
+        prediction_files.read_predictions(tmp_path / "other.json")
 
 
 @pytest.mark.parametrize(
@@ -59,7 +60,7 @@ def test_parts_are_joined_where_the_file_is_not_there(tmp_path):
 )
 def test_what_is_wrong_with_a_file_is_said_with_its_place(tmp_path, content, said):
     with pytest.raises(BenchmarkError, match=said):
-        gta_files.read_predictions(written(tmp_path / "p.json", content))
+        prediction_files.read_predictions(written(tmp_path / "p.json", content))
 
 
 @pytest.mark.parametrize(
@@ -79,15 +80,15 @@ def test_what_is_wrong_with_a_file_is_said_with_its_place(tmp_path, content, sai
     ],
 )
 def test_a_malformed_entry_is_named_and_the_others_are_read(tmp_path, spoilt, said):
-    read = gta_files.read_predictions(written(tmp_path / "p.json", {**STEP_FILE, "1": spoilt}))
+    read = prediction_files.read_predictions(written(tmp_path / "p.json", {**STEP_FILE, "1": spoilt}))
     assert (read.mode, len(read.samples)) == ("step-by-step", 3)
     assert any(place.startswith(f"p.json, {said}") for place in read.malformed)
 
 
 def test_a_sample_that_is_missing_between_others_is_named(tmp_path):
-    read = gta_files.read_predictions(written(tmp_path / "p.json", {"0": STEP_FILE["0"], "2": STEP_FILE["2"]}))
+    read = prediction_files.read_predictions(written(tmp_path / "p.json", {"0": STEP_FILE["0"], "2": STEP_FILE["2"]}))
     assert (len(read.samples), read.malformed) == (3, ('p.json, key "1" is missing',))
-    read = gta_files.read_predictions(written(tmp_path / "p.json", {**STEP_FILE, "00": 1}))
+    read = prediction_files.read_predictions(written(tmp_path / "p.json", {**STEP_FILE, "00": 1}))
     assert (len(read.samples), read.malformed) == (3, ('p.json, key "00" is no number of a sample',))
 
 
@@ -100,106 +101,46 @@ def test_files_that_are_no_text_are_named(tmp_path):
 
 
 def test_answers_come_from_the_data_set_by_position(tmp_path):
-    predictions = gta_files.read_predictions(written(tmp_path / "p.json", {"0": END_FILE["0"], "1": END_FILE["1"]}))
-    joined = gta_files.joined(predictions, DATA)
+    predictions = prediction_files.read_predictions(
+        written(tmp_path / "p.json", {"0": END_FILE["0"], "1": END_FILE["1"]})
+    )
+    joined = prediction_files.join_data(predictions, DATA)
     assert [sample.answer for sample in joined.samples] == [ref for _, ref in END_GOLD[:2]]
     *_, missing = joined.scored
     assert (missing.key, missing.gold, missing.prediction, missing.answer) == ("2", [GOLD_ENDS[2]], [], END_GOLD[2][1])
 
 
 def test_unanswered_steps_have_the_messages_of_the_assistant(tmp_path):
-    predictions = gta_files.read_predictions(written(tmp_path / "p.json", {"0": STEP_FILE["0"]}))
+    predictions = prediction_files.read_predictions(written(tmp_path / "p.json", {"0": STEP_FILE["0"]}))
     dialogs = [USER, STEP_GOLD[0][0][0], {"role": "tool", "name": "OCR", "content": {}}, answer("6")]
     data = {"0": {"dialogs": GOLD_STEPS[0], "gt_answer": None}, "1": {"dialogs": dialogs, "gt_answer": None}}
-    assert gta_files.joined(predictions, data).scored[1].gold == [STEP_GOLD[0][0][0], answer("6")]
+    assert prediction_files.join_data(predictions, data).scored[1].gold == [STEP_GOLD[0][0][0], answer("6")]
 
 
 def test_predictions_and_data_must_belong_together(tmp_path):
-    predictions = gta_files.read_predictions(written(tmp_path / "p.json", END_FILE))
+    predictions = prediction_files.read_predictions(written(tmp_path / "p.json", END_FILE))
     with pytest.raises(BenchmarkError, match="only 1 entries"):
-        gta_files.joined(predictions, {"0": DATA["0"]})
+        prediction_files.join_data(predictions, {"0": DATA["0"]})
     with pytest.raises(BenchmarkError, match='key "0": the gold of the predictions calls OCR, Calculator'):
-        gta_files.joined(predictions, dict(reversed(DATA.items())))
+        prediction_files.join_data(predictions, dict(reversed(DATA.items())))
     for wrong in ([], {}, {"0": {"dialogs": []}}, {"0": 1}):
         with pytest.raises(BenchmarkError):
-            gta_files.read_data(written(tmp_path / "d.json", wrong))
+            prediction_files.read_data(written(tmp_path / "d.json", wrong))
 
 
 @pytest.mark.parametrize("gold", [None, [], [{"role": "assistant"}], [call("Plot", {}), answer("6")]])
 def test_a_gold_that_is_malformed_or_another_gives_way_to_that_of_the_data_set(tmp_path, gold):
     file = {**STEP_FILE, "1": entry(gold, GOLD_STEPS[1])}
     data = {str(i): {"dialogs": [USER, *own], "gt_answer": None} for i, own in enumerate(GOLD_STEPS)}
-    predictions = gta_files.read_predictions(written(tmp_path / "p.json", file))
-    joined = gta_files.joined(predictions, data)
+    predictions = prediction_files.read_predictions(written(tmp_path / "p.json", file))
+    joined = prediction_files.join_data(predictions, data)
     assert [sample.gold for sample in joined.scored] == GOLD_STEPS
     assert any('key "1"' in place and "gold" in place for place in joined.malformed)
 
 
-STEP = {"tool_used": "OCR"}
-
-
-def test_agent_x_files_are_read(tmp_path):
-    items = [{"0": {"reasoning_steps": ""}}, {"1": {}}]
-    assert agent_x_files.read_predictions(written(tmp_path / "p.json", items)) == (items, [])
-    data = agent_x_files.read_data(written(tmp_path / "d.json", {"0": [{"query": "a"}], "1": {"query": "b"}}))
-    assert data["0"]["query"] == "a"
-    replies = agent_x_files.read_judgements(written(tmp_path / "j.json", {"0": {"goal_accuray": "1"}, "1": None}))
-    assert (replies.ids, replies.raw, replies.rows[1]) == (("0", "1"), True, {})
-
-
-@pytest.mark.parametrize("heading", ["id", "Unnamed: 0", ""])
-def test_a_table_of_scores_is_read(tmp_path, heading):
-    table = agent_x_files.read_judgements(written(tmp_path / "t.csv", f"{heading},goal_accuray\n3,1\n7,n/a\n"))
-    assert table.ids == ("3", "7")
-    assert [row["goal_accuray"] for row in table.rows] == ["1", "n/a"]
-    assert not table.raw
-    assert agent_x_files.read_judgements(written(tmp_path / "u.csv", "goal_accuray\n1\n")).ids is None
-
-
-@pytest.mark.parametrize(
-    ("name", "content", "said"),
-    [
-        ("p.json", {"0": {}}, "is no list"),
-        ("p.json", [{}], "item 0 is no object with one key"),
-        ("d.json", [], "no object of samples"),
-        ("d.json", {"0": []}, 'key "0" is no sample'),
-        ("j.json", [], "is no object"),
-        ("j.json", {"0": {"other": 1}}, "none of the metrics"),
-        ("j.csv", "id,goal_accuray\n1,1\n1,0\n", "two rows with the same id"),
-    ],
-)
-def test_what_is_wrong_with_an_agent_x_file_is_said(tmp_path, name, content, said):
-    read = {"p": agent_x_files.read_predictions, "d": agent_x_files.read_data, "j": agent_x_files.read_judgements}
-    with pytest.raises(BenchmarkError, match=said):
-        read[name[0]](written(tmp_path / name, content))
-
-
-@pytest.mark.parametrize(
-    ("item", "said"),
-    [
-        ({"1": {}, "2": {}}, "item 1 is no object with one key"),
-        (7, "item 1 is no object with one key"),
-        ({"1": []}, 'key "1" is no prediction'),
-        ({"0": {}}, 'key "0" stands there twice'),
-        ({"1": {"reasoning_steps": "text"}}, 'key "1": reasoning_steps is no list'),
-        ({"1": {"reasoning_steps": ["text"]}}, 'key "1": reasoning_steps[0] is no object'),
-        ({"1": {"reasoning_steps": [{"thought": None}]}}, 'key "1": reasoning_steps[0].thought is no text'),
-        ({"1": {"final_answer": "text"}}, 'key "1": final_answer is no object'),
-    ],
-)
-def test_a_malformed_prediction_of_agent_x_is_named_and_the_others_are_read(item, said):
-    items, malformed = agent_x_files.parse_predictions([{"0": {"reasoning_steps": [STEP]}}, item], "p.json")
-    assert (items[1], malformed) == (item, [f"p.json, {said}"])
-
-
-def test_a_malformed_judgement_says_nothing(tmp_path):
-    table = agent_x_files.read_judgements(written(tmp_path / "j.json", {"0": {"goal_accuray": "1"}, "1": 5}))
-    assert (table.rows[1], table.malformed) == ({}, ('j.json, key "1" is no object of replies',))
-
-
 def test_a_log_of_thinkgeos_judge_is_read(tmp_path):
     entries = [{"id": 3, "scores": ["yes", "no"], "pred": "x"}, {"id": "4", "scores": ["yes"]}, {"id": 3, "scores": []}]
-    log, malformed = thinkgeo_log.read_log(written(tmp_path / "log.json", [*entries, {"id": 5, "scores": ["yes", 1]}]))
+    log, malformed = read_log(written(tmp_path / "log.json", [*entries, {"id": 5, "scores": ["yes", 1]}]))
     assert [place.partition(", ")[2] for place in malformed] == [
         "entry 1 is no judgement",
         "entry 2: sample 3 is judged twice",
@@ -209,4 +150,4 @@ def test_a_log_of_thinkgeos_judge_is_read(tmp_path):
     assert (log[0].position, log[0].replies, log[0].passed) == (3, ("yes", "no"), False)
     for wrong in ({}, [{"id": "3", "scores": []}], [{"id": 3}]):
         with pytest.raises(BenchmarkError):
-            thinkgeo_log.read_log(written(tmp_path / "log.json", wrong))
+            read_log(written(tmp_path / "log.json", wrong))

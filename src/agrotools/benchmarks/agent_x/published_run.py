@@ -9,17 +9,17 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
+from agrotools.benchmarks.agent_x import corrected_scorer
+from agrotools.benchmarks.agent_x.judge_replies import JudgeTable
+from agrotools.benchmarks.agent_x.published_errors import error_analysis
+from agrotools.benchmarks.agent_x.published_scorer import COLUMNS, GENERATIVE_ROWS, aggregate, tool_call_statistics
 from agrotools.core import Mode, Record
-from agrotools.scoring.corrected import agent_x as corrected
+from agrotools.plugin import PublishedRun, Scoring
 from agrotools.scoring.judging.panel import JudgedRows
-from agrotools.scoring.predictions.agent_x_files import JudgeTable
 from agrotools.scoring.published_form import agent_x_gold, agent_x_prediction, in_file_order
-from agrotools.scoring.reference.agent_x import COLUMNS, aggregate, tool_call_statistics
-from agrotools.scoring.reference.agent_x_errors import error_analysis
-from agrotools.scoring.reference.generative_rows import GENERATIVE_ROWS
-from agrotools.scoring.reference.stops import PublishedScorerStops
 from agrotools.scoring.sample_units import is_invalid
 from agrotools.scoring.statistics import Estimate
+from agrotools.scoring.stops import PublishedScorerStops
 from agrotools.scoring.summary import PublishedFigures
 
 FAMILY = "agent-x"
@@ -50,7 +50,7 @@ def agent_x_figures(
     predictions = [{key: agent_x_prediction(record)} for key, record in zip(keys, valid, strict=True)]
     table = _table(valid, keys, judges)
     data = {key: agent_x_gold(record.sample) for key, record in zip(keys, valid, strict=True)}
-    ours = corrected.score(table, predictions, data)
+    ours = corrected_scorer.score(table, predictions, data)
     estimates = {metric: ours.estimate(metric) or _without_interval(*figure) for metric, figure in ours.metrics.items()}
     stops, reference = "", {}
     if table is not None:
@@ -126,3 +126,10 @@ def _share(value: float | None) -> float | None:
 
 def _without_interval(value: float | None, n: int) -> Estimate | None:
     return None if value is None else Estimate(value=value / 100, n=n, n_clusters=n)
+
+
+def _published(run: PublishedRun) -> PublishedFigures | None:
+    return agent_x_figures(run.mode, run.records, run.judges, differs=run.differs)
+
+
+SCORING = Scoring(published=_published)
