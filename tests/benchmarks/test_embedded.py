@@ -15,6 +15,7 @@ from agrotools.build.allocation import published
 from agrotools.build.sources.drawn import benchmark as drawn
 from agrotools.build.templates.wording import sentences
 from agrotools.core import FAMILY_OF_TASK_TYPE, BenchmarkError
+from support.caches import separate_cache
 
 
 @pytest.fixture
@@ -124,7 +125,6 @@ import json
 from agrotools.benchmarks import load_benchmark
 from agrotools.benchmarks.embedded import load as embedded
 from agrotools.build.sources.drawn import benchmark as drawn
-from support.caches import separate_cache
 drawn.MODULES, drawn.embedded_counts, embedded.SAMPLES = {"rows": 0}, lambda: None, 4
 told = []
 benchmark = load_benchmark("embedded", progress=lambda *how: told.append(how))

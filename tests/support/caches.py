@@ -1,4 +1,4 @@
-"""Caches of one test: empty, but for what is dear to make and the same for all."""
+"""Cache of a single test: empty but for what is expensive to make and the same for all."""
 
 import os
 from pathlib import Path
@@ -7,7 +7,7 @@ import pytest
 
 
 def separate_cache(patch: pytest.MonkeyPatch, folder: Path) -> Path:
-    """Make ``folder`` the cache: nothing in it but the results of tools and the fonts that the session's cache holds."""
+    """Make ``folder`` the cache: it holds nothing but the results of tools and the font list of the session's cache."""
     session = Path(os.environ["AGROTOOLS_CACHE"])
     folder.mkdir(parents=True, exist_ok=True)
     for name in ("tool-results", "matplotlib"):
