@@ -1,21 +1,21 @@
-"""Counts errors by the classes of GTA, ThinkGeo and Agent-X in dialogues, as prediction files of GTA and ThinkGeo hold.
+"""Counts of errors by the classes of GTA, ThinkGeo and Agent-X in dialogues: of prediction files, and of lagent runs.
 
 Nothing here raises on what a model wrote: a malformed message is an error of the class ``format_error``.
 """
 
-import json
 from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
-from agrotools.scoring.corrected.messages import read_message
-from agrotools.scoring.error_classes import IN_HEAD, OF_KEYWORDS, OF_SCORES, Errors
-from agrotools.scoring.reference.gta_family import Dialogue
+from agrotools.benchmarks._dialogs.messages import read_message
+from agrotools.benchmarks._dialogs.published_scorer import Dialogue
+from agrotools.benchmarks._dialogs.record_dialogues import dialogue_of
+from agrotools.core import Record
+from agrotools.plugin import RecordErrors
+from agrotools.scoring.error_classes import IN_HEAD, OF_KEYWORDS, OF_SCORES, OF_SINGLE_SHOT, Errors, arguments_key
+from agrotools.scoring.errors_in_records import NOT_IN_CALLS, NOT_IN_STEPS, add_missed_keywords
 from agrotools.text.lagent import INVALID_ACTION, NO_ACTION
 from agrotools.text.loose_json import is_list, is_object, is_text
-
-OF_SINGLE_SHOT = ("call_without_output", "invalid_format", "answer_in_invalid_format")
-"""Classes of predictions that hold steps and answer at once."""
 
 
 def errors_of_dialogues(samples: Sequence[Dialogue]) -> Errors:
@@ -94,7 +94,7 @@ def _errors_of_call(key: str, message: Any, found: Errors, called: list[tuple[st
         found.add("wrong_tool_name", key)
     elif error is not None:
         found.add(_class_of(error, arguments), key)
-    call = (name, said(arguments))
+    call = (name, arguments_key(arguments))
     if not by_step and error is None and call in called:
         found.add("redundant_call", key)
     called.append(call if error is None else (name, f"failed {len(called)}"))
@@ -110,9 +110,12 @@ def _class_of(error: Any, arguments: Any) -> str:
     return "tool_error"
 
 
-def said(arguments: Any) -> str:
-    """Arguments as a text that is the same for the same ones."""
-    try:
-        return json.dumps(arguments, sort_keys=True)
-    except (TypeError, ValueError, RecursionError):
-        return repr(arguments)[:10_000]
+def _add_replies(record: Record, found: Errors) -> None:
+    """Count the errors of a record of the protocol lagent from the model's own replies, as in prediction files."""
+    add_dialogue(dialogue_of(record, "lagent"), found)
+    add_missed_keywords(record, found)
+
+
+OF_RUNS = RecordErrors(_add_replies, NOT_IN_CALLS)
+# A failure of a call before its tool would run is known step by step, too.
+OF_STEPS = RecordErrors(_add_replies, {**NOT_IN_CALLS, **NOT_IN_STEPS})
