@@ -18,6 +18,7 @@ from contextlib import suppress
 from typing import Any, NamedTuple
 
 from agrotools.agents.parsing import parse_output
+from agrotools.benchmarks._dialogs import lagent_format
 from agrotools.benchmarks.agent_x.judge_replies import read_judge_score
 from agrotools.benchmarks.agrieval.score import read_options, text_values
 from agrotools.benchmarks.agrieval.slots import OptionsSlot, ReferenceTextSlot
@@ -27,7 +28,7 @@ from agrotools.models import RequestedCall
 from agrotools.models.chat_format import read_error
 from agrotools.scoring.judging import read_grade
 from agrotools.scoring.judging.replies import read_published_yes, read_yes_no
-from agrotools.text import agent_x, lagent
+from agrotools.text import agent_x
 from agrotools.text.loose_json import NotJson, loads
 
 _LETTERS = {"A": "remove the leaves", "B": "14", "C": "both", "D": "none"}
@@ -40,13 +41,13 @@ _SINGLE, _MULTIPLE, _JUDGED = (
     )
 )
 _TEXT = ReferenceTextSlot(name="text", label="text", value="remove the leaves. 除去病叶")
-_TOOL = lagent.DeclaredTool("Count", "", (lagent.Parameter("text", "text", None, True),))
+_TOOL = lagent_format.DeclaredTool("Count", "", (lagent_format.Parameter("text", "text", None, True),))
 
 
 def _lagent(text: str) -> None:
-    said = lagent.read_reply(lagent.received(text))
+    said = lagent_format.read_reply(lagent_format.received(text))
     if said.kind != "answer":
-        lagent.check_call(said, (_TOOL,), {"a.png"}.__contains__)
+        lagent_format.check_call(said, (_TOOL,), {"a.png"}.__contains__)
 
 
 def _loads(text: str) -> None:
