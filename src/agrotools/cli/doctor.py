@@ -31,12 +31,16 @@ def _sandbox() -> dict[str, Any]:
     import os
 
     from agrotools.core import AgrotoolsError
-    from agrotools.sandbox import select_runner
+    from agrotools.sandbox import RUNNER_VARIABLE
     from agrotools.sandbox.pool import pool_size
-    from agrotools.sandbox.probe import VARIABLE, probe
+    from agrotools.sandbox.probe import probe, select_runner
     from agrotools.sandbox.runners import RUNNERS
 
-    found: dict[str, Any] = {"active": None, "asked_for": os.environ.get(VARIABLE, "").strip() or None, "problem": None}
+    found: dict[str, Any] = {
+        "active": None,
+        "asked_for": os.environ.get(RUNNER_VARIABLE, "").strip() or None,
+        "problem": None,
+    }
     found["runners"] = [_as_data(probe(runner)) for runner in RUNNERS]
     try:
         found["workers"] = pool_size()

@@ -7,7 +7,7 @@ import shutil
 import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import IO, NamedTuple
+from typing import IO, TYPE_CHECKING, NamedTuple
 
 import orjson
 
@@ -16,14 +16,15 @@ from agrotools.core.files import written_beside
 from agrotools.plugin import NO_COMPARISONS, TextComparisons, plugin_of
 from agrotools.runner.judging import judged_rows
 from agrotools.runner.manifest import Manifest
-from agrotools.runner.published_way import GTA2, PUBLISHED_SAMPLES, departures
 from agrotools.runner.records import iter_records
 from agrotools.runner.store import read_manifest
 from agrotools.runner.stored_scores import SCORES_FILE, keep_other_version
 from agrotools.scoring import ModeSummary, PublishedFigures, RunAggregator, Summary, sample_metrics, score_record
-from agrotools.scoring.embedders import Embedder
 from agrotools.scoring.judging import JudgedRows
 from agrotools.scoring.version import FIRST_VERSION, OlderRun
+
+if TYPE_CHECKING:
+    from agrotools.scoring.embedders import Embedder
 
 _COPIED_AT_ONCE = 1 << 20
 OnScored = Callable[[Record, list[Score]], None]
@@ -121,9 +122,13 @@ def _score(
 
 
 def _with_published(
-    summary: Summary, run: Path, manifest: Manifest, embedder: Embedder | None, judges: JudgedRows
+    summary: Summary, run: Path, manifest: Manifest, embedder: "Embedder | None", judges: JudgedRows
 ) -> Summary:
     """The summary with the metrics of the benchmark's own paper, where it is one of those."""
+    if plugin_of(manifest.benchmark) is None:
+        return summary
+    from agrotools.runner.published_way import GTA2, PUBLISHED_SAMPLES, departures
+
     if manifest.benchmark == GTA2:
         return _with_departures(summary, run)
     if manifest.benchmark not in PUBLISHED_SAMPLES:
@@ -155,6 +160,8 @@ def _with_published(
 
 def _with_departures(summary: Summary, run: Path) -> Summary:
     """The summary with what keeps the run from comparison with printed scores; those themselves are a judge's."""
+    from agrotools.runner.published_way import GTA2, departures
+
     manifest = read_manifest(run)
     modes = {
         mode: part.model_copy(
@@ -172,7 +179,7 @@ def summary_of(
     judges: JudgedRows,
     *,
     allow_invalid: bool = False,
-    embedder: Embedder | None = None,
+    embedder: "Embedder | None" = None,
 ) -> Summary:
     """What the tally of a run comes to, with what the manifest says of the run, what its judges came to, and the
     metrics of the benchmark's own paper where it is one of those.

@@ -4,9 +4,10 @@ The papers name the classes; only Agent-X publishes how it counts them. Where it
 of the rule that count the same twice are in :mod:`agrotools.scoring.reference.agent_x_errors`); elsewhere it is ours.
 """
 
+import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 Unit = Literal["step", "sample"]
 
@@ -40,6 +41,10 @@ AGENT_X_CALLS = Source("Agent-X", "2505.24876", "Figure 5")
 IN_HEAD = "calculated_in_head"
 OF_SCORES = "told of runs step by step alone, by the scores of their calls"
 """Why the class of the calculation in the head cannot be told elsewhere: no reference call stands beside the call."""
+OF_CALLS = ("format_error", "invalid_json", "invalid_arguments", "tool_error", "redundant_call")
+"""Classes of calls that are really made."""
+OF_SINGLE_SHOT = ("call_without_output", "invalid_format", "answer_in_invalid_format")
+"""Classes of predictions that hold steps and answer at once."""
 OF_KEYWORDS = ("no_answer_keyword", "no_step_keyword")
 
 
@@ -261,3 +266,11 @@ class Errors:
             }
             for each in CLASSES.values()
         ]
+
+
+def sorted_text(arguments: Any) -> str:
+    """Arguments as a text that is the same for the same ones."""
+    try:
+        return json.dumps(arguments, sort_keys=True)
+    except (TypeError, ValueError, RecursionError):
+        return repr(arguments)[:10_000]

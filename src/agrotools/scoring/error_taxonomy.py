@@ -3,19 +3,15 @@
 Nothing here raises on what a model wrote: a malformed message is an error of the class ``format_error``.
 """
 
-import json
 from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
 from agrotools.scoring.corrected.messages import read_message
-from agrotools.scoring.error_classes import IN_HEAD, OF_KEYWORDS, OF_SCORES, Errors
+from agrotools.scoring.error_classes import IN_HEAD, OF_KEYWORDS, OF_SCORES, OF_SINGLE_SHOT, Errors, sorted_text
 from agrotools.scoring.reference.gta_family import Dialogue
 from agrotools.text.lagent import INVALID_ACTION, NO_ACTION
 from agrotools.text.loose_json import is_list, is_object, is_text
-
-OF_SINGLE_SHOT = ("call_without_output", "invalid_format", "answer_in_invalid_format")
-"""Classes of predictions that hold steps and answer at once."""
 
 
 def errors_of_dialogues(samples: Sequence[Dialogue]) -> Errors:
@@ -94,7 +90,7 @@ def _errors_of_call(key: str, message: Any, found: Errors, called: list[tuple[st
         found.add("wrong_tool_name", key)
     elif error is not None:
         found.add(_class_of(error, arguments), key)
-    call = (name, said(arguments))
+    call = (name, sorted_text(arguments))
     if not by_step and error is None and call in called:
         found.add("redundant_call", key)
     called.append(call if error is None else (name, f"failed {len(called)}"))
@@ -108,11 +104,3 @@ def _class_of(error: Any, arguments: Any) -> str:
         named = is_text(told) and told.startswith(("unknown arguments", "missing required arguments"))
         return "invalid_arguments" if named else "invalid_json"
     return "tool_error"
-
-
-def said(arguments: Any) -> str:
-    """Arguments as a text that is the same for the same ones."""
-    try:
-        return json.dumps(arguments, sort_keys=True)
-    except (TypeError, ValueError, RecursionError):
-        return repr(arguments)[:10_000]

@@ -4,15 +4,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from agrotools.core import Record
-from agrotools.scoring.error_classes import IN_HEAD, OF_SCORES, Errors
+from agrotools.scoring.error_classes import IN_HEAD, OF_CALLS, OF_SCORES, Errors
 from agrotools.scoring.keyword_extraction import keywords
 from agrotools.scoring.reference.agent_x import TOOLS
 from agrotools.scoring.reference.agent_x_errors import Keywords
 from agrotools.text.agent_x import raw_object, without_thinking
 from agrotools.text.loose_json import is_list, is_object, is_text
 
-OF_CALLS = ("format_error", "invalid_json", "invalid_arguments", "tool_error", "redundant_call")
-"""Classes of calls that are really made."""
 _STEP_KEYS = frozenset(("step", "task", "tool_used", "tool_output", "thought"))
 _NOTHING = (None, "", "null")
 

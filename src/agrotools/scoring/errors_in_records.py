@@ -26,11 +26,16 @@ from agrotools.core import (
     Unparseable,
     UsageError,
 )
-from agrotools.scoring.error_classes import CLASSES, IN_HEAD, OF_KEYWORDS, OF_SCORES, Errors
-from agrotools.scoring.error_taxonomy import OF_SINGLE_SHOT, add_dialogue, said
-from agrotools.scoring.error_taxonomy_agent_x import OF_CALLS, add_made_up
-from agrotools.scoring.keyword_extraction import keywords
-from agrotools.scoring.published_form import dialogue_of
+from agrotools.scoring.error_classes import (
+    CLASSES,
+    IN_HEAD,
+    OF_CALLS,
+    OF_KEYWORDS,
+    OF_SCORES,
+    OF_SINGLE_SHOT,
+    Errors,
+    sorted_text,
+)
 from agrotools.scoring.sample_units import is_invalid
 from agrotools.scoring.summary import ErrorCount
 from agrotools.tools import get_tool
@@ -70,8 +75,13 @@ def add_record(record: Record, found: Errors, protocol: Protocol = "react") -> N
     if is_invalid(record):
         return
     if protocol == "agent-x" and record.mode == "no-tool":
+        from agrotools.scoring.error_taxonomy_agent_x import add_made_up
+
         add_made_up(record, found)
     elif protocol == "lagent" and record.mode != "no-tool":
+        from agrotools.scoring.error_taxonomy import add_dialogue
+        from agrotools.scoring.published_form import dialogue_of
+
         add_dialogue(dialogue_of(record, protocol), found)
         _add_missed_keywords(record, found)
     else:
@@ -151,7 +161,7 @@ def _add_trajectory(record: Record, found: Errors) -> None:
             found.add(error, key)
         elif step.call is not None:
             earlier = worked.setdefault(step.call.tool, [])
-            if earlier and said(step.call.arguments) in map(said, earlier):
+            if earlier and sorted_text(step.call.arguments) in map(sorted_text, earlier):
                 found.add("redundant_call", key)
             earlier.append(step.call.arguments)
     found.add("several_calls", key, sum(count > 1 for count in turns.values()))
@@ -202,6 +212,8 @@ def _add_missed_keywords(record: Record, found: Errors) -> None:
 
 
 def _look_for_keywords(error: str, key: str, gold: str, given: str, found: Errors, also: Sequence[str] = ()) -> None:
+    from agrotools.scoring.keyword_extraction import keywords
+
     if max(gold, default="") < _FIRST_OF_EAST_ASIA and (wanted := keywords(gold)):
         given = given.lower()
         found.add_keyed(error, key, not any(word in given for word in (*wanted, *map(str.lower, also))))

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from agrotools.core import AgrotoolsError, ToolCall, ToolError
-from agrotools.sandbox import select_runner
+from agrotools.sandbox.probe import select_runner
 from agrotools.tools import get_tool
 from agrotools.tools.execution import ToolExecutor
 from agrotools.tools.general import code

@@ -14,8 +14,8 @@ from typing import Any
 
 from agrotools.build.accuracy.figures import Figure, mean_of
 from agrotools.build.accuracy.study import Bench, Study
-from agrotools.knowledge import Entry
 from agrotools.knowledge.embedding import EMBED, model_folder
+from agrotools.knowledge.entry import Entry
 from agrotools.knowledge.retrieval import knowledge_base
 from agrotools.knowledge.words import folded, has_cjk
 

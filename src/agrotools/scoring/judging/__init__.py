@@ -2,11 +2,7 @@
 
 from agrotools.scoring.judging.judgements import Judged, Judgement, Judgements, by_question, judged, judged_scores
 from agrotools.scoring.judging.panel import (
-    Agreement,
-    Calibration,
     JudgedRows,
-    JudgeSummary,
-    Panel,
     PanelTally,
     agreement,
 )
@@ -24,15 +20,11 @@ from agrotools.scoring.judging.rubrics import Rubrics, our_rubrics, read_rubrics
 __all__ = [
     "JUDGED_METRICS",
     "SHIPPED",
-    "Agreement",
-    "Calibration",
     "JudgeQuestion",
-    "JudgeSummary",
     "Judged",
     "JudgedRows",
     "Judgement",
     "Judgements",
-    "Panel",
     "PanelTally",
     "Rubrics",
     "agreement",

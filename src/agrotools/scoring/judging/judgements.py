@@ -40,6 +40,8 @@ def asked_metrics(judgements: Iterable[Judgement], rubrics: Rubrics | None = Non
     """The metrics that a judge was asked for about samples (those of Agent-X: by ``rubrics``), and those that read the
     same replies otherwise."""
     asked = {each.metric for each in judgements if each.label is None and _is_by(each, rubrics)}
+    if not asked:  # JUDGED_METRICS imports the judges of all plug-ins
+        return []
     return [name for name, metric in JUDGED_METRICS.items() if (metric.asked_as or name) in asked]
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from statistics import median_low
 from typing import TYPE_CHECKING
 
-from agrotools.core import FrozenModel, Record, Score
+from agrotools.core import Record, Score
 from agrotools.scoring.judging.judgements import (
     Judged,
     Judgement,
@@ -22,6 +22,7 @@ from agrotools.scoring.judging.questions import JUDGED_METRICS, judge_questions
 from agrotools.scoring.judging.replies import read_grade
 from agrotools.scoring.judging.rubrics import Rubrics, our_rubrics
 from agrotools.scoring.statistics import Interval
+from agrotools.scoring.summary import Agreement, Calibration, JudgeSummary, Panel
 
 if TYPE_CHECKING:
     import numpy as np
@@ -31,17 +32,6 @@ if TYPE_CHECKING:
 
 _DRAWS = 1000
 _FEWEST_UNITS = 10
-
-
-class Agreement(FrozenModel):
-    """Alpha over ``n_units`` answers that at least two graded: 1 is full agreement, 0 is what chance gives.
-
-    None where all grades are the same, which says nothing. ``interval``: 95 %, bootstrap by unit; none under ten units.
-    """
-
-    alpha: float | None
-    n_units: int
-    interval: Interval | None = None
 
 
 def agreement(units: Sequence[Sequence[float | None]], *, seed: int = 0) -> Agreement | None:
@@ -84,49 +74,6 @@ def _alpha(coincidences: "FloatArray") -> float | None:
     distance = (middle[:, None] - middle[None, :]) ** 2
     expected = float((np.outer(totals, totals) * distance).sum()) / (n - 1)
     return 1 - float((coincidences * distance).sum()) / expected if expected > 0 else None
-
-
-class JudgeSummary(FrozenModel):
-    """One judge of a metric. ``answers``: those that could be graded; ``graded``: those with a grade of this judge."""
-
-    metric: str
-    judge: str
-    prompts: tuple[str, ...]
-    """Hashes of the words it was asked with."""
-    answers: int
-    graded: int
-    mean: float | None
-    """Of its grades, in [0, 1]."""
-    votes: int
-    """Replies in all."""
-    unreadable: int
-    """Of those, replies without a grade."""
-    between_votes: Agreement | None = None
-
-
-class Calibration(FrozenModel):
-    """A judge on answers whose right grades are known. ``exact``: the share it graded just so.
-
-    ``lenience``: by how many grades it grades higher on average. ``confusion[right][given]`` counts answers.
-    """
-
-    judge: str
-    n: int
-    unreadable: int
-    exact: float | None
-    lenience: float | None
-    with_labels: Agreement | None
-    confusion: tuple[tuple[int, ...], ...]
-
-
-class Panel(FrozenModel):
-    """All judges of a run; ``between_judges`` by metric, where several graded the same answers."""
-
-    judges: tuple[JudgeSummary, ...] = ()
-    between_judges: dict[str, Agreement] = {}
-    calibrations: tuple[Calibration, ...] = ()
-    rubrics: str = ""
-    """Source of the rubrics that the criteria of Agent-X were graded by; empty where they were not."""
 
 
 class PanelTally:

@@ -27,8 +27,6 @@ from agrotools.scoring.judging.agent_x import METRICS as AGENT_X_METRICS
 from agrotools.scoring.judging.agent_x import agent_x_questions
 from agrotools.scoring.judging.replies import JudgeQuestion, mark_of, prompt_hash, read_published_yes, read_yes_no
 from agrotools.scoring.judging.rubrics import Rubrics
-from agrotools.scoring.published_form import agent_x_gold, agent_x_prediction
-from agrotools.scoring.reference.thinkgeo import JUDGE_SYSTEM, JUDGE_USER, judge_prompt
 
 AGENT_X = "Agent-X"
 """The source of its samples."""
@@ -70,6 +68,8 @@ def judge_questions(record: Record, rubrics: Rubrics | None = None) -> list[Judg
 
     ``rubrics``: those that Agent-X's criteria are graded by; None: ours.
     """
+    from agrotools.scoring.published_form import agent_x_gold, agent_x_prediction
+
     if record.sample.source == AGENT_X and record.trajectory is not None and record.invalid is None:
         return agent_x_questions(agent_x_gold(record.sample), agent_x_prediction(record), rubrics)
     answer = record.trajectory.answer if record.trajectory is not None and record.invalid is None else None
@@ -107,6 +107,8 @@ def yes_no_questions(slot: KeywordsSlot, answer: str) -> list[JudgeQuestion]:
     Each stands twice: as ThinkGeo reads the reply (nothing but ``yes`` counts), and so that ``Yes.`` is yes and what is
     neither yes nor no has no grade.
     """
+    from agrotools.scoring.reference.thinkgeo import JUDGE_SYSTEM, JUDGE_USER, judge_prompt
+
     prompt = prompt_hash(JUDGE_SYSTEM + JUDGE_USER)
     found: list[JudgeQuestion] = []
     for number, question in enumerate(slot.questions, start=1):

@@ -12,7 +12,6 @@ from typing import Annotated, Literal
 from pydantic import Field, ValidationError
 
 from agrotools.core import FrozenModel, UsageError
-from agrotools.scoring.reference.agent_x import COLUMNS
 
 OURS = Path(__file__).with_name("agent_x.toml")
 _HINT = "the form: docs/gta-thinkgeo-agent-x.md"
@@ -71,6 +70,8 @@ def read_rubrics(path: Path, name: str = "") -> Rubrics:
     Raises:
         UsageError: it cannot be read, is of another form, or names a criterion that Agent-X has not.
     """
+    from agrotools.scoring.reference.agent_x import COLUMNS
+
     try:
         content = path.read_bytes()
         file = _File.model_validate(tomllib.loads(content.decode("utf-8")))
