@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from agrotools.runner.manifest import Manifest
     from agrotools.runner.policies import AgentOptions
     from agrotools.scoring.embedders import Embedder
+    from agrotools.scoring.error_classes import Errors
     from agrotools.scoring.judging import JudgedRows, JudgeQuestion, Rubrics
     from agrotools.scoring.predictions.compared import Compared
     from agrotools.scoring.slots import SlotScore
@@ -172,6 +173,16 @@ class PaperTables(Protocol):
         ...
 
 
+@dataclass(frozen=True)
+class RecordErrors:
+    """Errors in the records of a protocol and mode, counted in place of the engine's: replies that hold no calls."""
+
+    add: "Callable[[Record, Errors], None]"
+    """Adds the errors of a valid record."""
+    not_looked_for: Mapping[str, str] = field(default_factory=dict)
+    """By class of errors: why such records cannot tell it."""
+
+
 class PartColumn(NamedTuple):
     """A metric in the tables by task and answer type. ``title``: of its own table, where several runs stand there."""
 
@@ -255,8 +266,8 @@ class ExpectedCount:
 class BenchmarkPlugin:
     """A benchmark: what it is, where its files are, how they load, how answers are scored and shown.
 
-    ``scoring``, ``judging``, ``reporting`` and the values of ``predictions`` are ``"package.module:NAME"``, imported
-    when they are first needed.
+    ``scoring``, ``judging``, ``reporting`` and the values of ``predictions`` and ``error_counts`` are
+    ``"package.module:NAME"``, imported when they are first needed.
     """
 
     name: str
@@ -288,6 +299,8 @@ class BenchmarkPlugin:
     """Protocols of its own, by the name for ``--protocol``."""
     predictions: Mapping[str, str] = field(default_factory=dict)
     """By name for ``--format``: a :class:`PredictionFormat`."""
+    error_counts: Mapping[tuple[str, Mode], str] = field(default_factory=dict)
+    """By protocol and mode: a :class:`RecordErrors`."""
     scoring_target: str = ""
     judging_target: str = ""
     reporting_target: str = ""

@@ -17,11 +17,11 @@ from agrotools.scoring.judging import (
     Judgement,
     JudgeQuestion,
     Rubrics,
+    has_rubrics,
     judge_questions,
-    our_rubrics,
     read_rubrics,
+    shipped_rubrics,
 )
-from agrotools.scoring.judging.judgements import has_rubrics
 
 if TYPE_CHECKING:
     from agrotools.models import Completion, Model, ModelSettings
@@ -80,14 +80,14 @@ def judged_rows(run: Path) -> JudgedRows:
     return JudgedRows(read_judgements(run), _rubrics_of(run))
 
 
-def _rubrics_of(run: Path) -> Rubrics:
-    """The user's rubrics that the run was last judged by; ours where there are none."""
+def _rubrics_of(run: Path) -> Rubrics | None:
+    """The user's rubrics that the run was last judged by; None: those that ship."""
     for path in sorted(run.glob(f"{_RUBRICS}*")):
         try:
             return read_rubrics(path, path.name.removeprefix(_RUBRICS))
         except UsageError as error:
             raise RunStoreError(error.message, hint="remove it, or judge again: --judge-rubrics FILE") from error
-    return our_rubrics()
+    return None
 
 
 def _keep_rubrics(run: Path, rubrics: Rubrics) -> None:
@@ -129,7 +129,7 @@ def judge_run(
         lock = RunLock(run)
     except OSError as error:
         raise RunStoreError(f"cannot work in {run}: {error.strerror or error}", hint="give a run folder") from error
-    rubrics = rubrics or our_rubrics()
+    rubrics = rubrics or shipped_rubrics()
     try:
         _keep_rubrics(run, rubrics)
         with LineFile(run / JUDGEMENTS_FILE, Judgement, _HINT) as file:

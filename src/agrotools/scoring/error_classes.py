@@ -1,7 +1,8 @@
 """The classes of errors that GTA, ThinkGeo and Agent-X tell apart, each with where it is from and how it is told here.
 
 The papers name the classes; only Agent-X publishes how it counts them. Where it does, ``meaning`` is its rule (faults
-of the rule that count the same twice are in :mod:`agrotools.scoring.reference.agent_x_errors`); elsewhere it is ours.
+of the rule that count the same twice are in the plug-in of Agent-X, :mod:`agrotools.benchmarks.agent_x`); elsewhere it
+is ours.
 """
 
 import json
@@ -41,8 +42,6 @@ AGENT_X_CALLS = Source("Agent-X", "2505.24876", "Figure 5")
 IN_HEAD = "calculated_in_head"
 OF_SCORES = "told of runs step by step alone, by the scores of their calls"
 """Why the class of the calculation in the head cannot be told elsewhere: no reference call stands beside the call."""
-OF_CALLS = ("format_error", "invalid_json", "invalid_arguments", "tool_error", "redundant_call")
-"""Classes of calls that are really made."""
 OF_SINGLE_SHOT = ("call_without_output", "invalid_format", "answer_in_invalid_format")
 """Classes of predictions that hold steps and answer at once."""
 OF_KEYWORDS = ("no_answer_keyword", "no_step_keyword")

@@ -321,7 +321,7 @@ class Panel(FrozenModel):
     between_judges: dict[str, Agreement] = {}
     calibrations: tuple[Calibration, ...] = ()
     rubrics: str = ""
-    """Source of the rubrics that the criteria of Agent-X were graded by; empty where they were not."""
+    """Source of the rubrics that criteria were graded by; empty where they were not."""
 
 
 class Summary(FrozenModel):

@@ -7,8 +7,8 @@ from typing import Any
 
 import orjson
 
-from agrotools.benchmarks.published.files import is_web_page
-from agrotools.benchmarks.published.findings import shown
+from agrotools.benchmarks._dialogs.files import is_web_page
+from agrotools.benchmarks._dialogs.findings import shown
 from agrotools.core import BenchmarkError
 
 _LARGEST_BYTES = 1 << 30

@@ -1,8 +1,8 @@
 import pytest
 
+from agrotools.benchmarks.agent_x.corrected_scorer import generative_ids, score, set_f1, tools_of
+from agrotools.benchmarks.agent_x.predictions import JudgeTable
 from agrotools.core import BenchmarkError
-from agrotools.scoring.corrected.agent_x import generative_ids, score, set_f1, tools_of
-from agrotools.scoring.predictions.agent_x_files import JudgeTable
 
 
 def steps(*tools):

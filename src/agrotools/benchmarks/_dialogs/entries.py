@@ -7,10 +7,10 @@ from typing import Any, NamedTuple, cast
 
 from pydantic import JsonValue, ValidationError
 
-from agrotools.benchmarks.published.answers import ANSWER_TYPES, MISSING, AnswerKind, Gold, gold_of
-from agrotools.benchmarks.published.dialogs import first_turn, steps_of
-from agrotools.benchmarks.published.files import VIDEO_SUFFIXES, FileTable, kind_of, safe_name
-from agrotools.benchmarks.published.findings import (
+from agrotools.benchmarks._dialogs.answers import ANSWER_TYPES, MISSING, AnswerKind, Gold, gold_of
+from agrotools.benchmarks._dialogs.dialogs import first_turn, steps_of
+from agrotools.benchmarks._dialogs.files import VIDEO_SUFFIXES, FileTable, kind_of, safe_name
+from agrotools.benchmarks._dialogs.findings import (
     TOO_DEEP,
     EntryFindings,
     first_reason,
@@ -19,7 +19,7 @@ from agrotools.benchmarks.published.findings import (
     shown,
     told,
 )
-from agrotools.benchmarks.published.toolsets import IMAGE_TOOLS
+from agrotools.benchmarks._dialogs.toolsets import IMAGE_TOOLS
 from agrotools.core import BenchmarkError, ReferenceTrajectory, Sample, SampleFile
 from agrotools.tools import TOOLS
 

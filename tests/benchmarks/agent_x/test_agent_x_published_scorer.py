@@ -2,9 +2,9 @@ import math
 
 import pytest
 
-from agrotools.scoring.predictions.judge_replies import read_judge_score
-from agrotools.scoring.reference import agent_x
-from agrotools.scoring.reference.agent_x_errors import error_analysis
+from agrotools.benchmarks.agent_x import published_scorer
+from agrotools.benchmarks.agent_x.judge_replies import read_judge_score
+from agrotools.benchmarks.agent_x.published_errors import error_analysis
 from agrotools.scoring.reference.stops import PublishedScorerStops
 
 GOAL = [1, 0, 0.5, "", 1]
@@ -20,31 +20,31 @@ def table(tool_p=TOOL_P):
 
 
 def test_goal_and_goal_star_by_hand():
-    scores = agent_x.aggregate(table(), {2, 4, 9})
+    scores = published_scorer.aggregate(table(), {2, 4, 9})
     assert scores.metrics["agent_x.goal_acc"] == pytest.approx((50.0, 2))
     assert scores.metrics["agent_x.goal_acc_imggen"].value == pytest.approx(58.3333333, abs=1e-6)
-    starred = agent_x.aggregate(table([1, 0, "n/a", "n/a", 0]), {2, 4, 9}).metrics["agent_x.goal_acc_imggen"]
+    starred = published_scorer.aggregate(table([1, 0, "n/a", "n/a", 0]), {2, 4, 9}).metrics["agent_x.goal_acc_imggen"]
     assert starred.value == pytest.approx(41.6666667, abs=1e-6)
-    assert math.isnan(agent_x.aggregate(table(), set()).metrics["agent_x.goal_acc_imggen"].value)
+    assert math.isnan(published_scorer.aggregate(table(), set()).metrics["agent_x.goal_acc_imggen"].value)
 
 
 def test_a_column_is_the_mean_of_its_numbers():
-    assert agent_x.aggregate(table(), set()).metrics["agent_x.tool_p"] == (50.0, 4)
-    assert agent_x.aggregate(table(), set()).metrics["agent_x.goal_acc"] == (62.5, 4)
+    assert published_scorer.aggregate(table(), set()).metrics["agent_x.tool_p"] == (50.0, 4)
+    assert published_scorer.aggregate(table(), set()).metrics["agent_x.goal_acc"] == (62.5, 4)
 
 
 def test_published_goal_star_follows_from_its_three_means():
     # README of Agent-X: GPT-4o and Kimi-VL under the judge GPT-4o.
     assert pytest.approx(0.696, abs=5e-4) == (0.591 + 0.765 + 0.731) / 3
     row = {"goal_accuray": 0, "precision_score": 0.591, "tool_accuray": 0.765, "toolset_accuray": 0.731}
-    assert agent_x.aggregate([row], {0}).metrics["agent_x.goal_acc_imggen"].value == pytest.approx(69.5666667)
+    assert published_scorer.aggregate([row], {0}).metrics["agent_x.goal_acc_imggen"].value == pytest.approx(69.5666667)
     row |= {"precision_score": 0.273, "tool_accuray": 0.593, "toolset_accuray": 0.0}
-    assert agent_x.aggregate([row], {0}).metrics["agent_x.goal_acc_imggen"].value == pytest.approx(28.8666667)
+    assert published_scorer.aggregate([row], {0}).metrics["agent_x.goal_acc_imggen"].value == pytest.approx(28.8666667)
 
 
 def test_a_table_without_a_needed_column_stops_the_notebook():
     with pytest.raises(PublishedScorerStops, match="toolset_accuray"):
-        agent_x.aggregate([{"goal_accuray": 1, "precision_score": 1, "tool_accuray": 1}])
+        published_scorer.aggregate([{"goal_accuray": 1, "precision_score": 1, "tool_accuray": 1}])
 
 
 def test_numbers_are_coerced_as_pandas_does():
@@ -53,7 +53,7 @@ def test_numbers_are_coerced_as_pandas_does():
     cells += [None, 3, 2.5, "+1", "0x10", "1 2", "--1", "True", *NO_NUMBERS]
     for cell in cells:
         theirs = pandas.to_numeric(pandas.Series([cell, "x"], dtype=object), errors="coerce")[0]
-        ours = agent_x.numeric(cell)
+        ours = published_scorer.numeric(cell)
         assert (math.nan if ours is None else ours) == pytest.approx(float(theirs), nan_ok=True), cell
 
 
@@ -62,7 +62,7 @@ NO_NUMBERS = ["٣", "１", "०.5", "²", "1e٣", "\u00a01", "\u30001", "1_0"]
 
 @pytest.mark.parametrize("cell", [*NO_NUMBERS, "1e400"])
 def test_digits_and_blanks_are_those_of_ascii(cell):
-    assert agent_x.numeric(cell) is None
+    assert published_scorer.numeric(cell) is None
 
 
 @pytest.mark.parametrize("reply", ["٣", "１", "०.5", "{'Score': '０.5'}", "Score: ٠.5", "٨٠%"])
@@ -77,14 +77,14 @@ def test_tool_calls_are_counted_as_published():
         {"tool": "OCR", "output": 0},
         {"thought": ""},
     ]
-    made = agent_x.tool_call_statistics([{"0": {"reasoning_steps": steps}}, {"1": {"reasoning_steps": ""}}])
+    made = published_scorer.tool_call_statistics([{"0": {"reasoning_steps": steps}}, {"1": {"reasoning_steps": ""}}])
     assert (made.successful, made.failed, made.no_output, made.empty_steps, made.invalid) == (2, 2, 1, 1, 1)
     assert (made.empty_samples, made.failures, made.steps, made.samples) == (1, 4, 4, 2)
 
 
 def test_a_null_thought_stops_the_count():
     with pytest.raises(PublishedScorerStops) as stop:
-        agent_x.tool_call_statistics([{"0": {"reasoning_steps": [{"thought": None}]}}])
+        published_scorer.tool_call_statistics([{"0": {"reasoning_steps": [{"thought": None}]}}])
     assert stop.value.exception == "AttributeError"
 
 
@@ -138,7 +138,7 @@ def test_a_class_of_errors_that_stops_leaves_the_others_their_counts():
         "no_answer_keyword": "prediction 2",
         "no_step_keyword": "prediction 1",
     }
-    again = error_analysis(agent_x.mended(predictions), gold, lambda text: text.split())
+    again = error_analysis(published_scorer.mended(predictions), gold, lambda text: text.split())
     assert not again.stops
     assert (again.counts["no_answer_keyword"], again.counts["no_step_keyword"]) == (1, 1)
 
@@ -146,6 +146,6 @@ def test_a_class_of_errors_that_stops_leaves_the_others_their_counts():
 @pytest.mark.parametrize("malformed", [None, 3, "text", [], [[]], {"reasoning_steps": 4}, {"final_answer": [1]}])
 def test_nothing_stops_the_counts_of_mended_predictions(malformed):
     for items in ([{"0": malformed}], [malformed], [{"x": malformed}], [{"0": {"reasoning_steps": [malformed]}}]):
-        mended = agent_x.mended(items)
-        assert agent_x.tool_call_statistics(mended).successful == 0
+        mended = published_scorer.mended(items)
+        assert published_scorer.tool_call_statistics(mended).successful == 0
         assert not error_analysis(mended, {"0": [WHOLE]}, str.split).stops

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from agrotools.benchmarks.agent_x.judge import SHIPPED
+from agrotools.benchmarks.agent_x.published_scorer import COLUMNS
 from agrotools.core import UsageError
-from agrotools.scoring.judging import our_rubrics, read_rubrics
-from agrotools.scoring.judging.rubrics import OURS
-from agrotools.scoring.reference.agent_x import COLUMNS
+from agrotools.scoring.judging import read_rubrics, shipped_rubrics
 
 ONE = '[criteria.goal_accuray]\nrubric = "Is it so?"\n'
 
@@ -21,16 +21,16 @@ def written(folder: Path, text: str) -> Path:
     return path
 
 
-def test_ours_has_every_criterion_and_no_digest():
-    assert set(our_rubrics().criteria) == set(COLUMNS)
-    assert our_rubrics().digest == ""
-    assert our_rubrics().label == "rubrics of ours"
+def test_the_shipped_file_has_every_criterion_and_no_digest():
+    assert set(shipped_rubrics().criteria) == set(COLUMNS)
+    assert shipped_rubrics().digest == ""
+    assert shipped_rubrics().label == "rubrics of ours"
 
 
 def test_a_file_need_hold_no_more_than_a_rubric(tmp_path: Path):
     rubrics = read_rubrics(written(tmp_path, ONE))
-    assert rubrics.criteria == {"goal_accuray": ("Is it so?", our_rubrics().criteria["goal_accuray"][1])}
-    assert (rubrics.system, rubrics.parts) == (our_rubrics().system, our_rubrics().parts)
+    assert rubrics.criteria == {"goal_accuray": ("Is it so?", shipped_rubrics().criteria["goal_accuray"][1])}
+    assert (rubrics.system, rubrics.parts) == (shipped_rubrics().system, shipped_rubrics().parts)
     assert rubrics.label == f"rubrics of original.toml ({rubrics.digest})"
     assert len(rubrics.digest) == 12
 
@@ -43,9 +43,9 @@ def test_words_around_the_rubrics_can_be_the_users_too(tmp_path: Path):
     assert rubrics.criteria["goal_accuray"] == ("Is it so?", ("answer",))
 
 
-def test_a_copy_of_ours_is_a_file_of_the_users(tmp_path: Path):
-    rubrics = read_rubrics(written(tmp_path, OURS.read_text(encoding="utf-8")))
-    assert rubrics.criteria == our_rubrics().criteria
+def test_a_copy_of_the_shipped_file_is_a_file_of_the_users(tmp_path: Path):
+    rubrics = read_rubrics(written(tmp_path, SHIPPED.read_text(encoding="utf-8")))
+    assert rubrics.criteria == shipped_rubrics().criteria
     assert rubrics.digest
 
 

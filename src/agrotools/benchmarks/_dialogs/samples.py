@@ -1,25 +1,41 @@
-"""What was read of a published benchmark, and the benchmark that is made of it."""
+"""Samples read from the files of a published benchmark, and the benchmark that is made of them."""
 
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from pydantic import JsonValue
 
-from agrotools.benchmarks.published.findings import (
+from agrotools.benchmarks._dialogs.findings import (
     EntryFault,
     EntryFindings,
     Findings,
     PublishedSettings,
     stop_at_faults,
 )
-from agrotools.benchmarks.published.ways import PUBLISHED_WAYS
-from agrotools.core import MODES, BenchmarkError, Mode, Sample
+from agrotools.core import MODES, BenchmarkError, Mode, Protocol, Sample
 from agrotools.core.benchmark_header import BenchmarkHeader, SourceNote
 from agrotools.core.progress import Progress
 from agrotools.formats.benchmark import Benchmark, ContentDigest, with_clusters
+
+
+class PublishedWay(NamedTuple):
+    """The protocol of a paper, and the number of model turns after which a sample ended; None where there is one."""
+
+    protocol: Protocol
+    max_steps: int | None = None
+
+
+PUBLISHED_WAYS = {
+    "gta": PublishedWay("lagent", 10),
+    "gta-2": PublishedWay("lagent", 10),
+    "thinkgeo": PublishedWay("lagent", 15),
+    "agent-x": PublishedWay("agent-x"),
+}
+"""Protocol and turn limit of each paper, by benchmark: the defaults of a run."""
+
 
 ReadOne = Callable[[int, Any, EntryFindings], Sample | None]
 

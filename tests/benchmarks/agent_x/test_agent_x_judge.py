@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 
 from agrotools.benchmarks import load_benchmark
+from agrotools.benchmarks.agent_x.judge import METRICS, SHIPPED, agent_x_questions
+from agrotools.benchmarks.agent_x.published_scorer import COLUMNS
 from agrotools.core import Observation, Record, Step, ToolCall, Trajectory
 from agrotools.scoring.judging import JudgedRows, Judgement, judge_questions, read_rubrics
-from agrotools.scoring.judging.agent_x import METRICS, agent_x_questions
-from agrotools.scoring.reference.agent_x import COLUMNS
 from support.made_agent_x import write_agent_x
 
 GOLD = {
@@ -54,7 +54,7 @@ def test_nothing_is_asked_about_a_prediction_without_steps_and_answer():
 
 
 def test_the_users_copy_of_the_rubrics_can_be_used(tmp_path: Path):
-    shipped = Path(agent_x_questions.__code__.co_filename).with_name("agent_x.toml").read_text(encoding="utf-8")
+    shipped = SHIPPED.read_text(encoding="utf-8")
     own = tmp_path / "rubrics.toml"
     own.write_text(shipped.replace("Is every step clear", "MY OWN WORDS"), encoding="utf-8")
     questions = {question.slot: question for question in agent_x_questions(GOLD, PREDICTED, read_rubrics(own))}

@@ -7,12 +7,10 @@ generative tasks are told by their query type and id, not by the position of a r
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
+from agrotools.benchmarks.agent_x.judge_replies import MISSING, JudgeScore, JudgeTable
+from agrotools.benchmarks.agent_x.published_scorer import COLUMNS, GENERATIVE_ROWS, GOAL
 from agrotools.core import BenchmarkError
 from agrotools.scoring.figures import Figure, Part, SampleParts, Scores, summed
-from agrotools.scoring.predictions.agent_x_files import JudgeTable
-from agrotools.scoring.predictions.judge_replies import MISSING, JudgeScore
-from agrotools.scoring.reference.agent_x import COLUMNS, GOAL
-from agrotools.scoring.reference.generative_rows import GENERATIVE_ROWS
 from agrotools.text.loose_json import is_list, is_object, is_text, zeroes
 
 _TOOLSET = "agent_x.toolset_f1_corrected"

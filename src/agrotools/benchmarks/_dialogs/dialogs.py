@@ -10,8 +10,8 @@ from typing import Any, NamedTuple, cast
 import orjson
 from pydantic import JsonValue
 
-from agrotools.benchmarks.published.files import plain_path
-from agrotools.benchmarks.published.findings import EntryFindings
+from agrotools.benchmarks._dialogs.files import plain_path
+from agrotools.benchmarks._dialogs.findings import EntryFindings
 from agrotools.core import Arguments, Observation, ReferenceStep
 
 

@@ -1,10 +1,15 @@
-"""Where the files of published benchmarks lie, and where they are to be had."""
+"""Layouts of the files of published benchmarks: their folders, their sources, and checks of what was read."""
 
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from agrotools.benchmarks._dialogs.findings import told
+from agrotools.benchmarks._dialogs.samples import ReadSet
+from agrotools.benchmarks.checking import FileCheck
 from agrotools.core import BenchmarkError, UsageError
+from agrotools.core.files import cache_dir
+from agrotools.plugin import ExpectedCount
 
 
 class Layout(NamedTuple):
@@ -53,3 +58,35 @@ def how_to_get(layout: Layout) -> str:
 
 def _either(names: Sequence[str]) -> str:
     return " or ".join(names)
+
+
+def file_check(
+    read: ReadSet, layout: Layout, notes: Sequence[str] = (), expected: tuple[ExpectedCount, ...] | None = None
+) -> FileCheck:
+    """Check of what was read; ``notes`` come before what is wrong with ``toolmeta.json`` beside the data."""
+    return FileCheck(
+        files=tuple(str(path) for path in read.files),
+        entries=read.entries,
+        samples=read.samples,
+        faults=read.faults,
+        notes=[*read.findings.notes(), *notes, *_toolmeta_faults(read.root)],
+        hint=f"whole files are {how_to_get(layout)}" if read.faults else "",
+        expected=expected,
+    )
+
+
+def roots_of(layout: Layout, data_root: Path | None) -> list[Path]:
+    """Folders that paths of files are relative to; frames of videos are in the cache."""
+    return [find_file(layout, data_root).parent, cache_dir().resolve()]
+
+
+def _toolmeta_faults(root: Path) -> list[str]:
+    """Faults of the ``toolmeta.json`` that the protocol lagent reads."""
+    from agrotools.tools.published.declared import TOOLMETA_FILE, read_toolmeta
+
+    try:
+        if (root / TOOLMETA_FILE).is_file():
+            read_toolmeta(root / TOOLMETA_FILE)
+    except BenchmarkError as error:
+        return [told(error)]
+    return []

@@ -5,7 +5,7 @@ from typing import Literal, NamedTuple
 
 from pydantic import JsonValue
 
-from agrotools.benchmarks.published.findings import shown
+from agrotools.benchmarks._dialogs.findings import shown
 from agrotools.core import AnswerType, BenchmarkError, ImageCallsSlot, KeywordsSlot, ReferenceTextsSlot, Slot
 
 AnswerKind = Literal["objective", "subjective", "image", "workflow"]

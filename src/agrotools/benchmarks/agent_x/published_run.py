@@ -9,14 +9,14 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
-from agrotools.core import Mode, Record
-from agrotools.scoring.corrected import agent_x as corrected
+from agrotools.benchmarks.agent_x import corrected_scorer
+from agrotools.benchmarks.agent_x.judge_replies import JudgeTable
+from agrotools.benchmarks.agent_x.published_errors import error_analysis
+from agrotools.benchmarks.agent_x.published_scorer import COLUMNS, GENERATIVE_ROWS, aggregate, tool_call_statistics
+from agrotools.core import Record
+from agrotools.plugin import PublishedRun, Scoring
 from agrotools.scoring.judging.panel import JudgedRows
-from agrotools.scoring.predictions.agent_x_files import JudgeTable
 from agrotools.scoring.published_form import agent_x_gold, agent_x_prediction, in_file_order
-from agrotools.scoring.reference.agent_x import COLUMNS, aggregate, tool_call_statistics
-from agrotools.scoring.reference.agent_x_errors import error_analysis
-from agrotools.scoring.reference.generative_rows import GENERATIVE_ROWS
 from agrotools.scoring.reference.stops import PublishedScorerStops
 from agrotools.scoring.sample_units import is_invalid
 from agrotools.scoring.statistics import Estimate
@@ -28,21 +28,17 @@ PUBLISHED_JUDGES = ("GPT-4o", "Qwen-14B")
 _NOT_JUDGED = "no judge was asked: agrotools score RUN --judge MODEL"
 
 
-def agent_x_figures(
-    mode: Mode, records: Sequence[Record], judges: JudgedRows, *, differs: Sequence[str] = ()
-) -> PublishedFigures | None:
+def agent_x_figures(run: PublishedRun) -> PublishedFigures | None:
     """The figures of one mode; None where its records hold no predictions (step-by-step, or all of them invalid).
 
     A prediction with neither steps nor an answer, which no judge is asked about, scores 0. A reply without a score
     counts for nothing as published, and as 0 corrected.
 
-    Args:
-        mode: of the records.
-        records: those of the mode; invalid ones and repeats count for nothing, as no prediction file holds them.
-        judges: what judges replied about the run.
-        differs: how the run differs from the published way, but for judges and rubrics.
+    Invalid records and repeats count for nothing, as no prediction file holds them. ``differs`` names the judges and
+    their rubrics alone.
     """
-    valid = [record for record in in_file_order(records) if record.epoch == 0 and not is_invalid(record)]
+    mode, judges = run.mode, run.judges
+    valid = [record for record in in_file_order(run.records) if record.epoch == 0 and not is_invalid(record)]
     valid = [record for record in valid if record.trajectory is not None]
     if mode == "step-by-step" or not valid:
         return None
@@ -50,7 +46,7 @@ def agent_x_figures(
     predictions = [{key: agent_x_prediction(record)} for key, record in zip(keys, valid, strict=True)]
     table = _table(valid, keys, judges)
     data = {key: agent_x_gold(record.sample) for key, record in zip(keys, valid, strict=True)}
-    ours = corrected.score(table, predictions, data)
+    ours = corrected_scorer.score(table, predictions, data)
     estimates = {metric: ours.estimate(metric) or _without_interval(*figure) for metric, figure in ours.metrics.items()}
     stops, reference = "", {}
     if table is not None:
@@ -68,7 +64,7 @@ def agent_x_figures(
         corrected={metric: estimate for metric, estimate in estimates.items() if estimate is not None},
         left_out={**({} if table else dict.fromkeys(_REFERENCE_METRICS, _NOT_JUDGED)), **ours.left_out, **_ONE_SIDED},
         counts=published_counts(predictions),
-        differs=(*differs, *_judging_differs(judges)) if table else tuple(differs),
+        differs=tuple(_judging_differs(judges)) if table else (),
     )
 
 
@@ -126,3 +122,6 @@ def _share(value: float | None) -> float | None:
 
 def _without_interval(value: float | None, n: int) -> Estimate | None:
     return None if value is None else Estimate(value=value / 100, n=n, n_clusters=n)
+
+
+SCORING = Scoring(published=agent_x_figures)

@@ -3,14 +3,17 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from agrotools.benchmarks.agent_x.published_errors import Keywords
+from agrotools.benchmarks.agent_x.published_scorer import TOOLS
 from agrotools.core import Record
-from agrotools.scoring.error_classes import IN_HEAD, OF_CALLS, OF_SCORES, Errors
+from agrotools.plugin import RecordErrors
+from agrotools.scoring.error_classes import IN_HEAD, OF_SCORES, Errors
 from agrotools.scoring.keyword_extraction import keywords
-from agrotools.scoring.reference.agent_x import TOOLS
-from agrotools.scoring.reference.agent_x_errors import Keywords
 from agrotools.text.agent_x import raw_object, without_thinking
 from agrotools.text.loose_json import is_list, is_object, is_text
 
+OF_CALLS = ("format_error", "invalid_json", "invalid_arguments", "tool_error", "redundant_call")
+"""Classes of calls that are really made."""
 _STEP_KEYS = frozenset(("step", "task", "tool_used", "tool_output", "thought"))
 _NOTHING = (None, "", "null")
 
@@ -160,3 +163,8 @@ def _answer_text(answer: Any) -> str:
 def _steps_text(steps: list[Any]) -> str:
     fields = ("task", "tool", "tool_used", "output", "tool_output", "thought")
     return " ".join(str(step.get(name, "")) for step in steps if is_object(step) for name in fields)
+
+
+SINGLE_REPLY = RecordErrors(
+    add_made_up, dict.fromkeys(OF_CALLS, "no tool is run, and what was made up holds no arguments")
+)
