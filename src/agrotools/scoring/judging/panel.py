@@ -107,20 +107,25 @@ class JudgedRows:
     """
 
     def __init__(self, judgements: Sequence[Judgement], rubrics: Rubrics | None = None) -> None:
-        self.rubrics = rubrics
+        self._rubrics = rubrics
         self._labelled = [each for each in judgements if each.label is not None]
         self._by_question = by_question(judgements)
-        self.metrics = asked_metrics(judgements, self.rubrics)
+        self.metrics = asked_metrics(judgements, self._rubrics)
         """Those that a judge was asked for."""
-        self.criteria_judges = criteria_judges(judgements, self.rubrics)
+        self.criteria_judges = criteria_judges(judgements, self._rubrics)
         """Judges asked for criteria by these rubrics."""
         self._tally = PanelTally()
+
+    @property
+    def rubrics(self) -> Rubrics:
+        """Rubrics that the criteria were graded by."""
+        return self._rubrics or shipped_rubrics()
 
     def rows(self, record: Record) -> list[Score]:
         """Those of ``record``; none where no judge was asked about the run."""
         if not self.metrics:
             return []
-        graded = judged(record, self._by_question, self.rubrics)
+        graded = judged(record, self._by_question, self._rubrics)
         self._tally.add(graded)
         return judged_scores(record, graded, self.metrics)
 
@@ -128,7 +133,7 @@ class JudgedRows:
         """By metric what the judges gave ``record``, over all its questions; None where a grade is missing, empty where
         nothing could be asked about it."""
         found: dict[str, list[float | None]] = {}
-        for each in judged(record, self._by_question, self.rubrics):
+        for each in judged(record, self._by_question, self._rubrics):
             found.setdefault(each.question.metric, []).append(each.value)
         return {
             metric: None
@@ -139,7 +144,7 @@ class JudgedRows:
 
     def of(self, record: Record) -> list[Judgement]:
         """Replies of judges about ``record``."""
-        asked = dict.fromkeys(q.asked for q in judge_questions(record, self.rubrics)) if self.metrics else ()
+        asked = dict.fromkeys(q.asked for q in judge_questions(record, self._rubrics)) if self.metrics else ()
         return [each for key in asked for each in self._by_question.get(key, ())]
 
     def panel(self) -> Panel | None:
@@ -149,7 +154,7 @@ class JudgedRows:
         panel = self._tally.panel(self._labelled)
         if not self.criteria_judges:
             return panel
-        return panel.model_copy(update={"rubrics": (self.rubrics or shipped_rubrics()).label})
+        return panel.model_copy(update={"rubrics": self.rubrics.label})
 
 
 def _judge_summary(metric: str, name: str, given: Sequence[Judged]) -> JudgeSummary:
