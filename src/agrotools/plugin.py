@@ -238,6 +238,18 @@ class PredictionFormat:
     """Options (``data``, ``judgements``, ``embedder``) that do not fit: message and hint."""
 
 
+def _no_words(_benchmark: "Benchmark") -> str:
+    return ""
+
+
+class PromptTemplates(NamedTuple):
+    """Templates of a protocol: the files ``*.j2`` in a folder of a package, rendered as ``PREFIX/NAME``."""
+
+    prefix: str
+    package: str
+    folder: str = "prompts"
+
+
 @dataclass(frozen=True)
 class RunProtocol:
     """A way of talking with a model: prompts, and how replies become calls and answers."""
@@ -245,8 +257,18 @@ class RunProtocol:
     modes: tuple[Mode, ...]
     agent: "Callable[[Model, Mode, AgentOptions], ModelAgent]"
     """The agent of a mode, which talks with the model."""
-    prompts: Callable[[], str] = str
-    """All words of its prompts: runs compare only where they agree."""
+    prompts: "Callable[[Benchmark], str]" = _no_words
+    """All words of its prompts that are in no template: runs compare only where they agree."""
+    templates: PromptTemplates | None = None
+    """Its templates, whose texts are part of the prompt hash."""
+    max_turns: int | None = None
+    """Model turns per sample where neither the user nor the benchmark gives a limit; None: the engine's default."""
+    shows_images: bool = True
+    """Whether images are shown where the user does not say."""
+    single_shot: bool = False
+    """Whether one reply holds steps, results of tools and answer: its prompts name the tools, and none is run."""
+    stops_unparseable: bool = True
+    """Whether several replies in a row that cannot be read end a sample."""
 
 
 @dataclass(frozen=True)

@@ -82,7 +82,7 @@ def roots_of(layout: Layout, data_root: Path | None) -> list[Path]:
 
 def _toolmeta_faults(root: Path) -> list[str]:
     """Faults of the ``toolmeta.json`` that the protocol lagent reads."""
-    from agrotools.tools.published.declared import TOOLMETA_FILE, read_toolmeta
+    from agrotools.benchmarks._dialogs.declared import TOOLMETA_FILE, read_toolmeta
 
     try:
         if (root / TOOLMETA_FILE).is_file():

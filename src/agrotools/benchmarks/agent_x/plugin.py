@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from agrotools.benchmarks.counts import count_answers, count_calls, count_in_group, count_tools, count_with_tools
 from agrotools.core import ImageCallsSlot, KeywordsSlot, ReferenceTextsSlot, Slot
 from agrotools.core.progress import Progress
-from agrotools.plugin import BenchmarkPlugin, ExpectedCount, MetricInfo, deferred
+from agrotools.plugin import BenchmarkPlugin, ExpectedCount, MetricInfo, PromptTemplates, RunProtocol, deferred
 
 if TYPE_CHECKING:
     from agrotools.benchmarks._dialogs.layouts import Layout
@@ -83,6 +83,14 @@ PLUGIN = BenchmarkPlugin(
     find=_find,
     file_roots=_file_roots,
     check=_check,
+    protocols={
+        "agent-x": RunProtocol(
+            modes=("no-tool",),
+            agent=deferred("agrotools.benchmarks.agent_x.protocol:make_agent"),
+            templates=PromptTemplates("agent_x", "agrotools.benchmarks.agent_x"),
+            single_shot=True,
+        )
+    },
     predictions={"agentx": "agrotools.benchmarks.agent_x.predictions:FORMAT"},
     error_counts={("agent-x", "no-tool"): "agrotools.benchmarks.agent_x.error_classes:SINGLE_REPLY"},
     expected=_EXPECTED,

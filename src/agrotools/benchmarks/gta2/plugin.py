@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from agrotools.benchmarks._dialogs.protocols import PROTOCOLS
 from agrotools.benchmarks.counts import count_tools
 from agrotools.benchmarks.gta2.slots import SubTasksSlot
 from agrotools.core import BenchmarkError, Slot
@@ -62,6 +63,7 @@ PLUGIN = BenchmarkPlugin(
     find=_find,
     file_roots=_file_roots,
     check=_check,
+    protocols=PROTOCOLS,
     # agentlego/benchmark_toollist_v2.txt of its repository; no other count of it is known here.
     expected=(ExpectedCount("tools", 37, False, count_tools),),
     slots=(SubTasksSlot,),

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from agrotools.benchmarks._dialogs.protocols import PROTOCOLS
 from agrotools.benchmarks.counts import count_answers, count_calls, count_in_group
 from agrotools.core import BenchmarkError, KeywordsSlot, Slot
 from agrotools.core.progress import Progress
@@ -87,6 +88,7 @@ PLUGIN = BenchmarkPlugin(
     find=_find,
     file_roots=_file_roots,
     check=_check,
+    protocols=PROTOCOLS,
     predictions={"thinkgeo": "agrotools.scoring.predictions.comparing:THINKGEO_FORMAT"},
     expected=(*_OPTICAL, *_SAR),
     metrics={

@@ -5,31 +5,23 @@ from collections.abc import Callable, Sequence
 
 from agrotools.agents.images import file_parts
 from agrotools.agents.llm import halt_of, reply_of
-from agrotools.agents.modes import Refusal, run_end_to_end
 from agrotools.agents.parsing import excerpt
-from agrotools.agents.policy import Policy
 from agrotools.agents.prompts import render
 from agrotools.agents.truncation import read_apart, written
 from agrotools.core import (
     Action,
     Answer,
-    ErrorInfo,
     Mode,
-    Observation,
     SampleView,
     Step,
-    ToolCall,
     ToolSpec,
-    Trajectory,
     Unparseable,
 )
 from agrotools.models import ContentPart, ImagePart, Message, Model, ModelSettings, TextPart
+from agrotools.runner.policies import AgentOptions
 from agrotools.text.agent_x import read_prediction
 from agrotools.text.loose_json import dumps
 from agrotools.tools import tool_specs
-
-ATTEMPTS = 2
-"""Requests of a sample at most: the same is asked again where the first reply cannot be read."""
 
 
 class AgentXAgent:
@@ -91,14 +83,6 @@ def _described(spec: ToolSpec) -> dict[str, object]:
     return {"description": spec.description, "arguments": spec.parameters.get("properties", {})}
 
 
-async def run_single_shot(policy: Policy, view: SampleView) -> Trajectory:
-    """Ask ``policy`` for everything at once, up to :data:`ATTEMPTS` times. ``view`` has its toolset.
-
-    Raises:
-        InfrastructureError: from the policy.
-    """
-    return await run_end_to_end(policy, view, _refuse, max_steps=ATTEMPTS, unparseable_limit=ATTEMPTS)
-
-
-async def _refuse(_call: ToolCall) -> Refusal:
-    return Refusal(Observation(error=ErrorInfo(kind="unknown_tool", message="no tool runs in this protocol")))
+def make_agent(model: Model, mode: Mode, options: AgentOptions) -> AgentXAgent:
+    """The agent of a run with ``options``."""
+    return AgentXAgent(model, mode, options.settings, options.images, options.specs)

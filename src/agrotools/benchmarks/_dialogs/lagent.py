@@ -1,20 +1,28 @@
-"""A policy that prompts a model in the protocol of GTA and ThinkGeo (:mod:`agrotools.agents.protocols.lagent`)."""
+"""Protocol of GTA and ThinkGeo: the ReAct agent of lagent 0.2.4, with the words that OpenCompass puts around it.
+
+Step-by-step: what the reference did is told without its thoughts, what tools returned as bare text, and with the last
+step the model is asked to sum up. End-to-end: the model's own replies, and after each ``Response:``; with the last turn
+it is told to answer. Messages are those that their agent sends, in number, role and wording.
+"""
 
 import asyncio
-from collections.abc import Callable, Sequence
+import json
+from collections.abc import Callable, Mapping, Sequence
 
 from agrotools.agents.images import file_parts
 from agrotools.agents.llm import halt_of, reply_of
+from agrotools.agents.observations import observation_data
 from agrotools.agents.parsing import excerpt
-from agrotools.agents.prompts import render
-from agrotools.agents.protocols.lagent import files_text, own_history, shown_history, system_message
+from agrotools.agents.prompts import fill, render
 from agrotools.agents.truncation import read_apart, written
+from agrotools.benchmarks._dialogs.declared import Declared, declared_by, declared_tools
 from agrotools.core import (
     Action,
     Answer,
     CallTools,
     ErrorInfo,
     Mode,
+    Observation,
     Reply,
     SampleView,
     Step,
@@ -25,18 +33,22 @@ from agrotools.core import (
 )
 from agrotools.core.refs import renamed
 from agrotools.models import Completion, ContentPart, Message, Model, ModelSettings, TextPart
+from agrotools.runner.policies import AgentOptions
 from agrotools.text.lagent import (
+    ACTION,
+    ACTION_INPUT,
     FOLLOW_FORMAT,
     INVALID_ACTION,
     NO_ACTION,
+    RESPONSE,
     Checked,
     DeclaredTool,
     check_call,
+    described,
     read_reply,
     received,
 )
 from agrotools.tools import tool_specs
-from agrotools.tools.published.declared import Declared, declared_by, declared_tools
 
 MAX_TURNS = 10
 """Requests of a sample at most, as GTA has it (ThinkGeo: 15)."""
@@ -131,6 +143,13 @@ class LagentAgent:
         return CallTools(calls=(call,), thought=thought, reply=reply, refused=_refusal(checked))
 
 
+def make_agent(model: Model, mode: Mode, options: AgentOptions) -> LagentAgent:
+    """The agent of a run with ``options``, with the tools as its benchmark declares them."""
+    benchmark = options.benchmark
+    declared = declared_by(benchmark.name, benchmark.root) if benchmark else None
+    return LagentAgent(model, mode, options.settings, options.images, options.max_steps, declared, options.specs)
+
+
 def _refusal(checked: Checked) -> ErrorInfo | None:
     if checked.failure is None:
         return None
@@ -157,3 +176,59 @@ def _known_files(view: SampleView, history: Sequence[Step]) -> set[str]:
         *(artifact.name for observation in made for artifact in observation.artifacts),
         *(image for image in results if isinstance(image, str)),
     }
+
+
+def system_message(tools: Sequence[DeclaredTool]) -> Message:
+    """The tools, and how they are called."""
+    names = str([tool.name for tool in tools])
+    return Message.of("system", render("lagent/system", tool_description=described(tools), action_names=names))
+
+
+def files_text(paths: Sequence[str]) -> str:
+    """Where the files are."""
+    return fill("lagent/files", paths=", ".join(f"`{path}`" for path in paths))
+
+
+def shown_history(steps: Sequence[Step], paths: Mapping[str, str]) -> list[Message]:
+    """Reference calls with what they returned, as step-by-step tells them; of a call that returned nothing, nothing.
+
+    ``paths``: by name of each file.
+    """
+    messages: list[Message] = []
+    for step in steps:
+        if step.call is None:
+            continue
+        messages.append(Message.of("assistant", _called(step, paths)))
+        if step.observation is not None and not step.observation.empty:
+            messages.append(Message.of("system", result_text(step)))
+    return messages
+
+
+def own_history(steps: Sequence[Step], paths: Mapping[str, str]) -> list[Message]:
+    """What a model said so far, and what came of it, as end-to-end tells it."""
+    messages: list[Message] = []
+    for step in steps:
+        said = received(step.reply.text) if step.reply else _called(step, paths) if step.call else step.text
+        came = result_text(step) if step.call else step.reason
+        messages += [Message.of("assistant", said), Message.of("system", f"{RESPONSE}{came}\n")]
+    return messages
+
+
+def result_text(step: Step) -> str:
+    """What the call of a step returned: text, an image's name as a link, or what went wrong."""
+    observation = step.observation or Observation()
+    if observation.error is not None:
+        error = observation.error
+        return f"{error.message} ({error.hint})" if error.hint else error.message
+    result = observation.result or {}
+    if isinstance(text := result.get("text"), str):
+        return text
+    if isinstance(image := result.get("image"), str):
+        return f"[image]({image})"
+    return observation_data(step)
+
+
+def _called(step: Step, paths: Mapping[str, str]) -> str:
+    assert step.call is not None
+    arguments = json.dumps(renamed(step.call.arguments, paths))
+    return f"{ACTION}{step.call.tool}\n{ACTION_INPUT}{arguments}"

@@ -14,7 +14,8 @@ import orjson
 from pydantic import JsonValue
 
 from agrotools.core import BenchmarkError, ToolSpec
-from agrotools.text.lagent import DeclaredTool, Parameter
+from agrotools.formats.benchmark import Benchmark
+from agrotools.text.lagent import DeclaredTool, Parameter, described
 
 TOOLMETA_FILE = "toolmeta.json"
 _TYPES = {"string": "text", "integer": "int", "number": "float", "boolean": "bool"}
@@ -36,6 +37,12 @@ def declared_by(benchmark: str, root: Path | None = None) -> Declared:
     known = {**ours["gta"], **(ours["thinkgeo"] if benchmark == "thinkgeo" else {})}
     path = root / TOOLMETA_FILE if root else None
     return {**known, **read_toolmeta(path)} if path and path.is_file() else known
+
+
+def declared_text(benchmark: Benchmark) -> str:
+    """The declarations of the benchmark's tools as the system message lists them, in the order of their names."""
+    declared = declared_by(benchmark.name, benchmark.root)
+    return described(declared[tool] for tool in sorted(declared) if tool in benchmark.toolset)
 
 
 def read_toolmeta(path: Path) -> Declared:

@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 from agrotools.agents import run_end_to_end, run_step_by_step
-from agrotools.agents.lagent import LagentAgent
 from agrotools.agents.modes import Refusal
+from agrotools.benchmarks._dialogs.declared import declared_by
+from agrotools.benchmarks._dialogs.lagent import LagentAgent
 from agrotools.core import (
     Answer,
     CallTools,
@@ -23,7 +24,6 @@ from agrotools.core import (
     Unparseable,
 )
 from agrotools.models import Completion, ImagePart, Message
-from agrotools.tools.published.declared import declared_by
 from support.made_gta import draw
 
 # As lagent 0.2.4 writes it for AgentLego's OCR (Apache-2.0; github.com/InternLM/lagent, github.com/InternLM/agentlego).
