@@ -12,11 +12,10 @@ from agrotools.core import Arguments, Artifact, ToolError
 from agrotools.tools.arguments import ReferenceCall, drop_arguments, normalise_set
 from agrotools.tools.contract import Agree, FileArgument, ImageFile, Region, ToolResult, tool
 from agrotools.tools.workspace import file_info, save_artifact, shown_name
-from agrotools.vision.blocks import SmallPicture
 from agrotools.vision.formats import Box, clipped_region, file_format
 
 if TYPE_CHECKING:
-    from agrotools.vision.blocks import RunningStatistics
+    from agrotools.vision.blocks import RunningStatistics, SmallPicture
     from agrotools.vision.rasters import RasterSource
 
 Statistic = Literal["mean", "max", "median", "p95", "cover"]
@@ -191,7 +190,7 @@ class _Measurement:
     """Pixels of the region, a small picture of the heights, notes and flags."""
 
     region_px: int
-    picture: SmallPicture
+    picture: "SmallPicture"
     notes: tuple[str, ...]
     flags: tuple[str, ...]
 
@@ -254,6 +253,7 @@ def _measure(
         height_scale_of,
         refuse_many_bands,
     )
+    from agrotools.vision.blocks import SmallPicture
 
     refuse_many_bands(source)
     unit = height_scale_of(source, given_scale)

@@ -9,10 +9,8 @@ from pydantic import Field, JsonValue
 from agrotools.core import Arguments, SampleFile
 from agrotools.tools.arguments import ReferenceCall, drop_arguments
 from agrotools.tools.contract import Agree, ImageFile, MaskFile, Region, tool
-from agrotools.tools.crop_weed.bands import ClassesFrom
 from agrotools.tools.crop_weed.heads import head_files
-from agrotools.tools.crop_weed.result import CropWeedArea
-from agrotools.tools.crop_weed.separation import UNTRAINED, Method, SeparationChoice
+from agrotools.tools.crop_weed.result import UNTRAINED, ClassesFrom, CropWeedArea, Method, SeparationChoice
 from agrotools.tools.workspace import file_info
 from agrotools.vision.formats import Box, clipped_region, file_format
 

@@ -6,10 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Literal, cast, get_args
 from pydantic import BaseModel, ConfigDict, Field
 
 from agrotools.core import Arguments, ToolError
-from agrotools.knowledge.embedding import EMBED
-from agrotools.knowledge.entry import Claim, Coverage, Entry, Kind
+from agrotools.knowledge.entry import Claim, Coverage, Entry, Kind, Passage
 from agrotools.knowledge.loading import kb_files
-from agrotools.knowledge.text_index import Passage
 from agrotools.tools.arguments import ReferenceCall, drop_arguments
 from agrotools.tools.contract import Agree, ToolResult, tool
 from agrotools.tools.workspace import backend_in_use
@@ -17,6 +15,8 @@ from agrotools.tools.workspace import backend_in_use
 if TYPE_CHECKING:
     from agrotools.knowledge.retrieval import Hit
 
+EMBED = "embed"
+"""The back-end that also compares meanings."""
 LABEL_NOTE = (
     "chemical control: check the local label and registration; which products may be used, and how much, "
     "differs by country and crop"
