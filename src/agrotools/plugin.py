@@ -105,6 +105,8 @@ class PublishedRun(NamedTuple):
     records: Sequence[Record]
     judges: "JudgedRows"
     embedder: "Embedder | None"
+    differs: tuple[str, ...] = ()
+    """Differences of the run from those of the paper, each in a few words."""
 
 
 @dataclass(frozen=True)

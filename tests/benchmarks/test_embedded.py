@@ -8,17 +8,19 @@ from importlib import import_module
 
 import pytest
 
-from agrotools.benchmarks import embedded, load_benchmark
+from agrotools.benchmarks import load_benchmark
+from agrotools.benchmarks.embedded import load as embedded
 from agrotools.benchmarks.validate import validate_folder
 from agrotools.build.allocation import published
 from agrotools.build.sources.drawn import benchmark as drawn
 from agrotools.build.templates.wording import sentences
 from agrotools.core import FAMILY_OF_TASK_TYPE, BenchmarkError
+from support.caches import separate_cache
 
 
 @pytest.fixture
 def cache(tmp_path, monkeypatch):
-    monkeypatch.setenv("AGROTOOLS_CACHE", str(tmp_path / "cache"))
+    separate_cache(monkeypatch, tmp_path / "cache")
     monkeypatch.setattr(drawn, "MODULES", {"rows": 0})
     monkeypatch.setattr(drawn, "embedded_counts", lambda: None)
     monkeypatch.setattr(embedded, "SAMPLES", 8)
@@ -30,7 +32,7 @@ def drawn_before(tmp_path_factory):
     """The folder of a cache in which the small benchmark was drawn."""
     root = tmp_path_factory.mktemp("drawn")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("AGROTOOLS_CACHE", str(root))
+        separate_cache(patch, root)
         patch.setattr(drawn, "MODULES", {"rows": 0})
         patch.setattr(drawn, "embedded_counts", lambda: None)
         patch.setattr(embedded, "SAMPLES", 8)
@@ -120,7 +122,8 @@ def test_a_cache_that_cannot_be_written_is_explained(tmp_path, monkeypatch):
 
 _TWO_AT_ONCE = """
 import json
-from agrotools.benchmarks import embedded, load_benchmark
+from agrotools.benchmarks import load_benchmark
+from agrotools.benchmarks.embedded import load as embedded
 from agrotools.build.sources.drawn import benchmark as drawn
 drawn.MODULES, drawn.embedded_counts, embedded.SAMPLES = {"rows": 0}, lambda: None, 4
 told = []

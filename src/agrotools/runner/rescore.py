@@ -16,10 +16,19 @@ from agrotools.core.files import written_beside
 from agrotools.plugin import NO_COMPARISONS, PublishedRun, TextComparisons, plugin_of
 from agrotools.runner.judging import judged_rows
 from agrotools.runner.manifest import Manifest
+<<<<<<< HEAD
 from agrotools.runner.records import iter_records
 from agrotools.runner.store import read_manifest
 from agrotools.runner.stored_scores import SCORES_FILE, keep_other_version
 from agrotools.scoring import ModeSummary, PublishedFigures, RunAggregator, Summary, sample_metrics, score_record
+=======
+from agrotools.runner.published_way import departures
+from agrotools.runner.records import iter_records
+from agrotools.runner.store import read_manifest
+from agrotools.runner.stored_scores import SCORES_FILE, keep_other_version
+from agrotools.scoring import ModeSummary, RunAggregator, Summary, sample_metrics, score_record
+from agrotools.scoring.embedders import Embedder
+>>>>>>> main
 from agrotools.scoring.judging import JudgedRows
 from agrotools.scoring.version import FIRST_VERSION, OlderRun
 
@@ -125,6 +134,7 @@ def _with_published(
     summary: Summary, run: Path, manifest: Manifest, embedder: "Embedder | None", judges: JudgedRows
 ) -> Summary:
     """The summary with the metrics of the benchmark's own paper, where it is one of those."""
+<<<<<<< HEAD
     if plugin_of(manifest.benchmark) is None:
         return summary
     from agrotools.runner.published_way import GTA2, PUBLISHED_SAMPLES, departures
@@ -136,11 +146,16 @@ def _with_published(
     from agrotools.scoring.published_run import published_figures
 
     whole = read_manifest(run)
+=======
+>>>>>>> main
     plugin = plugin_of(manifest.benchmark)
-    published = plugin.scoring.published if plugin is not None else None
+    if plugin is None or plugin.scoring.published is None:
+        return summary
+    whole = read_manifest(run)
     modes: dict[Mode, ModeSummary] = {}
     for mode, part in summary.modes.items():
         records = [record for record in iter_records(run) if record.mode == mode]
+<<<<<<< HEAD
         differs = departures(whole, mode)
         if published is not None:
             figures = published(PublishedRun(whole, mode, records, judges, embedder))
@@ -172,6 +187,10 @@ def _with_departures(summary: Summary, run: Path) -> Summary:
         )
         for mode, part in summary.modes.items()
     }
+=======
+        given = PublishedRun(whole, mode, records, judges, embedder, departures(whole, mode))
+        modes[mode] = part.model_copy(update={"published": plugin.scoring.published(given)})
+>>>>>>> main
     return summary.model_copy(update={"modes": modes})
 
 

@@ -45,6 +45,8 @@ OF_SCORES = "told of runs step by step alone, by the scores of their calls"
 OF_SINGLE_SHOT = ("call_without_output", "invalid_format", "answer_in_invalid_format")
 """Classes of predictions that hold steps and answer at once."""
 OF_KEYWORDS = ("no_answer_keyword", "no_step_keyword")
+OF_SINGLE_SHOT = ("call_without_output", "invalid_format", "answer_in_invalid_format")
+"""Classes of predictions that hold steps and answer at once."""
 
 
 @dataclass(frozen=True)
@@ -267,7 +269,11 @@ class Errors:
         ]
 
 
+<<<<<<< HEAD
 def sorted_text(arguments: Any) -> str:
+=======
+def arguments_key(arguments: Any) -> str:
+>>>>>>> main
     """Arguments as a text that is the same for the same ones."""
     try:
         return json.dumps(arguments, sort_keys=True)

@@ -65,6 +65,11 @@ PLUGIN = BenchmarkPlugin(
     file_roots=_file_roots,
     check=_check,
     protocols=PROTOCOLS,
-    predictions={"gta": "agrotools.scoring.predictions.comparing:GTA_FORMAT"},
+    predictions={"gta": "agrotools.benchmarks.gta.predictions:FORMAT"},
+    error_counts={
+        ("lagent", "step-by-step"): "agrotools.benchmarks._dialogs.error_classes:OF_STEPS",
+        ("lagent", "end-to-end"): "agrotools.benchmarks._dialogs.error_classes:OF_RUNS",
+    },
     expected=_EXPECTED,
+    scoring_target="agrotools.benchmarks.gta.score:SCORING",
 )

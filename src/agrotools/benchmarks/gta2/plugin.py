@@ -83,6 +83,7 @@ PLUGIN = BenchmarkPlugin(
             by_judge=True,
         ),
     },
+    scoring_target="agrotools.benchmarks.gta2.score:SCORING",
     judging_target="agrotools.benchmarks.gta2.judge:JUDGING",
     reporting_target="agrotools.benchmarks.gta2.report:REPORTING",
 )

@@ -49,7 +49,8 @@ def _check(data_root: Path | None, progress: Progress) -> "FileCheck":
     return file_check(read, THINKGEO_LAYOUT, notes, None if has_sar else _OPTICAL)
 
 
-def _has_questions(slot: Slot) -> bool:
+def has_questions(slot: Slot) -> bool:
+    """True if a judge is asked about the slot."""
     return isinstance(slot, KeywordsSlot) and bool(slot.questions)
 
 
@@ -89,17 +90,19 @@ PLUGIN = BenchmarkPlugin(
     file_roots=_file_roots,
     check=_check,
     protocols=PROTOCOLS,
-    predictions={"thinkgeo": "agrotools.scoring.predictions.comparing:THINKGEO_FORMAT"},
+    predictions={"thinkgeo": "agrotools.benchmarks.thinkgeo.predictions:FORMAT"},
     expected=(*_OPTICAL, *_SAR),
     metrics={
         "thinkgeo.llm_score": MetricInfo(
             "LLM judge",
             "a model says yes to every question on the answer, as published",
-            slots=_has_questions,
+            slots=has_questions,
             by_judge=True,
         ),
         "thinkgeo.llm_score_corrected": MetricInfo(
-            "LLM judge*", "the same, where a reply may say more than yes", slots=_has_questions, by_judge=True
+            "LLM judge*", "the same, where a reply may say more than yes", slots=has_questions, by_judge=True
         ),
     },
+    scoring_target="agrotools.benchmarks.thinkgeo.score:SCORING",
+    judging_target="agrotools.benchmarks.thinkgeo.judge:JUDGING",
 )

@@ -2,8 +2,9 @@ import json
 
 import pytest
 
+from agrotools.benchmarks._dialogs import prediction_files
+from agrotools.benchmarks.thinkgeo.judge import read_log
 from agrotools.core import BenchmarkError
-from agrotools.scoring.predictions import gta_files, thinkgeo_log
 from agrotools.scoring.predictions.compared import read_json
 from support.gta_files import END_GOLD, GOLD_ENDS, GOLD_STEPS, STEP_GOLD, answer, call
 
@@ -24,8 +25,8 @@ DATA = {str(i): {"dialogs": [USER, *gold], "gt_answer": ref} for i, (gold, ref) 
 
 
 def test_the_mode_is_told_by_the_shape(tmp_path):
-    steps = gta_files.read_predictions(written(tmp_path / "a.json", STEP_FILE))
-    ends = gta_files.read_predictions(written(tmp_path / "b.json", END_FILE))
+    steps = prediction_files.read_predictions(written(tmp_path / "a.json", STEP_FILE))
+    ends = prediction_files.read_predictions(written(tmp_path / "b.json", END_FILE))
     assert (steps.mode, ends.mode) == ("step-by-step", "end-to-end")
     assert [sample.key for sample in steps.samples] == ["0", "1", "2"]
 
@@ -33,12 +34,12 @@ def test_the_mode_is_told_by_the_shape(tmp_path):
 def test_parts_are_joined_where_the_file_is_not_there(tmp_path):
     written(tmp_path / "gta_0.json", {"0": STEP_FILE["0"], "1": STEP_FILE["1"]})
     written(tmp_path / "gta_1.json", {"0": STEP_FILE["2"]})
-    read = gta_files.read_predictions(tmp_path / "gta.json")
+    read = prediction_files.read_predictions(tmp_path / "gta.json")
     assert [sample.key for sample in read.samples] == ["0", "1", "2"]
     assert read.samples[2].gold == GOLD_STEPS[2]
     assert [file.name for file in read.files] == ["gta_0.json", "gta_1.json"]
     with pytest.raises(BenchmarkError, match=r"no other_0\.json either"):
-        gta_files.read_predictions(tmp_path / "other.json")
+        prediction_files.read_predictions(tmp_path / "other.json")
 
 
 @pytest.mark.parametrize(
@@ -59,7 +60,7 @@ def test_parts_are_joined_where_the_file_is_not_there(tmp_path):
 )
 def test_what_is_wrong_with_a_file_is_said_with_its_place(tmp_path, content, said):
     with pytest.raises(BenchmarkError, match=said):
-        gta_files.read_predictions(written(tmp_path / "p.json", content))
+        prediction_files.read_predictions(written(tmp_path / "p.json", content))
 
 
 @pytest.mark.parametrize(
@@ -79,15 +80,15 @@ def test_what_is_wrong_with_a_file_is_said_with_its_place(tmp_path, content, sai
     ],
 )
 def test_a_malformed_entry_is_named_and_the_others_are_read(tmp_path, spoilt, said):
-    read = gta_files.read_predictions(written(tmp_path / "p.json", {**STEP_FILE, "1": spoilt}))
+    read = prediction_files.read_predictions(written(tmp_path / "p.json", {**STEP_FILE, "1": spoilt}))
     assert (read.mode, len(read.samples)) == ("step-by-step", 3)
     assert any(place.startswith(f"p.json, {said}") for place in read.malformed)
 
 
 def test_a_sample_that_is_missing_between_others_is_named(tmp_path):
-    read = gta_files.read_predictions(written(tmp_path / "p.json", {"0": STEP_FILE["0"], "2": STEP_FILE["2"]}))
+    read = prediction_files.read_predictions(written(tmp_path / "p.json", {"0": STEP_FILE["0"], "2": STEP_FILE["2"]}))
     assert (len(read.samples), read.malformed) == (3, ('p.json, key "1" is missing',))
-    read = gta_files.read_predictions(written(tmp_path / "p.json", {**STEP_FILE, "00": 1}))
+    read = prediction_files.read_predictions(written(tmp_path / "p.json", {**STEP_FILE, "00": 1}))
     assert (len(read.samples), read.malformed) == (3, ('p.json, key "00" is no number of a sample',))
 
 
@@ -100,44 +101,46 @@ def test_files_that_are_no_text_are_named(tmp_path):
 
 
 def test_answers_come_from_the_data_set_by_position(tmp_path):
-    predictions = gta_files.read_predictions(written(tmp_path / "p.json", {"0": END_FILE["0"], "1": END_FILE["1"]}))
-    joined = gta_files.joined(predictions, DATA)
+    predictions = prediction_files.read_predictions(
+        written(tmp_path / "p.json", {"0": END_FILE["0"], "1": END_FILE["1"]})
+    )
+    joined = prediction_files.join_data(predictions, DATA)
     assert [sample.answer for sample in joined.samples] == [ref for _, ref in END_GOLD[:2]]
     *_, missing = joined.scored
     assert (missing.key, missing.gold, missing.prediction, missing.answer) == ("2", [GOLD_ENDS[2]], [], END_GOLD[2][1])
 
 
 def test_unanswered_steps_have_the_messages_of_the_assistant(tmp_path):
-    predictions = gta_files.read_predictions(written(tmp_path / "p.json", {"0": STEP_FILE["0"]}))
+    predictions = prediction_files.read_predictions(written(tmp_path / "p.json", {"0": STEP_FILE["0"]}))
     dialogs = [USER, STEP_GOLD[0][0][0], {"role": "tool", "name": "OCR", "content": {}}, answer("6")]
     data = {"0": {"dialogs": GOLD_STEPS[0], "gt_answer": None}, "1": {"dialogs": dialogs, "gt_answer": None}}
-    assert gta_files.joined(predictions, data).scored[1].gold == [STEP_GOLD[0][0][0], answer("6")]
+    assert prediction_files.join_data(predictions, data).scored[1].gold == [STEP_GOLD[0][0][0], answer("6")]
 
 
 def test_predictions_and_data_must_belong_together(tmp_path):
-    predictions = gta_files.read_predictions(written(tmp_path / "p.json", END_FILE))
+    predictions = prediction_files.read_predictions(written(tmp_path / "p.json", END_FILE))
     with pytest.raises(BenchmarkError, match="only 1 entries"):
-        gta_files.joined(predictions, {"0": DATA["0"]})
+        prediction_files.join_data(predictions, {"0": DATA["0"]})
     with pytest.raises(BenchmarkError, match='key "0": the gold of the predictions calls OCR, Calculator'):
-        gta_files.joined(predictions, dict(reversed(DATA.items())))
+        prediction_files.join_data(predictions, dict(reversed(DATA.items())))
     for wrong in ([], {}, {"0": {"dialogs": []}}, {"0": 1}):
         with pytest.raises(BenchmarkError):
-            gta_files.read_data(written(tmp_path / "d.json", wrong))
+            prediction_files.read_data(written(tmp_path / "d.json", wrong))
 
 
 @pytest.mark.parametrize("gold", [None, [], [{"role": "assistant"}], [call("Plot", {}), answer("6")]])
 def test_a_gold_that_is_malformed_or_another_gives_way_to_that_of_the_data_set(tmp_path, gold):
     file = {**STEP_FILE, "1": entry(gold, GOLD_STEPS[1])}
     data = {str(i): {"dialogs": [USER, *own], "gt_answer": None} for i, own in enumerate(GOLD_STEPS)}
-    predictions = gta_files.read_predictions(written(tmp_path / "p.json", file))
-    joined = gta_files.joined(predictions, data)
+    predictions = prediction_files.read_predictions(written(tmp_path / "p.json", file))
+    joined = prediction_files.join_data(predictions, data)
     assert [sample.gold for sample in joined.scored] == GOLD_STEPS
     assert any('key "1"' in place and "gold" in place for place in joined.malformed)
 
 
 def test_a_log_of_thinkgeos_judge_is_read(tmp_path):
     entries = [{"id": 3, "scores": ["yes", "no"], "pred": "x"}, {"id": "4", "scores": ["yes"]}, {"id": 3, "scores": []}]
-    log, malformed = thinkgeo_log.read_log(written(tmp_path / "log.json", [*entries, {"id": 5, "scores": ["yes", 1]}]))
+    log, malformed = read_log(written(tmp_path / "log.json", [*entries, {"id": 5, "scores": ["yes", 1]}]))
     assert [place.partition(", ")[2] for place in malformed] == [
         "entry 1 is no judgement",
         "entry 2: sample 3 is judged twice",
@@ -147,4 +150,4 @@ def test_a_log_of_thinkgeos_judge_is_read(tmp_path):
     assert (log[0].position, log[0].replies, log[0].passed) == (3, ("yes", "no"), False)
     for wrong in ({}, [{"id": "3", "scores": []}], [{"id": 3}]):
         with pytest.raises(BenchmarkError):
-            thinkgeo_log.read_log(written(tmp_path / "log.json", wrong))
+            read_log(written(tmp_path / "log.json", wrong))

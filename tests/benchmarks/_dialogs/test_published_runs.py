@@ -8,6 +8,10 @@ import pytest
 from typer.testing import CliRunner
 
 from agrotools.benchmarks import load_benchmark
+from agrotools.benchmarks._dialogs.published_run import published_figures
+from agrotools.benchmarks._dialogs.record_dialogues import dialogue_of, published_answer
+from agrotools.benchmarks.gta.score import RULES as GTA
+from agrotools.benchmarks.thinkgeo.score import RULES as THINKGEO
 from agrotools.cli.main import app
 from agrotools.core import (
     Answer,
@@ -24,8 +28,6 @@ from agrotools.core import (
 from agrotools.core.refs import literal_value
 from agrotools.runner.published_way import departures
 from agrotools.scoring import embedders
-from agrotools.scoring.published_form import dialogue_of, published_answer
-from agrotools.scoring.published_run import published_figures
 from support.made_gta import write_gta
 from support.made_thinkgeo import write_thinkgeo
 from support.runs import manifest
@@ -79,7 +81,7 @@ def same(first: str, second: str) -> float:
 
 
 def test_a_perfect_run_has_what_the_published_scorer_gives_it_and_all_when_corrected(samples: list[Sample]):
-    found = published_figures("gta", "step-by-step", [by_step(sample) for sample in samples], same, embedder="equal")
+    found = published_figures(GTA, "step-by-step", [by_step(sample) for sample in samples], same, embedder="equal")
     assert found is not None
     assert found.reference["gta.inst_acc"] == pytest.approx((557 + 229) / (557 + 172)), "more than all"
     assert found.reference["gta.tool_acc"] == 1
@@ -91,7 +93,7 @@ def test_a_perfect_run_has_what_the_published_scorer_gives_it_and_all_when_corre
 
 
 def test_a_perfect_run_end_to_end(samples: list[Sample]):
-    found = published_figures("gta", "end-to-end", [to_the_end(sample) for sample in samples], same, embedder="equal")
+    found = published_figures(GTA, "end-to-end", [to_the_end(sample) for sample in samples], same, embedder="equal")
     assert found is not None
     assert found.corrected["gta.ans_acc_corrected"].value == 1
     assert found.corrected["gta.p_f1_corrected"].value == pytest.approx(1)
@@ -100,7 +102,7 @@ def test_a_perfect_run_end_to_end(samples: list[Sample]):
 
 
 def test_without_an_embedder_what_needs_one_is_left_out_and_named(samples: list[Sample]):
-    found = published_figures("gta", "end-to-end", [to_the_end(sample) for sample in samples])
+    found = published_figures(GTA, "end-to-end", [to_the_end(sample) for sample in samples])
     assert found is not None
     assert "subjective answers" in found.left_out["gta.ans_acc"]
     assert "gta.ans_acc" not in found.reference
@@ -132,7 +134,7 @@ def test_predictions_are_written_as_the_published_evaluation_writes_them(samples
 def test_a_sample_that_ended_before_its_first_step_stops_no_figures(samples: list[Sample]):
     ended = Record(sample=samples[1], mode="end-to-end", trajectory=Trajectory(termination="context"))
     assert [message["role"] for message in dialogue_of(ended).prediction[0]] == ["assistant", "tool"]
-    figures = published_figures("gta", "end-to-end", [to_the_end(samples[0]), ended])
+    figures = published_figures(GTA, "end-to-end", [to_the_end(samples[0]), ended])
     assert figures is not None
     assert figures.stops == ""
     assert figures.counts["tool_call_error"] == 1
@@ -177,7 +179,7 @@ def test_a_tool_that_failed_is_an_error_that_returned_nothing(samples: list[Samp
 
 def test_thinkgeo_runs_too(root: Path):
     samples = list(load_benchmark("thinkgeo", data_root=root).samples)
-    found = published_figures("thinkgeo", "step-by-step", [by_step(sample) for sample in samples], same)
+    found = published_figures(THINKGEO, "step-by-step", [by_step(sample) for sample in samples], same)
     assert found is not None
     assert found.reference["thinkgeo.tool_acc"] == 1
     assert found.corrected["thinkgeo.inst_acc_corrected"].value == 1
@@ -267,7 +269,7 @@ def test_the_pictures_of_a_run_are_found_again_where_they_were(
     assert "with 0 pictures" not in shown.output
     (tmp_path / "data").unlink()
     lost = CliRunner().invoke(app, ["report", str(run), "--out", str(tmp_path / "page.html")])
-    assert "hint: where the benchmark's files have moved, --data-root DIR" in lost.output
+    assert "hint: if the benchmark was moved, give its folder with --data-root DIR" in lost.output
     found = CliRunner().invoke(
         app, ["report", str(run), "--data-root", str(root), "--out", str(tmp_path / "page.html")]
     )

@@ -11,11 +11,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
+from agrotools.benchmarks._dialogs.messages import gold_messages, read_message
+from agrotools.benchmarks._dialogs.published_scorer import Dialogue
 from agrotools.core import BenchmarkError
 from agrotools.core.errors import NoFileError
-from agrotools.scoring.corrected.messages import gold_messages, read_message
 from agrotools.scoring.predictions.compared import read_json
-from agrotools.scoring.reference.gta_family import Dialogue
 from agrotools.text.loose_json import is_list, is_object, is_text
 
 Mode = Literal["step-by-step", "end-to-end"]
@@ -175,7 +175,7 @@ class Joined:
     malformed: tuple[str, ...]
 
 
-def joined(predictions: PredictionFile, data: Mapping[str, Any] | None) -> Joined:
+def join_data(predictions: PredictionFile, data: Mapping[str, Any] | None) -> Joined:
     """The samples with the answers and the gold of the data set, by their position, after a check that they belong
     together. The data set may have more entries: the published scorers then leave the others out.
 

@@ -1,23 +1,38 @@
 """Runs on GTA and ThinkGeo in the metrics of their papers, as their scorers have them and corrected."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
+from agrotools.benchmarks._dialogs import corrected_scorer, published_scorer
+from agrotools.benchmarks._dialogs.published_scorer import Dialogue, Rules
+from agrotools.benchmarks._dialogs.record_dialogues import dialogue_of
 from agrotools.core import Mode, Protocol, Record
-from agrotools.scoring.corrected import gta_family as corrected
+from agrotools.plugin import PublishedRun, Scoring
 from agrotools.scoring.figures import Scores, Similarity
-from agrotools.scoring.published_form import dialogue_of, in_file_order
-from agrotools.scoring.reference import gta, gta_family, thinkgeo
-from agrotools.scoring.reference.gta_family import Dialogue, Rules
-from agrotools.scoring.reference.stops import PublishedScorerStops
+from agrotools.scoring.published_form import in_file_order
 from agrotools.scoring.sample_units import is_invalid
+from agrotools.scoring.stops import PublishedScorerStops
 from agrotools.scoring.summary import PublishedFigures
 
-FAMILIES: Mapping[str, Rules] = {"gta": gta.RULES, "thinkgeo": thinkgeo.RULES}
-"""Benchmarks by name whose runs have the metrics of their papers, and the rules of the scorer."""
+
+def scoring_by(rules: Rules) -> Scoring:
+    """Scoring of runs on the benchmark whose scorer has these rules."""
+
+    def published(run: PublishedRun) -> PublishedFigures | None:
+        return published_figures(
+            rules,
+            run.mode,
+            run.records,
+            run.embedder.similarity if run.embedder else None,
+            embedder=run.embedder.name if run.embedder else "",
+            differs=run.differs,
+            protocol=run.manifest.protocol,
+        )
+
+    return Scoring(published=published)
 
 
 def published_figures(
-    family: str,
+    rules: Rules,
     mode: Mode,
     records: Sequence[Record],
     similarity: Similarity | None = None,
@@ -29,16 +44,15 @@ def published_figures(
     """The figures of one mode; None where its records have none (no tools, or all of them invalid).
 
     Args:
-        family: one of :data:`FAMILIES`.
+        rules: those of the benchmark's scorer.
         records: those of the mode; invalid ones and repeats count for nothing, as no prediction file holds them.
         similarity: the cosine of two texts' embeddings, for subjective answers and images; left out without one.
-        differs: how the run differs from the published way.
+        differs: differences of the run from those of the paper.
         protocol: that of the run.
     """
     valid = [record for record in in_file_order(records) if record.epoch == 0 and not is_invalid(record)]
     if mode == "no-tool" or not valid:
         return None
-    rules = FAMILIES[family]
     dialogues = [dialogue_of(record, protocol) for record in valid]
     stops, reference = "", None
     try:
@@ -48,7 +62,7 @@ def published_figures(
     ours = _corrected(mode, dialogues, rules, similarity, embedder)
     estimates = {metric: ours.estimate(metric) for metric in ours.metrics}
     return PublishedFigures(
-        family=family,
+        family=rules.name,
         reference={metric: _share(figure.value) for metric, figure in reference.metrics.items()} if reference else {},
         stops=stops,
         corrected={metric: estimate for metric, estimate in estimates.items() if estimate is not None},
@@ -60,14 +74,14 @@ def published_figures(
 
 
 def _reference(mode: Mode, dialogues: Sequence[Dialogue], rules: Rules, similarity: Similarity | None) -> Scores:
-    score = gta_family.score_steps if mode == "step-by-step" else gta_family.score_end
+    score = published_scorer.score_steps if mode == "step-by-step" else published_scorer.score_end
     return score(dialogues, rules, similarity)
 
 
 def _corrected(
     mode: Mode, dialogues: Sequence[Dialogue], rules: Rules, similarity: Similarity | None, embedder: str
 ) -> Scores:
-    score = corrected.score_steps if mode == "step-by-step" else corrected.score_end
+    score = corrected_scorer.score_steps if mode == "step-by-step" else corrected_scorer.score_end
     return score(dialogues, rules, similarity, embedder=embedder or None)
 
 

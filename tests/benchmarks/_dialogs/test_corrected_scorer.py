@@ -1,8 +1,9 @@
 import pytest
 
+from agrotools.benchmarks._dialogs.corrected_scorer import score_end, score_steps
+from agrotools.benchmarks.gta.score import RULES as GTA
+from agrotools.benchmarks.thinkgeo.score import RULES as THINKGEO
 from agrotools.core import BenchmarkError
-from agrotools.scoring.corrected import gta, gta_family
-from agrotools.scoring.reference.thinkgeo import RULES as THINKGEO
 from support.gta_files import (
     CAT,
     ERROR,
@@ -21,11 +22,11 @@ from support.gta_files import (
 
 
 def steps(gold, prediction, reference=None, similarity=overlap):
-    return gta.score_steps([step_sample("0", gold, prediction, reference)], similarity)
+    return score_steps([step_sample("0", gold, prediction, reference)], GTA, similarity)
 
 
 def ends(gold, prediction, reference=None, similarity=overlap):
-    return gta.score_end([end_sample("0", gold, prediction, reference)], similarity)
+    return score_end([end_sample("0", gold, prediction, reference)], GTA, similarity)
 
 
 def value(scores, name):
@@ -33,10 +34,10 @@ def value(scores, name):
 
 
 def test_the_gold_has_all_of_everything():
-    scores = gta.score_steps(step_file(*GOLD_STEPS), overlap)
+    scores = score_steps(step_file(*GOLD_STEPS), GTA, overlap)
     assert {name: figure.value for name, figure in scores.metrics.items()} == dict.fromkeys(scores.metrics, 100)
     assert scores.metrics["gta.inst_acc_corrected"].n == 7
-    scores = gta.score_end(end_file(*GOLD_ENDS), overlap)
+    scores = score_end(end_file(*GOLD_ENDS), GTA, overlap)
     expected = dict.fromkeys(scores.metrics, 100) | {"gta.o_f1_corrected": None}
     assert {name: figure.value for name, figure in scores.metrics.items()} == expected
 
@@ -140,8 +141,8 @@ def test_only_a_last_message_that_is_an_answer_counts():
 
 
 def test_without_an_embedder_the_objective_part_stands_alone():
-    scores = gta.score_end(
-        end_file(GOLD_ENDS[0], [call("TextToImage", {"keywords": "dog"}), answer("")], [answer("cat")])
+    scores = score_end(
+        end_file(GOLD_ENDS[0], [call("TextToImage", {"keywords": "dog"}), answer("")], [answer("cat")]), GTA
     )
     assert scores.left_out["gta.ans_acc_corrected"] == "1 subjective answers need an embedder"
     assert scores.left_out["gta.ans_acc_imggen_corrected"].startswith("1 subjective answers and 1 image tasks")
@@ -152,7 +153,7 @@ def test_without_an_embedder_the_objective_part_stands_alone():
 
 def test_thinkgeo_has_its_own_metrics():
     samples = [end_sample("0", [call("ChangeDetection", {"text": "b"}), answer("6")], [answer("6")], SIX)]
-    scores = gta_family.score_end(samples, THINKGEO, overlap)
+    scores = score_end(samples, THINKGEO, overlap)
     assert scores.metrics["thinkgeo.ans_i_corrected"] == (100, 1)
     assert scores.metrics["thinkgeo.p_f1_corrected"] == (0, 1)
     assert "thinkgeo.c_f1_corrected" not in scores.metrics
@@ -174,7 +175,7 @@ def test_a_metric_has_an_interval_over_samples():
         step_sample(str(i), gold, [gold[0] if i % 2 else answer("6"), answer("6" if i % 3 else "7")], SIX)
         for i in range(24)
     ]
-    scores = gta.score_steps(samples)
+    scores = score_steps(samples, GTA)
     estimate = scores.estimate("gta.summ_acc_corrected")
     assert estimate.value == pytest.approx(2 / 3)
     assert estimate.n == estimate.n_clusters == 24

@@ -1,18 +1,21 @@
-"""ThinkGeo's scorer (arXiv 2505.23752), to the letter, with its judge.
+"""ThinkGeo's scorer (arXiv 2505.23752): its rules, the metric of its judge, to the letter and corrected.
 
 Ported from the behaviour of opencompass/datasets/ThinkGeo_bench.py (github.com/mbzuai-oryx/ThinkGeo, commit
-95086de5bcb6f008851615f4651ae85ee6a8ed1a, Apache-2.0); the two prompts of the judge are its words. The original asks
-gpt-4o-mini with temperature 0 and at most 3 tokens.
+95086de5bcb6f008851615f4651ae85ee6a8ed1a, Apache-2.0).
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
-from agrotools.scoring.figures import Figure, Scores, Similarity
-from agrotools.scoring.reference import gta_family
-from agrotools.scoring.reference.gta_family import Dialogue, Rules
-from agrotools.scoring.reference.stops import published
+from agrotools.benchmarks._dialogs import published_scorer
+from agrotools.benchmarks._dialogs.published_run import scoring_by
+from agrotools.benchmarks._dialogs.published_scorer import Dialogue, Rules
+from agrotools.benchmarks.thinkgeo.judge import LLM_SCORE, LLM_SCORE_CORRECTED, Judgement, judge_prompt
+from agrotools.scoring.figures import Figure, Part, SampleParts, Scores, Similarity, summed
+from agrotools.scoring.judging.replies import read_yes_no
+from agrotools.scoring.stops import published
+from agrotools.text.loose_json import is_list, is_object
 
 RULES = Rules(
     name="thinkgeo",
@@ -34,37 +37,10 @@ RULES = Rules(
     recall=lambda hits, gold: hits / (gold + 1e-8),
     lowers=True,
 )
+SCORING = scoring_by(RULES)
 
 Judge = Callable[[str, str], str]
 """Given the system's and the user's message, what a model replies."""
-
-JUDGE_SYSTEM = "Only respond with 'Yes' or 'No'."
-JUDGE_USER = (
-    "Response: {answer}\nGiven the above response, answer the following question in Yes or No.\nQuestion: {question}?"
-)
-
-
-@dataclass(frozen=True)
-class Judgement:
-    """What the judge said of one answer. ``position``: of the sample in the file, from 0."""
-
-    position: int
-    replies: tuple[str, ...]
-
-    @property
-    def passed(self) -> bool:
-        """Whether each reply is yes, and nothing but that."""
-        return all(reply == "yes" for reply in self.replies)
-
-
-def judge_prompt(answer: str, question: str) -> tuple[str, str]:
-    """The system's and the user's message for one question about an answer."""
-    return JUDGE_SYSTEM, JUDGE_USER.format(answer=answer, question=question.strip().rstrip("?"))
-
-
-def score_steps(samples: Sequence[Dialogue], similarity: Similarity | None = None) -> Scores:
-    """See :func:`gta_family.score_steps`."""
-    return gta_family.score_steps(samples, RULES, similarity)
 
 
 def score_end(
@@ -92,7 +68,7 @@ def score_end(
             replies = (judge(*judge_prompt(answer, text)).strip().lower() for text in texts)
             made.append(Judgement(position, tuple(replies)))
 
-    scores = gta_family.score_end(samples, RULES, similarity, on_objective=ask)
+    scores = published_scorer.score_end(samples, RULES, similarity, on_objective=ask)
     if judge is None and judgements is None:
         reason = "needs a judge or saved judgements"
     elif data is None:
@@ -100,8 +76,8 @@ def score_end(
     else:
         figure = llm_score(made if judge is not None else judgements or (), data)
         counts = {**scores.counts, "judged": len(made if judge is not None else judgements or ())}
-        return replace(scores, metrics={**scores.metrics, "thinkgeo.llm_score": figure}, counts=counts)
-    return replace(scores, left_out={**scores.left_out, "thinkgeo.llm_score": reason})
+        return replace(scores, metrics={**scores.metrics, LLM_SCORE: figure}, counts=counts)
+    return replace(scores, left_out={**scores.left_out, LLM_SCORE: reason})
 
 
 def llm_score(judgements: Sequence[Judgement], data: Mapping[str, Any]) -> Figure:
@@ -114,3 +90,23 @@ def llm_score(judgements: Sequence[Judgement], data: Mapping[str, Any]) -> Figur
         asked = sum("evaluation" in entry for entry in data.values())
     passed = sum(judgement.passed for judgement in judgements)
     return Figure(passed / asked * 100 if asked else 0.0, asked)
+
+
+def with_llm_score(scores: Scores, judgements: Sequence[Judgement], data: Mapping[str, Any]) -> Scores:
+    """``scores`` with :data:`LLM_SCORE_CORRECTED`, over all samples that the data set has questions for.
+
+    A sample passes where each reply begins with yes, whatever follows, and there is a reply to each of its questions;
+    one that was not judged does not. ``scores`` has one sample for each entry of ``data``, in its order.
+    """
+    said = {judgement.position: judgement.replies for judgement in judgements}
+    samples: list[SampleParts] = []
+    for position, (sample, entry) in enumerate(zip(scores.samples, data.values(), strict=True)):
+        questions: Any = entry.get("evaluation") if is_object(entry) else None
+        if not is_list(questions) or not questions:
+            samples.append(sample)
+            continue
+        replies = said.get(position, ())
+        passed = len(replies) >= len(questions) and all(read_yes_no(reply) == 1 for reply in replies)
+        samples.append(replace(sample, parts={**sample.parts, LLM_SCORE_CORRECTED: Part(float(passed), 1)}))
+    metrics = {**scores.metrics, **summed(samples, [LLM_SCORE_CORRECTED])}
+    return replace(scores, metrics=metrics, samples=tuple(samples))

@@ -5,21 +5,25 @@ interval over samples can be given (:meth:`Scores.estimate`). What a model leave
 call or an answer is wrong, never an error; a faulty gold is a :class:`BenchmarkError`.
 """
 
-from collections import Counter
-from collections.abc import Mapping, Sequence
-from typing import Any
+# scipy ships no type stubs.
+# pyright: reportMissingTypeStubs=false
 
+import math
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any, cast
+
+from agrotools.benchmarks._dialogs.answer_keywords import check, is_scorable, states
+from agrotools.benchmarks._dialogs.arguments import Specs, as_text, compare, published_specs
+from agrotools.benchmarks._dialogs.messages import Message, gold_messages, read_message, read_messages
+from agrotools.benchmarks._dialogs.published_scorer import Dialogue, Rules
 from agrotools.core import BenchmarkError
-from agrotools.scoring.corrected import keywords
-from agrotools.scoring.corrected.arguments import Specs, compare
-from agrotools.scoring.corrected.image_calls import NeedsEmbedder, image_score
-from agrotools.scoring.corrected.messages import Message, gold_messages, read_message, read_messages
-from agrotools.scoring.corrected.published_tools import published_specs
 from agrotools.scoring.figures import Part, SampleParts, Scores, Similarity, summed
-from agrotools.scoring.reference.gta_family import Dialogue, Rules
 from agrotools.text.loose_json import is_list, is_object, is_text, zeroes
 
 SUFFIX = "_corrected"
+_LEAST = 1e-9
+"""The least similarity that is told from 0."""
 _STEP_METRICS = ("inst_acc", "tool_acc", "arg_acc", "arg_acc_agreement", "summ_acc", "summ_acc_objective")
 
 
@@ -97,8 +101,8 @@ def _text_reference(reference: Any, where: str) -> Any:
     if reference is None or (is_object(reference) and not reference):
         return None
     if is_object(reference):
-        keywords.check(reference, where)
-        return reference if keywords.is_scorable(reference) else None
+        check(reference, where)
+        return reference if is_scorable(reference) else None
     if is_list(reference) and all(map(is_text, reference)):
         return [text for text in reference if text.strip()] or None
     raise BenchmarkError(
@@ -115,7 +119,7 @@ def _answer_parts(
         return "no_text_answer"
     text = given.text if given.kind == "answer" and not given.failed else ""
     if is_object(asked):
-        score = float(bool(text.strip()) and keywords.states(text, asked))
+        score = float(bool(text.strip()) and states(text, asked))
         parts.update(dict.fromkeys(names, Part(score, 1)))
         return "objective"
     if similarity is not None:
@@ -225,3 +229,63 @@ def _left_out(unknown: Mapping[str, int], accuracy: str, with_images: str) -> di
         said = " and ".join(f"{n} {what}" for what, n in needed.items() if n)
         reasons[with_images] = f"{said} need an embedder"
     return reasons
+
+
+class NeedsEmbedder(Exception):
+    """The arguments of two calls differ, and nothing is there to say by how much."""
+
+
+def image_score(
+    steps: Sequence[Message],
+    gold: Sequence[Message],
+    image_tools: Collection[str],
+    specs: Specs,
+    similarity: Similarity | None,
+) -> float | None:
+    """Score of a task whose answer is an image, 0 to 1; None where the gold has no call that makes one.
+
+    The published rule keeps the last call of each tool only, so that a gold with two boxes scores below 1 against
+    itself. Here, of each tool the last calls that worked, as many as the gold has, are matched one to one where they
+    are most alike (arguments as text); the task scores the product. Earlier calls are taken for attempts that were
+    given up.
+
+    Raises:
+        NeedsEmbedder: there is no similarity, and the calls are not the same.
+    """
+    wanted = _by_tool([step for step in gold if step.kind == "call" and step.name in image_tools])
+    if not wanted:
+        return None
+    made = _by_tool([step for step in steps if step.kind == "call" and not step.failed and step.name in image_tools])
+    if any(len(made.get(name, [])) < len(calls) for name, calls in wanted.items()):
+        return 0.0
+    score = 1.0
+    for name, calls in wanted.items():
+        first = [as_text(name, arguments, specs) for arguments in calls]
+        second = [as_text(name, arguments, specs) for arguments in made[name][-len(calls) :]]
+        score *= _matched(first, second, similarity)
+    return score
+
+
+def _by_tool(calls: Sequence[Message]) -> Mapping[str, list[Any]]:
+    found: dict[str, list[Any]] = {}
+    for call in calls:
+        found.setdefault(call.name, []).append(call.arguments)
+    return found
+
+
+def _matched(gold: list[str], made: list[str], similarity: Similarity | None) -> float:
+    """The largest product of similarities of a one-to-one matching of texts, as many here as there."""
+    if sorted(gold) == sorted(made):
+        return 1.0
+    if similarity is None:
+        raise NeedsEmbedder
+    likeness = [
+        [1.0 if one == other else min(1.0, max(0.0, float(similarity(one, other)))) for other in made] for one in gold
+    ]
+    if len(gold) == 1:
+        return likeness[0][0]
+    from scipy.optimize import linear_sum_assignment  # pyright: ignore[reportUnknownVariableType]
+
+    costs = [[-math.log(max(value, _LEAST)) for value in row] for row in likeness]
+    rows, columns = cast("tuple[list[int], list[int]]", linear_sum_assignment(costs))
+    return math.prod(likeness[row][column] for row, column in zip(rows, columns, strict=True))

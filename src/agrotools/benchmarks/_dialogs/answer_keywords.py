@@ -1,4 +1,4 @@
-"""Whether an answer states the keywords of an objective task, where the published rule asks for word boundaries.
+"""Search for the keywords of an objective task in an answer, where the published rule asks for word boundaries.
 
 ``\\b`` lies between a word character and another one, so that the alias ``-3`` or ``50%`` is found next to nothing, a
 ``5`` before a Chinese letter is not found, and ``2`` is found in ``2.5`` and in ``-2``. Here

@@ -2,10 +2,10 @@
 
 import pytest
 
+from agrotools.benchmarks._dialogs.published_scorer import is_correct, score_end, score_steps
+from agrotools.benchmarks.gta.score import RULES as GTA
 from agrotools.scoring.figures import Scores
-from agrotools.scoring.reference import gta
-from agrotools.scoring.reference.gta_family import is_correct
-from agrotools.scoring.reference.stops import PublishedScorerStops
+from agrotools.scoring.stops import PublishedScorerStops
 from support.gta_files import (
     CAT,
     ERROR,
@@ -92,7 +92,7 @@ def test_an_answer_is_right_where_the_published_rule_finds_the_words(text, white
     ],
 )
 def test_step_by_step(predictions, expected, calls, errors):
-    scores = gta.score_steps(step_file(*predictions), overlap)
+    scores = score_steps(step_file(*predictions), GTA, overlap)
     assert figures(scores, "inst_acc", "tool_acc", "arg_acc", "summ_acc") == pytest.approx(expected, abs=1e-6)
     assert (scores.counts["tool_call"], scores.counts["tool_call_error"]) == (calls, errors)
     assert scores.metrics["gta.inst_acc"].n == 6
@@ -127,14 +127,14 @@ END_ROWS = [
 
 @pytest.mark.parametrize(("predictions", "expected", "calls", "errors"), END_ROWS)
 def test_end_to_end(predictions, expected, calls, errors):
-    scores = gta.score_end(end_file(*predictions), overlap)
+    scores = score_end(end_file(*predictions), GTA, overlap)
     names = ("ans_acc", "ans_acc_imggen", "p_f1", "o_f1", "l_f1", "c_f1")
     assert figures(scores, *names) == pytest.approx(expected, abs=1e-6)
     assert (scores.counts["tool_call"], scores.counts["tool_call_error"]) == (calls, errors)
 
 
 def test_f1_to_the_last_digit():
-    scores = gta.score_end(end_file(*GOLD_ENDS), overlap)
+    scores = score_end(end_file(*GOLD_ENDS), GTA, overlap)
     precision, recall = 4 / 4.00001, 1.0
     assert scores.metrics["gta.p_f1"].value == pytest.approx(
         200 * precision * recall / (precision + recall + 1e-5), abs=1e-12
@@ -142,13 +142,13 @@ def test_f1_to_the_last_digit():
 
 
 def test_a_task_without_answer_and_image_tool_is_right_for_free():
-    scores = gta.score_end([end_sample("0", [call("OCR", {}), answer("x")], [answer("hi")], None)], overlap)
+    scores = score_end([end_sample("0", [call("OCR", {}), answer("x")], [answer("hi")], None)], GTA, overlap)
     assert figures(scores, "ans_acc", "ans_acc_imggen") == [0.0, 100.0]
 
 
 def test_an_unknown_tool_in_the_gold_stops_the_scorer():
     with pytest.raises(PublishedScorerStops, match="sample 7") as stop:
-        gta.score_end([end_sample("7", [call("Nope", {}), answer("x")], [answer("6")], SIX)], overlap)
+        score_end([end_sample("7", [call("Nope", {}), answer("x")], [answer("6")], SIX)], GTA, overlap)
     assert stop.value.exception == "KeyError"
 
 
@@ -165,68 +165,36 @@ def test_an_unknown_tool_in_the_gold_stops_the_scorer():
 )
 def test_where_the_step_scorer_stops(samples, exception):
     with pytest.raises(PublishedScorerStops) as stop:
-        gta.score_steps(samples, overlap)
+        score_steps(samples, GTA, overlap)
     assert stop.value.exception == exception
 
 
 def test_an_empty_prediction_stops_the_end_to_end_scorer():
     with pytest.raises(PublishedScorerStops) as stop:
-        gta.score_end([end_sample("0", [answer("6")], [], SIX)], overlap)
+        score_end([end_sample("0", [answer("6")], [], SIX)], GTA, overlap)
     assert stop.value.exception == "IndexError"
 
 
 def test_without_text_answers_the_accuracy_is_zero():
-    scores = gta.score_end([end_sample("0", [answer("")], [answer("hi")], None)], overlap)
+    scores = score_end([end_sample("0", [answer("")], [answer("hi")], None)], GTA, overlap)
     assert figures(scores, "ans_acc", "p_f1") == [0.0, 0.0]
 
 
 def test_what_needs_an_embedder_is_left_out_and_named():
-    steps = gta.score_steps(step_file(*GOLD_STEPS))
+    steps = score_steps(step_file(*GOLD_STEPS), GTA)
     assert "gta.summ_acc" not in steps.metrics
     assert steps.left_out == {"gta.summ_acc": "1 subjective answers need an embedder"}
     assert steps.metrics["gta.arg_acc"].value == 100
-    ends = gta.score_end(end_file(*GOLD_ENDS))
+    ends = score_end(end_file(*GOLD_ENDS), GTA)
     assert set(ends.left_out) == {"gta.ans_acc", "gta.ans_acc_imggen"}
     assert "1 calls that make images" in ends.left_out["gta.ans_acc_imggen"]
-    objective = gta.score_end([end_sample("0", GOLD_ENDS[0], GOLD_ENDS[0], SIX)])
+    objective = score_end([end_sample("0", GOLD_ENDS[0], GOLD_ENDS[0], SIX)], GTA)
     assert objective.left_out == {}
     assert objective.metrics["gta.ans_acc"].value == 100
 
 
 def test_a_subjective_answer_counts_by_its_nearest_reference():
-    scores = gta.score_steps(
-        [step_sample("0", [call("OCR", {}), answer("x")], [call("OCR", {}), answer("a cat")], CAT)], overlap
+    scores = score_steps(
+        [step_sample("0", [call("OCR", {}), answer("x")], [call("OCR", {}), answer("a cat")], CAT)], GTA, overlap
     )
     assert figures(scores, "summ_acc") == pytest.approx([50.0])
-
-
-@pytest.mark.parametrize(
-    ("reply", "score"),
-    [
-        ('{"score": 7.5, "analysis": "x"}', 7.5),
-        ('{"score": 12}', 10),
-        ('{"score": -2}', 0),
-        ('{"analysis": "x"}', 0),
-        ("I give 8 of 10", 8),
-        ("score: 45", 10),
-        ("about -3", 3),
-        ("none", 0),
-        ('{"score": "bad 4"}', 4),
-    ],
-)
-def test_a_workflow_leaf(reply, score):
-    assert gta.leaf_score(reply) == score
-
-
-def test_a_workflow_tree():
-    replies = {"a": '{"score": 10}', "b": '{"score": 4}', "c": '{"score": 6}'}
-    node = {"weight": 3, "sub_tasks": [{"id": "a", "weight": 2}, {"id": "b", "weight": 1}]}
-    judge = lambda leaf: replies[leaf["id"]]  # noqa: E731
-    assert gta.tree_score([node], judge) == 8.0
-    assert gta.tree_score([node, {"id": "c", "weight": 1}], judge) == 7.5
-    assert gta.tree_score({"id": "c"}, judge) == 6
-    assert gta.tree_score([{"id": "a", "weight": 0}], judge) == 0
-    assert gta.workflow_score([8.0, 7.5]) == 7.75
-    assert gta.workflow_score([]) == 0
-    with pytest.raises(PublishedScorerStops):
-        gta.tree_score("no tree", judge)

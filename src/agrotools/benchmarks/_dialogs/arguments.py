@@ -1,4 +1,4 @@
-"""When the arguments of two calls are the same, and when they agree.
+"""Comparison of the arguments of two calls: when they are the same, and when they agree.
 
 The published rule is Python's equality of the two objects: a default that is written out differs from one that is left
 out, ``true`` is 1, a path depends on where the data lie, and ``(1,2,3,4)`` is another box than ``(1, 2, 3, 4)``.
@@ -7,11 +7,12 @@ out, ``true`` is 1, a path depends on where the data lie, and ``(1,2,3,4)`` is a
 import json
 import re
 from collections.abc import Mapping
+from functools import cache
 from typing import Any, NamedTuple
 
 from pydantic import JsonValue
 
-from agrotools.core import ToolSpec
+from agrotools.core import AgreementKind, ToolSpec
 from agrotools.text.agreement import compare_arguments
 from agrotools.text.agreement_values import same_json
 from agrotools.text.loose_json import is_list, is_object, is_text
@@ -75,3 +76,50 @@ def as_text(name: str, arguments: Any, specs: Specs) -> str:
     """The arguments in one spelling, to be embedded."""
     found = canonical(name, arguments, specs)
     return json.dumps(found if found is not None else str(arguments), sort_keys=True, ensure_ascii=False)
+
+
+# Names and defaults are those of GTA's toolmeta.json and ThinkGeo's tools (both Apache-2.0).
+_PARAMETERS: Mapping[str, Mapping[str, AgreementKind]] = {
+    "Calculator": {"expression": "expression"},
+    "OCR": {"image": "file"},
+    "CountGivenObject": {"image": "file", "text": "text", "bbox": "box"},
+    "ImageDescription": {"image": "file"},
+    "GoogleSearch": {"query": "text", "k": "number"},
+    "RegionAttributeDescription": {"image": "file", "bbox": "box", "attribute": "text"},
+    "TextToBbox": {"image": "file", "text": "text", "top1": "choice"},
+    "Plot": {"command": "text"},
+    "MathOCR": {"image": "file"},
+    "Solver": {"command": "text"},
+    "DrawBox": {"image": "file", "bbox": "box", "annotation": "text"},
+    "AddText": {"image": "file", "text": "text", "position": "choice", "color": "choice"},
+    "TextToImage": {"keywords": "text"},
+    "ImageStylization": {"image": "file", "instruction": "text"},
+    "ObjectDetection": {"image": "file"},
+    "ChangeDetection": {"text": "text", "pre_image": "file", "post_image": "file"},
+    "SegmentObjectPixels": {"image": "file", "text": "text", "flag": "choice"},
+}
+_DEFAULTS: Mapping[str, dict[str, JsonValue]] = {
+    "GoogleSearch": {"k": 10},
+    "TextToBbox": {"top1": True},
+    "DrawBox": {"annotation": None},
+    "AddText": {"color": "red"},
+    "CountGivenObject": {"bbox": None},
+    "SegmentObjectPixels": {"flag": True},
+}
+
+
+@cache
+def published_specs() -> Mapping[str, ToolSpec]:
+    """The tools by name, with no more than the comparison of arguments needs."""
+    return {
+        name: ToolSpec(
+            name=name,
+            category="published",
+            version="1",
+            description="",
+            parameters={},
+            agreement=dict(kinds),
+            defaults=_DEFAULTS.get(name, {}),
+        )
+        for name, kinds in _PARAMETERS.items()
+    }

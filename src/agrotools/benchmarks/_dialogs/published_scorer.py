@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from agrotools.scoring.figures import Figure, Scores, Similarity
-from agrotools.scoring.reference.stops import published
+from agrotools.scoring.stops import published
 from agrotools.text.loose_json import is_list, is_object, zeroes
 
 _SMALL = 1e-5

@@ -2,8 +2,9 @@
 
 import pytest
 
-from agrotools.scoring.reference import thinkgeo
-from agrotools.scoring.reference.stops import PublishedScorerStops
+from agrotools.benchmarks.thinkgeo.judge import Judgement, judge_prompt
+from agrotools.benchmarks.thinkgeo.score import score_end
+from agrotools.scoring.stops import PublishedScorerStops
 from support.gta_files import answer, call, end_sample, overlap
 
 BOXES = [call("DrawBox", {"bbox": box, "annotation": "car"}) for box in ("(1, 2, 3, 4)", "(5, 6, 7, 8)")]
@@ -33,7 +34,7 @@ def scored(predictions):
     samples = [
         end_sample(str(i), gold, mine, ref) for i, ((gold, ref), mine) in enumerate(zip(GOLD, predictions, strict=True))
     ]
-    return thinkgeo.score_end(samples, overlap, data=DATA, judge=judge_of(prompts)), prompts
+    return score_end(samples, overlap, data=DATA, judge=judge_of(prompts)), prompts
 
 
 @pytest.mark.parametrize(
@@ -65,24 +66,24 @@ def test_the_judge_is_asked_in_the_published_words():
         "Response: There are 4 cars\nGiven the above response, answer the following question in Yes or No.\n"
         "Question: Is it 4?",
     )
-    assert thinkgeo.judge_prompt("a {answer}", "b {question}")[1].startswith("Response: a {answer}\n")
+    assert judge_prompt("a {answer}", "b {question}")[1].startswith("Response: a {answer}\n")
 
 
 def test_saved_judgements_give_the_same():
     samples = [end_sample(str(i), gold, gold, ref) for i, (gold, ref) in enumerate(GOLD)]
-    saved = [thinkgeo.Judgement(0, ("yes", "yes")), thinkgeo.Judgement(1, ("yes.",))]
-    scores = thinkgeo.score_end(samples, overlap, data=DATA, judgements=saved)
+    saved = [Judgement(0, ("yes", "yes")), Judgement(1, ("yes.",))]
+    scores = score_end(samples, overlap, data=DATA, judgements=saved)
     assert scores.metrics["thinkgeo.llm_score"].value == 50
-    assert "thinkgeo.llm_score" in thinkgeo.score_end(samples, overlap).left_out
+    assert "thinkgeo.llm_score" in score_end(samples, overlap).left_out
 
 
 def test_without_a_text_answer_the_scorer_stops():
     with pytest.raises(PublishedScorerStops) as stop:
-        thinkgeo.score_end([end_sample("0", BOXES, BOXES, None)], overlap)
+        score_end([end_sample("0", BOXES, BOXES, None)], overlap)
     assert stop.value.exception == "ZeroDivisionError"
 
 
 def test_tools_that_only_gta_has_stop_the_scorer():
     gold = [call("TextToImage", {"keywords": "cat"}), answer("6")]
     with pytest.raises(PublishedScorerStops, match="none"):
-        thinkgeo.score_end([end_sample("0", gold, gold, {"whitelist": [["6"]], "blacklist": None})], overlap)
+        score_end([end_sample("0", gold, gold, {"whitelist": [["6"]], "blacklist": None})], overlap)

@@ -2,10 +2,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from agrotools.benchmarks._dialogs.answer_keywords import check, is_scorable, states
+from agrotools.benchmarks._dialogs.published_scorer import is_correct
 from agrotools.core import BenchmarkError
-from agrotools.scoring.corrected import keywords
-from agrotools.scoring.corrected.keywords import is_scorable, states
-from agrotools.scoring.reference.gta_family import is_correct
 
 
 @pytest.mark.parametrize(
@@ -93,7 +92,7 @@ def test_lists_that_ask_for_nothing_cannot_be_scored(reference):
 )
 def test_lists_of_another_form_are_named(reference):
     with pytest.raises(BenchmarkError, match="sample 3"):
-        keywords.check(reference, "sample 3")
+        check(reference, "sample 3")
 
 
 words = st.text(st.sampled_from("ab 5-"), min_size=1, max_size=6).map(str.strip).filter(bool)
