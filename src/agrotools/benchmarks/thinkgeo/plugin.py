@@ -81,14 +81,34 @@ _SAR = tuple(
 )
 """Section 3 and table A3 of the paper (1,534 steps and 368 text answers follow from its result table)."""
 
+TOOLS = {
+    "Calculator": "agrotools.benchmarks._dialogs.tools:Calculator",
+    "GoogleSearch": "agrotools.benchmarks._dialogs.tools:GoogleSearch",
+    "Plot": "agrotools.benchmarks._dialogs.tools:Plot",
+    "Solver": "agrotools.benchmarks._dialogs.tools:Solver",
+    "OCR": "agrotools.benchmarks._dialogs.tools:OCR",
+    "DrawBox": "agrotools.benchmarks._dialogs.tools:DrawBox",
+    "AddText": "agrotools.benchmarks._dialogs.tools:AddText",
+    "RegionAttributeDescription": "agrotools.benchmarks._dialogs.tools:RegionAttributeDescription",
+    "SegmentObjectPixels": "agrotools.benchmarks.thinkgeo.tools:SegmentObjectPixels",
+    "ObjectDetection": "agrotools.benchmarks.thinkgeo.tools:ObjectDetection",
+    "ChangeDetection": "agrotools.benchmarks.thinkgeo.tools:ChangeDetection",
+    "ImageDescription": "agrotools.benchmarks._dialogs.tools:ImageDescription",
+    "TextToBbox": "agrotools.benchmarks._dialogs.tools:TextToBbox",
+    "CountGivenObject": "agrotools.benchmarks._dialogs.tools:CountGivenObject",
+}
+"""The toolset of ThinkGeo, by its published names."""
+
 PLUGIN = BenchmarkPlugin(
     name="thinkgeo",
+    title="ThinkGeo",
     about="436 questions on optical and 50 on radar images from above, 14 tools",
     needs="DIR/ThinkGeo_dataset/ThinkGeoBench.json and image/, huggingface.co/datasets/MBZUAI/ThinkGeo",
     load=deferred("agrotools.benchmarks.thinkgeo.load:load_thinkgeo"),
     find=_find,
     file_roots=_file_roots,
     check=_check,
+    tools=TOOLS,
     protocols=PROTOCOLS,
     predictions={"thinkgeo": "agrotools.benchmarks.thinkgeo.predictions:FORMAT"},
     expected=(*_OPTICAL, *_SAR),

@@ -1,6 +1,5 @@
 """The published toolsets: names, arguments, defaults and forms of output, and the files that their paths stand for."""
 
-import importlib
 import sys
 from pathlib import Path
 from subprocess import run
@@ -11,13 +10,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
-from agrotools.core import SampleFile, ToolCall, ToolError
-from agrotools.tools import AGENT_X_TOOLS, GENERAL_TOOLS, GTA_TOOLS, THINKGEO_TOOLS, get_tool
+from agrotools.benchmarks._dialogs.calculating import calculated
+from agrotools.benchmarks._dialogs.tool_forms import box_text, read_box, scored_text
+from agrotools.benchmarks._dialogs.tools import AddText, Calculator, DrawBox
+from agrotools.core import BENCHMARKS, SampleFile, ToolCall, ToolError
+from agrotools.runner.config import EvalConfig
+from agrotools.tools import GENERAL_TOOLS, get_tool
 from agrotools.tools.execution import ToolExecutor
-from agrotools.tools.published.calculating import calculated
-from agrotools.tools.published.forms import box_text, read_box, scored_text
-from agrotools.tools.published.gta import AddText, Calculator, DrawBox
 from agrotools.tools.workspace import Workspace, artifacts_in
+
+GTA_TOOLS, THINKGEO_TOOLS, AGENT_X_TOOLS = (
+    tuple(BENCHMARKS.get(name).tools) for name in ("gta", "thinkgeo", "agent-x")
+)
 
 NO_DEFAULT = object()
 TEXT, IMAGE = "text", "image"
@@ -86,7 +90,7 @@ def test_a_change_takes_its_pictures_as_text() -> None:
 def test_naming_the_tools_loads_no_heavy_library() -> None:
     script = (
         "import sys, agrotools.tools as t\n"
-        "for name in (*t.GENERAL_TOOLS, *t.GTA_TOOLS, *t.THINKGEO_TOOLS, *t.AGENT_X_TOOLS): t.get_tool(name)\n"
+        "for name in t.tool_names(): t.get_tool(name)\n"
         "print(sorted({'torch', 'transformers', 'diffusers', 'rapidocr', 'matplotlib', 'aiohttp', 'cv2', 'sympy'}"
         " & set(sys.modules)))"
     )
@@ -289,6 +293,6 @@ class TestPaths:
         assert missing.observation.error.kind == "path_outside_workspace"
 
 
-def test_every_module_says_what_it_is() -> None:
-    for name in ("gta", "thinkgeo", "agent_x"):
-        assert importlib.import_module(f"agrotools.tools.published.{name}").__doc__
+@pytest.mark.parametrize(("alias", "name"), [("gta2", "gta-2"), ("agent_x", "agent-x"), ("gta", "gta"), ("x", "x")])
+def test_an_alias_is_stored_as_the_id_of_its_benchmark(alias: str, name: str) -> None:
+    assert EvalConfig(benchmark=alias).benchmark == name

@@ -5,19 +5,8 @@ from typing import Annotated
 
 from pydantic import Field
 
-from agrotools.core import ToolError
-from agrotools.tools.contract import Agree
-from agrotools.tools.general.annotation import add_text, draw_box
-from agrotools.tools.general.calculate import calculate
-from agrotools.tools.general.code import LONGEST_CODE, plot_code, run_in_sandbox
-from agrotools.tools.general.description import describe_attribute, describe_image
-from agrotools.tools.general.generation import generate_image, stylize_image
-from agrotools.tools.general.objects import count_given_object, locate_objects
-from agrotools.tools.general.search_web import search_web
-from agrotools.tools.general.solve_equations import solve_equations
-from agrotools.tools.general.text import read_formula, read_text
-from agrotools.tools.published.calculating import calculated
-from agrotools.tools.published.forms import (
+from agrotools.benchmarks._dialogs.calculating import calculated
+from agrotools.benchmarks._dialogs.tool_forms import (
     NONE_FOUND,
     BoxText,
     Description,
@@ -31,6 +20,17 @@ from agrotools.tools.published.forms import (
     said,
     scored_text,
 )
+from agrotools.core import ToolError
+from agrotools.tools.contract import Agree
+from agrotools.tools.general.annotation import add_text, draw_box
+from agrotools.tools.general.calculate import calculate
+from agrotools.tools.general.code import LONGEST_CODE, plot_code, run_in_sandbox
+from agrotools.tools.general.description import describe_attribute, describe_image
+from agrotools.tools.general.generation import generate_image, stylize_image
+from agrotools.tools.general.objects import count_given_object, locate_objects
+from agrotools.tools.general.search_web import search_web
+from agrotools.tools.general.solve_equations import solve_equations
+from agrotools.tools.general.text import read_formula, read_text
 
 SURE = 0.5
 """Below this score a published detector says nothing."""

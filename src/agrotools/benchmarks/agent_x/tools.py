@@ -1,12 +1,6 @@
 """The tools of Agent-X (Ashraf et al. 2025, arXiv 2505.24876) that are GTA's under other names."""
 
-from agrotools.tools.general.annotation import add_text, draw_box
-from agrotools.tools.general.code import plot_code
-from agrotools.tools.general.description import describe_attribute, describe_image
-from agrotools.tools.general.generation import generate_image
-from agrotools.tools.general.objects import count_given_object, locate_objects
-from agrotools.tools.general.search_web import search_web
-from agrotools.tools.published.forms import (
+from agrotools.benchmarks._dialogs.tool_forms import (
     BoxText,
     Description,
     PictureFile,
@@ -14,7 +8,7 @@ from agrotools.tools.published.forms import (
     PublishedText,
     published,
 )
-from agrotools.tools.published.gta import (
+from agrotools.benchmarks._dialogs.tools import (
     AddText,
     Annotation,
     Attribute,
@@ -35,6 +29,12 @@ from agrotools.tools.published.gta import (
     TextToImage,
     Words,
 )
+from agrotools.tools.general.annotation import add_text, draw_box
+from agrotools.tools.general.code import plot_code
+from agrotools.tools.general.description import describe_attribute, describe_image
+from agrotools.tools.general.generation import generate_image
+from agrotools.tools.general.objects import count_given_object, locate_objects
+from agrotools.tools.general.search_web import search_web
 
 
 @published(count_given_object)

@@ -4,9 +4,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from agrotools.tools.general.description import compare_images
-from agrotools.tools.general.objects import detect_objects, segment_objects
-from agrotools.tools.published.forms import (
+from agrotools.benchmarks._dialogs.tool_forms import (
     NONE_FOUND,
     Description,
     PictureFile,
@@ -16,6 +14,8 @@ from agrotools.tools.published.forms import (
     said,
     scored_text,
 )
+from agrotools.tools.general.description import compare_images
+from agrotools.tools.general.objects import detect_objects, segment_objects
 
 
 @published(segment_objects)
