@@ -42,8 +42,6 @@ AGENT_X_CALLS = Source("Agent-X", "2505.24876", "Figure 5")
 IN_HEAD = "calculated_in_head"
 OF_SCORES = "told of runs step by step alone, by the scores of their calls"
 """Why the class of the calculation in the head cannot be told elsewhere: no reference call stands beside the call."""
-OF_SINGLE_SHOT = ("call_without_output", "invalid_format", "answer_in_invalid_format")
-"""Classes of predictions that hold steps and answer at once."""
 OF_KEYWORDS = ("no_answer_keyword", "no_step_keyword")
 OF_SINGLE_SHOT = ("call_without_output", "invalid_format", "answer_in_invalid_format")
 """Classes of predictions that hold steps and answer at once."""
@@ -269,11 +267,7 @@ class Errors:
         ]
 
 
-<<<<<<< HEAD
-def sorted_text(arguments: Any) -> str:
-=======
 def arguments_key(arguments: Any) -> str:
->>>>>>> main
     """Arguments as a text that is the same for the same ones."""
     try:
         return json.dumps(arguments, sort_keys=True)

@@ -35,14 +35,9 @@ from agrotools.scoring.error_classes import (
     OF_SCORES,
     OF_SINGLE_SHOT,
     Errors,
-<<<<<<< HEAD
-    sorted_text,
-)
-=======
     arguments_key,
 )
 from agrotools.scoring.keyword_extraction import keywords
->>>>>>> main
 from agrotools.scoring.sample_units import is_invalid
 from agrotools.scoring.summary import ErrorCount
 from agrotools.tools import get_tool
@@ -90,15 +85,6 @@ def add_record(record: Record, found: Errors, protocol: Protocol = "react") -> N
         return
     if special := _errors_of_plugin(protocol, record.mode):
         special.add(record, found)
-<<<<<<< HEAD
-    elif protocol == "lagent" and record.mode != "no-tool":
-        from agrotools.scoring.error_taxonomy import add_dialogue
-        from agrotools.scoring.published_form import dialogue_of
-
-        add_dialogue(dialogue_of(record, protocol), found)
-        _add_missed_keywords(record, found)
-=======
->>>>>>> main
     else:
         found.total += 1
         if record.actions is not None:
@@ -178,11 +164,7 @@ def _add_trajectory(record: Record, found: Errors) -> None:
             found.add(error, key)
         elif step.call is not None:
             earlier = worked.setdefault(step.call.tool, [])
-<<<<<<< HEAD
-            if earlier and sorted_text(step.call.arguments) in map(sorted_text, earlier):
-=======
             if earlier and arguments_key(step.call.arguments) in map(arguments_key, earlier):
->>>>>>> main
                 found.add("redundant_call", key)
             earlier.append(step.call.arguments)
     found.add("several_calls", key, sum(count > 1 for count in turns.values()))
@@ -233,8 +215,6 @@ def add_missed_keywords(record: Record, found: Errors) -> None:
 
 
 def _look_for_keywords(error: str, key: str, gold: str, given: str, found: Errors, also: Sequence[str] = ()) -> None:
-    from agrotools.scoring.keyword_extraction import keywords
-
     if max(gold, default="") < _FIRST_OF_EAST_ASIA and (wanted := keywords(gold)):
         given = given.lower()
         found.add_keyed(error, key, not any(word in given for word in (*wanted, *map(str.lower, also))))

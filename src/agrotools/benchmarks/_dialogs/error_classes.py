@@ -7,11 +7,6 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
-<<<<<<< HEAD:src/agrotools/scoring/error_taxonomy.py
-from agrotools.scoring.corrected.messages import read_message
-from agrotools.scoring.error_classes import IN_HEAD, OF_KEYWORDS, OF_SCORES, OF_SINGLE_SHOT, Errors, sorted_text
-from agrotools.scoring.reference.gta_family import Dialogue
-=======
 from agrotools.benchmarks._dialogs.messages import read_message
 from agrotools.benchmarks._dialogs.published_scorer import Dialogue
 from agrotools.benchmarks._dialogs.record_dialogues import dialogue_of
@@ -19,7 +14,6 @@ from agrotools.core import Record
 from agrotools.plugin import RecordErrors
 from agrotools.scoring.error_classes import IN_HEAD, OF_KEYWORDS, OF_SCORES, OF_SINGLE_SHOT, Errors, arguments_key
 from agrotools.scoring.errors_in_records import NOT_IN_CALLS, NOT_IN_STEPS, add_missed_keywords
->>>>>>> main:src/agrotools/benchmarks/_dialogs/error_classes.py
 from agrotools.text.lagent import INVALID_ACTION, NO_ACTION
 from agrotools.text.loose_json import is_list, is_object, is_text
 
@@ -100,11 +94,7 @@ def _errors_of_call(key: str, message: Any, found: Errors, called: list[tuple[st
         found.add("wrong_tool_name", key)
     elif error is not None:
         found.add(_class_of(error, arguments), key)
-<<<<<<< HEAD:src/agrotools/scoring/error_taxonomy.py
-    call = (name, sorted_text(arguments))
-=======
     call = (name, arguments_key(arguments))
->>>>>>> main:src/agrotools/benchmarks/_dialogs/error_classes.py
     if not by_step and error is None and call in called:
         found.add("redundant_call", key)
     called.append(call if error is None else (name, f"failed {len(called)}"))
@@ -118,8 +108,6 @@ def _class_of(error: Any, arguments: Any) -> str:
         named = is_text(told) and told.startswith(("unknown arguments", "missing required arguments"))
         return "invalid_arguments" if named else "invalid_json"
     return "tool_error"
-<<<<<<< HEAD:src/agrotools/scoring/error_taxonomy.py
-=======
 
 
 def _add_replies(record: Record, found: Errors) -> None:
@@ -131,4 +119,3 @@ def _add_replies(record: Record, found: Errors) -> None:
 OF_RUNS = RecordErrors(_add_replies, NOT_IN_CALLS)
 # A failure of a call before its tool would run is known step by step, too.
 OF_STEPS = RecordErrors(_add_replies, {**NOT_IN_CALLS, **NOT_IN_STEPS})
->>>>>>> main:src/agrotools/benchmarks/_dialogs/error_classes.py

@@ -22,11 +22,7 @@ from agrotools.core import (
     UsageError,
 )
 from agrotools.plugin import JudgedMetric, WithPlugins, plugins
-<<<<<<< HEAD
-from agrotools.scoring.judging.replies import JudgeQuestion, mark_of, prompt_hash, read_published_yes, read_yes_no
-=======
 from agrotools.scoring.judging.replies import JudgeQuestion, mark_of, prompt_hash
->>>>>>> main
 
 
 @dataclass(frozen=True)
@@ -126,26 +122,6 @@ def open_question(metric: str, slot: str, question: str, reference: str, answer:
     return JudgeQuestion(metric, slot, system, user, prompt=prompt_hash(words["system"] + words["user"]))
 
 
-<<<<<<< HEAD
-def yes_no_questions(slot: KeywordsSlot, answer: str) -> list[JudgeQuestion]:
-    """ThinkGeo's questions about an answer, in its own words: a right answer has yes to each.
-
-    Each stands twice: as ThinkGeo reads the reply (nothing but ``yes`` counts), and so that ``Yes.`` is yes and what is
-    neither yes nor no has no grade.
-    """
-    from agrotools.scoring.reference.thinkgeo import JUDGE_SYSTEM, JUDGE_USER, judge_prompt
-
-    prompt = prompt_hash(JUDGE_SYSTEM + JUDGE_USER)
-    found: list[JudgeQuestion] = []
-    for number, question in enumerate(slot.questions, start=1):
-        system, user = judge_prompt(answer, question)
-        for metric, read in ((YES_NO, read_published_yes), (YES_NO_CORRECTED, read_yes_no)):
-            found.append(JudgeQuestion(metric, f"{slot.name} {number}", system, user, prompt, 1, read, 3))
-    return found
-
-
-=======
->>>>>>> main
 @cache
 def _words() -> dict[str, dict[str, dict[str, str]]]:
     return tomllib.loads(_PROMPTS.read_text(encoding="utf-8"))
