@@ -153,7 +153,7 @@ def test_a_plan_is_read_as_it_was_written(tmp_path: Path):
         ("images_column = 'p'\n[[columns]]\ncolumn = 'a'\nask = 'colour'\n", "'colour' is not one of"),
         ("images_column = 'p'\n[[columns]]\ncolumn = 'a'\ngsd = 3\n", "Extra inputs"),
         ("images_column = 'p'\n[[columns]]\ncolumn = 'a'\nquantity = '<b>x</b>'\n", "String should match"),
-        ("images_column = ", "is no TOML"),
+        ("images_column = ", "is not TOML"),
         ("samples = 3", "Field required"),
     ],
 )
