@@ -18,6 +18,7 @@ from contextlib import suppress
 from typing import Any, NamedTuple
 
 from agrotools.agents.parsing import parse_output
+from agrotools.benchmarks.agent_x.judge_replies import read_judge_score
 from agrotools.benchmarks.agrieval.score import read_options, text_values
 from agrotools.benchmarks.agrieval.slots import OptionsSlot, ReferenceTextSlot
 from agrotools.benchmarks.gta2 import published_scorer as gta2
@@ -26,7 +27,6 @@ from agrotools.models import RequestedCall
 from agrotools.models.chat_format import read_error
 from agrotools.scoring.judging import read_grade
 from agrotools.scoring.judging.replies import read_published_yes, read_yes_no
-from agrotools.scoring.predictions.judge_replies import read_judge_score
 from agrotools.scoring.reference import gta
 from agrotools.text import agent_x, lagent
 from agrotools.text.loose_json import NotJson, loads

@@ -27,15 +27,15 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
 
+from agrotools.benchmarks.agent_x import corrected_scorer, published_scorer
+from agrotools.benchmarks.agent_x.error_classes import errors_of_agent_x
 from agrotools.core import BenchmarkError
 from agrotools.report.predictions import metric_ids
-from agrotools.scoring.corrected import agent_x as corrected_agent_x
 from agrotools.scoring.corrected import gta_family as corrected
 from agrotools.scoring.embedders import Embedder, chosen_embedder
 from agrotools.scoring.error_taxonomy import errors_of_dialogues
-from agrotools.scoring.error_taxonomy_agent_x import errors_of_agent_x
 from agrotools.scoring.predictions.compared import Compared, compare_file, finite
-from agrotools.scoring.reference import agent_x, gta, gta_family, thinkgeo
+from agrotools.scoring.reference import gta, gta_family, thinkgeo
 from agrotools.scoring.reference.gta_family import Dialogue
 from support.gta_files import overlap  # pyright: ignore[reportMissingImports]
 from support.made_predictions import made_files  # pyright: ignore[reportMissingImports]
@@ -95,11 +95,11 @@ def _of_agent_x(predictions: Any, data: Any, rng: random.Random) -> Iterator[Any
 def _scorers(name: str, item: Any) -> Iterator[tuple[str, Any]]:
     if name.startswith("agentx"):
         prediction, sample = item
-        yield "published", lambda: agent_x.tool_call_statistics([prediction])
+        yield "published", lambda: published_scorer.tool_call_statistics([prediction])
         yield (
             "corrected",
             lambda: (
-                corrected_agent_x.score(None, [prediction], sample),
+                corrected_scorer.score(None, [prediction], sample),
                 errors_of_agent_x([prediction], sample),
             ),
         )

@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from agrotools.runner.manifest import Manifest
     from agrotools.runner.policies import AgentOptions
     from agrotools.scoring.embedders import Embedder
+    from agrotools.scoring.error_classes import Errors
     from agrotools.scoring.judging import JudgedRows, JudgeQuestion, Rubrics
     from agrotools.scoring.predictions.compared import Compared
     from agrotools.scoring.slots import SlotScore
@@ -172,6 +173,16 @@ class PaperTables(Protocol):
         ...
 
 
+@dataclass(frozen=True)
+class RecordErrors:
+    """Errors in the records of a protocol and mode, counted in place of the engine's: replies that hold no calls."""
+
+    add: "Callable[[Record, Errors], None]"
+    """Adds the errors of a valid record."""
+    not_looked_for: Mapping[str, str] = field(default_factory=dict)
+    """By class of errors: why such records cannot tell it."""
+
+
 class PartColumn(NamedTuple):
     """A metric in the tables by task and answer type. ``title``: of its own table, where several runs stand there."""
 
@@ -227,6 +238,18 @@ class PredictionFormat:
     """Options (``data``, ``judgements``, ``embedder``) that do not fit: message and hint."""
 
 
+def _no_words(_benchmark: "Benchmark") -> str:
+    return ""
+
+
+class PromptTemplates(NamedTuple):
+    """Templates of a protocol: the files ``*.j2`` in a folder of a package, rendered as ``PREFIX/NAME``."""
+
+    prefix: str
+    package: str
+    folder: str = "prompts"
+
+
 @dataclass(frozen=True)
 class RunProtocol:
     """A way of talking with a model: prompts, and how replies become calls and answers."""
@@ -234,8 +257,18 @@ class RunProtocol:
     modes: tuple[Mode, ...]
     agent: "Callable[[Model, Mode, AgentOptions], ModelAgent]"
     """The agent of a mode, which talks with the model."""
-    prompts: Callable[[], str] = str
-    """All words of its prompts: runs compare only where they agree."""
+    prompts: "Callable[[Benchmark], str]" = _no_words
+    """All words of its prompts that are in no template: runs compare only where they agree."""
+    templates: PromptTemplates | None = None
+    """Its templates, whose texts are part of the prompt hash."""
+    max_turns: int | None = None
+    """Model turns per sample where neither the user nor the benchmark gives a limit; None: the engine's default."""
+    shows_images: bool = True
+    """Whether images are shown where the user does not say."""
+    single_shot: bool = False
+    """Whether one reply holds steps, results of tools and answer: its prompts name the tools, and none is run."""
+    stops_unparseable: bool = True
+    """Whether several replies in a row that cannot be read end a sample."""
 
 
 @dataclass(frozen=True)
@@ -255,8 +288,8 @@ class ExpectedCount:
 class BenchmarkPlugin:
     """A benchmark: what it is, where its files are, how they load, how answers are scored and shown.
 
-    ``scoring``, ``judging``, ``reporting`` and the values of ``predictions`` are ``"package.module:NAME"``, imported
-    when they are first needed.
+    ``scoring``, ``judging``, ``reporting`` and the values of ``predictions`` and ``error_counts`` are
+    ``"package.module:NAME"``, imported when they are first needed.
     """
 
     name: str
@@ -288,6 +321,8 @@ class BenchmarkPlugin:
     """Protocols of its own, by the name for ``--protocol``."""
     predictions: Mapping[str, str] = field(default_factory=dict)
     """By name for ``--format``: a :class:`PredictionFormat`."""
+    error_counts: Mapping[tuple[str, Mode], str] = field(default_factory=dict)
+    """By protocol and mode: a :class:`RecordErrors`."""
     scoring_target: str = ""
     judging_target: str = ""
     reporting_target: str = ""

@@ -11,7 +11,7 @@ from agrotools.agents.baselines.simple import ReplayPolicy
 from agrotools.core import Answer, Mode, Protocol, Record, SampleView, Step, Usage
 from agrotools.models import Completion, Message, ModelSettings, RequestedCall
 from agrotools.models.scripted import ScriptedModel
-from agrotools.scoring.event_counts import Tallied
+from agrotools.scoring.event_counts import EventCounts
 from agrotools.scoring.slots import score_slot
 from agrotools.text.answer_form import lacks_form
 from support.small_sample import run_tool, small_sample, view_of
@@ -60,7 +60,7 @@ def test_an_answer_in_free_text_is_asked_once_for_the_lines(mode, protocol, tmp_
     assert trajectory.answer == f"{FREE}\n\nFinal Answer:\nrows: 7"
     record = Record(sample=sample, mode=mode, trajectory=trajectory)
     assert [reply.text for reply in record.replies] == [f"Final Answer: {FREE}", "rows: 7"]
-    tally = Tallied()
+    tally = EventCounts()
     tally.add(record, [])
     assert tally.counts().asked_for_form == 1
     assert tally.counts().spent["output_tokens"].total == 10

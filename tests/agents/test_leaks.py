@@ -10,9 +10,9 @@ import pytest
 from PIL import Image
 from PIL.PngImagePlugin import PngInfo
 
-from agrotools.agents import LLMAgent, run_end_to_end, run_no_tool, run_step_by_step
-from agrotools.agents.agent_x import AgentXAgent, run_single_shot
-from agrotools.agents.lagent import LagentAgent
+from agrotools.agents import LLMAgent, run_end_to_end, run_no_tool, run_single_shot, run_step_by_step
+from agrotools.benchmarks._dialogs.lagent import LagentAgent
+from agrotools.benchmarks.agent_x.protocol import AgentXAgent
 from agrotools.core import ReferenceTrajectory, Sample
 from agrotools.models.openai_compatible import OpenAICompatibleModel
 from support.openai_server import Body, completion, serve

@@ -11,14 +11,14 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
+from agrotools.benchmarks.agent_x import corrected_scorer, published_scorer
+from agrotools.benchmarks.agent_x.judge_replies import JudgeTable
 from agrotools.cli.main import app
-from agrotools.scoring.corrected import agent_x as corrected_agent_x
 from agrotools.scoring.corrected import gta_family as corrected
 from agrotools.scoring.corrected.thinkgeo import with_llm_score
 from agrotools.scoring.figures import Figure, Scores
-from agrotools.scoring.predictions.agent_x_files import JudgeTable
 from agrotools.scoring.predictions.compared import FORMATS, compare_file, prediction_format
-from agrotools.scoring.reference import agent_x, gta, gta_family, thinkgeo
+from agrotools.scoring.reference import gta, gta_family, thinkgeo
 from support.gta_files import (
     CAT,
     ERROR,
@@ -96,7 +96,7 @@ def judged_dialogue() -> Pair:
 
 
 def judged() -> Pair:
-    columns = {name: [1, 0, 1, "n/a", 0] for name in agent_x.COLUMNS}
+    columns = {name: [1, 0, 1, "n/a", 0] for name in published_scorer.COLUMNS}
     columns["goal_accuray"] = [1, 0, 0.5, "", 1]
     columns["tool_accuray"] = [1, 1, 0.5, 0, 1]
     columns["toolset_accuray"] = [0.67, 1, 0, 0.5, 1]
@@ -105,8 +105,8 @@ def judged() -> Pair:
     kinds = ["factual", "factual", "generative", "factual", "generative"]
     data = {str(key): {"query_type": kind, **used("OCR", "Calculator")} for key, kind in enumerate(kinds)}
     predictions = [{str(key): used(*tools)} for key, tools in enumerate(made)]
-    ours = corrected_agent_x.score(JudgeTable(tuple(rows), None, raw=False), predictions, data)
-    return agent_x.aggregate(rows, {2, 4, 9}), ours
+    ours = corrected_scorer.score(JudgeTable(tuple(rows), None, raw=False), predictions, data)
+    return published_scorer.aggregate(rows, {2, 4, 9}), ours
 
 
 def used(*tools: str) -> dict[str, Any]:

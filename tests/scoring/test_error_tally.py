@@ -8,11 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agrotools.agents import run_end_to_end, run_step_by_step
-from agrotools.agents.agent_x import AgentXAgent, run_single_shot
-from agrotools.agents.lagent import LagentAgent
+from agrotools.agents import run_end_to_end, run_single_shot, run_step_by_step
 from agrotools.agents.modes import Refusal
 from agrotools.agents.parsing import parse_output
+from agrotools.benchmarks._dialogs.declared import declared_by
+from agrotools.benchmarks._dialogs.lagent import LagentAgent
+from agrotools.benchmarks.agent_x.protocol import AgentXAgent
 from agrotools.core import (
     CallTools,
     Mode,
@@ -40,7 +41,6 @@ from agrotools.scoring.error_taxonomy import errors_of_dialogues
 from agrotools.scoring.errors_in_records import errors_of_records
 from agrotools.scoring.published_form import dialogue_of
 from agrotools.scoring.summary import ErrorCount
-from agrotools.tools.published.declared import declared_by
 from support.plain_sample import plain_sample
 
 FILE = SampleFile(name="a.jpg", path="image/a.jpg", kind="image")

@@ -1,3 +1,4 @@
+from agrotools.benchmarks.agent_x.error_classes import errors_of_agent_x
 from agrotools.core import (
     Answer,
     CallTools,
@@ -15,7 +16,6 @@ from agrotools.core import (
 )
 from agrotools.scoring.error_classes import CLASSES, IN_HEAD
 from agrotools.scoring.error_taxonomy import errors_of_dialogues
-from agrotools.scoring.error_taxonomy_agent_x import errors_of_agent_x
 from agrotools.scoring.errors_in_records import errors_of_records
 from agrotools.scoring.keyword_extraction import keywords
 from support.gta_files import ERROR, GOLD_ENDS, GOLD_STEPS, answer, call, end_file, returned, step_file

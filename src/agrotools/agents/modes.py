@@ -25,6 +25,8 @@ from agrotools.core.refs import literal_value
 
 UNPARSEABLE_LIMIT = 3
 """Unparseable outputs in a row that end a sample."""
+SINGLE_SHOT_ATTEMPTS = 2
+"""Requests of a single-shot sample at most: the same is asked again where the first reply cannot be read."""
 
 
 class Outcome(Protocol):
@@ -175,3 +177,16 @@ async def _refuse(call: ToolCall) -> Refusal:
         kind="unknown_tool", message=f"there is no tool {call.tool!r}: this mode has none", hint="answer directly"
     )
     return Refusal(Observation(error=error))
+
+
+async def run_single_shot(policy: Policy, view: SampleView) -> Trajectory:
+    """Ask ``policy`` for everything at once, up to :data:`SINGLE_SHOT_ATTEMPTS` times. ``view`` has its toolset.
+
+    Raises:
+        InfrastructureError: from the policy.
+    """
+    return await run_end_to_end(policy, view, _refuse_single_shot, SINGLE_SHOT_ATTEMPTS, SINGLE_SHOT_ATTEMPTS)
+
+
+async def _refuse_single_shot(_call: ToolCall) -> Refusal:
+    return Refusal(Observation(error=ErrorInfo(kind="unknown_tool", message="no tool runs in this protocol")))

@@ -3,8 +3,8 @@
 from collections import Counter, defaultdict
 from collections.abc import Mapping
 
+from agrotools.benchmarks._dialogs.toolsets import CATEGORIES
 from agrotools.benchmarks.agent_x.frames import PLACE
-from agrotools.benchmarks.published.toolsets import CATEGORIES
 from agrotools.core import FAMILIES, FrozenModel, SampleFile, UsageError
 from agrotools.formats.benchmark import Benchmark
 from agrotools.scoring.open_text import count_words

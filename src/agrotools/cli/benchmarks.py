@@ -71,7 +71,7 @@ def _as_json(found: "Checkup") -> dict[str, object]:
 
 
 def _print_check(found: "Checkup") -> None:
-    from agrotools.benchmarks.published.findings import shortened
+    from agrotools.benchmarks._dialogs.findings import shortened
 
     if found.missing:
         typer.echo(f"{found.name}: {found.missing}")

@@ -9,7 +9,7 @@ Mode = Literal["no-tool", "step-by-step", "end-to-end"]
 MODES: tuple[Mode, ...] = ("no-tool", "step-by-step", "end-to-end")
 
 Protocol = str
-"""How a conversation is held. ``lagent`` is that of GTA and ThinkGeo, ``agent-x`` that of Agent-X, as published."""
+"""Name of a protocol, how a conversation is held: ``react``, ``tool-calling`` or one of a benchmark plug-in."""
 
 AnswerType = Literal["exact", "tolerance", "plot", "open_text", "image"]
 ANSWER_TYPES: tuple[AnswerType, ...] = ("exact", "tolerance", "plot", "open_text", "image")

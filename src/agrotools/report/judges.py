@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from agrotools.report.cells import on_scale, percent, run_names
 from agrotools.report.layout import harmless
 from agrotools.scoring import METRICS, Summary
-from agrotools.scoring.judging import Agreement, Panel
+from agrotools.scoring.judging import Agreement, Panel, has_rubrics
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -37,7 +37,7 @@ def panel_lines(panel: Panel) -> Iterator[str]:
         unreadable = f", {judge.unreadable} of {judge.votes} replies without a grade" if judge.unreadable else ""
         votes = f"; its votes agree: {_agreement(judge.between_votes)}" if judge.between_votes else ""
         label = METRICS[judge.metric].label
-        rubrics = f", {harmless(panel.rubrics)}" if panel.rubrics and judge.metric.startswith("agent_x.") else ""
+        rubrics = f", {harmless(panel.rubrics)}" if panel.rubrics and has_rubrics(judge.metric) else ""
         who = f"{label} by {harmless(judge.judge)} (prompt {', '.join(judge.prompts)}{rubrics})"
         yield f"{who}: {judge.graded} of {judge.answers} answers graded{mean}{unreadable}{votes}"
     for metric, agreement in panel.between_judges.items():

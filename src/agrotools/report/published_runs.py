@@ -1,14 +1,13 @@
-"""Runs on GTA, ThinkGeo and Agent-X in the metrics of their papers: as published, corrected, beside printed rows."""
+"""Runs in the metrics of their benchmark's paper: as published, corrected, beside printed rows."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from agrotools.core import Mode
+from agrotools.plugin import plugins
 from agrotools.report.cells import DASH, Notes, name_cell, new_table, percent, run_names, stacked, value_cell
 from agrotools.report.layout import harmless
 from agrotools.report.published import PublishedRow, paper, published_rows, same_model
-from agrotools.report.published_agent_x import FAMILY as AGENT_X
-from agrotools.report.published_agent_x import MODES, PARTS, counts_table, printed_rows
 from agrotools.scoring import PublishedFigures, Summary
 from agrotools.scoring.embedders import WITH_COSINES
 
@@ -48,15 +47,14 @@ def published_blocks(summaries: Sequence[Summary], notes: Notes) -> list["Render
     """A table for each benchmark and mode that runs have published metrics of; nothing where none has."""
     blocks: list[RenderableType] = []
     for (family, mode), layout in LAYOUTS.items():
-        if shown := _shown(family, mode, summaries):
-            blocks += _block(family, mode, layout, shown, notes)
-    for mode, words in MODES.items():
-        shown = _shown("agent-x", mode, summaries)
-        if any(figures.reference or figures.stops for _, _, figures in shown):
-            for part, columns in PARTS.items():
-                blocks += _block(AGENT_X, mode, Layout(f"Agent-X, {words}, {part}", columns), shown, notes)
-        if any(figures.counts for _, _, figures in shown):
-            blocks.append(counts_table(mode, shown))
+        if shown := figures_shown(family, mode, summaries):
+            rows = _printed(family, mode, layout, [summary for _, summary, _ in shown])
+            blocks.append(figures_table(family, layout, shown, rows, notes))
+            blocks += _counts(shown)
+    families = {part.published.family for summary in summaries for part in summary.modes.values() if part.published}
+    for plugin in plugins():
+        if plugin.name in families and plugin.reporting.tables:
+            blocks += plugin.reporting.tables(summaries, notes)
     return blocks
 
 
@@ -64,7 +62,8 @@ Shown = tuple[str, Summary, PublishedFigures]
 """The name of a run, what it came to, and its figures of a mode."""
 
 
-def _shown(family: str, mode: Mode, summaries: Sequence[Summary]) -> list[Shown]:
+def figures_shown(family: str, mode: Mode, summaries: Sequence[Summary]) -> list[Shown]:
+    """The runs with published figures of the family in the mode."""
     return [
         (name, summary, figures)
         for name, summary in zip(run_names(summaries), summaries, strict=True)
@@ -76,9 +75,18 @@ def _figures(summary: Summary, mode: Mode) -> PublishedFigures | None:
     return summary.modes[mode].published if mode in summary.modes else None
 
 
-def _block(family: str, mode: Mode, layout: Layout, shown: Sequence[Shown], notes: Notes) -> Iterator["RenderableType"]:
-    from rich.text import Text
+def figures_table(
+    family: str,
+    layout: Layout,
+    shown: Sequence[Shown],
+    rows: Sequence[PublishedRow],
+    notes: Notes,
+    benchmark: str = "",
+) -> "RenderableType":
+    """Table of runs as published and corrected, above printed ``rows``.
 
+    ``family``: beginning of the ids of metrics; ``benchmark``: id of the printed rows, where it is another.
+    """
     table = new_table(f"{layout.title}: as its scorer has it, and corrected")
     table.add_column("", overflow="fold", min_width=14)
     for column, heading in layout.columns.items():
@@ -98,9 +106,8 @@ def _block(family: str, mode: Mode, layout: Layout, shown: Sequence[Shown], note
             stacked(["  corrected"], value_style=""),
             *(_corrected_cell(figures, f"{family}.{column}", notes) for column in layout.columns),
         )
-    rows = _printed(family, mode, layout, [summary for _, summary, _ in shown])
     if rows:
-        about = paper("agentx" if family == AGENT_X else family)
+        about = paper(benchmark or family)
         note = notes.mark(f"{about.title} (arXiv {about.arxiv}), Table {rows[0].table}, as printed. {about.protocol}")
         table.add_row(stacked([f"printed {MARK}{note}"]), *(stacked([""]) for _ in layout.columns))
         for model in dict.fromkeys(row.model for row in rows):
@@ -108,10 +115,16 @@ def _block(family: str, mode: Mode, layout: Layout, shown: Sequence[Shown], note
                 stacked([f"  {model}"], value_style="dim"),
                 *(_printed_cell(rows, model, f"{family}.{column}", notes) for column in layout.columns),
             )
-    yield table
+    return table
+
+
+def _counts(shown: Sequence[Shown]) -> Iterator["RenderableType"]:
+    """A line with the counts of the published scorer for a single run."""
+    from rich.text import Text
+
     counts = shown[0][2].counts
     told = ", ".join(f"{name.replace('_', ' ')} {n}" for name, n in counts.items())
-    if len(shown) == 1 and told and family != AGENT_X:
+    if len(shown) == 1 and told:
         yield Text(f"counted by the published scorer: {told}", style="dim")
 
 
@@ -145,8 +158,6 @@ def _reason(left_out: str) -> str:
 
 def _printed(family: str, mode: Mode, layout: Layout, summaries: Sequence[Summary]) -> list[PublishedRow]:
     """The printed rows of the models that were run, and of the best two others by the last column that is printed."""
-    if family == AGENT_X:
-        return printed_rows(layout.columns, summaries)
     sar = any(summary.benchmark_options.get("split") == "sar" for summary in summaries)
     table = SAR_TABLE if sar else layout.table
     rows = [row for row in published_rows(family) if row.table == table and row.setting == mode]

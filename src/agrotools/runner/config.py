@@ -39,11 +39,11 @@ class EvalConfig(FrozenModel):
     protocol: Protocol | None = None
     """None: the one that the benchmark was published with, ``react`` where there is none."""
     images: bool | None = None
-    """Whether the model sees images; None: as the protocol has it (``lagent`` shows none)."""
+    """Whether the model sees images; None: as the protocol has it (those of some papers show none)."""
     limit: Annotated[int | None, Field(ge=1)] = None
     epochs: Annotated[int, Field(ge=1)] = 1
     max_steps: Annotated[int | None, Field(ge=1)] = None
-    """Model turns per sample; None: as many as the benchmark's own runs had, else 20 (``lagent``: 10)."""
+    """Model turns per sample; None: as many as the benchmark's own runs had, else those of the protocol or 20."""
     seed: int | None = None
     """Seeds baselines (0 if not given), and is sent to the endpoint only if given: some refuse it."""
     temperature: Annotated[float | None, Field(ge=0)] = None
@@ -77,10 +77,10 @@ class EvalConfig(FrozenModel):
     @field_validator("protocol")
     @classmethod
     def _is_known(cls, protocol: Protocol | None) -> Protocol | None:
-        from agrotools.runner.policies import PROTOCOL_MODES
+        from agrotools.runner.policies import RUN_PROTOCOLS
 
-        if protocol is not None and protocol not in PROTOCOL_MODES:
-            raise ValueError(f"should be one of {', '.join(PROTOCOL_MODES)}")
+        if protocol is not None and protocol not in RUN_PROTOCOLS:
+            raise ValueError(f"should be one of {', '.join(RUN_PROTOCOLS)}")
         return protocol
 
     @property

@@ -4,11 +4,11 @@ import base64
 import io
 import random
 from array import array
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from agrotools.agents import ModelAgent
-from agrotools.agents.agent_x import AgentXAgent
 from agrotools.agents.modes import reference_history
 from agrotools.benchmarks import Benchmark
 from agrotools.core import BenchmarkError, Mode, Sample, SampleView, Step
@@ -72,7 +72,9 @@ async def estimate(plan: Plan, benchmark: Benchmark, source: PolicySource, price
         agent = source.make(plan.samples[at[0]], mode, 0)
         if not isinstance(agent, ModelAgent):
             return None
-        total += await _of_mode(at, plan.samples, benchmark, agent, price, RENDERED // len(positions))
+        # A single-shot prompt holds the tools, though none runs.
+        view_of = partial(benchmark.view, mode="end-to-end" if source.single_shot else mode)
+        total += await _of_mode(at, plan.samples, view_of, agent, price, RENDERED // len(positions))
     requests = round(total.requests)
     return Estimate(
         model=source.name,
@@ -106,14 +108,14 @@ class _Sum:
 async def _of_mode(
     positions: Sequence[int],
     samples: Sequence[Sample],
-    benchmark: Benchmark,
+    view_of: Callable[[Sample], SampleView],
     agent: ModelAgent,
     price: Price | None,
     rendered: int,
 ) -> _Sum:
     counted = [_turns(samples[at], agent) for at in _spread(positions, COUNTED)]
     requests = len(positions) * sum(counted) / len(counted)
-    spread = [await _tokens_of(samples[at], benchmark, agent, price) for at in _spread(positions, rendered)]
+    spread = [await _tokens_of(samples[at], view_of(samples[at]), agent, price) for at in _spread(positions, rendered)]
     per_request = sum(tokens for _, tokens in spread) / sum(turns for turns, _ in spread)
     most_output = most_output_tokens(agent.settings)
     return _Sum(
@@ -132,10 +134,8 @@ def _turns(sample: Sample, agent: ModelAgent) -> int:
     return len(sample.reference.steps) + 1 if sample.reference else TURNS_WITHOUT_REFERENCE
 
 
-async def _tokens_of(sample: Sample, benchmark: Benchmark, agent: ModelAgent, price: Price | None) -> tuple[int, float]:
+async def _tokens_of(sample: Sample, view: SampleView, agent: ModelAgent, price: Price | None) -> tuple[int, float]:
     """Requests of one sample, and the input tokens of all of them. They grow about evenly from first to last."""
-    # Agent-X's prompt holds the tools, though none runs.
-    view = benchmark.view(sample, "end-to-end" if isinstance(agent, AgentXAgent) else agent.mode)
     turns = _turns(sample, agent)
     history = _history(sample) if turns > 1 else ()
     first = await _request_tokens(view, (), agent, price)

@@ -17,7 +17,7 @@ import orjson
 
 from agrotools.agents import UNPARSEABLE_LIMIT, ModelAgent, Policy, prompt_hash
 from agrotools.benchmarks import Benchmark, load_benchmark
-from agrotools.core import BudgetReached, Mode, Protocol, Record, Sample, ToolSpec, UsageError
+from agrotools.core import BudgetReached, Mode, Record, Sample, ToolSpec, UsageError
 from agrotools.core.files import cache_dir
 from agrotools.core.hashing import sha256_of_file
 from agrotools.formats.samples import facts_of, selected
@@ -29,7 +29,7 @@ from agrotools.runner.execute import execute
 from agrotools.runner.manifest import Manifest, identity_hash
 from agrotools.runner.pace import HANDFUL, Pace
 from agrotools.runner.plan import Plan, remaining, work_items
-from agrotools.runner.policies import PLUGIN_PROTOCOLS, AgentOptions, PolicySource, policy_source
+from agrotools.runner.policies import AgentOptions, PolicySource, policy_source, run_protocol
 from agrotools.runner.progress import Progress, stage_progress
 from agrotools.runner.run_item import RunContext
 from agrotools.runner.settings import RunSettings, ToolModel, recorded_backends, resolve_settings, tool_model
@@ -41,7 +41,6 @@ from agrotools.tools.execution import ToolExecutor
 
 if TYPE_CHECKING:
     from agrotools.models.first_contact import FirstContact
-    from agrotools.tools.published.declared import Declared
     from agrotools.tools.vlm.endpoint import VisionEndpoint
 
 _SAMPLES_WITHOUT_MODEL = 8
@@ -89,7 +88,6 @@ def evaluate(
     if model is not None and not isinstance(model, Model) and config.protocol is None:
         config = config.model_copy(update={"protocol": "react"})  # a policy speaks none: it can run in all modes
     settings = resolve_settings(config, benchmark)
-    declared = _declared(settings.protocol, benchmark)
     source = policy_source(
         config.model if model is None else model,
         benchmark.samples,
@@ -98,7 +96,7 @@ def evaluate(
             settings=config.settings,
             images=settings.images,
             max_steps=settings.max_steps,
-            declared=declared,
+            benchmark=benchmark,
             specs=partial(tool_specs, may_be_absent=settings.recorded),
         ),
         base_url=config.base_url,
@@ -216,7 +214,7 @@ class _Run(NamedTuple):
             ) as executor:
                 if source.stats is not None and any(part.mode == "end-to-end" for part in items.parts):
                     await executor.prepare([tool for tool in self.benchmark.toolset if tool not in settings.recorded])
-                limit = None if settings.protocol == "lagent" else UNPARSEABLE_LIMIT
+                limit = UNPARSEABLE_LIMIT if run_protocol(settings.protocol).stops_unparseable else None
                 await execute(
                     items,
                     RunContext(
@@ -346,7 +344,7 @@ def describe_run(
         },
         backends=recorded_backends(settings.backends, vision_model),
         vlm_base_url=vision_model.base_url if vision_model else None,
-        prompt_hash=prompt_hash(settings.protocol, _declared_text(settings.protocol, benchmark)) if has_model else "",
+        prompt_hash=_prompt_hash(settings.protocol, benchmark) if has_model else "",
         python=f"{platform.python_version()} on {sys.platform}",
         libraries={name: version(name) for name in _LIBRARIES},
         modes=tuple(mode for mode in settings.modes if mode in source.modes),
@@ -355,24 +353,9 @@ def describe_run(
     )
 
 
-def _declared(protocol: Protocol, benchmark: Benchmark) -> "Declared | None":
-    if protocol != "lagent":
-        return None
-    from agrotools.tools.published.declared import declared_by
-
-    return declared_by(benchmark.name, benchmark.root)
-
-
-def _declared_text(protocol: Protocol, benchmark: Benchmark) -> str:
-    """Words of prompts that are no template: declarations of tools in the protocol ``lagent``, those of a plug-in."""
-    if protocol in PLUGIN_PROTOCOLS:
-        return PLUGIN_PROTOCOLS[protocol].prompts()
-    declared = _declared(protocol, benchmark)
-    if declared is None:
-        return ""
-    from agrotools.text.lagent import described
-
-    return described(declared[tool] for tool in sorted(declared) if tool in benchmark.toolset)
+def _prompt_hash(name: str, benchmark: Benchmark) -> str:
+    protocol = run_protocol(name)
+    return prompt_hash(protocol.templates, protocol.prompts(benchmark))
 
 
 def _present(tool: str, backend: str | None) -> list[Path]:

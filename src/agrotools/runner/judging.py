@@ -20,11 +20,11 @@ from agrotools.scoring.judging import (
     Judgement,
     JudgeQuestion,
     Rubrics,
+    has_rubrics,
     judge_questions,
-    our_rubrics,
     read_rubrics,
+    shipped_rubrics,
 )
-from agrotools.scoring.judging.judgements import has_rubrics
 
 JUDGEMENTS_FILE = "judgements.jsonl"
 SPEND_FILE = "judges-spend.jsonl"
@@ -86,7 +86,7 @@ def _rubrics_of(run: Path) -> Rubrics:
             return read_rubrics(path, path.name.removeprefix(_RUBRICS))
         except UsageError as error:
             raise RunStoreError(error.message, hint="remove it, or judge again: --judge-rubrics FILE") from error
-    return our_rubrics()
+    return shipped_rubrics()
 
 
 def _keep_rubrics(run: Path, rubrics: Rubrics) -> None:
@@ -128,7 +128,7 @@ def judge_run(
         lock = RunLock(run)
     except OSError as error:
         raise RunStoreError(f"cannot work in {run}: {error.strerror or error}", hint="give a run folder") from error
-    rubrics = rubrics or our_rubrics()
+    rubrics = rubrics or shipped_rubrics()
     try:
         _keep_rubrics(run, rubrics)
         with LineFile(run / JUDGEMENTS_FILE, Judgement, _HINT) as file:

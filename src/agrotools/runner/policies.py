@@ -7,6 +7,8 @@ from functools import partial
 from pathlib import Path
 
 from agrotools.agents import LLMAgent, ModelAgent, Policy
+from agrotools.agents.protocols import PROTOCOLS
+from agrotools.benchmarks import Benchmark
 from agrotools.core import MODES, Mode, Protocol, Sample, ToolSpec, UsageError
 from agrotools.formats.samples import facts_of
 from agrotools.models import DEFAULT_WIRE, Model, ModelSettings, WireSettings, WireStats, make_model
@@ -15,7 +17,6 @@ from agrotools.runner.prompts import ObservedModel
 from agrotools.runner.records import record_index
 from agrotools.runner.store import read_manifest
 from agrotools.tools import tool_specs
-from agrotools.tools.published.declared import Declared
 
 
 class Agents:
@@ -33,20 +34,7 @@ class Agents:
         return self._made[key]
 
     def _agent(self, model: Model, mode: Mode) -> ModelAgent:
-        options = self._options
-        if options.protocol == "lagent":
-            from agrotools.agents.lagent import LagentAgent
-
-            return LagentAgent(
-                model, mode, options.settings, options.images, options.max_steps, options.declared, options.specs
-            )
-        if options.protocol == "agent-x":
-            from agrotools.agents.agent_x import AgentXAgent
-
-            return AgentXAgent(model, mode, options.settings, options.images, options.specs)
-        if options.protocol in PLUGIN_PROTOCOLS:
-            return PLUGIN_PROTOCOLS[options.protocol].agent(model, mode, options)
-        return LLMAgent(model, mode, options.protocol, options.settings, options.images, options.specs)
+        return run_protocol(self._options.protocol).agent(model, mode, self._options)
 
     def through(self, model_of: Callable[[int], Model]) -> "Agents":
         """The same agents with other models, by epoch."""
@@ -61,25 +49,35 @@ class AgentOptions:
     settings: ModelSettings = field(default_factory=ModelSettings)
     images: bool = True
     max_steps: int = 20
-    """Model turns per sample; the protocol ``lagent`` tells a model that the last one has come."""
-    declared: Declared | None = None
-    """Declarations of tools in the protocol ``lagent``."""
+    """Model turns per sample; some protocols tell a model that the last one has come."""
+    benchmark: Benchmark | None = None
+    """The benchmark of the run, where an agent asks it: for its own declarations of tools, say."""
     specs: Callable[[Sequence[str]], Sequence[ToolSpec]] = tool_specs
     """From tool names to their specifications."""
 
 
-PLUGIN_PROTOCOLS: WithPlugins[RunProtocol] = WithPlugins({}, lambda plugin: plugin.protocols)
-"""Protocols of benchmark plug-ins."""
-PROTOCOL_MODES: WithPlugins[tuple[Mode, ...]] = WithPlugins(
-    {
-        "react": MODES,
-        "tool-calling": MODES,
-        "lagent": ("step-by-step", "end-to-end"),
-        "agent-x": ("no-tool",),
-    },
-    lambda plugin: {name: protocol.modes for name, protocol in plugin.protocols.items()},
+def _conversation_agent(model: Model, mode: Mode, options: AgentOptions) -> ModelAgent:
+    return LLMAgent(model, mode, options.protocol, options.settings, options.images, options.specs)
+
+
+RUN_PROTOCOLS: WithPlugins[RunProtocol] = WithPlugins(
+    {name: RunProtocol(MODES, _conversation_agent) for name in PROTOCOLS}, lambda plugin: plugin.protocols
 )
-"""The modes that a protocol has."""
+"""Protocols by name: ours, and those of benchmark plug-ins."""
+
+
+def run_protocol(name: str) -> RunProtocol:
+    """The protocol of that name.
+
+    Raises:
+        UsageError: no such protocol.
+    """
+    if name not in RUN_PROTOCOLS:
+        raise UsageError(
+            f"unknown protocol {name!r}",
+            hint=f"known: {', '.join(RUN_PROTOCOLS)}; others come with the plug-in of their benchmark",
+        )
+    return RUN_PROTOCOLS[name]
 
 
 @dataclass(frozen=True)
@@ -152,13 +150,14 @@ def policy_source(
     script = Path(name.removeprefix("scripted:")).read_bytes() if name.startswith("scripted:") else b""
     model_hash = hashlib.sha256(script).hexdigest() if script else ""
     served_at = getattr(model, "base_url", None)
+    protocol = run_protocol(agents.protocol)
     tiny = partial(make_model, name, base_url=base_url, api_key_env=api_key_env, wire=impatient(wire))
     return PolicySource(
         name,
         False,
-        PROTOCOL_MODES[agents.protocol],
+        protocol.modes,
         Agents(lambda _epoch: model, agents),
-        single_shot=agents.protocol == "agent-x",
+        single_shot=protocol.single_shot,
         model=model,
         base_url=served_at,
         stats=model.stats,
@@ -171,12 +170,13 @@ def _of_object(given: Model | Policy, agents: AgentOptions) -> PolicySource:
     name = getattr(given, "name", None) or type(given).__name__
     if not isinstance(given, Model):
         return PolicySource(name, False, MODES, lambda _sample, _mode, _epoch: given)
+    protocol = run_protocol(agents.protocol)
     return PolicySource(
         name,
         False,
-        PROTOCOL_MODES[agents.protocol],
+        protocol.modes,
         Agents(lambda _epoch: given, agents),
-        single_shot=agents.protocol == "agent-x",
+        single_shot=protocol.single_shot,
         model=given,
         base_url=getattr(given, "base_url", None) or None,
         stats=given.stats,
@@ -252,5 +252,5 @@ def _replay(name: str, run: Path) -> PolicySource:
             )
         return ReplayPolicy(record)
 
-    single_shot = manifest.protocol == "agent-x"
+    single_shot = run_protocol(manifest.protocol).single_shot
     return PolicySource(name, manifest.privileged, manifest.modes, make, single_shot=single_shot)

@@ -1,7 +1,7 @@
 """How runs on GTA, ThinkGeo, GTA-2 and Agent-X differ from the ways of their papers: said wherever those are near."""
 
+from agrotools.benchmarks._dialogs.samples import PUBLISHED_WAYS
 from agrotools.benchmarks.gta2.tools import GTA2_TOOLS
-from agrotools.benchmarks.published.ways import PUBLISHED_WAYS
 from agrotools.core import Mode
 from agrotools.runner.config import RECORDED
 from agrotools.runner.manifest import Manifest

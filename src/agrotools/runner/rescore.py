@@ -13,7 +13,7 @@ import orjson
 
 from agrotools.core import Mode, Record, RunStoreError, Score
 from agrotools.core.files import written_beside
-from agrotools.plugin import NO_COMPARISONS, TextComparisons, plugin_of
+from agrotools.plugin import NO_COMPARISONS, PublishedRun, TextComparisons, plugin_of
 from agrotools.runner.judging import judged_rows
 from agrotools.runner.manifest import Manifest
 from agrotools.runner.published_way import GTA2, PUBLISHED_SAMPLES, departures
@@ -128,16 +128,19 @@ def _with_published(
         return _with_departures(summary, run)
     if manifest.benchmark not in PUBLISHED_SAMPLES:
         return summary
-    from agrotools.scoring.published_agent_x import agent_x_figures
     from agrotools.scoring.published_run import published_figures
 
     whole = read_manifest(run)
+    plugin = plugin_of(manifest.benchmark)
+    published = plugin.scoring.published if plugin is not None else None
     modes: dict[Mode, ModeSummary] = {}
     for mode, part in summary.modes.items():
         records = [record for record in iter_records(run) if record.mode == mode]
         differs = departures(whole, mode)
-        if manifest.benchmark == "agent-x":
-            figures = agent_x_figures(mode, records, judges, differs=differs)
+        if published is not None:
+            figures = published(PublishedRun(whole, mode, records, judges, embedder))
+            if figures is not None:
+                figures = figures.model_copy(update={"differs": (*differs, *figures.differs)})
             modes[mode] = part.model_copy(update={"published": figures})
             continue
         figures = published_figures(

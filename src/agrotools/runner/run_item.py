@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import ExitStack
 from dataclasses import dataclass
 
-from agrotools.agents import UNPARSEABLE_LIMIT, run_end_to_end, run_no_tool, run_step_by_step
+from agrotools.agents import UNPARSEABLE_LIMIT, run_end_to_end, run_no_tool, run_single_shot, run_step_by_step
 from agrotools.benchmarks import Benchmark
 from agrotools.core import (
     Action,
@@ -65,8 +65,6 @@ async def run_item(item: WorkItem, context: RunContext) -> Record:
     try:
         policy = context.source.make(sample, item.mode, item.epoch)
         if context.source.single_shot:
-            from agrotools.agents.agent_x import run_single_shot
-
             trajectory = await run_single_shot(policy, view)
         elif item.mode == "no-tool":
             trajectory = await run_no_tool(policy, view)

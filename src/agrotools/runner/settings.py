@@ -10,14 +10,12 @@ from agrotools.core import Mode, Protocol, UsageError
 from agrotools.models import DEFAULT_WIRE, Model, WireSettings, make_model
 from agrotools.models.prices import Price, price_of, priced_for_budget
 from agrotools.runner.config import EVERY_TOOL, RECORDED, EvalConfig
-from agrotools.runner.policies import PROTOCOL_MODES, is_baseline, replayed_run
+from agrotools.runner.policies import is_baseline, replayed_run, run_protocol
 from agrotools.runner.store import read_manifest
 from agrotools.tools.vlm import NAME_A_MODEL, VLM
 
 DEFAULT_PROTOCOL: Protocol = "react"
 DEFAULT_TURNS = 20
-LAGENT_TURNS = 10
-"""Turns of the protocol ``lagent`` in the papers' runs."""
 
 
 @dataclass(frozen=True)
@@ -69,9 +67,10 @@ def resolve_settings(config: EvalConfig, benchmark: Benchmark) -> RunSettings:
         turns = config.max_steps or manifest.max_steps
         return RunSettings(manifest.protocol, turns, manifest.images, modes, backends)
     protocol, note = (config.protocol, "") if config.protocol else _default_protocol(benchmark.header.protocol, modes)
-    turns = config.max_steps or benchmark.header.max_steps or (LAGENT_TURNS if protocol == "lagent" else DEFAULT_TURNS)
-    images = protocol != "lagent" if config.images is None else config.images
-    if note and protocol == "lagent":
+    rules = run_protocol(protocol)
+    turns = config.max_steps or benchmark.header.max_steps or rules.max_turns or DEFAULT_TURNS
+    images = rules.shows_images if config.images is None else config.images
+    if note and rules.max_turns is not None:
         note += f"; at most {turns} turns, {'images are shown' if images else 'no images are shown (--images)'}"
     return RunSettings(protocol, turns, images, modes, backends, note)
 
@@ -80,7 +79,7 @@ def _default_protocol(published: Protocol | None, modes: Sequence[Mode]) -> tupl
     """The protocol of the benchmark's own runs, where it has one of ``modes``, and a note on it."""
     if published is None or published == DEFAULT_PROTOCOL:
         return DEFAULT_PROTOCOL, ""
-    lacking = [mode for mode in modes if mode not in PROTOCOL_MODES[published]]
+    lacking = [mode for mode in modes if mode not in run_protocol(published).modes]
     if len(lacking) == len(modes):
         return DEFAULT_PROTOCOL, f"protocol {DEFAULT_PROTOCOL}: {published}, of the paper, has no {', '.join(modes)}"
     without = f"; it has no {' and no '.join(lacking)}" if lacking else ""

@@ -1,7 +1,8 @@
 """The classes of errors that GTA, ThinkGeo and Agent-X tell apart, each with where it is from and how it is told here.
 
 The papers name the classes; only Agent-X publishes how it counts them. Where it does, ``meaning`` is its rule (faults
-of the rule that count the same twice are in :mod:`agrotools.scoring.reference.agent_x_errors`); elsewhere it is ours.
+of the rule that count the same twice are in the plug-in of Agent-X, :mod:`agrotools.benchmarks.agent_x`); elsewhere it
+is ours.
 """
 
 from collections.abc import Iterable, Mapping

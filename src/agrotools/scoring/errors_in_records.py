@@ -25,10 +25,11 @@ from agrotools.core import (
     ToolErrorKind,
     Unparseable,
     UsageError,
+    imported,
 )
+from agrotools.plugin import RecordErrors, plugins
 from agrotools.scoring.error_classes import CLASSES, IN_HEAD, OF_KEYWORDS, OF_SCORES, Errors
 from agrotools.scoring.error_taxonomy import OF_SINGLE_SHOT, add_dialogue, said
-from agrotools.scoring.error_taxonomy_agent_x import OF_CALLS, add_made_up
 from agrotools.scoring.keyword_extraction import keywords
 from agrotools.scoring.published_form import dialogue_of
 from agrotools.scoring.sample_units import is_invalid
@@ -64,13 +65,13 @@ def errors_of_records(records: Iterable[Record], protocol: Protocol = "react") -
 def add_record(record: Record, found: Errors, protocol: Protocol = "react") -> None:
     """Count the errors of one record; an invalid one counts for nothing.
 
-    What a model of the ``protocol`` lagent did is told from its own replies, as in the files of GTA and ThinkGeo; what
-    one of ``agent-x`` made up in one go, without tools, as in the files of Agent-X.
+    What a model of the ``protocol`` lagent did is told from its own replies, as in the files of GTA and ThinkGeo; a
+    benchmark plug-in may count those of a protocol of its own.
     """
     if is_invalid(record):
         return
-    if protocol == "agent-x" and record.mode == "no-tool":
-        add_made_up(record, found)
+    if special := _errors_of_plugin(protocol, record.mode):
+        special.add(record, found)
     elif protocol == "lagent" and record.mode != "no-tool":
         add_dialogue(dialogue_of(record, protocol), found)
         _add_missed_keywords(record, found)
@@ -83,13 +84,18 @@ def add_record(record: Record, found: Errors, protocol: Protocol = "react") -> N
             _add_missed_keywords(record, found)
 
 
+def _errors_of_plugin(protocol: Protocol, mode: Mode) -> RecordErrors | None:
+    targets = (plugin.error_counts.get((protocol, mode)) for plugin in plugins())
+    return next((imported(target) for target in targets if target), None)
+
+
 def not_looked_for(mode: Mode, protocol: Protocol, found: Errors) -> dict[str, str]:
     """The classes that records of a mode and protocol cannot tell, and why; ``found``: what was counted in them."""
     reasons: dict[str, str] = {}
     if mode != "step-by-step":
         reasons[IN_HEAD] = OF_SCORES
-    if protocol == "agent-x" and mode == "no-tool":
-        reasons |= dict.fromkeys(OF_CALLS, "no tool is run, and what was made up holds no arguments")
+    if special := _errors_of_plugin(protocol, mode):
+        reasons |= special.not_looked_for
     elif mode == "no-tool":
         reasons |= {each: "no tool is offered in this mode" for each in CLASSES if each not in _WITHOUT_TOOLS}
     else:

@@ -3,7 +3,7 @@ import json
 import pytest
 
 from agrotools.core import BenchmarkError
-from agrotools.scoring.predictions import agent_x_files, gta_files, thinkgeo_log
+from agrotools.scoring.predictions import gta_files, thinkgeo_log
 from agrotools.scoring.predictions.compared import read_json
 from support.gta_files import END_GOLD, GOLD_ENDS, GOLD_STEPS, STEP_GOLD, answer, call
 
@@ -133,68 +133,6 @@ def test_a_gold_that_is_malformed_or_another_gives_way_to_that_of_the_data_set(t
     joined = gta_files.joined(predictions, data)
     assert [sample.gold for sample in joined.scored] == GOLD_STEPS
     assert any('key "1"' in place and "gold" in place for place in joined.malformed)
-
-
-STEP = {"tool_used": "OCR"}
-
-
-def test_agent_x_files_are_read(tmp_path):
-    items = [{"0": {"reasoning_steps": ""}}, {"1": {}}]
-    assert agent_x_files.read_predictions(written(tmp_path / "p.json", items)) == (items, [])
-    data = agent_x_files.read_data(written(tmp_path / "d.json", {"0": [{"query": "a"}], "1": {"query": "b"}}))
-    assert data["0"]["query"] == "a"
-    replies = agent_x_files.read_judgements(written(tmp_path / "j.json", {"0": {"goal_accuray": "1"}, "1": None}))
-    assert (replies.ids, replies.raw, replies.rows[1]) == (("0", "1"), True, {})
-
-
-@pytest.mark.parametrize("heading", ["id", "Unnamed: 0", ""])
-def test_a_table_of_scores_is_read(tmp_path, heading):
-    table = agent_x_files.read_judgements(written(tmp_path / "t.csv", f"{heading},goal_accuray\n3,1\n7,n/a\n"))
-    assert table.ids == ("3", "7")
-    assert [row["goal_accuray"] for row in table.rows] == ["1", "n/a"]
-    assert not table.raw
-    assert agent_x_files.read_judgements(written(tmp_path / "u.csv", "goal_accuray\n1\n")).ids is None
-
-
-@pytest.mark.parametrize(
-    ("name", "content", "said"),
-    [
-        ("p.json", {"0": {}}, "is no list"),
-        ("p.json", [{}], "item 0 is no object with one key"),
-        ("d.json", [], "no object of samples"),
-        ("d.json", {"0": []}, 'key "0" is no sample'),
-        ("j.json", [], "is no object"),
-        ("j.json", {"0": {"other": 1}}, "none of the metrics"),
-        ("j.csv", "id,goal_accuray\n1,1\n1,0\n", "two rows with the same id"),
-    ],
-)
-def test_what_is_wrong_with_an_agent_x_file_is_said(tmp_path, name, content, said):
-    read = {"p": agent_x_files.read_predictions, "d": agent_x_files.read_data, "j": agent_x_files.read_judgements}
-    with pytest.raises(BenchmarkError, match=said):
-        read[name[0]](written(tmp_path / name, content))
-
-
-@pytest.mark.parametrize(
-    ("item", "said"),
-    [
-        ({"1": {}, "2": {}}, "item 1 is no object with one key"),
-        (7, "item 1 is no object with one key"),
-        ({"1": []}, 'key "1" is no prediction'),
-        ({"0": {}}, 'key "0" stands there twice'),
-        ({"1": {"reasoning_steps": "text"}}, 'key "1": reasoning_steps is no list'),
-        ({"1": {"reasoning_steps": ["text"]}}, 'key "1": reasoning_steps[0] is no object'),
-        ({"1": {"reasoning_steps": [{"thought": None}]}}, 'key "1": reasoning_steps[0].thought is no text'),
-        ({"1": {"final_answer": "text"}}, 'key "1": final_answer is no object'),
-    ],
-)
-def test_a_malformed_prediction_of_agent_x_is_named_and_the_others_are_read(item, said):
-    items, malformed = agent_x_files.parse_predictions([{"0": {"reasoning_steps": [STEP]}}, item], "p.json")
-    assert (items[1], malformed) == (item, [f"p.json, {said}"])
-
-
-def test_a_malformed_judgement_says_nothing(tmp_path):
-    table = agent_x_files.read_judgements(written(tmp_path / "j.json", {"0": {"goal_accuray": "1"}, "1": 5}))
-    assert (table.rows[1], table.malformed) == ({}, ('j.json, key "1" is no object of replies',))
 
 
 def test_a_log_of_thinkgeos_judge_is_read(tmp_path):

@@ -6,14 +6,15 @@ import re
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from agrotools.benchmarks.agent_x import corrected_scorer, judge_replies, published_scorer
+from agrotools.benchmarks.agent_x import predictions as prediction_files
+from agrotools.benchmarks.agent_x.error_classes import errors_of_agent_x
+from agrotools.benchmarks.agent_x.published_errors import error_analysis
 from agrotools.core import BenchmarkError
-from agrotools.scoring.corrected import agent_x as corrected_agent_x
 from agrotools.scoring.corrected import gta_family as corrected
 from agrotools.scoring.error_taxonomy import errors_of_dialogues
-from agrotools.scoring.error_taxonomy_agent_x import errors_of_agent_x
-from agrotools.scoring.predictions import agent_x_files, gta_files
-from agrotools.scoring.reference import agent_x, gta, gta_family, thinkgeo
-from agrotools.scoring.reference.agent_x_errors import error_analysis
+from agrotools.scoring.predictions import gta_files
+from agrotools.scoring.reference import gta, gta_family, thinkgeo
 from agrotools.scoring.reference.gta_family import Dialogue
 from support.gta_files import answer, call, overlap, returned
 
@@ -139,16 +140,16 @@ def test_any_file_of_agent_x_is_scored_or_refused(items, replies):
         return re.findall(r"\w+", text)[:21]
 
     for score, given_ in (
-        (agent_x.tool_call_statistics, (items,)),
+        (published_scorer.tool_call_statistics, (items,)),
         (error_analysis, (items, replies, words)),
-        (agent_x.aggregate, (list(filter(lambda row: isinstance(row, dict), items)),)),
+        (published_scorer.aggregate, (list(filter(lambda row: isinstance(row, dict), items)),)),
     ):
         assert repr(figures(score, *given_)) == repr(figures(score, *given_))
     assert errors_of_agent_x(items, replies).total == len(items)
-    predictions = figures(agent_x_files.parse_predictions, items, "file")
-    table = figures(agent_x_files.parse_judgements, replies, "file")
+    predictions = figures(prediction_files.parse_predictions, items, "file")
+    table = figures(judge_replies.parse_judgements, replies, "file")
     if isinstance(predictions, tuple) and not isinstance(table, str):
-        in_range(corrected_agent_x.score(table, predictions[0]))
+        in_range(corrected_scorer.score(table, predictions[0]))
 
 
 @given(st.lists(st.sets(st.sampled_from("OCR Solver Plot".split()), min_size=1), min_size=1, max_size=4))
@@ -157,7 +158,7 @@ def test_the_tools_of_agent_x_against_themselves(tool_sets):
         str(i): {"reasoning_steps": [{"tool_used": tool} for tool in sorted(tools)]}
         for i, tools in enumerate(tool_sets)
     }
-    scores = corrected_agent_x.score(None, [{key: sample} for key, sample in samples.items()], samples)
+    scores = corrected_scorer.score(None, [{key: sample} for key, sample in samples.items()], samples)
     assert scores.metrics["agent_x.toolset_f1_corrected"].value == 100
 
 

@@ -2,7 +2,7 @@
 
 Templates are filled with values only; no value is ever read as a template, so hostile text stays text. Those in
 ``building/`` are said to models that help to build a benchmark (``render("building/NAME")``); no run depends on them.
-Those in ``lagent/`` and ``agent_x/`` are said in the protocols of that name, and in no others.
+Protocols of benchmark plug-ins bring their own (:class:`agrotools.plugin.PromptTemplates`).
 """
 
 import hashlib
@@ -10,7 +10,7 @@ from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
-from agrotools.core import Protocol
+from agrotools.plugin import PromptTemplates, WithPlugins
 
 if TYPE_CHECKING:
     from importlib.resources.abc import Traversable
@@ -19,15 +19,35 @@ if TYPE_CHECKING:
 
 
 _BUILDING = "building"
-_OF_PROTOCOL: dict[Protocol, str] = {"lagent": "lagent", "agent-x": "agent_x"}
-"""The folders of protocols that have templates of their own."""
+_PROTOCOL_TEMPLATES: WithPlugins[PromptTemplates] = WithPlugins(
+    {},
+    lambda plugin: {
+        protocol.templates.prefix: protocol.templates for protocol in plugin.protocols.values() if protocol.templates
+    },
+)
+"""Templates of the protocols of plug-ins, by prefix."""
 
 
 @cache
 def _sources() -> dict[str, str]:
     folder = files(__name__)
-    own = (_BUILDING, *_OF_PROTOCOL.values())
-    return _in(folder) | {f"{sub}/{name}": text for sub in own for name, text in _in(folder.joinpath(sub)).items()}
+    building = _in(folder.joinpath(_BUILDING))
+    return _in(folder) | {f"{_BUILDING}/{name}": text for name, text in building.items()}
+
+
+@cache
+def protocol_sources(templates: PromptTemplates) -> dict[str, str]:
+    """The templates of a protocol by name, ``PREFIX/NAME.j2``."""
+    folder = files(templates.package).joinpath(templates.folder)
+    return {f"{templates.prefix}/{name}": text for name, text in _in(folder).items()}
+
+
+def _source(name: str) -> str | None:
+    """The text of the template of that name, with ``.j2``; None where there is none."""
+    if name in _sources():
+        return _sources()[name]
+    templates = _PROTOCOL_TEMPLATES.get(name.rpartition("/")[0])
+    return protocol_sources(templates).get(name) if templates else None
 
 
 def _in(folder: "Traversable") -> dict[str, str]:
@@ -41,7 +61,7 @@ def _environment() -> "jinja2.Environment":
 
     # Prompts are plain text: escaping for HTML would change what the model reads.
     return jinja2.Environment(
-        loader=jinja2.DictLoader(_sources()),
+        loader=jinja2.FunctionLoader(_source),
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
@@ -75,7 +95,7 @@ def _pieces(name: str) -> tuple[tuple[str, bool], ...]:
     from jinja2 import nodes
 
     pieces: list[tuple[str, bool]] = []
-    for part in _environment().parse(_sources()[f"{name}.j2"]).body:
+    for part in _environment().parse(_source(f"{name}.j2") or "").body:
         for node in part.nodes if isinstance(part, nodes.Output) else [part]:
             if isinstance(node, nodes.TemplateData):
                 pieces.append((node.data, False))
@@ -87,13 +107,17 @@ def _pieces(name: str) -> tuple[tuple[str, bool], ...]:
 
 
 @cache
-def prompt_hash(protocol: Protocol = "react", beside: str = "") -> str:
+def prompt_hash(templates: PromptTemplates | None = None, beside: str = "") -> str:
     """SHA-256 over names and texts of the templates that runs in a protocol use, 16 hexadecimal digits.
 
-    Runs compare if it agrees. ``beside``: what else the prompts are made of, where that is no template.
+    Runs compare if it agrees.
+
+    Args:
+        templates: the protocol's own, which come after ours.
+        beside: what else the prompts are made of, where that is no template.
     """
-    own = f"{_OF_PROTOCOL[protocol]}/" if protocol in _OF_PROTOCOL else None
-    used = {name: text for name, text in _sources().items() if "/" not in name or (own and name.startswith(own))}
+    used = {name: text for name, text in _sources().items() if "/" not in name}
+    used |= protocol_sources(templates) if templates else {}
     return _hash({**used, **({"": beside} if beside else {})})
 
 

@@ -6,7 +6,7 @@ from typing import Any, cast
 
 from pydantic import JsonValue
 
-from agrotools.benchmarks.published.toolsets import AGENT_X_PARAMETERS
+from agrotools.benchmarks._dialogs.toolsets import AGENT_X_PARAMETERS
 from agrotools.core import Arguments
 
 _BOX = re.compile(r"[(\[]\s*-?\d+(?:\.\d+)?(?:\s*,\s*-?\d+(?:\.\d+)?){3}\s*[)\]]")

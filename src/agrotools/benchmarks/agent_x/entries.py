@@ -7,12 +7,10 @@ from typing import Any, NamedTuple, cast
 
 from pydantic import JsonValue, ValidationError
 
-from agrotools.benchmarks.agent_x.arguments import arguments_of
-from agrotools.benchmarks.agent_x.frames import PLACE, Choice, frames_folder, frames_of
-from agrotools.benchmarks.published.answers import ANSWER_TYPES, AnswerKind
-from agrotools.benchmarks.published.dialogs import text_of
-from agrotools.benchmarks.published.files import VIDEO_SUFFIXES, FileTable, plain_path, safe_name
-from agrotools.benchmarks.published.findings import (
+from agrotools.benchmarks._dialogs.answers import ANSWER_TYPES, AnswerKind
+from agrotools.benchmarks._dialogs.dialogs import text_of
+from agrotools.benchmarks._dialogs.files import VIDEO_SUFFIXES, FileTable, plain_path, safe_name
+from agrotools.benchmarks._dialogs.findings import (
     TOO_DEEP,
     EntryFindings,
     first_reason,
@@ -21,7 +19,9 @@ from agrotools.benchmarks.published.findings import (
     shown,
     told,
 )
-from agrotools.benchmarks.published.toolsets import IMAGE_TOOLS
+from agrotools.benchmarks._dialogs.toolsets import IMAGE_TOOLS
+from agrotools.benchmarks.agent_x.arguments import arguments_of
+from agrotools.benchmarks.agent_x.frames import PLACE, Choice, frames_folder, frames_of
 from agrotools.core import (
     Arguments,
     BenchmarkError,

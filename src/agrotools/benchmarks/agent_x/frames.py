@@ -5,7 +5,7 @@ from pathlib import Path
 from tempfile import mkdtemp
 from typing import Any, Literal
 
-from agrotools.benchmarks.published.files import instead
+from agrotools.benchmarks._dialogs.files import instead
 from agrotools.core import BenchmarkError
 from agrotools.core.files import cache_dir
 from agrotools.core.hashing import sha256_of_file

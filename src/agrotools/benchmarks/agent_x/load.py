@@ -8,14 +8,14 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
+from agrotools.benchmarks._dialogs.files import FileTable
+from agrotools.benchmarks._dialogs.findings import EntryFindings, Findings, PublishedSettings
+from agrotools.benchmarks._dialogs.json_files import entries_of, read_json
+from agrotools.benchmarks._dialogs.layouts import Layout, find_file
+from agrotools.benchmarks._dialogs.samples import ReadSet, benchmark_of, samples_of
 from agrotools.benchmarks.agent_x.entries import FrameSettings, read_entry
 from agrotools.benchmarks.agent_x.frames import PLACE, Choice, frames_folder
 from agrotools.benchmarks.loading import Loading, settings_of
-from agrotools.benchmarks.published.files import FileTable
-from agrotools.benchmarks.published.findings import EntryFindings, Findings, PublishedSettings
-from agrotools.benchmarks.published.loaded import ReadSet, benchmark_of, samples_of
-from agrotools.benchmarks.published.places import Layout, find_file
-from agrotools.benchmarks.published.reading import entries_of, read_json
 from agrotools.core import BenchmarkError, Sample
 from agrotools.core.benchmark_header import SourceNote
 from agrotools.core.progress import Progress, no_progress

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 from agrotools.benchmarks.counts import count_answers, count_calls, count_in_group, count_tools, count_with_tools
 from agrotools.core import ImageCallsSlot, KeywordsSlot, ReferenceTextsSlot, Slot
 from agrotools.core.progress import Progress
-from agrotools.plugin import BenchmarkPlugin, ExpectedCount, MetricInfo, deferred
+from agrotools.plugin import BenchmarkPlugin, ExpectedCount, MetricInfo, PromptTemplates, RunProtocol, deferred
 
 if TYPE_CHECKING:
+    from agrotools.benchmarks._dialogs.layouts import Layout
     from agrotools.benchmarks.checking import FileCheck
-    from agrotools.benchmarks.published.places import Layout
 
 
 def _layout() -> "Layout":
@@ -21,21 +21,20 @@ def _layout() -> "Layout":
 
 
 def _find(data_root: Path | None) -> str:
-    from agrotools.benchmarks.published.places import find_file
+    from agrotools.benchmarks._dialogs.layouts import find_file
 
     return str(find_file(_layout(), data_root))
 
 
 def _file_roots(data_root: Path | None) -> Sequence[Path]:
-    from agrotools.benchmarks.published.checked import roots_of
+    from agrotools.benchmarks._dialogs.layouts import roots_of
 
     return roots_of(_layout(), data_root)
 
 
 def _check(data_root: Path | None, progress: Progress) -> "FileCheck":
+    from agrotools.benchmarks._dialogs.layouts import file_check, find_file
     from agrotools.benchmarks.agent_x.load import AGENT_X_LAYOUT, read_agent_x
-    from agrotools.benchmarks.published.checked import file_check
-    from agrotools.benchmarks.published.places import find_file
 
     return file_check(read_agent_x(find_file(AGENT_X_LAYOUT, data_root), progress=progress), AGENT_X_LAYOUT)
 
@@ -70,8 +69,8 @@ CRITERIA = {
 """The criteria of Agent-X (arXiv 2505.24876)."""
 
 
-def _is_published(slot: Slot) -> bool:
-    # Judges are asked about Agent-X alone; its samples have slots of every published form.
+def is_published(slot: Slot) -> bool:
+    """True if judges grade the slot: samples of Agent-X have slots of every published form."""
     return isinstance(slot, KeywordsSlot | ReferenceTextsSlot | ImageCallsSlot)
 
 
@@ -84,11 +83,22 @@ PLUGIN = BenchmarkPlugin(
     find=_find,
     file_roots=_file_roots,
     check=_check,
-    predictions={"agentx": "agrotools.scoring.predictions.comparing:AGENT_X_FORMAT"},
+    protocols={
+        "agent-x": RunProtocol(
+            modes=("no-tool",),
+            agent=deferred("agrotools.benchmarks.agent_x.protocol:make_agent"),
+            templates=PromptTemplates("agent_x", "agrotools.benchmarks.agent_x"),
+            single_shot=True,
+        )
+    },
+    predictions={"agentx": "agrotools.benchmarks.agent_x.predictions:FORMAT"},
+    error_counts={("agent-x", "no-tool"): "agrotools.benchmarks.agent_x.error_classes:SINGLE_REPLY"},
     expected=_EXPECTED,
     metrics={
-        f"agent_x.{name}": MetricInfo(label, f"{meaning}; by a judge", slots=_is_published, by_judge=True)
+        f"agent_x.{name}": MetricInfo(label, f"{meaning}; by a judge", slots=is_published, by_judge=True)
         for name, (label, meaning) in CRITERIA.items()
     },
+    scoring_target="agrotools.benchmarks.agent_x.published_run:SCORING",
+    judging_target="agrotools.benchmarks.agent_x.judge:JUDGING",
     reporting_target="agrotools.benchmarks.agent_x.report:REPORTING",
 )

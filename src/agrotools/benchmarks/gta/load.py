@@ -6,13 +6,13 @@ Asked from the files as they are published. How its entries become samples: docs
 from pathlib import Path
 from typing import Any
 
+from agrotools.benchmarks._dialogs.entries import DialogForm, ReadEntry, read_entry
+from agrotools.benchmarks._dialogs.files import FileTable
+from agrotools.benchmarks._dialogs.findings import EntryFindings, Findings, PublishedSettings
+from agrotools.benchmarks._dialogs.json_files import entries_of, read_json
+from agrotools.benchmarks._dialogs.layouts import Layout, find_file
+from agrotools.benchmarks._dialogs.samples import ReadSet, benchmark_of, samples_of
 from agrotools.benchmarks.loading import Loading, settings_of
-from agrotools.benchmarks.published.entries import DialogForm, ReadEntry, read_entry
-from agrotools.benchmarks.published.files import FileTable
-from agrotools.benchmarks.published.findings import EntryFindings, Findings, PublishedSettings
-from agrotools.benchmarks.published.loaded import ReadSet, benchmark_of, samples_of
-from agrotools.benchmarks.published.places import Layout, find_file
-from agrotools.benchmarks.published.reading import entries_of, read_json
 from agrotools.core import Sample
 from agrotools.core.benchmark_header import SourceNote
 from agrotools.core.progress import Progress, no_progress

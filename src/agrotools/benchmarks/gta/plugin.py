@@ -4,13 +4,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from agrotools.benchmarks._dialogs.protocols import PROTOCOLS
 from agrotools.benchmarks.counts import count_answers, count_calls, count_files, count_tools, count_with_tools
 from agrotools.core.progress import Progress
 from agrotools.plugin import BenchmarkPlugin, ExpectedCount, deferred
 
 if TYPE_CHECKING:
+    from agrotools.benchmarks._dialogs.layouts import Layout
     from agrotools.benchmarks.checking import FileCheck
-    from agrotools.benchmarks.published.places import Layout
 
 
 def _layout() -> "Layout":
@@ -20,21 +21,20 @@ def _layout() -> "Layout":
 
 
 def _find(data_root: Path | None) -> str:
-    from agrotools.benchmarks.published.places import find_file
+    from agrotools.benchmarks._dialogs.layouts import find_file
 
     return str(find_file(_layout(), data_root))
 
 
 def _file_roots(data_root: Path | None) -> Sequence[Path]:
-    from agrotools.benchmarks.published.checked import roots_of
+    from agrotools.benchmarks._dialogs.layouts import roots_of
 
     return roots_of(_layout(), data_root)
 
 
 def _check(data_root: Path | None, progress: Progress) -> "FileCheck":
+    from agrotools.benchmarks._dialogs.layouts import file_check, find_file
     from agrotools.benchmarks.gta.load import GTA_LAYOUT, read_gta
-    from agrotools.benchmarks.published.checked import file_check
-    from agrotools.benchmarks.published.places import find_file
 
     return file_check(read_gta(find_file(GTA_LAYOUT, data_root), progress), GTA_LAYOUT)
 
@@ -64,6 +64,7 @@ PLUGIN = BenchmarkPlugin(
     find=_find,
     file_roots=_file_roots,
     check=_check,
+    protocols=PROTOCOLS,
     predictions={"gta": "agrotools.scoring.predictions.comparing:GTA_FORMAT"},
     expected=_EXPECTED,
 )

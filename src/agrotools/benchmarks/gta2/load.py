@@ -8,17 +8,17 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Literal
 
+from agrotools.benchmarks._dialogs.answers import Gold
+from agrotools.benchmarks._dialogs.entries import DialogForm, ReadEntry, read_entry
+from agrotools.benchmarks._dialogs.files import FileTable
+from agrotools.benchmarks._dialogs.findings import EntryFindings, Findings, PublishedSettings
+from agrotools.benchmarks._dialogs.json_files import entries_of, read_json
+from agrotools.benchmarks._dialogs.layouts import Layout, find_file
+from agrotools.benchmarks._dialogs.samples import ReadSet, benchmark_of, samples_of
 from agrotools.benchmarks.gta2.slots import SubTasksSlot
 from agrotools.benchmarks.gta2.tools import GTA2_TOOLS, offered_tools
 from agrotools.benchmarks.gta2.trees import tree_of
 from agrotools.benchmarks.loading import Loading, settings_of
-from agrotools.benchmarks.published.answers import Gold
-from agrotools.benchmarks.published.entries import DialogForm, ReadEntry, read_entry
-from agrotools.benchmarks.published.files import FileTable
-from agrotools.benchmarks.published.findings import EntryFindings, Findings, PublishedSettings
-from agrotools.benchmarks.published.loaded import ReadSet, benchmark_of, samples_of
-from agrotools.benchmarks.published.places import Layout, find_file
-from agrotools.benchmarks.published.reading import entries_of, read_json
 from agrotools.core import BenchmarkError, Mode, Sample
 from agrotools.core.benchmark_header import SourceNote
 from agrotools.core.progress import Progress, no_progress

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from agrotools.benchmarks._dialogs.protocols import PROTOCOLS
 from agrotools.benchmarks.counts import count_tools
 from agrotools.benchmarks.gta2.slots import SubTasksSlot
 from agrotools.core import BenchmarkError, Slot
@@ -11,8 +12,8 @@ from agrotools.core.progress import Progress
 from agrotools.plugin import BenchmarkPlugin, ExpectedCount, MetricInfo, deferred
 
 if TYPE_CHECKING:
+    from agrotools.benchmarks._dialogs.layouts import Layout
     from agrotools.benchmarks.checking import FileCheck
-    from agrotools.benchmarks.published.places import Layout
 
 
 def _layout() -> "Layout":
@@ -22,21 +23,20 @@ def _layout() -> "Layout":
 
 
 def _find(data_root: Path | None) -> str:
-    from agrotools.benchmarks.published.places import find_file
+    from agrotools.benchmarks._dialogs.layouts import find_file
 
     return str(find_file(_layout(), data_root))
 
 
 def _file_roots(data_root: Path | None) -> Sequence[Path]:
-    from agrotools.benchmarks.published.checked import roots_of
+    from agrotools.benchmarks._dialogs.layouts import roots_of
 
     return roots_of(_layout(), data_root)
 
 
 def _check(data_root: Path | None, progress: Progress) -> "FileCheck":
+    from agrotools.benchmarks._dialogs.layouts import file_check, find_file
     from agrotools.benchmarks.gta2.load import layout_of, read_gta2
-    from agrotools.benchmarks.published.checked import file_check
-    from agrotools.benchmarks.published.places import find_file
 
     try:
         tasks = find_file(layout_of("end"), data_root)
@@ -63,6 +63,7 @@ PLUGIN = BenchmarkPlugin(
     find=_find,
     file_roots=_file_roots,
     check=_check,
+    protocols=PROTOCOLS,
     # agentlego/benchmark_toollist_v2.txt of its repository; no other count of it is known here.
     expected=(ExpectedCount("tools", 37, False, count_tools),),
     slots=(SubTasksSlot,),

@@ -3,11 +3,11 @@
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
-from agrotools.benchmarks.published.findings import shown
-from agrotools.benchmarks.published.reading import read_json
+from agrotools.benchmarks._dialogs.declared import TOOLMETA_FILE
+from agrotools.benchmarks._dialogs.findings import shown
+from agrotools.benchmarks._dialogs.json_files import read_json
 from agrotools.core import BenchmarkError
 from agrotools.tools import TOOLS
-from agrotools.tools.published.declared import TOOLMETA_FILE
 
 GTA2_TOOLS: tuple[str, ...] = tuple(
     """

@@ -5,9 +5,9 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import Any, cast
 
+from agrotools.benchmarks._dialogs.dialogs import text_of
+from agrotools.benchmarks._dialogs.findings import shown
 from agrotools.benchmarks.gta2.slots import DEEPEST_SUB_TASK, SubTask, SubTasksSlot
-from agrotools.benchmarks.published.dialogs import text_of
-from agrotools.benchmarks.published.findings import shown
 from agrotools.core import BenchmarkError
 
 _LONGEST_ID = 200

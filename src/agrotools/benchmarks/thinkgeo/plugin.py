@@ -4,14 +4,15 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from agrotools.benchmarks._dialogs.protocols import PROTOCOLS
 from agrotools.benchmarks.counts import count_answers, count_calls, count_in_group
 from agrotools.core import BenchmarkError, KeywordsSlot, Slot
 from agrotools.core.progress import Progress
 from agrotools.plugin import BenchmarkPlugin, ExpectedCount, MetricInfo, deferred
 
 if TYPE_CHECKING:
+    from agrotools.benchmarks._dialogs.layouts import Layout
     from agrotools.benchmarks.checking import FileCheck
-    from agrotools.benchmarks.published.places import Layout
 
 
 def _layout() -> "Layout":
@@ -21,20 +22,19 @@ def _layout() -> "Layout":
 
 
 def _find(data_root: Path | None) -> str:
-    from agrotools.benchmarks.published.places import find_file
+    from agrotools.benchmarks._dialogs.layouts import find_file
 
     return str(find_file(_layout(), data_root))
 
 
 def _file_roots(data_root: Path | None) -> Sequence[Path]:
-    from agrotools.benchmarks.published.checked import roots_of
+    from agrotools.benchmarks._dialogs.layouts import roots_of
 
     return roots_of(_layout(), data_root)
 
 
 def _check(data_root: Path | None, progress: Progress) -> "FileCheck":
-    from agrotools.benchmarks.published.checked import file_check
-    from agrotools.benchmarks.published.places import find_file
+    from agrotools.benchmarks._dialogs.layouts import file_check, find_file
     from agrotools.benchmarks.thinkgeo.load import THINKGEO_LAYOUT, find_sar, read_thinkgeo
 
     path = find_file(THINKGEO_LAYOUT, data_root)
@@ -88,6 +88,7 @@ PLUGIN = BenchmarkPlugin(
     find=_find,
     file_roots=_file_roots,
     check=_check,
+    protocols=PROTOCOLS,
     predictions={"thinkgeo": "agrotools.scoring.predictions.comparing:THINKGEO_FORMAT"},
     expected=(*_OPTICAL, *_SAR),
     metrics={

@@ -14,12 +14,15 @@ from agrotools.scoring.judging.questions import (
     JUDGED_METRICS,
     SHIPPED,
     JudgeQuestion,
+    Rubrics,
+    has_rubrics,
     judge_questions,
     labelled_questions,
     open_question,
+    read_rubrics,
+    shipped_rubrics,
 )
 from agrotools.scoring.judging.replies import read_grade
-from agrotools.scoring.judging.rubrics import Rubrics, our_rubrics, read_rubrics
 
 __all__ = [
     "JUDGED_METRICS",
@@ -37,12 +40,13 @@ __all__ = [
     "Rubrics",
     "agreement",
     "by_question",
+    "has_rubrics",
     "judge_questions",
     "judged",
     "judged_scores",
     "labelled_questions",
     "open_question",
-    "our_rubrics",
     "read_grade",
     "read_rubrics",
+    "shipped_rubrics",
 ]

@@ -7,10 +7,8 @@ from typing import NamedTuple
 from pydantic import JsonValue
 
 from agrotools.core import FrozenModel, Record, Score, Slot
-from agrotools.scoring.judging.agent_x import METRICS as AGENT_X_METRICS
-from agrotools.scoring.judging.questions import JUDGED_METRICS, judge_questions
+from agrotools.scoring.judging.questions import JUDGED_METRICS, Rubrics, has_rubrics, judge_questions
 from agrotools.scoring.judging.replies import JudgeQuestion
-from agrotools.scoring.judging.rubrics import Rubrics
 
 VERSION = "1"
 
@@ -37,25 +35,20 @@ class Judgement(FrozenModel):
 
 
 def asked_metrics(judgements: Iterable[Judgement], rubrics: Rubrics | None = None) -> list[str]:
-    """The metrics that a judge was asked for about samples (those of Agent-X: by ``rubrics``), and those that read the
-    same replies otherwise."""
+    """The metrics that a judge was asked for about samples (criteria with rubrics: by ``rubrics``), and those that
+    read the same replies otherwise."""
     asked = {each.metric for each in judgements if each.label is None and _is_by(each, rubrics)}
     return [name for name, metric in JUDGED_METRICS.items() if (metric.asked_as or name) in asked]
 
 
 def criteria_judges(judgements: Iterable[Judgement], rubrics: Rubrics) -> list[str]:
-    """Judges asked for the criteria of Agent-X by ``rubrics``."""
+    """Judges asked for criteria with rubrics, by ``rubrics``."""
     return sorted({each.judge for each in judgements if has_rubrics(each.metric) and _is_by(each, rubrics)})
 
 
 def _is_by(judgement: Judgement, rubrics: Rubrics | None) -> bool:
     """True if nothing speaks against its being one by ``rubrics`` (None: ours)."""
     return judgement.rubrics == (rubrics.digest if rubrics else "") or not has_rubrics(judgement.metric)
-
-
-def has_rubrics(metric: str) -> bool:
-    """True if it is one of the criteria that are graded by rubrics: those of Agent-X."""
-    return metric in AGENT_X_METRICS.values()
 
 
 Judgements = Mapping[str, Sequence[Judgement]]

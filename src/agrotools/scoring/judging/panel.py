@@ -18,9 +18,8 @@ from agrotools.scoring.judging.judgements import (
     judged,
     judged_scores,
 )
-from agrotools.scoring.judging.questions import JUDGED_METRICS, judge_questions
+from agrotools.scoring.judging.questions import JUDGED_METRICS, Rubrics, judge_questions, shipped_rubrics
 from agrotools.scoring.judging.replies import read_grade
-from agrotools.scoring.judging.rubrics import Rubrics, our_rubrics
 from agrotools.scoring.statistics import Interval
 
 if TYPE_CHECKING:
@@ -126,7 +125,7 @@ class Panel(FrozenModel):
     between_judges: dict[str, Agreement] = {}
     calibrations: tuple[Calibration, ...] = ()
     rubrics: str = ""
-    """Source of the rubrics that the criteria of Agent-X were graded by; empty where they were not."""
+    """Source of the rubrics that criteria were graded by; empty where they were not."""
 
 
 class PanelTally:
@@ -157,17 +156,17 @@ class PanelTally:
 class JudgedRows:
     """The score rows that judges give records, and the panel that they come to.
 
-    ``rubrics``: those of Agent-X's criteria; what was graded by others is left aside. None: ours.
+    ``rubrics``: those of the criteria that have some; what was graded by others is left aside. None: those that ship.
     """
 
     def __init__(self, judgements: Sequence[Judgement], rubrics: Rubrics | None = None) -> None:
-        self.rubrics = rubrics or our_rubrics()
+        self.rubrics = rubrics or shipped_rubrics()
         self._labelled = [each for each in judgements if each.label is not None]
         self._by_question = by_question(judgements)
         self.metrics = asked_metrics(judgements, self.rubrics)
         """Those that a judge was asked for."""
         self.criteria_judges = criteria_judges(judgements, self.rubrics)
-        """Judges asked for the criteria of Agent-X, by these rubrics."""
+        """Judges asked for criteria by these rubrics."""
         self._tally = PanelTally()
 
     def rows(self, record: Record) -> list[Score]:

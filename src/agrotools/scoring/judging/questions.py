@@ -5,6 +5,8 @@ Labelled answers, whose right grades are known, are those that ship, or a file o
 
 import re
 import tomllib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
@@ -14,24 +16,64 @@ from pydantic import Field, ValidationError
 
 from agrotools.core import (
     FrozenModel,
-    ImageCallsSlot,
     KeywordsSlot,
     OpenTextSlot,
     Record,
-    ReferenceTextsSlot,
     Slot,
     UsageError,
 )
 from agrotools.plugin import JudgedMetric, WithPlugins, plugins
-from agrotools.scoring.judging.agent_x import METRICS as AGENT_X_METRICS
-from agrotools.scoring.judging.agent_x import agent_x_questions
 from agrotools.scoring.judging.replies import JudgeQuestion, mark_of, prompt_hash, read_published_yes, read_yes_no
-from agrotools.scoring.judging.rubrics import Rubrics
-from agrotools.scoring.published_form import agent_x_gold, agent_x_prediction
 from agrotools.scoring.reference.thinkgeo import JUDGE_SYSTEM, JUDGE_USER, judge_prompt
 
-AGENT_X = "Agent-X"
-"""The source of its samples."""
+
+@dataclass(frozen=True)
+class Rubrics:
+    """Instructions to a judge. ``criteria``: by name, the rubric and the texts that a judge is shown.
+
+    ``name`` and ``digest`` are those of the user's file (SHA-256, its first twelve digits); empty for ours.
+    """
+
+    system: str
+    parts: Mapping[str, str]
+    criteria: Mapping[str, tuple[str, tuple[str, ...]]]
+    name: str = ""
+    digest: str = ""
+    content: bytes = b""
+
+    @property
+    def label(self) -> str:
+        """Source of the rubrics, for whoever reads scores by them."""
+        return f"rubrics of {self.name} ({self.digest})" if self.digest else "rubrics of ours"
+
+
+def shipped_rubrics() -> Rubrics:
+    """Rubrics that ship with the benchmark that is judged by some; empty ones where none is installed."""
+    judging = _judging_by_rubrics()
+    return judging(None, "") if judging else Rubrics("", {}, {})
+
+
+def read_rubrics(path: Path, name: str = "") -> Rubrics:
+    """The rubrics of a user's file. ``name``: what to call it.
+
+    Raises:
+        UsageError: it cannot be read, is of another form, or no installed benchmark is judged by rubrics.
+    """
+    judging = _judging_by_rubrics()
+    if judging is None:
+        raise UsageError("no installed benchmark is judged by rubrics", hint="leave out --judge-rubrics")
+    return judging(path, name)
+
+
+def has_rubrics(metric: str) -> bool:
+    """True if the metric is one of the criteria that are graded by rubrics."""
+    return any(each.judging.rubrics and metric in each.judging.metrics for each in plugins() if each.judging)
+
+
+def _judging_by_rubrics() -> "Callable[[Path | None, str], Rubrics] | None":
+    return next((each.judging.rubrics for each in plugins() if each.judging and each.judging.rubrics), None)
+
+
 OPEN_TEXT = "agrotools.ots_judge"
 YES_NO = "thinkgeo.llm_score"
 YES_NO_CORRECTED = "thinkgeo.llm_score_corrected"
@@ -45,16 +87,10 @@ def _has_questions(slot: Slot) -> bool:
     return isinstance(slot, KeywordsSlot) and bool(slot.questions)
 
 
-def _is_published(slot: Slot) -> bool:
-    return isinstance(slot, KeywordsSlot | ReferenceTextsSlot | ImageCallsSlot)
-
-
 _OWN = {
     OPEN_TEXT: JudgedMetric(_is_open_text),
     YES_NO: JudgedMetric(_has_questions, min),
     YES_NO_CORRECTED: JudgedMetric(_has_questions, min, asked_as=YES_NO),
-    # Asked about Agent-X alone; its samples have slots of every published form.
-    **{metric: JudgedMetric(_is_published) for metric in AGENT_X_METRICS.values()},
 }
 JUDGED_METRICS = WithPlugins(_OWN, lambda plugin: plugin.judging.metrics if plugin.judging else {})
 """All metrics that judges give, those of benchmark plug-ins behind those of the engine."""
@@ -68,10 +104,8 @@ _HOLE = re.compile(r"\{(mark|question|reference|answer)\}")
 def judge_questions(record: Record, rubrics: Rubrics | None = None) -> list[JudgeQuestion]:
     """Questions to a judge about ``record``; none where it holds no answer that a judge can grade.
 
-    ``rubrics``: those that Agent-X's criteria are graded by; None: ours.
+    ``rubrics``: those of the user's file; None: those that ship.
     """
-    if record.sample.source == AGENT_X and record.trajectory is not None and record.invalid is None:
-        return agent_x_questions(agent_x_gold(record.sample), agent_x_prediction(record), rubrics)
     answer = record.trajectory.answer if record.trajectory is not None and record.invalid is None else None
     asked = [each for plugin in plugins() if plugin.judging for each in plugin.judging.questions(record, rubrics)]
     if answer is None or not answer.strip():

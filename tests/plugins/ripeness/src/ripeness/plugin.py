@@ -27,7 +27,9 @@ PLUGIN = BenchmarkPlugin(
     tools={"grade_colour": "ripeness.tools:grade_colour"},
     protocols={
         "one-word": RunProtocol(
-            modes=("no-tool",), agent=deferred("ripeness.protocol:OneWordAgent"), prompts=lambda: "Reply with one word."
+            modes=("no-tool",),
+            agent=deferred("ripeness.protocol:OneWordAgent"),
+            prompts=lambda _benchmark: "Reply with one word.",
         )
     },
     scoring_target="ripeness.score:SCORING",

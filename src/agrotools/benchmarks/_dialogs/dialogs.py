@@ -1,0 +1,155 @@
+"""Dialogs of GTA, ThinkGeo and GTA-2: a question, calls and what they returned, and a final answer.
+
+The first user turn of a dialog is asked and scored; the published scorers do so end-to-end, and no published dialog is
+known to have a second one. Of several calls in one message the first counts, as it does there.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple, cast
+
+import orjson
+from pydantic import JsonValue
+
+from agrotools.benchmarks._dialogs.files import plain_path
+from agrotools.benchmarks._dialogs.findings import EntryFindings
+from agrotools.core import Arguments, Observation, ReferenceStep
+
+
+class Turn(NamedTuple):
+    """A question of a dialog with what follows it. ``user_turns``: how many questions the whole dialog has."""
+
+    query: str
+    messages: list[dict[str, Any]]
+    """What follows the question, up to the next one."""
+    final_text: str
+    user_turns: int
+
+
+def first_turn(dialogs: Any, found: EntryFindings, *, open_ended: bool) -> Turn | None:
+    """The question of a dialog and what follows it; None where it asks none. ``open_ended``: it may lack an answer."""
+    if not isinstance(dialogs, list) or not dialogs:
+        found.fault("it has no dialogs")
+        return None
+    messages = [cast("dict[str, Any]", each) for each in cast("list[Any]", dialogs) if isinstance(each, dict)]
+    if len(messages) < len(cast("list[Any]", dialogs)):
+        found.note("messages that are no objects are left out")
+    asked = [place for place, message in enumerate(messages) if message.get("role") == "user"]
+    query = text_of(messages[asked[0]].get("content")).strip() if asked else ""
+    if not query:
+        found.fault("its dialog asks no question")
+        return None
+    if len(asked) > 1:
+        found.note("only the first of its user turns is asked and scored")
+    end = asked[1] if len(asked) > 1 else len(messages)
+    own = messages[asked[0] + 1 : end]
+    said = [text_of(message.get("content")) for message in own if _is_said(message)]
+    if not said and not open_ended:
+        found.note("its dialog ends without a final answer")
+    return Turn(query, own, said[-1] if said else "", len(asked))
+
+
+def _is_said(message: Mapping[str, Any]) -> bool:
+    return message.get("role") == "assistant" and not message.get("tool_calls")
+
+
+def steps_of(
+    messages: Sequence[dict[str, Any]], names: Mapping[str, str], found: EntryFindings, *, open_ended: bool
+) -> list[ReferenceStep]:
+    """The calls of a turn. ``names``: by the published path of each file its name in the sample. ``open_ended``: there
+    may be none."""
+    steps: list[ReferenceStep] = []
+    without_thought = False
+    for place, message in enumerate(messages):
+        calls = message.get("tool_calls")
+        if message.get("role") != "assistant" or not calls:
+            continue
+        called = _called(calls, names, found, len(steps) + 1)
+        if called is None:
+            continue
+        tool, arguments = called
+        thought = message.get("thought")
+        without_thought = without_thought or not thought
+        returned = messages[place + 1] if place + 1 < len(messages) else {}
+        if returned.get("role") != "tool":
+            found.note("a call has no recorded observation")
+            returned = {}
+        elif returned.get("name") not in (None, tool):
+            found.note("an observation is that of another tool than was called")
+        steps.append(
+            ReferenceStep(
+                tool=tool,
+                arguments=arguments,
+                observation=_observation_of(returned.get("content")),
+                thought=thought if isinstance(thought, str) else "",
+            )
+        )
+    if not steps:
+        if not open_ended:
+            found.note("its dialog calls no tool")
+    elif without_thought:
+        found.note("some steps have no thought")
+    return steps
+
+
+def _called(calls: Any, names: Mapping[str, str], found: EntryFindings, number: int) -> tuple[str, Arguments] | None:
+    """Tool and arguments of the first call of a message."""
+    several = cast("list[Any]", calls) if isinstance(calls, list) else [calls]
+    if len(several) > 1:
+        found.note("of several calls in one message the first counts")
+    first = cast("dict[str, Any]", several[0]) if isinstance(several[0], dict) else {}
+    function = cast("dict[str, Any]", first.get("function") if isinstance(first.get("function"), dict) else first)
+    tool, arguments = function.get("name"), function.get("arguments")
+    if not isinstance(tool, str) or not tool.strip():
+        found.fault(f"step {number} names no tool")
+        return None
+    if isinstance(arguments, str):
+        try:
+            arguments = orjson.loads(arguments)
+        except orjson.JSONDecodeError:
+            arguments = arguments.strip() and {"": arguments}
+    if arguments is None or arguments == "":
+        arguments = {}
+    if not isinstance(arguments, dict) or "" in arguments:
+        found.fault(f"the arguments of step {number} are no object")
+        return None
+    given = cast("Arguments", arguments)
+    every = {plain_path(path): name for path, name in names.items()} | {**names}
+    return tool.strip(), {name: _with_names(value, every) for name, value in given.items()}
+
+
+def _with_names(value: JsonValue, names: Mapping[str, str]) -> JsonValue:
+    """``value`` with the published path of a file as its name in the sample; other texts stay as they are."""
+    if isinstance(value, list):
+        return [_with_names(item, names) for item in value]
+    if not isinstance(value, str):
+        return value
+    return names.get(value) or names.get(plain_path(value)) or value
+
+
+def _observation_of(content: Any) -> Observation:
+    """What a tool returned: ``{"text": ...}``, or ``{"image": path as written}``; an empty result for nothing."""
+    if content is None:
+        return Observation(result={})
+    if isinstance(content, dict):
+        given = cast("dict[str, Any]", content)
+        if "content" in given:
+            kind = "image" if given.get("type") == "image" and isinstance(given["content"], str) else "text"
+            return Observation(result={kind: text_of(given["content"])})
+    return Observation(result={"text": text_of(content)})
+
+
+def text_of(content: Any) -> str:
+    """The text of a message: itself, the texts of its parts, or what it holds as JSON (too deep: nothing)."""
+    if isinstance(content, str):
+        return content
+    if content is None:
+        return ""
+    if isinstance(content, list) and content and all(isinstance(part, dict) for part in cast("list[Any]", content)):
+        parts = [cast("dict[str, Any]", part) for part in cast("list[Any]", content)]
+        texts = [part.get("text", part.get("content")) for part in parts]
+        if all(isinstance(text, str) for text in texts):
+            return "\n".join(cast("list[str]", texts))
+    try:
+        return orjson.dumps(content).decode()
+    except TypeError:
+        return ""

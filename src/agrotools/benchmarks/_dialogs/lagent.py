@@ -1,0 +1,234 @@
+"""Protocol of GTA and ThinkGeo: the ReAct agent of lagent 0.2.4, with the words that OpenCompass puts around it.
+
+Step-by-step: what the reference did is told without its thoughts, what tools returned as bare text, and with the last
+step the model is asked to sum up. End-to-end: the model's own replies, and after each ``Response:``; with the last turn
+it is told to answer. Messages are those that their agent sends, in number, role and wording.
+"""
+
+import asyncio
+import json
+from collections.abc import Callable, Mapping, Sequence
+
+from agrotools.agents.images import file_parts
+from agrotools.agents.llm import halt_of, reply_of
+from agrotools.agents.observations import observation_data
+from agrotools.agents.parsing import excerpt
+from agrotools.agents.prompts import fill, render
+from agrotools.agents.truncation import read_apart, written
+from agrotools.benchmarks._dialogs.declared import Declared, declared_by, declared_tools
+from agrotools.core import (
+    Action,
+    Answer,
+    CallTools,
+    ErrorInfo,
+    Mode,
+    Observation,
+    Reply,
+    SampleView,
+    Step,
+    ToolCall,
+    ToolErrorKind,
+    ToolSpec,
+    Unparseable,
+)
+from agrotools.core.refs import renamed
+from agrotools.models import Completion, ContentPart, Message, Model, ModelSettings, TextPart
+from agrotools.runner.policies import AgentOptions
+from agrotools.text.lagent import (
+    ACTION,
+    ACTION_INPUT,
+    FOLLOW_FORMAT,
+    INVALID_ACTION,
+    NO_ACTION,
+    RESPONSE,
+    Checked,
+    DeclaredTool,
+    check_call,
+    described,
+    read_reply,
+    received,
+)
+from agrotools.tools import tool_specs
+
+MAX_TURNS = 10
+"""Requests of a sample at most, as GTA has it (ThinkGeo: 15)."""
+_LONGEST_NAME = 200
+
+
+class LagentAgent:
+    """Asks a model what to do next, as the agent of GTA and ThinkGeo does. It knows step-by-step and end-to-end.
+
+    A question whose files are published is put as it is; others get their answer form beside it, without which their
+    answers could not be read. A reply that its token limit cut off is read like any other.
+
+    Args:
+        model: answers the prompts.
+        mode: in step-by-step the reference's history is told, in end-to-end the model's own.
+        settings: how the model samples.
+        images: whether images are shown, ahead of the question. The published runs show none.
+        max_turns: after how many requests no more are made; with the last one the model is told to answer.
+        declared: what tools are said to be, by name.
+        specs: what we know of tools, by name, where nothing else is said of them.
+    """
+
+    def __init__(
+        self,
+        model: Model,
+        mode: Mode,
+        settings: ModelSettings | None = None,
+        images: bool = False,
+        max_turns: int = MAX_TURNS,
+        declared: Declared | None = None,
+        specs: Callable[[Sequence[str]], Sequence[ToolSpec]] = tool_specs,
+    ) -> None:
+        self.model = model
+        self.mode: Mode = mode
+        self.settings = settings or ModelSettings()
+        self.images = images
+        self.max_turns = max_turns
+        self._declared = declared_by("gta") if declared is None else declared
+        self._specs = specs
+        self._tools: dict[tuple[str, ...], tuple[DeclaredTool, ...]] = {}
+
+    async def act(self, view: SampleView, history: Sequence[Step]) -> Action:
+        messages, _ = await self.request_for(view, history)
+        completion = await self.model.generate(messages, (), self.settings)
+        reply = reply_of(completion, completion.text)
+        halt = None if completion.finish_reason == "length" else halt_of(completion, reply)
+        return halt or await read_apart(lambda: self._action(view, history, completion, reply), written(completion))
+
+    async def request_for(self, view: SampleView, history: Sequence[Step]) -> tuple[list[Message], Sequence[ToolSpec]]:
+        """What :meth:`act` sends; no tool is offered as a native function."""
+        paths = _paths(view)
+        step_by_step = self.mode == "step-by-step"
+        messages = [system_message(self._offered(view.toolset))]
+        if paths:
+            hint = files_text([*paths.values()])
+            messages.append(Message.of("system" if step_by_step else "user", hint))
+        messages.append(Message(role="user", content=await self._question(view)))
+        messages += (shown_history if step_by_step else own_history)(history, paths)
+        if step_by_step and view.closing:
+            messages.append(Message.of("user", render("lagent/closing")))
+        if not step_by_step and len({step.turn for step in history}) == self.max_turns - 1:
+            messages.append(Message.of("system", render("lagent/force_stop")))
+        return messages, ()
+
+    async def _question(self, view: SampleView) -> tuple[ContentPart, ...]:
+        published = view.paths is not None
+        text = TextPart(text=view.query if published else f"{view.query}\n\n{view.answer_form}".strip())
+        if not self.images or not view.files:
+            return (text,)
+        return (*await asyncio.to_thread(file_parts, view.files), text)
+
+    def _offered(self, toolset: tuple[str, ...]) -> tuple[DeclaredTool, ...]:
+        if toolset not in self._tools:
+            self._tools[toolset] = declared_tools(self._specs(toolset), self._declared)
+        return self._tools[toolset]
+
+    def _action(self, view: SampleView, history: Sequence[Step], completion: Completion, reply: Reply) -> Action:
+        said = read_reply(received(completion.text))
+        thought = "\n".join(part for part in (completion.thought.strip(), said.thought.strip()) if part)
+        if said.kind == "answer":
+            return Answer(text=said.text.strip(), thought=thought, reply=reply)
+        checked = check_call(said, self._offered(view.toolset), _known_files(view, history).__contains__)
+        if said.kind == "nothing" or not said.tool:
+            reason = checked.failure.message if checked.failure else FOLLOW_FORMAT
+            return Unparseable(text=excerpt(completion.text), reason=reason, reply=reply)
+        names = {path: name for name, path in _paths(view).items()}
+        given = checked.taken or (checked.given if isinstance(checked.given, dict) else {})
+        if checked.tool == INVALID_ACTION:
+            given = {}
+        tool = checked.tool if checked.tool not in (INVALID_ACTION, NO_ACTION) else said.tool[:_LONGEST_NAME]
+        call = ToolCall(tool=tool, arguments=renamed(given, names))
+        return CallTools(calls=(call,), thought=thought, reply=reply, refused=_refusal(checked))
+
+
+def make_agent(model: Model, mode: Mode, options: AgentOptions) -> LagentAgent:
+    """The agent of a run with ``options``, with the tools as its benchmark declares them."""
+    benchmark = options.benchmark
+    declared = declared_by(benchmark.name, benchmark.root) if benchmark else None
+    return LagentAgent(model, mode, options.settings, options.images, options.max_steps, declared, options.specs)
+
+
+def _refusal(checked: Checked) -> ErrorInfo | None:
+    if checked.failure is None:
+        return None
+    kind: ToolErrorKind = "invalid_argument"
+    if checked.tool == INVALID_ACTION:
+        kind = "unknown_tool"
+    elif checked.failure.message.startswith("FileNotFoundError"):
+        kind = "file_not_found"
+    return ErrorInfo(kind=kind, message=checked.failure.message)
+
+
+def _paths(view: SampleView) -> dict[str, str]:
+    """By name of each file what the model knows it by."""
+    published = view.paths or {}
+    return {file.name: published.get(file.name, file.name) for file in view.files}
+
+
+def _known_files(view: SampleView, history: Sequence[Step]) -> set[str]:
+    """The paths of the sample's files, and what earlier calls have made."""
+    made = [step.observation for step in history if step.observation]
+    results = [observation.result.get("image") for observation in made if observation.result]
+    return {
+        *_paths(view).values(),
+        *(artifact.name for observation in made for artifact in observation.artifacts),
+        *(image for image in results if isinstance(image, str)),
+    }
+
+
+def system_message(tools: Sequence[DeclaredTool]) -> Message:
+    """The tools, and how they are called."""
+    names = str([tool.name for tool in tools])
+    return Message.of("system", render("lagent/system", tool_description=described(tools), action_names=names))
+
+
+def files_text(paths: Sequence[str]) -> str:
+    """Where the files are."""
+    return fill("lagent/files", paths=", ".join(f"`{path}`" for path in paths))
+
+
+def shown_history(steps: Sequence[Step], paths: Mapping[str, str]) -> list[Message]:
+    """Reference calls with what they returned, as step-by-step tells them; of a call that returned nothing, nothing.
+
+    ``paths``: by name of each file.
+    """
+    messages: list[Message] = []
+    for step in steps:
+        if step.call is None:
+            continue
+        messages.append(Message.of("assistant", _called(step, paths)))
+        if step.observation is not None and not step.observation.empty:
+            messages.append(Message.of("system", result_text(step)))
+    return messages
+
+
+def own_history(steps: Sequence[Step], paths: Mapping[str, str]) -> list[Message]:
+    """What a model said so far, and what came of it, as end-to-end tells it."""
+    messages: list[Message] = []
+    for step in steps:
+        said = received(step.reply.text) if step.reply else _called(step, paths) if step.call else step.text
+        came = result_text(step) if step.call else step.reason
+        messages += [Message.of("assistant", said), Message.of("system", f"{RESPONSE}{came}\n")]
+    return messages
+
+
+def result_text(step: Step) -> str:
+    """What the call of a step returned: text, an image's name as a link, or what went wrong."""
+    observation = step.observation or Observation()
+    if observation.error is not None:
+        error = observation.error
+        return f"{error.message} ({error.hint})" if error.hint else error.message
+    result = observation.result or {}
+    if isinstance(text := result.get("text"), str):
+        return text
+    if isinstance(image := result.get("image"), str):
+        return f"[image]({image})"
+    return observation_data(step)
+
+
+def _called(step: Step, paths: Mapping[str, str]) -> str:
+    assert step.call is not None
+    arguments = json.dumps(renamed(step.call.arguments, paths))
+    return f"{ACTION}{step.call.tool}\n{ACTION_INPUT}{arguments}"

@@ -1,0 +1,88 @@
+"""A policy that prompts a model as Agent-X does: once, to make up steps, what tools return, and the answer."""
+
+import asyncio
+from collections.abc import Callable, Sequence
+
+from agrotools.agents.images import file_parts
+from agrotools.agents.llm import halt_of, reply_of
+from agrotools.agents.parsing import excerpt
+from agrotools.agents.prompts import render
+from agrotools.agents.truncation import read_apart, written
+from agrotools.core import (
+    Action,
+    Answer,
+    Mode,
+    SampleView,
+    Step,
+    ToolSpec,
+    Unparseable,
+)
+from agrotools.models import ContentPart, ImagePart, Message, Model, ModelSettings, TextPart
+from agrotools.runner.policies import AgentOptions
+from agrotools.text.agent_x import read_prediction
+from agrotools.text.loose_json import dumps
+from agrotools.tools import tool_specs
+
+
+class AgentXAgent:
+    """Asks a model for everything at once. No tool runs; the reply, which holds the steps, stays in the record.
+
+    The answer is the ``value`` of the final answer, or its justification where there is no value.
+
+    Args:
+        model: answers the prompts.
+        mode: no-tool, for what a record says of tools would be made up.
+        settings: how the model samples.
+        images: whether images are shown; without, the model reads the names of the files alone.
+        specs: from tool names to their specifications, which the prompt holds.
+    """
+
+    def __init__(
+        self,
+        model: Model,
+        mode: Mode = "no-tool",
+        settings: ModelSettings | None = None,
+        images: bool = True,
+        specs: Callable[[Sequence[str]], Sequence[ToolSpec]] = tool_specs,
+    ) -> None:
+        self.model = model
+        self.mode: Mode = mode
+        self.settings = settings or ModelSettings()
+        self.images = images
+        self._specs = specs
+        self._systems: dict[tuple[str, ...], Message] = {}
+
+    async def act(self, view: SampleView, history: Sequence[Step]) -> Action:
+        messages, _ = await self.request_for(view, history)
+        completion = await self.model.generate(messages, (), self.settings)
+        reply = reply_of(completion, completion.text)
+        if halt := halt_of(completion, reply):
+            return halt
+        said = await read_apart(lambda: read_prediction(completion.text), written(completion))
+        if isinstance(said, str):
+            return Unparseable(text=excerpt(completion.text), reason=f"The reply cannot be read: {said}.", reply=reply)
+        return Answer(text=said.value.strip() or said.justification.strip(), thought=completion.thought, reply=reply)
+
+    async def request_for(
+        self,
+        view: SampleView,
+        history: Sequence[Step],  # noqa: ARG002
+    ) -> tuple[list[Message], Sequence[ToolSpec]]:
+        """What :meth:`act` sends, whatever came before; no tool is offered."""
+        if view.toolset not in self._systems:
+            tools = dumps({spec.name: _described(spec) for spec in self._specs(view.toolset)})
+            self._systems[view.toolset] = Message.of("system", render("agent_x/system", tools=tools))
+        names = ", ".join(file.name for file in view.files)
+        question = TextPart(text=render("agent_x/question", names=names, query=view.query))
+        shown = await asyncio.to_thread(file_parts, view.files) if self.images and view.files else ()
+        pictures: list[ContentPart] = [part for part in shown if isinstance(part, ImagePart)]
+        return [self._systems[view.toolset], Message(role="user", content=(*pictures, question))], ()
+
+
+def _described(spec: ToolSpec) -> dict[str, object]:
+    return {"description": spec.description, "arguments": spec.parameters.get("properties", {})}
+
+
+def make_agent(model: Model, mode: Mode, options: AgentOptions) -> AgentXAgent:
+    """The agent of a run with ``options``."""
+    return AgentXAgent(model, mode, options.settings, options.images, options.specs)

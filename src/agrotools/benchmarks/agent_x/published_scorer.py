@@ -1,0 +1,201 @@
+"""How Agent-X's notebooks aggregate what its judge said (arXiv 2505.24876), to the letter.
+
+Written anew from the behaviour of analysis/metrics.ipynb (github.com/mbzuai-oryx/Agent-X, commit
+843862974dd517724a1ea6998f96ea5dc7414e76), which begins with a table of scores, one row for each prediction. How the
+judge's replies became that table is not published. What one would not expect is kept; docs/reference-scorers.md lists
+it.
+"""
+
+import math
+import re
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from agrotools.scoring.figures import Figure, Scores
+from agrotools.scoring.reference.stops import PublishedScorerStops, published
+from agrotools.text.loose_json import is_list, is_object, zeroes
+
+COLUMNS: Mapping[str, str] = {
+    "grounding_accuracy": "ground_s",
+    "precision_score": "tool_p",
+    "tool_accuray": "tool_acc",
+    "faithfulness_accuray": "faith_acc",
+    "context_score": "context_s",
+    "factual_precision": "fact_p",
+    "semantic_accuracy": "sem_acc",
+    "goal_accuray": "goal_acc",
+    "toolset_accuray": "toolset_acc",
+    "step_score": "step_s",
+    "clarity_penalty": "clarity",
+    "reward_score": "reward",
+}
+"""Name of a metric in Agent-X's files (spelt as there), and the end of ours after ``agent_x.``."""
+
+GOAL, TOOL_COLUMNS = "goal_accuray", ("precision_score", "tool_accuray", "toolset_accuray")
+
+TOOLS = frozenset(
+    """
+    Calculator OCR ObjectCounter SceneDescriber WebSearch RegionDescriber LocateObjectByText CodePlotter MathOCR Solver
+    DrawBoundingBox OverlayText ImageGenerator ImageStylization
+    """.split()
+)
+
+GENERATIVE_ROWS = frozenset(
+    map(
+        int,
+        """
+        1 8 10 12 24 30 35 44 46 50 53 56 57 60 61 63 65 67 69 70 75 78 92 93 94 97 98 101 103 106 107 113
+        115 117 119 121 122 125 129 132 134 135 139 146 147 148 159 162 164 166 168 170 174 185 196 198 215
+        217 221 223 231 232 233 234 235 244 245 246 261 274 277 278 284 293 294 303 304 311 319 332 335 336
+        338 339 341 351 358 359 362 363 364 365 368 371 374 382 389 394 399 407 408 412 413 414 418 419 424
+        425 430 436 442 443 445 447 448 450 451 463 467 468 472 473 476 481 483 484 485 487 491 495 497 500
+        508 509 515 516 521 526 530 533 539 546 551 552 553 556 560 563 567 571 572 582 584 586 588 595 596
+        600 604 605 614 615 620 623 624 640 643 644 645 646 647 650 651 652 655 660 664 677 679 683 694 697
+        698 701 704 706 712 714 716 728 731 739 741 742 749 752 755 756 758 759 761 764 766 768 775 776 777
+        788 789 796 798 799 800 805 806 816 817 818 819 820 822 826
+        """.split(),
+    )
+)
+"""Rows of the result tables that the notebook takes for generative tasks: 222 positions, from 0.
+
+They are called ids there but used as positions: in a table without some samples they mean other samples.
+"""
+
+# pandas knows the digits and the blanks of ASCII only.
+_NUMBER = re.compile(r"\s*[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?\s*", re.ASCII)
+_INFINITE = re.compile(r"\s*([-+]?)inf(?:inity)?\s*", re.ASCII | re.IGNORECASE)
+
+
+def numeric(cell: Any) -> float | None:
+    """A cell as a number, the way that pandas 2 coerces it; None for anything else, which is then left out.
+
+    Texts of numbers beyond the range of a float are none to it (pandas 3 takes them for infinite).
+    """
+    if isinstance(cell, bool | int | float):
+        try:
+            return None if math.isnan(cell) else float(cell)
+        except OverflowError:
+            return math.inf if cell > 0 else -math.inf
+    if not isinstance(cell, str):
+        return None
+    if _NUMBER.fullmatch(cell):
+        number = float(cell)
+        return None if math.isinf(number) else number
+    sign = _INFINITE.fullmatch(cell)
+    return float(f"{sign[1]}inf") if sign else None
+
+
+def aggregate(rows: Sequence[Mapping[str, Any]], generative: Collection[int] = GENERATIVE_ROWS) -> Scores:
+    """Means of the columns in percent, ``goal_acc`` without the generative rows, and ``goal_acc_imggen`` (Goal*).
+
+    ``rows``: the table, in its order; ``generative``: *positions* in it, from 0. Cells that are no number count for
+    nothing. Goal* is the mean of three means over the generative rows: NaN where one of them has no number.
+
+    Raises:
+        PublishedScorerStops: one of the columns that the notebook needs is nowhere in the table.
+    """
+    for column in (GOAL, *TOOL_COLUMNS):
+        if not any(column in row for row in rows):
+            raise PublishedScorerStops("KeyError", "the table", f"no column {column}")
+    chosen = {position for position in generative if 0 <= position < len(rows)}
+    metrics: dict[str, Figure] = {}
+    unreadable = 0
+    for column, name in COLUMNS.items():
+        numbers = [numeric(row.get(column)) for row in rows]
+        unreadable += sum(number is None for number in numbers)
+        if column == GOAL:
+            numbers = [None if position in chosen else number for position, number in enumerate(numbers)]
+        if any(column in row for row in rows):
+            metrics[f"agent_x.{name}"] = _mean(numbers)
+    means = [_mean([numeric(rows[position].get(column)) for position in sorted(chosen)]) for column in TOOL_COLUMNS]
+    starred = sum(math.nan if mean.value is None else mean.value for mean in means) / len(means)
+    metrics["agent_x.goal_acc_imggen"] = Figure(starred, len(chosen))
+    return Scores("single-shot", metrics, {"rows": len(rows), "generative": len(chosen), "left_out_cells": unreadable})
+
+
+def _mean(numbers: Sequence[float | None]) -> Figure:
+    counted = [number for number in numbers if number is not None]
+    return Figure(sum(counted) / len(counted) * 100 if counted else math.nan, len(counted))
+
+
+@dataclass(frozen=True)
+class ToolCallStatistics:
+    """Agent-X's count of calls. ``invalid`` calls name no tool of :data:`TOOLS`; they may be successful as well."""
+
+    samples: int
+    steps: int
+    empty_samples: int
+    successful: int
+    failed: int
+    no_output: int
+    no_tool: int
+    empty_steps: int
+    invalid: int
+
+    @property
+    def failures(self) -> int:
+        return self.empty_samples + self.failed + self.invalid
+
+    def as_counts(self) -> dict[str, int]:
+        """All of them by name."""
+        return {**vars(self), "failures": self.failures}
+
+
+def tool_call_statistics(predictions: Sequence[Any]) -> ToolCallStatistics:
+    """Steps of predictions by whether they have a tool and an output.
+
+    Raises:
+        PublishedScorerStops: the original ends with an exception, for one at a step whose thought is null.
+    """
+    counts = zeroes("steps", "empty_samples", "successful", "failed", "no_output", "no_tool", "empty_steps", "invalid")
+    for position, item in enumerate(predictions):
+        if not is_object(item):
+            continue
+        with published(f"prediction {position}"):
+            values = list(item.values())
+            steps = values[0].get("reasoning_steps", [])
+            if not is_list(steps) or not steps:
+                counts["empty_samples"] += 1
+                continue
+            for step in steps:
+                _count_step(step, counts)
+    return ToolCallStatistics(samples=len(predictions), **counts)
+
+
+def _count_step(step: Any, counts: dict[str, int]) -> None:
+    counts["steps"] += 1
+    tool = step.get("tool") or step.get("tool_used")
+    output = step.get("output") or step.get("tool_output")
+    without_thought = step.get("thought", "").strip() == ""
+    without_tool, without_output = tool in [None, "", "null"], output in [None, "", "null", 0]
+    counts["invalid"] += bool(tool) and isinstance(tool, str) and tool not in TOOLS
+    if not without_tool and not without_output:
+        counts["successful"] += 1
+        return
+    counts["failed"] += 1
+    counts["empty_steps"] += without_tool and without_output and without_thought
+    counts["no_output"] += not without_tool and without_output
+    counts["no_tool"] += without_tool and not without_output
+
+
+def mended(predictions: Sequence[Any]) -> list[dict[str, Any]]:
+    """Predictions on which the original does not stop: entries, steps and answers that are no objects, and steps whose
+    thought is no text, are empty objects; steps that are no list are none; keys are positions."""
+    found: list[dict[str, Any]] = []
+    for position, item in enumerate(predictions):
+        value: Any = next(iter(item.values()), None) if is_object(item) else None
+        entry: dict[str, Any] = dict(value) if is_object(value) else {}
+        key = str(next(iter(item))) if is_object(item) and item else ""
+        if "reasoning_steps" in entry:
+            steps: Any = entry["reasoning_steps"]
+            listed: list[Any] = steps if is_list(steps) else []
+            entry["reasoning_steps"] = [step if _is_whole(step) else {} for step in listed]
+        if not is_object(entry.get("final_answer", {})) and not isinstance(entry["final_answer"], str):
+            entry["final_answer"] = {}
+        found.append({key if key.isascii() and key.isdigit() else str(-1 - position): entry})
+    return found
+
+
+def _is_whole(step: Any) -> bool:
+    return is_object(step) and isinstance(step.get("thought", ""), str)

@@ -1,0 +1,234 @@
+"""What a model is sent in the protocol of GTA and ThinkGeo: word for word what lagent 0.2.4 sends."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agrotools.agents import run_end_to_end, run_step_by_step
+from agrotools.agents.modes import Refusal
+from agrotools.benchmarks._dialogs.declared import declared_by
+from agrotools.benchmarks._dialogs.lagent import LagentAgent
+from agrotools.core import (
+    Answer,
+    CallTools,
+    Halt,
+    Mode,
+    Observation,
+    ReferenceStep,
+    ReferenceTrajectory,
+    SampleFile,
+    SampleView,
+    ToolCall,
+    Unparseable,
+)
+from agrotools.models import Completion, ImagePart, Message
+from support.made_gta import draw
+
+# As lagent 0.2.4 writes it for AgentLego's OCR (Apache-2.0; github.com/InternLM/lagent, github.com/InternLM/agentlego).
+SYSTEM = """You are a assistant who can utilize external tools.
+[{'name': 'OCR', 'description': 'This tool can recognize all text on the input image.', 'parameters': [{'name': \
+'image', 'description': None, 'type': 'STRING'}], 'required': ['image'], 'parameter_description': 'If you call this \
+tool, you must pass arguments in the JSON format {key: value}, where the key is the parameter name.'}]
+To use a tool, please use the following format:
+```
+Thought:Think what you need to solve, do you need to use tools?
+Action:the tool name, should be one of [['OCR']]
+Action Input:the input to the action
+```
+The response after utilizing tools should using the following format:
+```
+Response:the results after call the tool.
+```
+If you already know the answer, or you do not need to use tools,
+please using the following format to reply:
+```
+Thought:the thought process to get the final answer
+Final Answer:final answer
+```
+Begin!"""
+QUERY = "What stands there?"
+CALL = 'Thought: I look.\nAction: OCR\nAction Input: {"image": "image/image 1.jpg"}'
+
+
+class Scripted:
+    """A model that says what it is told to, and keeps what it is asked."""
+
+    name = "scripted"
+    stats = None
+
+    def __init__(self, *replies: str | Completion) -> None:
+        self.replies = list(replies)
+        self.asked: list[list[Message]] = []
+
+    async def generate(self, messages: Sequence[Message], tools: Any, settings: Any) -> Completion:
+        assert not tools
+        self.asked.append(list(messages))
+        reply = self.replies.pop(0)
+        return Completion(text=reply) if isinstance(reply, str) else reply
+
+    async def close(self) -> None:
+        return None
+
+    def sent(self, request: int) -> list[tuple[str, str]]:
+        return [(message.role, message.text) for message in self.asked[request]]
+
+
+def view(toolset: tuple[str, ...] = ("OCR",), *, published: bool = True, path: str = "/data/x.jpg") -> SampleView:
+    file = SampleFile(name="image_1.jpg", path=path, kind="image")
+    paths = {"image_1.jpg": "image/image 1.jpg"} if published else None
+    return SampleView(id="s", query=QUERY, files=(file,), toolset=toolset, answer_form="answer: <a text>", paths=paths)
+
+
+def agent(model: Scripted, mode: Mode, **options: Any) -> LagentAgent:
+    return LagentAgent(model, mode, declared=declared_by("gta"), **options)
+
+
+def reference(result: dict[str, Any]) -> ReferenceTrajectory:
+    step = ReferenceStep(
+        tool="OCR", arguments={"image": "image_1.jpg"}, observation=Observation(result=result), thought="a gold thought"
+    )
+    return ReferenceTrajectory(steps=(step,))
+
+
+async def returning_text(_call: ToolCall) -> Refusal:
+    return Refusal(Observation(result={"text": "(1, 2, 3, 4) 7", "notes": ["ours"]}))
+
+
+async def test_step_by_step_tells_what_the_published_agent_tells():
+    model = Scripted(CALL, "Thought: now\nFinal Answer: 7")
+    actions = await run_step_by_step(agent(model, "step-by-step"), view(), reference({"text": "(1, 2, 3, 4) 7"}))
+    begin = [("system", SYSTEM), ("system", "The related files are at `image/image 1.jpg`"), ("user", QUERY)]
+    assert model.sent(0) == begin
+    assert model.sent(1) == [
+        *begin,
+        ("assistant", 'Action:OCR\nAction Input:{"image": "image/image 1.jpg"}'),
+        ("system", "(1, 2, 3, 4) 7"),
+        ("user", "Please summarize the chat history and give a final answer. Do not call any tools."),
+    ]
+    called, answered = actions
+    assert isinstance(called, CallTools)
+    assert called.calls == (ToolCall(tool="OCR", arguments={"image": "image_1.jpg"}),)
+    assert called.refused is None
+    assert called.thought == "I look."
+    assert isinstance(answered, Answer)
+    assert answered.text == "7"
+
+
+async def test_an_image_is_told_as_a_link():
+    model = Scripted(CALL, "Final Answer: 7")
+    await run_step_by_step(agent(model, "step-by-step"), view(), reference({"image": "image/made.png"}))
+    assert model.sent(1)[4] == ("system", "[image](image/made.png)")
+
+
+async def test_of_a_call_that_returned_nothing_nothing_is_told():
+    model = Scripted(CALL, "Final Answer: 7")
+    await run_step_by_step(agent(model, "step-by-step"), view(), reference({}))
+    assert [role for role, _ in model.sent(1)] == ["system", "system", "user", "assistant", "user"]
+
+
+async def test_end_to_end_tells_what_the_published_agent_tells():
+    model = Scripted(f"  {CALL}\n", "I wonder.", "Thought: now\nFinal Answer: 7")
+    trajectory = await run_end_to_end(agent(model, "end-to-end", max_turns=3), view(), returning_text, 3, None)
+    assert trajectory.answer == "7"
+    begin = [("system", SYSTEM), ("user", "The related files are at `image/image 1.jpg`"), ("user", QUERY)]
+    assert model.sent(0) == begin
+    assert model.sent(2) == [
+        *begin,
+        ("assistant", CALL),
+        ("system", "Response:(1, 2, 3, 4) 7\n"),
+        ("assistant", "I wonder."),
+        ("system", "Response:Please follow the format\n"),
+        ("system", "You should directly give results\n based on history information."),
+    ]
+
+
+async def test_only_the_last_turn_is_told_to_answer():
+    model = Scripted(*["I wonder."] * 5)
+    trajectory = await run_end_to_end(agent(model, "end-to-end", max_turns=5), view(), returning_text, 5, None)
+    assert trajectory.termination == "max_steps"
+    assert ["directly give results" in asked[-1].text for asked in model.asked] == [False] * 4 + [True]
+
+
+@pytest.mark.parametrize(
+    ("reply", "told", "kind"),
+    [
+        ("Action: OCR\nAction Input: {}", "missing required arguments: {'image'}", "invalid_argument"),
+        ("Action: OCR\nAction Input: {", "invalid json format: {", "invalid_argument"),
+        ('Action: Look\nAction Input: {"a": 1}', '{"a": 1}', "unknown_tool"),
+        ("Action: Look\nAction Input:", "The action is invalid, please check the action name.", "unknown_tool"),
+        (
+            'Action: OCR\nAction Input: {"image": "image_1.jpg"}',
+            "FileNotFoundError(\"No such file: 'image_1.jpg'\")",
+            "file_not_found",
+        ),
+    ],
+)
+async def test_a_call_that_the_protocol_refuses_reaches_no_tool(reply: str, told: str, kind: str):
+    async def nobody(_call: ToolCall) -> Refusal:
+        raise AssertionError("it must not run")
+
+    model = Scripted(reply, "Final Answer: x")
+    trajectory = await run_end_to_end(agent(model, "end-to-end"), view(), nobody, 10, None)
+    assert model.sent(1)[-1] == ("system", f"Response:{told}\n")
+    observation = trajectory.steps[0].observation
+    assert observation is not None
+    assert observation.error is not None
+    assert (observation.error.kind, observation.error.message) == (kind, told)
+
+
+async def test_a_reply_that_its_limit_cut_off_is_read_and_a_refused_one_is_not():
+    cut = Scripted(Completion(text="Final Answer: 7 and th", finish_reason="length"))
+    action = await agent(cut, "end-to-end").act(view(), ())
+    assert isinstance(action, Answer)
+    assert action.text == "7 and th"
+    refused = Scripted(Completion(finish_reason="filtered"))
+    assert isinstance(await agent(refused, "end-to-end").act(view(), ()), Halt)
+
+
+async def test_an_action_without_a_name_is_told_as_an_invalid_one():
+    action = await agent(Scripted("Action:\nAction Input: {}"), "end-to-end").act(view(), ())
+    assert isinstance(action, Unparseable)
+    assert action.reason == "{}"
+
+
+async def test_questions_of_ours_keep_their_answer_form_and_files_their_names():
+    model = Scripted("Final Answer: x")
+    await agent(model, "end-to-end").act(view(published=False), ())
+    assert model.sent(0)[1:] == [
+        ("user", "The related files are at `image_1.jpg`"),
+        ("user", f"{QUERY}\n\nanswer: <a text>"),
+    ]
+
+
+@pytest.mark.parametrize("mode", ["step-by-step", "end-to-end"])
+async def test_images_are_shown_ahead_of_the_question_if_asked_for(tmp_path: Path, mode: Mode):
+    draw(tmp_path / "image_1.jpg", 7)
+    for images in (False, True):
+        model = Scripted("Final Answer: 7")
+        await agent(model, mode, images=images).act(view(path=str(tmp_path / "image_1.jpg")), ())
+        parts = [[type(part) for part in message.content] for message in model.asked[0]]
+        assert any(ImagePart in each for each in parts) == images
+        assert model.asked[0][2].role == "user"
+        assert model.asked[0][2].text.endswith(QUERY)
+
+
+def test_thinkgeo_says_some_things_of_its_own():
+    gta, thinkgeo = declared_by("gta"), declared_by("thinkgeo")
+    assert [each.name for each in gta["CountGivenObject"].parameters] == ["image", "text"]
+    assert [each.name for each in thinkgeo["CountGivenObject"].parameters] == ["image", "text", "bbox"]
+    assert thinkgeo["ChangeDetection"].parameters[1].type == "text"
+    assert len(gta) == 14
+
+
+def test_every_published_tool_is_declared_with_the_arguments_that_ours_takes():
+    from agrotools.tools import GTA_TOOLS, THINKGEO_TOOLS, get_tool
+
+    for benchmark, names in (("gta", GTA_TOOLS), ("thinkgeo", THINKGEO_TOOLS)):
+        declared = declared_by(benchmark)
+        for name in names:
+            spec = get_tool(name).spec
+            required: Any = spec.parameters.get("required", [])
+            assert {each.name for each in declared[name].parameters} <= spec.agreement.keys()
+            assert {each.name for each in declared[name].parameters if each.required} == set(required)
