@@ -114,7 +114,7 @@ def test_a_baseline_has_no_protocol_whatever_is_asked(root: Path, tmp_path: Path
     assert (manifest(run)["protocol"], manifest(run)["max_steps"]) == ("react", 20)
     assert "as published (" not in told
     found = differs(run, "end-to-end")
-    assert "a baseline, which is not a model and has no protocol" in found
+    assert "a baseline, which is no model and has no protocol" in found
     assert not any("turns" in each or "not that of the paper" in each for each in found)
 
 

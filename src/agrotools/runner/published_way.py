@@ -29,7 +29,7 @@ def departures(manifest: Manifest, mode: Mode) -> tuple[str, ...]:
     way = PUBLISHED_WAYS[manifest.benchmark]
     baseline = is_baseline(manifest.model)
     if baseline:
-        found.append("a baseline, which is not a model and has no protocol")
+        found.append("a baseline, which is no model and has no protocol")
     elif manifest.protocol != way.protocol:
         found.append(f"protocol {manifest.protocol}, not that of the paper")
     split = str(manifest.benchmark_options.get("split", ""))
