@@ -8,7 +8,8 @@ from importlib import import_module
 
 import pytest
 
-from agrotools.benchmarks import embedded, load_benchmark
+from agrotools.benchmarks import load_benchmark
+from agrotools.benchmarks.embedded import load as embedded
 from agrotools.benchmarks.validate import validate_folder
 from agrotools.build.allocation import published
 from agrotools.build.sources.drawn import benchmark as drawn
@@ -120,7 +121,8 @@ def test_a_cache_that_cannot_be_written_is_explained(tmp_path, monkeypatch):
 
 _TWO_AT_ONCE = """
 import json
-from agrotools.benchmarks import embedded, load_benchmark
+from agrotools.benchmarks import load_benchmark
+from agrotools.benchmarks.embedded import load as embedded
 from agrotools.build.sources.drawn import benchmark as drawn
 drawn.MODULES, drawn.embedded_counts, embedded.SAMPLES = {"rows": 0}, lambda: None, 4
 told = []
