@@ -10,6 +10,7 @@ import argparse
 import json
 import time
 
+from agrotools.benchmarks._dialogs import answer_keywords
 from agrotools.core import (
     BooleanSlot,
     ChoiceSetSlot,
@@ -21,7 +22,6 @@ from agrotools.core import (
     ReferenceTextsSlot,
     ToleranceSlot,
 )
-from agrotools.scoring.corrected import keywords
 from agrotools.scoring.slots import score_slot
 
 SLOTS = (
@@ -163,7 +163,7 @@ def seconds(text: str) -> tuple[float, str]:
         score_slot(slot, SLOTS, own)
         slowest = max(slowest, (time.process_time() - started, slot.type))
     started = time.process_time()
-    keywords.states(text, LISTS)
+    answer_keywords.states(text, LISTS)
     return max(slowest, (time.process_time() - started, "keywords, corrected"))
 
 

@@ -27,7 +27,6 @@ from agrotools.models import RequestedCall
 from agrotools.models.chat_format import read_error
 from agrotools.scoring.judging import read_grade
 from agrotools.scoring.judging.replies import read_published_yes, read_yes_no
-from agrotools.scoring.reference import gta
 from agrotools.text import agent_x, lagent
 from agrotools.text.loose_json import NotJson, loads
 
@@ -72,7 +71,6 @@ READERS: dict[str, Callable[[str], Any]] = {
     "yes or no": read_yes_no,
     "published yes": read_published_yes,
     "judge of agent-x": read_judge_score,
-    "judge of gta": gta.leaf_score,
     "judge of gta-2": gta2.read_score,
     "paraphrases": variants_of,
     "error body": lambda text: read_error(400, text.encode()),

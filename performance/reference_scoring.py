@@ -27,16 +27,18 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
 
+from agrotools.benchmarks._dialogs import corrected_scorer as corrected_dialogues
+from agrotools.benchmarks._dialogs import published_scorer as published_dialogues
+from agrotools.benchmarks._dialogs.error_classes import errors_of_dialogues
+from agrotools.benchmarks._dialogs.published_scorer import Dialogue
 from agrotools.benchmarks.agent_x import corrected_scorer, published_scorer
 from agrotools.benchmarks.agent_x.error_classes import errors_of_agent_x
+from agrotools.benchmarks.gta.score import RULES as GTA
+from agrotools.benchmarks.thinkgeo.score import RULES as THINKGEO
 from agrotools.core import BenchmarkError
 from agrotools.report.predictions import metric_ids
-from agrotools.scoring.corrected import gta_family as corrected
 from agrotools.scoring.embedders import Embedder, chosen_embedder
-from agrotools.scoring.error_taxonomy import errors_of_dialogues
 from agrotools.scoring.predictions.compared import Compared, compare_file, finite
-from agrotools.scoring.reference import gta, gta_family, thinkgeo
-from agrotools.scoring.reference.gta_family import Dialogue
 from support.gta_files import overlap  # pyright: ignore[reportMissingImports]
 from support.made_predictions import made_files  # pyright: ignore[reportMissingImports]
 from support.spoilt import spoilt  # pyright: ignore[reportMissingImports]
@@ -104,10 +106,10 @@ def _scorers(name: str, item: Any) -> Iterator[tuple[str, Any]]:
             ),
         )
         return
-    rules = gta.RULES if name.startswith("gta") else thinkgeo.RULES
+    rules = GTA if name.startswith("gta") else THINKGEO
     steps = name.endswith("step-by-step")
-    theirs = gta_family.score_steps if steps else gta_family.score_end
-    ours = corrected.score_steps if steps else corrected.score_end
+    theirs = published_dialogues.score_steps if steps else published_dialogues.score_end
+    ours = corrected_dialogues.score_steps if steps else corrected_dialogues.score_end
     yield "published", lambda: theirs([item], rules, overlap)
     yield "corrected", lambda: (ours([item], rules, overlap), errors_of_dialogues([item]))
 

@@ -55,6 +55,8 @@ def main() -> int:
     coverage = "--coverage" in arguments
     if "--update-snapshots" in arguments:
         os.environ["AGROTOOLS_UPDATE_SNAPSHOTS"] = "1"
+    # Hundreds of tests start an interpreter, which would compile the package anew each time.
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     arguments = [each for each in arguments if each not in ("--coverage", "--update-snapshots")]
     # Types take two minutes of one processor, and many tests wait for servers: they run beside each other.
     beside = [Check(name, command) for name, command in PARTS.items()]

@@ -105,6 +105,8 @@ class PublishedRun(NamedTuple):
     records: Sequence[Record]
     judges: "JudgedRows"
     embedder: "Embedder | None"
+    differs: tuple[str, ...] = ()
+    """Differences of the run from those of the paper, each in a few words."""
 
 
 @dataclass(frozen=True)
@@ -295,6 +297,8 @@ class BenchmarkPlugin:
     name: str
     """Id on the command line and in run folders, e.g. ``ripeness``."""
     load: "Callable[[Loading], Benchmark]"
+    title: str = ""
+    """Its name in headings and lists; the id where there is none."""
     about: str = ""
     """One line for ``agrotools benchmarks list``."""
     needs: str = "nothing"
@@ -360,6 +364,13 @@ def plugins() -> list[BenchmarkPlugin]:
 def plugin_of(benchmark: str) -> BenchmarkPlugin | None:
     """The plug-in of the benchmark of that name; None where none is installed (a benchmark folder, say)."""
     return BENCHMARKS.get(benchmark) if benchmark in BENCHMARKS else None
+
+
+def benchmark_id(name: str) -> str:
+    """The id of the benchmark that ``name`` is an alias of; any other name as it is."""
+    if name in BENCHMARKS:
+        return name
+    return next((plugin.name for plugin in plugins() if name in plugin.aliases), name)
 
 
 def plugins_of_slots(slots: Iterable[Slot]) -> list[BenchmarkPlugin]:

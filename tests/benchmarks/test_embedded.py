@@ -15,11 +15,12 @@ from agrotools.build.allocation import published
 from agrotools.build.sources.drawn import benchmark as drawn
 from agrotools.build.templates.wording import sentences
 from agrotools.core import FAMILY_OF_TASK_TYPE, BenchmarkError
+from support.caches import separate_cache
 
 
 @pytest.fixture
 def cache(tmp_path, monkeypatch):
-    monkeypatch.setenv("AGROTOOLS_CACHE", str(tmp_path / "cache"))
+    separate_cache(monkeypatch, tmp_path / "cache")
     monkeypatch.setattr(drawn, "MODULES", {"rows": 0})
     monkeypatch.setattr(drawn, "embedded_counts", lambda: None)
     monkeypatch.setattr(embedded, "SAMPLES", 8)
@@ -31,7 +32,7 @@ def drawn_before(tmp_path_factory):
     """The folder of a cache in which the small benchmark was drawn."""
     root = tmp_path_factory.mktemp("drawn")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("AGROTOOLS_CACHE", str(root))
+        separate_cache(patch, root)
         patch.setattr(drawn, "MODULES", {"rows": 0})
         patch.setattr(drawn, "embedded_counts", lambda: None)
         patch.setattr(embedded, "SAMPLES", 8)

@@ -13,6 +13,7 @@ from agrotools.build.sources import build_source
 from agrotools.build.sources.field.weeds import LICENCE, read_cwfid
 from agrotools.core import BenchmarkError, UsageError
 from agrotools.core.hashing import pairs_by_hash
+from support.caches import separate_cache
 
 _DATA = Path(os.environ.get("AGROTOOLS_TEST_DATA", Path(__file__).parents[3] / "shared" / "data")) / "cwfid"
 
@@ -20,7 +21,7 @@ _DATA = Path(os.environ.get("AGROTOOLS_TEST_DATA", Path(__file__).parents[3] / "
 @pytest.fixture(scope="module", autouse=True)
 def own_cache(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("AGROTOOLS_CACHE", str(tmp_path_factory.mktemp("cache")))
+        separate_cache(patch, tmp_path_factory.mktemp("cache"))
         yield
 
 

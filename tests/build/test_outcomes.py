@@ -13,6 +13,7 @@ from agrotools.build.templates.template import Template
 from agrotools.core import BenchmarkError, BooleanSlot, SampleFile
 from agrotools.core.errors import ErrorInfo
 from agrotools.tools import AGROTOOLS
+from support.caches import separate_cache
 
 _QUESTION = Template.model_validate(
     {
@@ -24,7 +25,7 @@ _QUESTION = Template.model_validate(
 
 @pytest.fixture(autouse=True)
 def own_cache(tmp_path, monkeypatch):
-    monkeypatch.setenv("AGROTOOLS_CACHE", str(tmp_path / "cache"))
+    separate_cache(monkeypatch, tmp_path / "cache")
 
 
 @pytest.fixture

@@ -12,8 +12,9 @@ import pytest
 from agrotools.build.review.agreement import Decision
 from agrotools.build.review.journal import ReviewJournal
 from agrotools.build.review.material import open_material
+from support.command import run_command
 from support.made_runs import keep, made_sample, picture, right, write_files, write_run
-from support.review_server import review_benchmark, reviewing, run_review
+from support.review_server import review_benchmark, reviewing
 
 pytest.importorskip("starlette", reason="needs the extra review")
 pytest.importorskip("uvicorn", reason="needs the extra review")
@@ -58,11 +59,11 @@ def test_apply_writes_a_new_benchmark_without_rejected_samples_and_with_agreed_e
         (4, "Ada", "accept", {}),
     )
     before = (folder / "samples.jsonl").read_bytes()
-    done = run_review(folder, "--apply", "--out", tmp_path / "new")
+    done = run_command("review", folder, "--apply", "--out", tmp_path / "new")
     assert done.returncode == 0, done.stderr
     assert "3 samples, 2 dropped, 1 edited" in done.stdout
     assert "dropped 2: Blurred. (rows-0001, rows-0002)" in done.stdout
-    assert "1 samples that nobody decided" in done.stdout
+    assert "1 samples without a decision" in done.stdout
     old, new = samples(folder), samples(tmp_path / "new")
     assert list(new) == ["rows-0003", "rows-0004", "rows-0005"]
     assert new["rows-0003"]["query"] == POLITE["edits"]["query"]
@@ -80,13 +81,13 @@ def test_apply_writes_a_new_benchmark_without_rejected_samples_and_with_agreed_e
 
 def test_disputed_samples_are_settled_before_anything_is_applied(folder: Path, tmp_path: Path):
     decide(folder, (1, "Ada", "reject", BLURRED), (1, "Bo", "accept", {}))
-    refused = run_review(folder, "--apply", "--out", tmp_path / "new")
+    refused = run_command("review", folder, "--apply", "--out", tmp_path / "new")
     assert refused.returncode == 2
     assert "differ on 1 samples: rows-0001" in refused.stderr
     assert "--disputed" in refused.stderr
     assert not (tmp_path / "new").exists()
     for choice, count in (("keep", 5), ("drop", 4)):
-        done = run_review(folder, "--apply", "--out", tmp_path / choice, "--disputed", choice, "--json")
+        done = run_command("review", folder, "--apply", "--out", tmp_path / choice, "--disputed", choice, "--json")
         assert done.returncode == 0, done.stderr
         applied = json.loads(done.stdout)
         assert applied["kept"] == count == len(samples(tmp_path / choice))
@@ -95,7 +96,7 @@ def test_disputed_samples_are_settled_before_anything_is_applied(folder: Path, t
 
 @pytest.mark.parametrize("out", ["{folder}", "{folder}/files/new", "{folder}/.."])
 def test_the_folder_under_review_is_never_written_over(folder: Path, out: str):
-    refused = run_review(folder, "--apply", "--out", out.format(folder=folder))
+    refused = run_command("review", folder, "--apply", "--out", out.format(folder=folder))
     assert refused.returncode == 2
     assert "under review" in refused.stderr
 
@@ -103,7 +104,7 @@ def test_the_folder_under_review_is_never_written_over(folder: Path, out: str):
 def test_a_folder_that_holds_something_else_is_left_as_it_is(folder: Path, tmp_path: Path):
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "thesis.txt").write_text("years of work")
-    refused = run_review(folder, "--apply", "--out", tmp_path / "mine")
+    refused = run_command("review", folder, "--apply", "--out", tmp_path / "mine")
     assert refused.returncode == 3
     assert "not a benchmark" in refused.stderr
     assert (tmp_path / "mine" / "thesis.txt").read_text() == "years of work"
@@ -111,13 +112,13 @@ def test_a_folder_that_holds_something_else_is_left_as_it_is(folder: Path, tmp_p
 
 def test_summary_counts_and_says_why_kappa_is_undefined(folder: Path):
     decide(folder, (1, "Ada", "accept", {}), (1, "Bo", "accept", {}), (2, "Ada", "reject", BLURRED))
-    said = run_review(folder, "--summary")
+    said = run_command("review", folder, "--summary")
     assert said.returncode == 0
     assert "undecided 3, accepted 1, rejected 1" in said.stdout
     assert "Ada: accept 1, reject 1" in said.stdout
     assert "Ada and Bo: kappa undefined (both gave one and the same verdict" in said.stdout
     assert "n = 1" in said.stdout
-    data = json.loads(run_review(folder, "--summary", "--json").stdout)
+    data = json.loads(run_command("review", folder, "--summary", "--json").stdout)
     assert data["agreements"][0] | {"why": ""} == {
         "reviewers": ["Ada", "Bo"],
         "n": 1,
@@ -129,7 +130,7 @@ def test_summary_counts_and_says_why_kappa_is_undefined(folder: Path):
 
 def test_summary_writes_nothing(folder: Path):
     before = sorted(path.name for path in folder.iterdir())
-    assert run_review(folder, "--summary").returncode == 0
+    assert run_command("review", folder, "--summary").returncode == 0
     assert sorted(path.name for path in folder.iterdir()) == before
 
 
@@ -137,7 +138,7 @@ def test_a_decision_on_a_sample_that_was_built_anew_does_not_count(folder: Path)
     decide(folder, (1, "Ada", "reject", BLURRED))
     text = (folder / "samples.jsonl").read_text()
     (folder / "samples.jsonl").write_text(text.replace("block 1 is green", "block 1 was green"))
-    data = json.loads(run_review(folder, "--summary", "--json").stdout)
+    data = json.loads(run_command("review", folder, "--summary", "--json").stdout)
     assert data["outdated"] == 1
     assert data["standings"]["undecided"] == 5
 
@@ -164,7 +165,7 @@ def test_the_samples_of_a_run_are_reviewed_with_their_artifacts(tmp_path: Path):
         made = {"id": "0" * 8, "sample": "s0", "content": row["content"], "reviewer": "Ada", "verdict": "accept"}
         assert server.post(made).status == 200
     assert '"s0"' in (tmp_path / "run" / "review.jsonl").read_text()
-    refused = run_review(tmp_path / "run", "--apply", "--out", tmp_path / "new")
+    refused = run_command("review", tmp_path / "run", "--apply", "--out", tmp_path / "new")
     assert refused.returncode == 2
     assert "to a benchmark folder, not to a run" in refused.stderr
 
@@ -174,15 +175,15 @@ def test_a_benchmark_known_by_name_keeps_its_decisions_where_one_works(tmp_path:
     # Its own folder is drawn again as soon as anything in it changes.
     work = tmp_path / "work"
     work.mkdir()
-    said = run_review("embedded", "--summary", "--json", cwd=work)
+    said = run_command("review", "embedded", "--summary", "--json", cwd=work)
     assert said.returncode == 0, said.stderr
     from agrotools.benchmarks.embedded.load import embedded_folder
 
-    refused = run_review(embedded_folder(), "--summary")
+    refused = run_command("review", embedded_folder(), "--summary")
     assert refused.returncode == 2
     assert "by its name" in refused.stderr
     log = tmp_path / "mine.jsonl"
-    assert run_review(embedded_folder(), "--summary", "--log", log).returncode == 0
+    assert run_command("review", embedded_folder(), "--summary", "--log", log).returncode == 0
 
 
 def test_what_is_no_benchmark_is_said_without_a_trace(folder: Path, tmp_path: Path):
@@ -197,7 +198,7 @@ def test_what_is_no_benchmark_is_said_without_a_trace(folder: Path, tmp_path: Pa
         (broken, 3, "samples.jsonl, line 6"),
     ):
         for more in ((), ("--summary",)):
-            refused = run_review(what, *more)
+            refused = run_command("review", what, *more)
             assert refused.returncode == code, refused.stderr
             assert message in refused.stderr
             assert "hint:" in refused.stderr
@@ -217,14 +218,14 @@ def test_what_is_no_benchmark_is_said_without_a_trace(folder: Path, tmp_path: Pa
     ],
 )
 def test_options_that_do_not_fit_together_are_a_usage_error(folder: Path, arguments: tuple[str, ...]):
-    refused = run_review(folder, *arguments)
+    refused = run_command("review", folder, *arguments)
     assert refused.returncode == 2
     assert "Traceback" not in refused.stderr
 
 
 def test_a_port_in_use_is_said_and_none_asked_for_is_always_found(folder: Path):
     with reviewing(folder) as first:
-        refused = run_review(folder, "--port", str(first.port))
+        refused = run_command("review", folder, "--port", str(first.port))
         assert refused.returncode == 2
         assert f"port {first.port} cannot be used" in refused.stderr
         with reviewing(folder) as second:
@@ -238,7 +239,7 @@ def test_a_port_in_use_is_said_and_none_asked_for_is_always_found(folder: Path):
 
 def test_a_folder_that_cannot_be_written_is_said_at_the_start(folder: Path, tmp_path: Path):
     (folder / "review.jsonl").mkdir()
-    refused = run_review(folder)
+    refused = run_command("review", folder)
     assert refused.returncode == 3
     assert "review.jsonl" in refused.stderr
     (folder / "review.jsonl").rmdir()
@@ -247,7 +248,7 @@ def test_a_folder_that_cannot_be_written_is_said_at_the_start(folder: Path, tmp_
         pytest.skip("this machine cannot mount a folder read-only")
     try:
         subprocess.run(["mount", "-o", "remount,bind,ro", folder], check=True, capture_output=True)
-        refused = run_review(folder)
+        refused = run_command("review", folder)
         assert refused.returncode == 3
         assert "decisions cannot be written" in refused.stderr
         assert "--log" in refused.stderr

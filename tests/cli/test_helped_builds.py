@@ -18,6 +18,7 @@ from agrotools.formats.folder import read_header
 from agrotools.formats.replacement import replace_folder
 from agrotools.models import WireSettings
 from support.building_models import rewording, serving, text_of
+from support.caches import separate_cache
 from support.fault_server import closed_port
 from support.openai_server import Body, ReferenceFollower, error
 
@@ -25,7 +26,7 @@ from support.openai_server import Body, ReferenceFollower, error
 @pytest.fixture
 def build(small_benchmark: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """``build(...)`` runs the command on a source that is ready at once: eight questions on four scenes."""
-    monkeypatch.setenv("AGROTOOLS_CACHE", str(tmp_path / "cache"))
+    separate_cache(monkeypatch, tmp_path / "cache")
 
     quick = partial(WireSettings, attempts=2, first_wait_s=0.01, longest_wait_s=0.02)
     monkeypatch.setattr("agrotools.models.WireSettings", quick)

@@ -11,14 +11,17 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
+from agrotools.benchmarks._dialogs import corrected_scorer as corrected_dialogues
+from agrotools.benchmarks._dialogs import published_scorer as published_dialogues
 from agrotools.benchmarks.agent_x import corrected_scorer, published_scorer
 from agrotools.benchmarks.agent_x.judge_replies import JudgeTable
+from agrotools.benchmarks.gta.score import RULES as GTA
+from agrotools.benchmarks.thinkgeo.judge import Judgement
+from agrotools.benchmarks.thinkgeo.score import RULES as THINKGEO
+from agrotools.benchmarks.thinkgeo.score import score_end, with_llm_score
 from agrotools.cli.main import app
-from agrotools.scoring.corrected import gta_family as corrected
-from agrotools.scoring.corrected.thinkgeo import with_llm_score
 from agrotools.scoring.figures import Figure, Scores
 from agrotools.scoring.predictions.compared import FORMATS, compare_file, prediction_format
-from agrotools.scoring.reference import gta, gta_family, thinkgeo
 from support.gta_files import (
     CAT,
     ERROR,
@@ -46,15 +49,19 @@ Pair = tuple[Scores, Scores]
 
 
 def steps(*samples: Any) -> Pair:
-    return gta.score_steps(samples, overlap), corrected.score_steps(samples, gta.RULES, overlap)
+    return published_dialogues.score_steps(samples, GTA, overlap), corrected_dialogues.score_steps(
+        samples, GTA, overlap
+    )
 
 
 def one_step(gold: list[Any], prediction: list[Any], reference: Any = None) -> Pair:
     return steps(step_sample("0", gold, prediction, reference))
 
 
-def ends(*samples: Any, rules: Any = gta.RULES) -> Pair:
-    return gta_family.score_end(samples, rules, overlap), corrected.score_end(samples, rules, overlap)
+def ends(*samples: Any, rules: Any = GTA) -> Pair:
+    return published_dialogues.score_end(samples, rules, overlap), corrected_dialogues.score_end(
+        samples, rules, overlap
+    )
 
 
 def one_end(gold: list[Any], prediction: list[Any], reference: Any = None) -> Pair:
@@ -84,15 +91,15 @@ def drawn() -> Pair:
         (BOXES, None),
     ]
     samples = [end_sample(str(i), messages, messages, reference) for i, (messages, reference) in enumerate(gold)]
-    return ends(*samples, rules=thinkgeo.RULES)
+    return ends(*samples, rules=THINKGEO)
 
 
 def judged_dialogue() -> Pair:
     samples = [end_sample("0", [answer("6")], [answer("6")], SIX)]
     data = {"0": {"evaluation": [{"question": "6?"}]}}
-    log = [thinkgeo.Judgement(0, ("yes.",))]
-    ours = corrected.score_end(samples, thinkgeo.RULES, overlap)
-    return thinkgeo.score_end(samples, overlap, data=data, judgements=log), with_llm_score(ours, log, data)
+    log = [Judgement(0, ("yes.",))]
+    ours = corrected_dialogues.score_end(samples, THINKGEO, overlap)
+    return score_end(samples, overlap, data=data, judgements=log), with_llm_score(ours, log, data)
 
 
 def judged() -> Pair:

@@ -12,7 +12,9 @@ from agrotools.agents import run_end_to_end, run_single_shot, run_step_by_step
 from agrotools.agents.modes import Refusal
 from agrotools.agents.parsing import parse_output
 from agrotools.benchmarks._dialogs.declared import declared_by
+from agrotools.benchmarks._dialogs.error_classes import errors_of_dialogues
 from agrotools.benchmarks._dialogs.lagent import LagentAgent
+from agrotools.benchmarks._dialogs.record_dialogues import dialogue_of
 from agrotools.benchmarks.agent_x.protocol import AgentXAgent
 from agrotools.core import (
     CallTools,
@@ -37,9 +39,7 @@ from agrotools.models import Completion
 from agrotools.models.scripted import ScriptedModel
 from agrotools.scoring import RunAggregator, Summary
 from agrotools.scoring.error_classes import CLASSES, OF_KEYWORDS, PAPER_TABLES
-from agrotools.scoring.error_taxonomy import errors_of_dialogues
 from agrotools.scoring.errors_in_records import errors_of_records
-from agrotools.scoring.published_form import dialogue_of
 from agrotools.scoring.summary import ErrorCount
 from support.plain_sample import plain_sample
 

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from agrotools.benchmarks._dialogs.answer_keywords import states
 from agrotools.core import BooleanSlot, ChoiceSetSlot, ExactSlot, FileSlot, KeywordsSlot, ToleranceSlot
-from agrotools.scoring.corrected.keywords import states
 from agrotools.scoring.slots import score_slot
 
 DEEPWEEDS = (

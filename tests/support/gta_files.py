@@ -3,7 +3,7 @@
 import re
 from typing import Any
 
-from agrotools.scoring.reference.gta_family import Dialogue
+from agrotools.benchmarks._dialogs.published_scorer import Dialogue
 
 ERROR = {"type": "ARGS_ERROR", "msg": "invalid json format: {"}
 

@@ -183,12 +183,6 @@ def reviewing(*arguments: str | Path) -> Iterator[ReviewServer]:
         assert "Traceback" not in errors, errors
 
 
-def run_review(*arguments: str | Path, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
-    """The command, run to its end."""
-    command = [*AGROTOOLS, "review", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=120, cwd=cwd)
-
-
 def wait_until(check: Any, seconds: float = 20.0) -> Any:
     """What ``check`` returns as soon as that is true."""
     end = time.monotonic() + seconds

@@ -69,7 +69,12 @@ def tier_of(item: pytest.Item) -> str:
         names = {*item.fixturenames}.union(*map(_reached, _functions(item)))
         if found := [OF_NAMES[name] for name in names & OF_NAMES.keys()]:
             return max(found, key=TIERS.index)
-    for folder in item.path.relative_to(_TESTS).parents:
+    return _tier_of_folder(item.path)
+
+
+@cache
+def _tier_of_folder(file: Path) -> str:
+    for folder in file.relative_to(_TESTS).parents:
         if folder.as_posix() in OF_FOLDERS:
             return OF_FOLDERS[folder.as_posix()]
     return "unit"
@@ -102,7 +107,12 @@ def _reached(function: Any) -> frozenset[str]:
 
 
 def _is_of_tests(value: Any) -> bool:
-    file = getattr(sys.modules.get(value.__module__ or ""), "__file__", None)
+    return _is_module_of_tests(value.__module__ or "")
+
+
+@cache
+def _is_module_of_tests(name: str) -> bool:
+    file = getattr(sys.modules.get(name), "__file__", None)
     return file is not None and Path(file).is_relative_to(_TESTS)
 
 

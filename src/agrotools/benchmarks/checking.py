@@ -7,7 +7,7 @@ from typing import NamedTuple
 from agrotools.benchmarks.loading import load_benchmark
 from agrotools.core import BENCHMARKS, AgrotoolsError, BenchmarkError, Sample
 from agrotools.core.progress import Progress, no_progress
-from agrotools.plugin import BenchmarkPlugin, ExpectedCount
+from agrotools.plugin import BenchmarkPlugin, ExpectedCount, benchmark_id
 
 
 class EntryFault(NamedTuple):
@@ -108,6 +108,7 @@ def check_benchmark(name: str, data_root: Path | None, progress: Progress = no_p
     Raises:
         UsageError: there is no such benchmark, or no folder was given for one that needs it.
     """
+    name = benchmark_id(name)
     plugin: BenchmarkPlugin = BENCHMARKS.get(name)
     try:
         found = plugin.check(data_root, progress) if plugin.check else _loaded_check(name, data_root, progress)

@@ -12,6 +12,7 @@ from agrotools.core import BENCHMARKS, FrozenModel, UsageError
 from agrotools.core.progress import Progress, no_progress
 from agrotools.formats.benchmark import Benchmark
 from agrotools.formats.folder import HEADER_FILE, load_folder
+from agrotools.plugin import benchmark_id
 
 Settings = TypeVar("Settings", bound=FrozenModel)
 
@@ -75,8 +76,8 @@ def load_benchmark(
     """
     text = str(name_or_path)
     plain = isinstance(name_or_path, str) and Path(text).name == text and text not in (".", "..")
-    if plain and text in BENCHMARKS:
-        return BENCHMARKS.get(text).load(Loading(data_root, options, progress))
+    if plain and (benchmark := benchmark_id(text)) in BENCHMARKS:
+        return BENCHMARKS.get(benchmark).load(Loading(data_root, options, progress))
     no_options(text, Loading(options=options))
     path = Path(text).expanduser()
     beside = data_root / path if data_root is not None else path

@@ -101,9 +101,10 @@ def _result_fields(tool: Tool[..., Any]) -> Iterable[tuple[str, str, str]]:
 
 def listed(rows: Sequence[Mapping[str, Any]]) -> list[str]:
     """All tools in sections: those of the AgroTools benchmark, the general ones, published names, others'."""
-    from agrotools.tools import AGENT_X_TOOLS, AGROTOOLS, GENERAL_TOOLS, GTA_TOOLS, THINKGEO_TOOLS
+    from agrotools.plugin import plugins
+    from agrotools.tools import AGROTOOLS, GENERAL_TOOLS
 
-    toolsets = {"GTA": GTA_TOOLS, "ThinkGeo": THINKGEO_TOOLS, "Agent-X": AGENT_X_TOOLS}
+    toolsets = {plugin.title or plugin.name: plugin.tools for plugin in plugins()}
     published = {name for names in toolsets.values() for name in names}
     known = {*AGROTOOLS, *GENERAL_TOOLS, *published}
     sections: tuple[tuple[str, list[Mapping[str, Any]]], ...] = (

@@ -74,6 +74,13 @@ class EvalConfig(FrozenModel):
     """``IN/OUT`` in USD per million tokens, as ``price``."""
     out: Path | None = None
 
+    @field_validator("benchmark")
+    @classmethod
+    def _is_an_id(cls, benchmark: str) -> str:
+        from agrotools.plugin import benchmark_id
+
+        return benchmark_id(benchmark)
+
     @field_validator("protocol")
     @classmethod
     def _is_known(cls, protocol: Protocol | None) -> Protocol | None:

@@ -5,18 +5,13 @@ from typing import Any, NamedTuple
 
 import orjson
 
+from agrotools.benchmarks._dialogs.record_dialogues import dialogue_of, origin_prompts, prediction_entry
 from agrotools.core import Mode, UsageError
 from agrotools.core.files import write_whole
 from agrotools.runner.published_way import PUBLISHED_SAMPLES
 from agrotools.runner.records import iter_records
 from agrotools.runner.store import read_manifest
-from agrotools.scoring.published_form import (
-    agent_x_prediction,
-    dialogue_of,
-    in_file_order,
-    origin_prompts,
-    prediction_entry,
-)
+from agrotools.scoring.published_form import agent_x_prediction, in_file_order
 from agrotools.scoring.sample_units import is_invalid
 
 AGENT_X = "agent-x"

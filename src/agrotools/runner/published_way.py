@@ -1,7 +1,6 @@
-"""How runs on GTA, ThinkGeo, GTA-2 and Agent-X differ from the ways of their papers: said wherever those are near."""
+"""Differences of runs on published benchmarks from the runs of their papers."""
 
 from agrotools.benchmarks._dialogs.samples import PUBLISHED_WAYS
-from agrotools.benchmarks.gta2.tools import GTA2_TOOLS
 from agrotools.core import Mode
 from agrotools.runner.config import RECORDED
 from agrotools.runner.manifest import Manifest
@@ -13,24 +12,18 @@ PUBLISHED_SAMPLES = {
     "agent-x": {"": 828},
 }
 """Questions by benchmark and ``split``, as the papers count them."""
-GTA2 = "gta-2"
-"""Its tasks have no published count here: no file of it has been seen."""
 
 
 def departures(manifest: Manifest, mode: Mode) -> tuple[str, ...]:
     """What differs, each in a few words; empty where the run was made as published but for the tools themselves."""
     found: list[str] = []
-    if manifest.benchmark == GTA2:
-        here = sum(tool in manifest.toolset for tool in GTA2_TOOLS)
-        found.append(f"{here} of its {len(GTA2_TOOLS)} tools offered")
-        found.append("a judge asked in words of ours, and shown texts and images of files, not the files")
     if manifest.privileged:
         found.append("this policy sees the gold")
-    way = PUBLISHED_WAYS[manifest.benchmark]
+    way = PUBLISHED_WAYS.get(manifest.benchmark)
     baseline = is_baseline(manifest.model)
     if baseline:
         found.append("a baseline, which is no model and has no protocol")
-    elif manifest.protocol != way.protocol:
+    elif way is not None and manifest.protocol != way.protocol:
         found.append(f"protocol {manifest.protocol}, not that of the paper")
     split = str(manifest.benchmark_options.get("split", ""))
     wanted = PUBLISHED_SAMPLES.get(manifest.benchmark, {}).get(split)
@@ -44,7 +37,7 @@ def departures(manifest: Manifest, mode: Mode) -> tuple[str, ...]:
             found.append("recorded observations instead of tools" + (f" for {len(recorded)} of them" if others else ""))
         if others:
             found.append("tools of this package, not those of the paper")
-        if not baseline and manifest.max_steps != way.max_steps:
+        if way is not None and not baseline and manifest.max_steps != way.max_steps:
             found.append(f"at most {manifest.max_steps} turns, not {way.max_steps}")
     return tuple(found)
 

@@ -16,11 +16,11 @@ from agrotools.core.files import written_beside
 from agrotools.plugin import NO_COMPARISONS, PublishedRun, TextComparisons, plugin_of
 from agrotools.runner.judging import judged_rows
 from agrotools.runner.manifest import Manifest
-from agrotools.runner.published_way import GTA2, PUBLISHED_SAMPLES, departures
+from agrotools.runner.published_way import departures
 from agrotools.runner.records import iter_records
 from agrotools.runner.store import read_manifest
 from agrotools.runner.stored_scores import SCORES_FILE, keep_other_version
-from agrotools.scoring import ModeSummary, PublishedFigures, RunAggregator, Summary, sample_metrics, score_record
+from agrotools.scoring import ModeSummary, RunAggregator, Summary, sample_metrics, score_record
 from agrotools.scoring.embedders import Embedder
 from agrotools.scoring.judging import JudgedRows
 from agrotools.scoring.version import FIRST_VERSION, OlderRun
@@ -124,47 +124,15 @@ def _with_published(
     summary: Summary, run: Path, manifest: Manifest, embedder: Embedder | None, judges: JudgedRows
 ) -> Summary:
     """The summary with the metrics of the benchmark's own paper, where it is one of those."""
-    if manifest.benchmark == GTA2:
-        return _with_departures(summary, run)
-    if manifest.benchmark not in PUBLISHED_SAMPLES:
-        return summary
-    from agrotools.scoring.published_run import published_figures
-
-    whole = read_manifest(run)
     plugin = plugin_of(manifest.benchmark)
-    published = plugin.scoring.published if plugin is not None else None
+    if plugin is None or plugin.scoring.published is None:
+        return summary
+    whole = read_manifest(run)
     modes: dict[Mode, ModeSummary] = {}
     for mode, part in summary.modes.items():
         records = [record for record in iter_records(run) if record.mode == mode]
-        differs = departures(whole, mode)
-        if published is not None:
-            figures = published(PublishedRun(whole, mode, records, judges, embedder))
-            if figures is not None:
-                figures = figures.model_copy(update={"differs": (*differs, *figures.differs)})
-            modes[mode] = part.model_copy(update={"published": figures})
-            continue
-        figures = published_figures(
-            manifest.benchmark,
-            mode,
-            records,
-            embedder.similarity if embedder else None,
-            embedder=embedder.name if embedder else "",
-            differs=differs,
-            protocol=manifest.protocol,
-        )
-        modes[mode] = part.model_copy(update={"published": figures})
-    return summary.model_copy(update={"modes": modes})
-
-
-def _with_departures(summary: Summary, run: Path) -> Summary:
-    """The summary with what keeps the run from comparison with printed scores; those themselves are a judge's."""
-    manifest = read_manifest(run)
-    modes = {
-        mode: part.model_copy(
-            update={"published": PublishedFigures(family=GTA2, differs=tuple(departures(manifest, mode)))}
-        )
-        for mode, part in summary.modes.items()
-    }
+        given = PublishedRun(whole, mode, records, judges, embedder, departures(whole, mode))
+        modes[mode] = part.model_copy(update={"published": plugin.scoring.published(given)})
     return summary.model_copy(update={"modes": modes})
 
 

@@ -5,9 +5,10 @@ of the rule that count the same twice are in the plug-in of Agent-X, :mod:`agrot
 is ours.
 """
 
+import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 Unit = Literal["step", "sample"]
 
@@ -42,6 +43,8 @@ IN_HEAD = "calculated_in_head"
 OF_SCORES = "told of runs step by step alone, by the scores of their calls"
 """Why the class of the calculation in the head cannot be told elsewhere: no reference call stands beside the call."""
 OF_KEYWORDS = ("no_answer_keyword", "no_step_keyword")
+OF_SINGLE_SHOT = ("call_without_output", "invalid_format", "answer_in_invalid_format")
+"""Classes of predictions that hold steps and answer at once."""
 
 
 @dataclass(frozen=True)
@@ -262,3 +265,11 @@ class Errors:
             }
             for each in CLASSES.values()
         ]
+
+
+def arguments_key(arguments: Any) -> str:
+    """Arguments as a text that is the same for the same ones."""
+    try:
+        return json.dumps(arguments, sort_keys=True)
+    except (TypeError, ValueError, RecursionError):
+        return repr(arguments)[:10_000]

@@ -28,16 +28,30 @@ from agrotools.core import (
     imported,
 )
 from agrotools.plugin import RecordErrors, plugins
-from agrotools.scoring.error_classes import CLASSES, IN_HEAD, OF_KEYWORDS, OF_SCORES, Errors
-from agrotools.scoring.error_taxonomy import OF_SINGLE_SHOT, add_dialogue, said
+from agrotools.scoring.error_classes import (
+    CLASSES,
+    IN_HEAD,
+    OF_KEYWORDS,
+    OF_SCORES,
+    OF_SINGLE_SHOT,
+    Errors,
+    arguments_key,
+)
 from agrotools.scoring.keyword_extraction import keywords
-from agrotools.scoring.published_form import dialogue_of
 from agrotools.scoring.sample_units import is_invalid
 from agrotools.scoring.summary import ErrorCount
 from agrotools.tools import get_tool
 
 _ARGUMENT_KINDS: frozenset[ToolErrorKind] = frozenset({"invalid_argument", "missing_metadata"})
-_OF_WHOLE_RUNS = ("repeated_tool", "redundant_call", "no_response", "only_thought", *OF_KEYWORDS)
+NOT_IN_CALLS: dict[str, str] = dict.fromkeys(
+    OF_SINGLE_SHOT, "calls are made one by one, and tools return what they return"
+)
+"""Reasons by class of errors that records of calls cannot tell."""
+NOT_IN_STEPS: dict[str, str] = dict.fromkeys(
+    ("repeated_tool", "redundant_call", "no_response", "only_thought", *OF_KEYWORDS),
+    "every step starts from the reference, whatever was said before",
+)
+"""Reasons by class of errors that step-by-step records cannot tell, whatever the protocol."""
 _WITHOUT_TOOLS = ("format_error", "no_response", "only_thought", "no_answer_keyword")
 _NO_JSON = (
     "is not valid JSON",
@@ -65,23 +79,19 @@ def errors_of_records(records: Iterable[Record], protocol: Protocol = "react") -
 def add_record(record: Record, found: Errors, protocol: Protocol = "react") -> None:
     """Count the errors of one record; an invalid one counts for nothing.
 
-    What a model of the ``protocol`` lagent did is told from its own replies, as in the files of GTA and ThinkGeo; a
-    benchmark plug-in may count those of a protocol of its own.
+    A benchmark plug-in may count those of a protocol of its own, from the model's own replies.
     """
     if is_invalid(record):
         return
     if special := _errors_of_plugin(protocol, record.mode):
         special.add(record, found)
-    elif protocol == "lagent" and record.mode != "no-tool":
-        add_dialogue(dialogue_of(record, protocol), found)
-        _add_missed_keywords(record, found)
     else:
         found.total += 1
         if record.actions is not None:
             _add_actions(record, found)
         elif record.trajectory is not None:
             _add_trajectory(record, found)
-            _add_missed_keywords(record, found)
+            add_missed_keywords(record, found)
 
 
 def _errors_of_plugin(protocol: Protocol, mode: Mode) -> RecordErrors | None:
@@ -99,12 +109,9 @@ def not_looked_for(mode: Mode, protocol: Protocol, found: Errors) -> dict[str, s
     elif mode == "no-tool":
         reasons |= {each: "no tool is offered in this mode" for each in CLASSES if each not in _WITHOUT_TOOLS}
     else:
-        reasons |= dict.fromkeys(OF_SINGLE_SHOT, "calls are made one by one, and tools return what they return")
+        reasons |= NOT_IN_CALLS
         if mode == "step-by-step":
-            reasons |= dict.fromkeys(_OF_WHOLE_RUNS, "every step starts from the reference, whatever was said before")
-            # With lagent, what happens to a call before its tool would run is known here too.
-            if protocol != "lagent":
-                reasons["tool_error"] = "no tool is run in this mode"
+            reasons |= {**NOT_IN_STEPS, "tool_error": "no tool is run in this mode"}
     missing = {
         each: "no sample has English text to take keywords of" for each in OF_KEYWORDS if not found.keyed.get(each)
     }
@@ -157,7 +164,7 @@ def _add_trajectory(record: Record, found: Errors) -> None:
             found.add(error, key)
         elif step.call is not None:
             earlier = worked.setdefault(step.call.tool, [])
-            if earlier and said(step.call.arguments) in map(said, earlier):
+            if earlier and arguments_key(step.call.arguments) in map(arguments_key, earlier):
                 found.add("redundant_call", key)
             earlier.append(step.call.arguments)
     found.add("several_calls", key, sum(count > 1 for count in turns.values()))
@@ -187,7 +194,7 @@ def _class_of_step(step: Step) -> str | None:
     return "invalid_arguments" if error.kind in _ARGUMENT_KINDS else "tool_error"
 
 
-def _add_missed_keywords(record: Record, found: Errors) -> None:
+def add_missed_keywords(record: Record, found: Errors) -> None:
     """True if the answer has a keyword of a right text, and the steps one of the reference's thoughts.
 
     Looked for where the right answer is free text, and where the reference has thoughts; in English alone.

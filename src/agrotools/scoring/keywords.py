@@ -1,9 +1,9 @@
 """Answers against lists of keywords, and against texts that are all right: our own scores of GTA's gold forms.
 
-The published scores of these forms are in :mod:`agrotools.scoring.reference`. Ours differ where those count what was
-not said: a keyword is found as a whole (``-3``, ``$5`` and ``50%`` as well, beside Chinese characters too, and not
-inside a longer number), with or without thousands separators, only where the text does not deny it, and not in a heap
-of words or numbers that would hit any keyword (:mod:`agrotools.scoring.keywords`).
+The published scores of these forms are those of the plug-ins. Ours differ where those count what was not said: a
+keyword is found as a whole (``-3``, ``$5`` and ``50%`` as well, beside Chinese characters too, and not inside a longer
+number), with or without thousands separators, only where the text does not deny it, and not in a heap of words or
+numbers that would hit any keyword (:mod:`agrotools.scoring.keywords`).
 """
 
 import re

@@ -49,33 +49,6 @@ TOOLS: Registry["Tool[..., Any]"] = Registry(
         "read_formula": "agrotools.tools.general.text:read_formula",
         "generate_image": "agrotools.tools.general.generation:generate_image",
         "stylize_image": "agrotools.tools.general.generation:stylize_image",
-        # Under the names of published benchmarks.
-        "Calculator": "agrotools.tools.published.gta:Calculator",
-        "OCR": "agrotools.tools.published.gta:OCR",
-        "CountGivenObject": "agrotools.tools.published.gta:CountGivenObject",
-        "ImageDescription": "agrotools.tools.published.gta:ImageDescription",
-        "GoogleSearch": "agrotools.tools.published.gta:GoogleSearch",
-        "RegionAttributeDescription": "agrotools.tools.published.gta:RegionAttributeDescription",
-        "TextToBbox": "agrotools.tools.published.gta:TextToBbox",
-        "Plot": "agrotools.tools.published.gta:Plot",
-        "MathOCR": "agrotools.tools.published.gta:MathOCR",
-        "Solver": "agrotools.tools.published.gta:Solver",
-        "DrawBox": "agrotools.tools.published.gta:DrawBox",
-        "AddText": "agrotools.tools.published.gta:AddText",
-        "TextToImage": "agrotools.tools.published.gta:TextToImage",
-        "ImageStylization": "agrotools.tools.published.gta:ImageStylization",
-        "SegmentObjectPixels": "agrotools.tools.published.thinkgeo:SegmentObjectPixels",
-        "ObjectDetection": "agrotools.tools.published.thinkgeo:ObjectDetection",
-        "ChangeDetection": "agrotools.tools.published.thinkgeo:ChangeDetection",
-        "ObjectCounter": "agrotools.tools.published.agent_x:ObjectCounter",
-        "SceneDescriber": "agrotools.tools.published.agent_x:SceneDescriber",
-        "WebSearch": "agrotools.tools.published.agent_x:WebSearch",
-        "RegionDescriber": "agrotools.tools.published.agent_x:RegionDescriber",
-        "LocateObjectByText": "agrotools.tools.published.agent_x:LocateObjectByText",
-        "CodePlotter": "agrotools.tools.published.agent_x:CodePlotter",
-        "DrawBoundingBox": "agrotools.tools.published.agent_x:DrawBoundingBox",
-        "OverlayText": "agrotools.tools.published.agent_x:OverlayText",
-        "ImageGenerator": "agrotools.tools.published.agent_x:ImageGenerator",
     },
     lambda: {name: target for plugin in plugins() for name, target in plugin.tools.items()},
 )
@@ -117,60 +90,6 @@ GENERAL_TOOLS: tuple[str, ...] = (
     "stylize_image",
 )
 """Tools for pictures of any kind, which the published toolsets are made of."""
-
-GTA_TOOLS: tuple[str, ...] = (
-    "Calculator",
-    "OCR",
-    "CountGivenObject",
-    "ImageDescription",
-    "GoogleSearch",
-    "RegionAttributeDescription",
-    "TextToBbox",
-    "Plot",
-    "MathOCR",
-    "Solver",
-    "DrawBox",
-    "AddText",
-    "TextToImage",
-    "ImageStylization",
-)
-"""The toolset of GTA, by its published names."""
-
-THINKGEO_TOOLS: tuple[str, ...] = (
-    "Calculator",
-    "GoogleSearch",
-    "Plot",
-    "Solver",
-    "OCR",
-    "DrawBox",
-    "AddText",
-    "RegionAttributeDescription",
-    "SegmentObjectPixels",
-    "ObjectDetection",
-    "ChangeDetection",
-    "ImageDescription",
-    "TextToBbox",
-    "CountGivenObject",
-)
-"""The toolset of ThinkGeo, by its published names."""
-
-AGENT_X_TOOLS: tuple[str, ...] = (
-    "Calculator",
-    "OCR",
-    "ObjectCounter",
-    "SceneDescriber",
-    "WebSearch",
-    "RegionDescriber",
-    "LocateObjectByText",
-    "CodePlotter",
-    "MathOCR",
-    "Solver",
-    "DrawBoundingBox",
-    "OverlayText",
-    "ImageGenerator",
-    "ImageStylization",
-)
-"""The toolset of Agent-X, by its published names."""
 
 
 def tool_names() -> tuple[str, ...]:
@@ -226,11 +145,8 @@ def __dir__() -> list[str]:
 
 
 __all__ = [
-    "AGENT_X_TOOLS",
     "AGROTOOLS",
     "GENERAL_TOOLS",
-    "GTA_TOOLS",
-    "THINKGEO_TOOLS",
     "TOOLS",
     "get_tool",
     "tool_names",

@@ -295,10 +295,13 @@ def _library_versions() -> dict[str, str]:
 def code_hash(module: str) -> str:
     """Hash of the source that the tool in ``module`` can depend on, so that a changed tool never returns old results.
 
-    For a tool of ours these are the packages below the tools; for a plug-in its own top package or module.
+    For a tool of ours these are the packages below the tools, for one of our benchmarks the benchmarks too; for a
+    plug-in its own top package or module.
     """
     ours = Path(__file__).parents[1]
     sources = [path for package in _TOOL_CODE for path in (ours / package).rglob("*.py")]
+    if module.startswith("agrotools.benchmarks."):
+        sources += (ours / "benchmarks").rglob("*.py")
     if not module.startswith("agrotools."):
         sources += _source_files(module.partition(".")[0])
     return _hash_of_sources(sorted(sources))

@@ -291,7 +291,7 @@ class Tool(Generic[P, R]):
             name: (types[name], ... if parameter.default is parameter.empty else parameter.default)
             for name, parameter in self._parameters.items()
         }
-        config = ConfigDict(extra="forbid", protected_namespaces=(), use_attribute_docstrings=True)
+        config = ConfigDict(extra="forbid", protected_namespaces=())
         with warnings.catch_warnings():
             # An argument may be called like something of pydantic's own (register); values are fields of the instance.
             warnings.filterwarnings("ignore", message="Field name .* shadows an attribute", category=UserWarning)

@@ -223,9 +223,10 @@ def test_thinkgeo_says_some_things_of_its_own():
 
 
 def test_every_published_tool_is_declared_with_the_arguments_that_ours_takes():
-    from agrotools.tools import GTA_TOOLS, THINKGEO_TOOLS, get_tool
+    from agrotools.core import BENCHMARKS
+    from agrotools.tools import get_tool
 
-    for benchmark, names in (("gta", GTA_TOOLS), ("thinkgeo", THINKGEO_TOOLS)):
+    for benchmark, names in ((name, BENCHMARKS.get(name).tools) for name in ("gta", "thinkgeo")):
         declared = declared_by(benchmark)
         for name in names:
             spec = get_tool(name).spec

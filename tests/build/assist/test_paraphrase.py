@@ -16,6 +16,7 @@ from agrotools.models import WireSettings
 from agrotools.models.scripted import ScriptedModel
 from agrotools.runner.auxiliary_model import Helper, helper_for
 from support.building_models import question_of, rewording, serving
+from support.caches import separate_cache
 from support.fault_server import closed_port
 from support.openai_server import Body, completion, error
 
@@ -29,7 +30,7 @@ def folder(small_benchmark: Path, tmp_path: Path) -> Path:
 
 @pytest.fixture(autouse=True)
 def _own_replies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("AGROTOOLS_CACHE", str(tmp_path / "cache"))
+    separate_cache(monkeypatch, tmp_path / "cache")
 
 
 def reword(folder: Path, base_url: str, **options) -> Paraphrased:

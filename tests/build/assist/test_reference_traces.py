@@ -20,6 +20,7 @@ from agrotools.core import RunStoreError
 from agrotools.models import WireSettings
 from agrotools.runner.auxiliary_model import helper_for
 from support.building_models import serving, text_of
+from support.caches import separate_cache
 from support.fault_server import closed_port
 from support.openai_server import BEHAVIOURS, Body, ReferenceFollower, completion, error
 from support.sums_benchmark import write_sums
@@ -36,7 +37,7 @@ def sums(tmp_path: Path) -> Path:
 
 @pytest.fixture(autouse=True)
 def _own_replies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("AGROTOOLS_CACHE", str(tmp_path / "cache"))
+    separate_cache(monkeypatch, tmp_path / "cache")
 
 
 def trace(folder: Path, base_url: str, model: str = "m", **options) -> Traced:

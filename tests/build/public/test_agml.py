@@ -14,11 +14,12 @@ from agrotools.build.sources.agml import described, read_agml
 from agrotools.build.sources.part import Part
 from agrotools.build.templates import Thing
 from agrotools.core import BenchmarkError, UsageError
+from support.caches import separate_cache
 
 
 @pytest.fixture(autouse=True)
 def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("AGROTOOLS_CACHE", str(tmp_path / "cache"))
+    separate_cache(monkeypatch, tmp_path / "cache")
 
 
 def _picture(path: Path, seed: int, size: tuple[int, int] = (160, 120)) -> None:

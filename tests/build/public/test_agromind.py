@@ -14,11 +14,12 @@ from agrotools.build.sources.public.agromind import GSD_M, read
 from agrotools.build.templates import Thing
 from agrotools.core import BenchmarkError
 from agrotools.core.progress import no_progress
+from support.caches import separate_cache
 
 
 @pytest.fixture(autouse=True)
 def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("AGROTOOLS_CACHE", str(tmp_path / "cache"))
+    separate_cache(monkeypatch, tmp_path / "cache")
 
 
 def _things(part: Part) -> dict[str, Thing]:

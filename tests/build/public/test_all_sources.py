@@ -23,6 +23,7 @@ from agrotools.benchmarks.validate import validate_folder
 from agrotools.build.allocation import SOURCE_PCTS, apportioned
 from agrotools.build.sources.public import DATASETS, build_all, folders_in
 from agrotools.cli.main import app
+from support.caches import separate_cache
 
 QUERIES = 60
 PONDS = [
@@ -54,7 +55,7 @@ SHARES = apportioned(SOURCE_PCTS, QUERIES)
 
 @pytest.fixture(autouse=True)
 def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("AGROTOOLS_CACHE", str(tmp_path / "cache"))
+    separate_cache(monkeypatch, tmp_path / "cache")
 
 
 def write_all(folder: Path, names: tuple[str, ...] = tuple(WRITERS)) -> Path:

@@ -21,11 +21,12 @@ from agrotools.core import BenchmarkError
 from agrotools.core.progress import no_progress
 from agrotools.tools import extract_marked_region
 from agrotools.tools.lookup.kb_names import kb_names
+from support.caches import separate_cache
 
 
 @pytest.fixture(autouse=True)
 def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("AGROTOOLS_CACHE", str(tmp_path / "cache"))
+    separate_cache(monkeypatch, tmp_path / "cache")
 
 
 @pytest.fixture

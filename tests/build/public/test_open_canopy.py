@@ -15,13 +15,14 @@ from agrotools.build.sources.assembling import assembled
 from agrotools.build.sources.public.open_canopy import MEASURED_CLASSES, WINDOW_PX, read
 from agrotools.core import BenchmarkError
 from agrotools.core.progress import no_progress
+from support.caches import separate_cache
 
 FOREST = {2022: (FakeTile(), FakeTile("buffer"))}
 
 
 @pytest.fixture(autouse=True)
 def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("AGROTOOLS_CACHE", str(tmp_path / "cache"))
+    separate_cache(monkeypatch, tmp_path / "cache")
     scratch = tmp_path / "scratch"
     scratch.mkdir()
     return scratch

@@ -18,11 +18,12 @@ from agrotools.build.sources.public.plantseg import PLANTS, known_diseases, read
 from agrotools.build.templates import Thing, load_templates
 from agrotools.core import BenchmarkError
 from agrotools.tools.lookup.kb_names import kb_names
+from support.caches import separate_cache
 
 
 @pytest.fixture(autouse=True)
 def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("AGROTOOLS_CACHE", str(tmp_path / "cache"))
+    separate_cache(monkeypatch, tmp_path / "cache")
 
 
 def _rows(folder: Path) -> list[dict[str, str]]:

@@ -17,13 +17,14 @@ from agrotools.build.sources.assembling import SEED, assembled
 from agrotools.build.sources.public.weedmap import read
 from agrotools.core import BenchmarkError
 from agrotools.core.progress import no_progress
+from support.caches import separate_cache
 
 pytestmark = pytest.mark.filterwarnings(f"ignore::{NotGeoreferencedWarning.__module__}.NotGeoreferencedWarning")
 
 
 @pytest.fixture(autouse=True)
 def scratch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("AGROTOOLS_CACHE", str(tmp_path / "cache"))
+    separate_cache(monkeypatch, tmp_path / "cache")
     made = tmp_path / "scratch"
     made.mkdir()
     return made

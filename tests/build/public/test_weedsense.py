@@ -18,11 +18,12 @@ from agrotools.build.sources.part import Part
 from agrotools.build.sources.public.weedsense import SPECIES, read
 from agrotools.build.templates import Thing
 from agrotools.core import BenchmarkError
+from support.caches import separate_cache
 
 
 @pytest.fixture(autouse=True)
 def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("AGROTOOLS_CACHE", str(tmp_path / "cache"))
+    separate_cache(monkeypatch, tmp_path / "cache")
 
 
 @pytest.fixture(scope="module")

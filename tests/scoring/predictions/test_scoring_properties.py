@@ -6,19 +6,21 @@ import re
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from agrotools.benchmarks._dialogs import corrected_scorer as corrected
+from agrotools.benchmarks._dialogs import prediction_files as dialogue_files
+from agrotools.benchmarks._dialogs import published_scorer as published_dialogues
+from agrotools.benchmarks._dialogs.error_classes import errors_of_dialogues
+from agrotools.benchmarks._dialogs.published_scorer import Dialogue
 from agrotools.benchmarks.agent_x import corrected_scorer, judge_replies, published_scorer
 from agrotools.benchmarks.agent_x import predictions as prediction_files
 from agrotools.benchmarks.agent_x.error_classes import errors_of_agent_x
 from agrotools.benchmarks.agent_x.published_errors import error_analysis
+from agrotools.benchmarks.gta.score import RULES as GTA
+from agrotools.benchmarks.thinkgeo.score import RULES as THINKGEO
 from agrotools.core import BenchmarkError
-from agrotools.scoring.corrected import gta_family as corrected
-from agrotools.scoring.error_taxonomy import errors_of_dialogues
-from agrotools.scoring.predictions import gta_files
-from agrotools.scoring.reference import gta, gta_family, thinkgeo
-from agrotools.scoring.reference.gta_family import Dialogue
 from support.gta_files import answer, call, overlap, returned
 
-RULES = (gta.RULES, thinkgeo.RULES)
+RULES = (GTA, THINKGEO)
 KEYS = "role content tool_calls function name arguments error gold prediction reasoning_steps final_answer value tool "
 KEYS += "tool_used output thought Score goal_accuray whitelist blacklist type meta msg query_type"
 anything = st.recursive(
@@ -96,7 +98,12 @@ def in_range(scores):
 @given(st.lists(dialogues, max_size=3), st.sampled_from(RULES), st.booleans())
 def test_any_dialogue_is_scored_or_refused(samples, rules, embeds):
     similarity = overlap if embeds else None
-    for score in (gta_family.score_steps, gta_family.score_end, corrected.score_steps, corrected.score_end):
+    for score in (
+        published_dialogues.score_steps,
+        published_dialogues.score_end,
+        corrected.score_steps,
+        corrected.score_end,
+    ):
         first = figures(score, samples, rules, similarity)
         assert repr(first) == repr(figures(score, samples, rules, similarity))
         if "corrected" in score.__module__ and not isinstance(first, str):
@@ -126,7 +133,7 @@ def test_any_prediction_of_a_sound_gold_is_scored(made, predictions, rules):
 
 @given(anything, anything)
 def test_any_file_of_gta_is_read_or_refused(found, data):
-    read = figures(gta_files.parse_predictions, found, "file")
+    read = figures(dialogue_files.parse_predictions, found, "file")
     assert isinstance(read, str | tuple)
 
 

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
+from agrotools.benchmarks._dialogs.tools import Plot, Solver
 from agrotools.core import AgrotoolsError, ToolCall, ToolError
 from agrotools.sandbox import select_runner
 from agrotools.tools import get_tool
@@ -15,7 +16,6 @@ from agrotools.tools.execution import ToolExecutor
 from agrotools.tools.general import code
 from agrotools.tools.general.code import plot_code
 from agrotools.tools.general.solve_equations import _NO_EQUATION, solve_equations
-from agrotools.tools.published.gta import Plot, Solver
 from agrotools.tools.workspace import Workspace, artifacts_in
 
 

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 from PIL import Image, ImageDraw, ImageFont
 
+from agrotools.benchmarks._dialogs.tools import OCR
 from agrotools.core import ToolError
 from agrotools.tools.general import ocr
 from agrotools.tools.general import text as module
 from agrotools.tools.general.text import read_text
-from agrotools.tools.published.gta import OCR
 from agrotools.tools.workspace import artifacts_in
 
 needs_ocr = pytest.mark.skipif(importlib.util.find_spec("rapidocr") is None, reason="needs rapidocr (the extra ocr)")

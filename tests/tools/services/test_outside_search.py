@@ -12,10 +12,10 @@ from aiohttp import web
 from hypothesis import given
 from hypothesis import strategies as st
 
+from agrotools.benchmarks._dialogs.tools import GoogleSearch
 from agrotools.core import InfrastructureError, ToolCall, ToolError, UsageError
 from agrotools.tools.execution import ToolExecutor
 from agrotools.tools.general.search_web import numbered_text, search_web
-from agrotools.tools.published.gta import GoogleSearch
 from agrotools.tools.services import http
 from agrotools.tools.services.http import Patience, is_public
 from agrotools.tools.services.recorded_searches import record

@@ -15,12 +15,12 @@ from agrotools.benchmarks._dialogs.layouts import Layout, find_file
 from agrotools.benchmarks._dialogs.samples import ReadSet, benchmark_of, samples_of
 from agrotools.benchmarks.agent_x.entries import FrameSettings, read_entry
 from agrotools.benchmarks.agent_x.frames import PLACE, Choice, frames_folder
+from agrotools.benchmarks.agent_x.plugin import TOOLS
 from agrotools.benchmarks.loading import Loading, settings_of
 from agrotools.core import BenchmarkError, Sample
 from agrotools.core.benchmark_header import SourceNote
 from agrotools.core.progress import Progress, no_progress
 from agrotools.formats.benchmark import Benchmark
-from agrotools.tools import AGENT_X_TOOLS
 
 VERSION = "1"
 AGENT_X = SourceNote(
@@ -58,7 +58,7 @@ def load_agent_x(loading: Loading) -> Benchmark:
     frames = FrameSettings(settings.frames, settings.frame_choice)
     read = read_agent_x(find_file(AGENT_X_LAYOUT, loading.data_root), frames, loading.progress)
     description = "questions on images and videos, with tools"
-    return benchmark_of("agent-x", VERSION, description, AGENT_X, AGENT_X_TOOLS, read, settings)
+    return benchmark_of("agent-x", VERSION, description, AGENT_X, tuple(TOOLS), read, settings)
 
 
 DEFAULT_FRAMES = FrameSettings(8, "even")

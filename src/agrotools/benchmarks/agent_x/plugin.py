@@ -74,8 +74,27 @@ def is_published(slot: Slot) -> bool:
     return isinstance(slot, KeywordsSlot | ReferenceTextsSlot | ImageCallsSlot)
 
 
+TOOLS = {
+    "Calculator": "agrotools.benchmarks._dialogs.tools:Calculator",
+    "OCR": "agrotools.benchmarks._dialogs.tools:OCR",
+    "ObjectCounter": "agrotools.benchmarks.agent_x.tools:ObjectCounter",
+    "SceneDescriber": "agrotools.benchmarks.agent_x.tools:SceneDescriber",
+    "WebSearch": "agrotools.benchmarks.agent_x.tools:WebSearch",
+    "RegionDescriber": "agrotools.benchmarks.agent_x.tools:RegionDescriber",
+    "LocateObjectByText": "agrotools.benchmarks.agent_x.tools:LocateObjectByText",
+    "CodePlotter": "agrotools.benchmarks.agent_x.tools:CodePlotter",
+    "MathOCR": "agrotools.benchmarks._dialogs.tools:MathOCR",
+    "Solver": "agrotools.benchmarks._dialogs.tools:Solver",
+    "DrawBoundingBox": "agrotools.benchmarks.agent_x.tools:DrawBoundingBox",
+    "OverlayText": "agrotools.benchmarks.agent_x.tools:OverlayText",
+    "ImageGenerator": "agrotools.benchmarks.agent_x.tools:ImageGenerator",
+    "ImageStylization": "agrotools.benchmarks._dialogs.tools:ImageStylization",
+}
+"""The toolset of Agent-X, by its published names."""
+
 PLUGIN = BenchmarkPlugin(
     name="agent-x",
+    title="Agent-X",
     about="828 questions on images and videos, 14 tools",
     needs="DIR/AgentX/data.json and files/, huggingface.co/datasets/Tajamul21/Agent-X",
     aliases=("agentx", "agent_x"),
@@ -83,6 +102,7 @@ PLUGIN = BenchmarkPlugin(
     find=_find,
     file_roots=_file_roots,
     check=_check,
+    tools=TOOLS,
     protocols={
         "agent-x": RunProtocol(
             modes=("no-tool",),

@@ -18,7 +18,7 @@ from agrotools.plugin import PredictionFormat, PredictionInput
 from agrotools.scoring.figures import Scores
 from agrotools.scoring.keyword_extraction import keywords
 from agrotools.scoring.predictions.compared import Compared, read_json
-from agrotools.scoring.reference.stops import PublishedScorerStops
+from agrotools.scoring.stops import PublishedScorerStops
 from agrotools.text.loose_json import is_list, is_object, is_text
 
 _FORM = 'predictions look like [{"0": {"query": ..., "reasoning_steps": [...], "final_answer": {...}}}, ...]'

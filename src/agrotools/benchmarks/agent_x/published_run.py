@@ -17,9 +17,9 @@ from agrotools.core import Record
 from agrotools.plugin import PublishedRun, Scoring
 from agrotools.scoring.judging.panel import JudgedRows
 from agrotools.scoring.published_form import agent_x_gold, agent_x_prediction, in_file_order
-from agrotools.scoring.reference.stops import PublishedScorerStops
 from agrotools.scoring.sample_units import is_invalid
 from agrotools.scoring.statistics import Estimate
+from agrotools.scoring.stops import PublishedScorerStops
 from agrotools.scoring.summary import PublishedFigures
 
 FAMILY = "agent-x"
@@ -35,7 +35,7 @@ def agent_x_figures(run: PublishedRun) -> PublishedFigures | None:
     counts for nothing as published, and as 0 corrected.
 
     Invalid records and repeats count for nothing, as no prediction file holds them. ``differs`` names the judges and
-    their rubrics alone.
+    their rubrics, too.
     """
     mode, judges = run.mode, run.judges
     valid = [record for record in in_file_order(run.records) if record.epoch == 0 and not is_invalid(record)]
@@ -64,7 +64,7 @@ def agent_x_figures(run: PublishedRun) -> PublishedFigures | None:
         corrected={metric: estimate for metric, estimate in estimates.items() if estimate is not None},
         left_out={**({} if table else dict.fromkeys(_REFERENCE_METRICS, _NOT_JUDGED)), **ours.left_out, **_ONE_SIDED},
         counts=published_counts(predictions),
-        differs=tuple(_judging_differs(judges)) if table else (),
+        differs=(*run.differs, *_judging_differs(judges)) if table else run.differs,
     )
 
 

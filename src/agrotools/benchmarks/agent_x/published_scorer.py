@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from agrotools.scoring.figures import Figure, Scores
-from agrotools.scoring.reference.stops import PublishedScorerStops, published
+from agrotools.scoring.stops import PublishedScorerStops, published
 from agrotools.text.loose_json import is_list, is_object, zeroes
 
 COLUMNS: Mapping[str, str] = {

@@ -14,7 +14,7 @@ from typing import Any
 
 from agrotools.benchmarks.agrieval.slots import OptionKind
 from agrotools.scoring.figures import Figure, Scores
-from agrotools.scoring.reference.stops import published
+from agrotools.scoring.stops import published
 
 _CHANCE_OF_SEVERAL = 0.2
 _CHANCE_OF_TRUE_FALSE = 0.5

@@ -28,7 +28,7 @@ from agrotools.benchmarks.agrieval.lexeval import shared_words
 from agrotools.benchmarks.agrieval.plugin import ROUGES
 from agrotools.benchmarks.agrieval.published_choices import NO_REPLIES
 from agrotools.scoring.figures import Figure, Scores
-from agrotools.scoring.reference.stops import PublishedScorerStops, published
+from agrotools.scoring.stops import PublishedScorerStops, published
 from agrotools.text.rouge import common_length, common_rows, length_in_row
 
 MOST_STEPS = 989

@@ -12,12 +12,12 @@ from agrotools.benchmarks._dialogs.findings import EntryFindings, Findings, Publ
 from agrotools.benchmarks._dialogs.json_files import entries_of, read_json
 from agrotools.benchmarks._dialogs.layouts import Layout, find_file
 from agrotools.benchmarks._dialogs.samples import ReadSet, benchmark_of, samples_of
+from agrotools.benchmarks.gta.plugin import TOOLS
 from agrotools.benchmarks.loading import Loading, settings_of
 from agrotools.core import Sample
 from agrotools.core.benchmark_header import SourceNote
 from agrotools.core.progress import Progress, no_progress
 from agrotools.formats.benchmark import Benchmark
-from agrotools.tools import GTA_TOOLS
 
 VERSION = "1"
 GTA = SourceNote(
@@ -51,7 +51,7 @@ def load_gta(loading: Loading) -> Benchmark:
     """
     settings = settings_of(GtaSettings, "gta", loading.options)
     read = read_gta(find_file(GTA_LAYOUT, loading.data_root), loading.progress)
-    return benchmark_of("gta", VERSION, "general questions on images, with tools", GTA, GTA_TOOLS, read, settings)
+    return benchmark_of("gta", VERSION, "general questions on images, with tools", GTA, tuple(TOOLS), read, settings)
 
 
 def read_gta(path: Path, progress: Progress = no_progress) -> ReadSet:

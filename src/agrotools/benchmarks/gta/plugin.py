@@ -56,15 +56,40 @@ _EXPECTED = (
 )
 """Tables 3 and 4 and figure 3 of the paper (557 steps and 172 text answers follow from its result table)."""
 
+TOOLS = {
+    "Calculator": "agrotools.benchmarks._dialogs.tools:Calculator",
+    "OCR": "agrotools.benchmarks._dialogs.tools:OCR",
+    "CountGivenObject": "agrotools.benchmarks._dialogs.tools:CountGivenObject",
+    "ImageDescription": "agrotools.benchmarks._dialogs.tools:ImageDescription",
+    "GoogleSearch": "agrotools.benchmarks._dialogs.tools:GoogleSearch",
+    "RegionAttributeDescription": "agrotools.benchmarks._dialogs.tools:RegionAttributeDescription",
+    "TextToBbox": "agrotools.benchmarks._dialogs.tools:TextToBbox",
+    "Plot": "agrotools.benchmarks._dialogs.tools:Plot",
+    "MathOCR": "agrotools.benchmarks._dialogs.tools:MathOCR",
+    "Solver": "agrotools.benchmarks._dialogs.tools:Solver",
+    "DrawBox": "agrotools.benchmarks._dialogs.tools:DrawBox",
+    "AddText": "agrotools.benchmarks._dialogs.tools:AddText",
+    "TextToImage": "agrotools.benchmarks._dialogs.tools:TextToImage",
+    "ImageStylization": "agrotools.benchmarks._dialogs.tools:ImageStylization",
+}
+"""The toolset of GTA, by its published names."""
+
 PLUGIN = BenchmarkPlugin(
     name="gta",
+    title="GTA",
     about="229 general questions on images, 14 tools",
     needs="DIR/gta_dataset/dataset.json and image/, gta_dataset.zip of github.com/open-compass/GTA, release v0.1.0",
     load=deferred("agrotools.benchmarks.gta.load:load_gta"),
     find=_find,
     file_roots=_file_roots,
     check=_check,
+    tools=TOOLS,
     protocols=PROTOCOLS,
-    predictions={"gta": "agrotools.scoring.predictions.comparing:GTA_FORMAT"},
+    predictions={"gta": "agrotools.benchmarks.gta.predictions:FORMAT"},
+    error_counts={
+        ("lagent", "step-by-step"): "agrotools.benchmarks._dialogs.error_classes:OF_STEPS",
+        ("lagent", "end-to-end"): "agrotools.benchmarks._dialogs.error_classes:OF_RUNS",
+    },
     expected=_EXPECTED,
+    scoring_target="agrotools.benchmarks.gta.score:SCORING",
 )

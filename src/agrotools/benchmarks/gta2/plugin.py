@@ -55,6 +55,7 @@ def _is_tree(slot: Slot) -> bool:
 
 PLUGIN = BenchmarkPlugin(
     name="gta-2",
+    title="GTA-2",
     about="tasks on files of any kind, graded by a judge on trees of sub-tasks; 13 of its 37 tools are here",
     needs="DIR/gta_dataset_v2/end.json (or step.json), toolmeta.json and files, "
     "releases of github.com/open-compass/GTA",
@@ -83,6 +84,7 @@ PLUGIN = BenchmarkPlugin(
             by_judge=True,
         ),
     },
+    scoring_target="agrotools.benchmarks.gta2.score:SCORING",
     judging_target="agrotools.benchmarks.gta2.judge:JUDGING",
     reporting_target="agrotools.benchmarks.gta2.report:REPORTING",
 )

@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast
 
-from agrotools.scoring.reference.stops import published
+from agrotools.scoring.stops import published
 
 MOST = 10
 """The best grade."""

@@ -15,12 +15,12 @@ from agrotools.benchmarks._dialogs.json_files import entries_of, read_json
 from agrotools.benchmarks._dialogs.layouts import Layout, find_file, how_to_get
 from agrotools.benchmarks._dialogs.samples import ReadSet, benchmark_of, samples_of
 from agrotools.benchmarks.loading import Loading, settings_of
+from agrotools.benchmarks.thinkgeo.plugin import TOOLS
 from agrotools.benchmarks.thinkgeo.use_cases import difficulties, use_case
 from agrotools.core import BenchmarkError, Sample
 from agrotools.core.benchmark_header import SourceNote
 from agrotools.core.progress import Progress, no_progress
 from agrotools.formats.benchmark import Benchmark
-from agrotools.tools import THINKGEO_TOOLS
 
 VERSION = "1"
 THINKGEO = SourceNote(
@@ -59,7 +59,7 @@ def load_thinkgeo(loading: Loading) -> Benchmark:
     settings = settings_of(ThinkGeoSettings, "thinkgeo", loading.options)
     read = read_thinkgeo(find_file(THINKGEO_LAYOUT, loading.data_root), settings.split, loading.progress)
     description = "questions on satellite and aerial images, with tools"
-    return benchmark_of("thinkgeo", VERSION, description, THINKGEO, THINKGEO_TOOLS, read, settings)
+    return benchmark_of("thinkgeo", VERSION, description, THINKGEO, tuple(TOOLS), read, settings)
 
 
 def read_thinkgeo(path: Path, split: str = "optical", progress: Progress = no_progress) -> ReadSet:

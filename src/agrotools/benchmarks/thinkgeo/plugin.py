@@ -49,7 +49,8 @@ def _check(data_root: Path | None, progress: Progress) -> "FileCheck":
     return file_check(read, THINKGEO_LAYOUT, notes, None if has_sar else _OPTICAL)
 
 
-def _has_questions(slot: Slot) -> bool:
+def has_questions(slot: Slot) -> bool:
+    """True if a judge is asked about the slot."""
     return isinstance(slot, KeywordsSlot) and bool(slot.questions)
 
 
@@ -80,26 +81,48 @@ _SAR = tuple(
 )
 """Section 3 and table A3 of the paper (1,534 steps and 368 text answers follow from its result table)."""
 
+TOOLS = {
+    "Calculator": "agrotools.benchmarks._dialogs.tools:Calculator",
+    "GoogleSearch": "agrotools.benchmarks._dialogs.tools:GoogleSearch",
+    "Plot": "agrotools.benchmarks._dialogs.tools:Plot",
+    "Solver": "agrotools.benchmarks._dialogs.tools:Solver",
+    "OCR": "agrotools.benchmarks._dialogs.tools:OCR",
+    "DrawBox": "agrotools.benchmarks._dialogs.tools:DrawBox",
+    "AddText": "agrotools.benchmarks._dialogs.tools:AddText",
+    "RegionAttributeDescription": "agrotools.benchmarks._dialogs.tools:RegionAttributeDescription",
+    "SegmentObjectPixels": "agrotools.benchmarks.thinkgeo.tools:SegmentObjectPixels",
+    "ObjectDetection": "agrotools.benchmarks.thinkgeo.tools:ObjectDetection",
+    "ChangeDetection": "agrotools.benchmarks.thinkgeo.tools:ChangeDetection",
+    "ImageDescription": "agrotools.benchmarks._dialogs.tools:ImageDescription",
+    "TextToBbox": "agrotools.benchmarks._dialogs.tools:TextToBbox",
+    "CountGivenObject": "agrotools.benchmarks._dialogs.tools:CountGivenObject",
+}
+"""The toolset of ThinkGeo, by its published names."""
+
 PLUGIN = BenchmarkPlugin(
     name="thinkgeo",
+    title="ThinkGeo",
     about="436 questions on optical and 50 on radar images from above, 14 tools",
     needs="DIR/ThinkGeo_dataset/ThinkGeoBench.json and image/, huggingface.co/datasets/MBZUAI/ThinkGeo",
     load=deferred("agrotools.benchmarks.thinkgeo.load:load_thinkgeo"),
     find=_find,
     file_roots=_file_roots,
     check=_check,
+    tools=TOOLS,
     protocols=PROTOCOLS,
-    predictions={"thinkgeo": "agrotools.scoring.predictions.comparing:THINKGEO_FORMAT"},
+    predictions={"thinkgeo": "agrotools.benchmarks.thinkgeo.predictions:FORMAT"},
     expected=(*_OPTICAL, *_SAR),
     metrics={
         "thinkgeo.llm_score": MetricInfo(
             "LLM judge",
             "a model says yes to every question on the answer, as published",
-            slots=_has_questions,
+            slots=has_questions,
             by_judge=True,
         ),
         "thinkgeo.llm_score_corrected": MetricInfo(
-            "LLM judge*", "the same, where a reply may say more than yes", slots=_has_questions, by_judge=True
+            "LLM judge*", "the same, where a reply may say more than yes", slots=has_questions, by_judge=True
         ),
     },
+    scoring_target="agrotools.benchmarks.thinkgeo.score:SCORING",
+    judging_target="agrotools.benchmarks.thinkgeo.judge:JUDGING",
 )

@@ -16,15 +16,13 @@ from pydantic import Field, ValidationError
 
 from agrotools.core import (
     FrozenModel,
-    KeywordsSlot,
     OpenTextSlot,
     Record,
     Slot,
     UsageError,
 )
 from agrotools.plugin import JudgedMetric, WithPlugins, plugins
-from agrotools.scoring.judging.replies import JudgeQuestion, mark_of, prompt_hash, read_published_yes, read_yes_no
-from agrotools.scoring.reference.thinkgeo import JUDGE_SYSTEM, JUDGE_USER, judge_prompt
+from agrotools.scoring.judging.replies import JudgeQuestion, mark_of, prompt_hash
 
 
 @dataclass(frozen=True)
@@ -75,24 +73,15 @@ def _judging_by_rubrics() -> "Callable[[Path | None, str], Rubrics] | None":
 
 
 OPEN_TEXT = "agrotools.ots_judge"
-YES_NO = "thinkgeo.llm_score"
-YES_NO_CORRECTED = "thinkgeo.llm_score_corrected"
 
 
 def _is_open_text(slot: Slot) -> bool:
     return isinstance(slot, OpenTextSlot)
 
 
-def _has_questions(slot: Slot) -> bool:
-    return isinstance(slot, KeywordsSlot) and bool(slot.questions)
-
-
-_OWN = {
-    OPEN_TEXT: JudgedMetric(_is_open_text),
-    YES_NO: JudgedMetric(_has_questions, min),
-    YES_NO_CORRECTED: JudgedMetric(_has_questions, min, asked_as=YES_NO),
-}
-JUDGED_METRICS = WithPlugins(_OWN, lambda plugin: plugin.judging.metrics if plugin.judging else {})
+JUDGED_METRICS = WithPlugins(
+    {OPEN_TEXT: JudgedMetric(_is_open_text)}, lambda plugin: plugin.judging.metrics if plugin.judging else {}
+)
 """All metrics that judges give, those of benchmark plug-ins behind those of the engine."""
 
 _PROMPTS = Path(__file__).with_name("prompts.toml")
@@ -114,8 +103,6 @@ def judge_questions(record: Record, rubrics: Rubrics | None = None) -> list[Judg
         if isinstance(slot, OpenTextSlot):
             facts = "\n".join("- " + " / ".join(fact.phrases) for fact in slot.facts)
             asked.append(open_question(OPEN_TEXT, slot.name, record.sample.query, facts, answer))
-        elif isinstance(slot, KeywordsSlot):
-            asked += yes_no_questions(slot, answer)
     return asked
 
 
@@ -133,21 +120,6 @@ def open_question(metric: str, slot: str, question: str, reference: str, answer:
     }
     system, user = (_HOLE.sub(lambda hole: values[hole[1]], words[part]).strip() for part in ("system", "user"))
     return JudgeQuestion(metric, slot, system, user, prompt=prompt_hash(words["system"] + words["user"]))
-
-
-def yes_no_questions(slot: KeywordsSlot, answer: str) -> list[JudgeQuestion]:
-    """ThinkGeo's questions about an answer, in its own words: a right answer has yes to each.
-
-    Each stands twice: as ThinkGeo reads the reply (nothing but ``yes`` counts), and so that ``Yes.`` is yes and what is
-    neither yes nor no has no grade.
-    """
-    prompt = prompt_hash(JUDGE_SYSTEM + JUDGE_USER)
-    found: list[JudgeQuestion] = []
-    for number, question in enumerate(slot.questions, start=1):
-        system, user = judge_prompt(answer, question)
-        for metric, read in ((YES_NO, read_published_yes), (YES_NO_CORRECTED, read_yes_no)):
-            found.append(JudgeQuestion(metric, f"{slot.name} {number}", system, user, prompt, 1, read, 3))
-    return found
 
 
 @cache

@@ -1,0 +1,180 @@
+"""Search for the keywords of an objective task in an answer, where the published rule asks for word boundaries.
+
+``\\b`` lies between a word character and another one, so that the alias ``-3`` or ``50%`` is found next to nothing, a
+``5`` before a Chinese letter is not found, and ``2`` is found in ``2.5`` and in ``-2``. Here
+
+* both texts are brought into one form first (widths, minus signs, case);
+* a number is compared by its value: ``1200`` is stated by ``1,200`` and ``1200.0``, ``2`` by neither ``2.5`` nor
+  ``-2``; a unit of the table may stick to it (``2kg``); an alias with ``$`` or ``%`` needs that mark, one without
+  takes any;
+* other words must not go on where they begin or end with a letter or digit; Chinese, Japanese and Korean letters go
+  on nowhere, since they are written without spaces.
+
+* a keyword does not count in a heap of words or numbers that would hit any keyword
+  (:mod:`agrotools.scoring.keywords`), nor a yes or no where the answer says both; behind the first 64 kB nothing does.
+
+Parts of fractions, times and dates are numbers of their own, as they are in the published rule.
+"""
+
+import re
+from collections.abc import Iterator
+from decimal import Decimal
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+from agrotools.core import BenchmarkError
+from agrotools.scoring.answer_text import LONGEST_ANSWER
+from agrotools.scoring.keywords import MOST_PLACES, Stacks, asks_yes_or_no
+from agrotools.scoring.yes_no_reading import plain_answers
+from agrotools.text.loose_json import is_list, is_object, is_text
+from agrotools.text.normalise import WORD, normalise
+from agrotools.text.units import unit_pattern
+
+_MONEY = "$€£¥₹"
+_DIGITS = r"(?:[1-9]\d{0,2}(?:,\d{3})++(?!\d)|\d++)"
+_NUMBER = re.compile(
+    rf"(?P<sign>(?<!{WORD})(?<![)\]}}.%])[-+]|(?<!{WORD})(?:minus|negative) )?"
+    rf"(?P<money>[{_MONEY}])?"
+    rf"(?P<value>(?<!{WORD})(?<!\d\.){_DIGITS}(?:\.\d++)?|(?<!{WORD})(?<!\.)\.\d++)"
+    r"(?!\.\d)"
+)
+_ALIAS = re.compile(
+    rf"(?P<sign>[-+])? ?(?P<money>[{_MONEY}])?(?P<value>(?:[1-9]\d{{0,2}}(?:,\d{{3}})+|\d+)(?:\.\d+)?|\.\d+)"
+    r"(?P<percent> ?%)?"
+)
+_PERCENT = re.compile(rf" ?(?:%|percent(?!{WORD})|per cent(?!{WORD}))")
+_LONGEST = 60
+"""Digits beyond which a run is compared as text."""
+
+
+class Stated(NamedTuple):
+    """A number as it is written: its value, and the marks of money and percent beside it."""
+
+    value: Decimal
+    money: str
+    percent: bool
+    start: int = 0
+    end: int = 0
+
+
+def is_scorable(reference: Any) -> bool:
+    """Whether the lists of an objective task ask for anything."""
+    return any(_groups(reference, "whitelist")) or any(_groups(reference, "blacklist"))
+
+
+def check(reference: Any, where: str) -> None:
+    """Raise :class:`BenchmarkError` unless ``reference`` is an object of two lists of lists of texts."""
+    for name in ("whitelist", "blacklist"):
+        groups: Any = reference.get(name) if is_object(reference) else 0
+        if groups is None and name == "blacklist":
+            continue
+        lists: Any = groups if is_list(groups) else [None]
+        if not all(is_list(group) and all(map(is_text, group)) for group in lists):
+            raise BenchmarkError(
+                f"{where}: the {name} of the answer is no list of lists of texts",
+                hint='it looks like {"whitelist": [["2", "two"]], "blacklist": null}',
+            )
+
+
+def states(answer: str, reference: Any) -> bool:
+    """Whether ``answer`` states an alias of each group of the whitelist and none of the blacklist.
+
+    ``reference`` is of the form that :func:`check` lets pass. Empty groups and empty aliases ask for nothing.
+    """
+    text = normalise(answer[:LONGEST_ANSWER])
+    numbers = _numbers(text)
+    wanted = _groups(reference, "whitelist")
+    heaps = Stacks(text, [alias for group in wanted for alias in group])
+    said = {answered for answered, _ in plain_answers(text)}
+    both = {asks_yes_or_no(group) for group in wanted} >= {True, False}
+    for group in wanted:
+        if asks_yes_or_no(group) is not None and len(said) > 1 and not both:
+            return False
+        if not any(_stands(alias, text, numbers, heaps) for alias in group):
+            return False
+    return not any(_any(group, text, numbers) for group in _groups(reference, "blacklist"))
+
+
+def _groups(reference: Any, name: str) -> list[list[str]]:
+    groups: list[list[str]] = reference.get(name) or []
+    found = [[alias for alias in group if alias.strip()] for group in groups]
+    return [group for group in found if group]
+
+
+def _any(aliases: list[str], text: str, numbers: list[Stated]) -> bool:
+    return any(True for alias in aliases for _ in _places(alias, text, numbers))
+
+
+def _stands(alias: str, text: str, numbers: list[Stated], heaps: Stacks) -> bool:
+    places = list(_places(alias, text, numbers))
+    places = places[:MOST_PLACES] + places[MOST_PLACES:][-MOST_PLACES:]
+    return any(not heaps.holds(start, end) for start, end in places)
+
+
+def _places(alias: str, text: str, numbers: list[Stated]) -> Iterator[tuple[int, int]]:
+    """Where ``text`` states ``alias``."""
+    number, pattern = _compiled(alias)
+    if number is None:
+        yield from (match.span() for match in pattern.finditer(text))
+        return
+    for stated in numbers:
+        if (
+            stated.value == number.value
+            and (not number.money or stated.money == number.money)
+            and (not number.percent or stated.percent)
+        ):
+            yield stated.start, stated.end
+
+
+@lru_cache(maxsize=20_000)
+def _compiled(alias: str) -> tuple[Stated | None, re.Pattern[str]]:
+    text = normalise(alias).strip()
+    found = _ALIAS.fullmatch(text)
+    if found and len(text) <= _LONGEST and not re.match(r"0\d", found["value"]):
+        value = Decimal(found["value"].replace(",", ""))
+        value = -value if found["sign"] == "-" else value
+        return Stated(value, found["money"] or "", bool(found["percent"])), re.compile("")
+    words = r"\s+".join(map(re.escape, text.split()))
+    return None, re.compile(_before(text[:1]) + words + _behind(text[-1:]))
+
+
+def _before(first: str) -> str:
+    if first.isdecimal():
+        # Not the end of a longer number, nor a negative one.
+        return rf"(?<!{WORD})(?<!\d[.,])(?<![^\w)\]][-+])(?<!^[-+])"
+    return rf"(?<!{WORD})" if re.match(WORD, first) else r"(?<![\w)\]])" if first in ("-", "+") else ""
+
+
+def _behind(last: str) -> str:
+    if last.isdecimal():
+        return rf"(?!{WORD})(?![.,]\d)"
+    return rf"(?!{WORD})" if re.match(WORD, last) else ""
+
+
+@lru_cache(maxsize=1)
+def _unit() -> re.Pattern[str]:
+    return re.compile(unit_pattern())
+
+
+_WORD = re.compile(WORD)
+
+
+def _numbers(text: str) -> list[Stated]:
+    found: list[Stated] = []
+    for match in _NUMBER.finditer(text):
+        end = match.end()
+        if len(match["value"]) > _LONGEST or re.match(r"0\d", match["value"]):
+            continue
+        if _WORD.match(text, end) and not _unit().match(text, end):
+            continue
+        value = Decimal(match["value"].replace(",", ""))
+        minus = match["sign"] in ("-", "minus ", "negative ") and not _subtracts(text, match)
+        percent = bool(_PERCENT.match(text, end))
+        found.append(Stated(-value if minus else value, match["money"] or "", percent, match.start(), end))
+    return found
+
+
+def _subtracts(text: str, match: re.Match[str]) -> bool:
+    """Whether a minus in words stands behind a number: "5 minus 3"."""
+    before = text[max(0, match.start() - 2) : match.start()].rstrip()
+    return match["sign"] not in ("-", "+") and before[-1:].isdecimal()

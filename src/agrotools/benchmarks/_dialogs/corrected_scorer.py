@@ -1,0 +1,291 @@
+"""GTA's and ThinkGeo's metrics without what misleads in them (docs/reference-scorers.md says what that is).
+
+All figures lie in 0 to 100; the gold against itself has 100. Each comes with what every sample adds to it, so that an
+interval over samples can be given (:meth:`Scores.estimate`). What a model leaves out or writes in another form than a
+call or an answer is wrong, never an error; a faulty gold is a :class:`BenchmarkError`.
+"""
+
+# scipy ships no type stubs.
+# pyright: reportMissingTypeStubs=false
+
+import math
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any, cast
+
+from agrotools.benchmarks._dialogs.answer_keywords import check, is_scorable, states
+from agrotools.benchmarks._dialogs.arguments import Specs, as_text, compare, published_specs
+from agrotools.benchmarks._dialogs.messages import Message, gold_messages, read_message, read_messages
+from agrotools.benchmarks._dialogs.published_scorer import Dialogue, Rules
+from agrotools.core import BenchmarkError
+from agrotools.scoring.figures import Part, SampleParts, Scores, Similarity, summed
+from agrotools.text.loose_json import is_list, is_object, is_text, zeroes
+
+SUFFIX = "_corrected"
+_LEAST = 1e-9
+"""The least similarity that is told from 0."""
+_STEP_METRICS = ("inst_acc", "tool_acc", "arg_acc", "arg_acc_agreement", "summ_acc", "summ_acc_objective")
+
+
+def score_steps(
+    samples: Sequence[Dialogue],
+    rules: Rules,
+    similarity: Similarity | None = None,
+    *,
+    specs: Specs | None = None,
+    embedder: str | None = None,
+) -> Scores:
+    """Step-by-step metrics, over all steps of the gold, whether they were predicted or not.
+
+    ``summ_acc_objective`` leaves out the subjective answers; without a ``similarity`` it stands alone. ``specs``: the
+    tools whose arguments are compared; those published if None.
+
+    Raises:
+        BenchmarkError: the gold of a sample cannot be scored against.
+    """
+    known = published_specs() if specs is None else specs
+    counts = zeroes("steps", "gold_calls", "objective", "subjective", "no_text_answer", "tool_call", "tool_call_error")
+    ids = {name: f"{rules.name}.{name}{SUFFIX}" for name in _STEP_METRICS}
+    found: list[SampleParts] = []
+    missing = 0
+    for sample in samples:
+        where = f"sample {sample.key}"
+        gold = gold_messages(sample.gold, where, returns=False)
+        steps = _padded(read_messages(sample.prediction), len(gold))
+        parts = _step_parts(steps, gold, known)
+        counts["steps"] += len(gold)
+        counts["gold_calls"] += sum(step.kind == "call" for step in gold)
+        _count_calls(steps, counts)
+        asked = _text_reference(sample.answer, where)
+        last = next((i for i in reversed(range(len(gold))) if gold[i].kind == "answer"), None)
+        given = steps[last] if last is not None and steps[last].kind == "answer" else Message("other")
+        kind = _answer_parts(given, asked, similarity, parts, ("summ_acc", "summ_acc_objective"))
+        counts[kind] += 1
+        missing += kind == "subjective" and similarity is None
+        found.append(SampleParts(sample.key, {ids[name]: part for name, part in parts.items()}))
+    left_out = {ids["summ_acc"]: f"{missing} subjective answers need an embedder"} if missing else {}
+    metrics = summed(found, ids.values(), left_out)
+    return Scores("step-by-step", metrics, counts, left_out, tuple(found), embedder)
+
+
+def _padded(steps: list[Message], length: int) -> list[Message]:
+    return steps[:length] + [Message("other")] * (length - len(steps))
+
+
+def _step_parts(steps: Sequence[Message], gold: Sequence[Message], specs: Specs) -> dict[str, Part]:
+    parts: dict[str, Part] = {}
+    if gold:
+        right = sum(mine.kind == theirs.kind and not mine.failed for mine, theirs in zip(steps, gold, strict=True))
+        parts["inst_acc"] = Part(right, len(gold))
+    calls = [(mine, theirs) for mine, theirs in zip(steps, gold, strict=True) if theirs.kind == "call"]
+    if calls:
+        named = [(mine, theirs) for mine, theirs in calls if mine.kind == "call" and mine.name == theirs.name]
+        compared = [compare(mine.name, mine.arguments, theirs.arguments, specs) for mine, theirs in named]
+        parts["tool_acc"] = Part(len(named), len(calls))
+        parts["arg_acc"] = Part(sum(each.equal for each in compared), len(calls))
+        parts["arg_acc_agreement"] = Part(sum(each.agree for each in compared), len(calls))
+    return parts
+
+
+def _count_calls(steps: Sequence[Message], counts: dict[str, int]) -> None:
+    counts["tool_call"] += sum(step.kind == "call" for step in steps)
+    counts["tool_call_error"] += sum(step.kind == "call" and step.failed for step in steps)
+
+
+def _text_reference(reference: Any, where: str) -> Any:
+    """What a text answer is compared with: keyword lists, texts, or None where nothing is asked of the text.
+
+    Raises:
+        BenchmarkError: it is of none of the published forms.
+    """
+    if reference is None or (is_object(reference) and not reference):
+        return None
+    if is_object(reference):
+        check(reference, where)
+        return reference if is_scorable(reference) else None
+    if is_list(reference) and all(map(is_text, reference)):
+        return [text for text in reference if text.strip()] or None
+    raise BenchmarkError(
+        f"{where}: the answer of the data set is neither keyword lists, a list of texts, nor null",
+        hint="is this the data set of these predictions?",
+    )
+
+
+def _answer_parts(
+    given: Message, asked: Any, similarity: Similarity | None, parts: dict[str, Part], names: tuple[str, ...]
+) -> str:
+    """Adds the score of a text answer to the metrics ``names`` (the last of them for objective tasks only)."""
+    if asked is None:
+        return "no_text_answer"
+    text = given.text if given.kind == "answer" and not given.failed else ""
+    if is_object(asked):
+        score = float(bool(text.strip()) and states(text, asked))
+        parts.update(dict.fromkeys(names, Part(score, 1)))
+        return "objective"
+    if similarity is not None:
+        score = max((_cosine(text, one, similarity) for one in asked), default=0.0) if text.strip() else 0.0
+        parts.update(dict.fromkeys(names[:-1], Part(score, 1)))
+    return "subjective"
+
+
+def _cosine(first: str, second: str, similarity: Similarity) -> float:
+    return 1.0 if first.strip() == second.strip() else min(1.0, max(0.0, float(similarity(first, second))))
+
+
+def score_end(
+    samples: Sequence[Dialogue],
+    rules: Rules,
+    similarity: Similarity | None = None,
+    *,
+    specs: Specs | None = None,
+    embedder: str | None = None,
+) -> Scores:
+    """End-to-end metrics. A task that asks for neither a text nor an image cannot be scored: it is counted, not free.
+
+    Raises:
+        BenchmarkError: the gold of a sample cannot be scored against.
+    """
+    known = published_specs() if specs is None else specs
+    names = ("ans_acc", rules.image_metric, "ans_acc_objective")
+    ids = {name: f"{rules.name}.{name}{SUFFIX}" for name in (*names, *rules.categories)}
+    counts = zeroes("samples", "objective", "subjective", "image_tasks", "unscorable", "no_text_answer")
+    counts |= zeroes("tool_call", "tool_call_error", "uncategorised_gold_calls")
+    found: list[SampleParts] = []
+    unknown = zeroes("subjective", "image_tasks")
+    for sample in samples:
+        where = f"sample {sample.key}"
+        gold = gold_messages(_first(sample.gold), where, returns=True)
+        raw = _first(sample.prediction)
+        steps = read_messages(raw)
+        counts["samples"] += 1
+        _count_calls(steps, counts)
+        parts = _f1_parts(steps, gold, rules, counts)
+        kind = _answer_parts(_last(raw), _text_reference(sample.answer, where), similarity, parts, names)
+        if kind == "no_text_answer":
+            kind = _image_parts(steps, gold, rules, known, similarity, parts, unknown)
+        elif kind == "subjective":
+            unknown[kind] += similarity is None
+        counts[kind] += 1
+        found.append(SampleParts(sample.key, {ids[name]: part for name, part in parts.items()}))
+    left_out = _left_out(unknown, ids["ans_acc"], ids[rules.image_metric])
+    metrics = summed(found, ids.values(), left_out)
+    return Scores("end-to-end", metrics, counts, left_out, tuple(found), embedder)
+
+
+def _first(turns: Any) -> Any:
+    return turns[0] if is_list(turns) and turns else []
+
+
+def _last(steps: Any) -> Message:
+    return read_message(steps[-1]) if is_list(steps) and steps else Message("other")
+
+
+def _f1_parts(
+    steps: Sequence[Message], gold: Sequence[Message], rules: Rules, counts: dict[str, int]
+) -> dict[str, Part]:
+    """For each category ``2 TP`` of ``predicted + gold`` calls, whose quotient over samples is F1.
+
+    A gold call is found once for each call of that tool that worked; calls that failed count for nothing.
+    """
+    made = Counter(step.name for step in steps if step.kind == "call" and not step.failed)
+    wanted = Counter(step.name for step in gold if step.kind == "call")
+    both = made & wanted
+    parts: dict[str, Part] = {}
+    for category, tools in rules.categories.items():
+        of_tools = sum(made[tool] + wanted[tool] for tool in tools)
+        if of_tools:
+            parts[category] = Part(2 * sum(both[tool] for tool in tools), of_tools)
+    known = {tool for tools in rules.categories.values() for tool in tools}
+    counts["uncategorised_gold_calls"] += sum(n for tool, n in wanted.items() if tool not in known)
+    return parts
+
+
+def _image_parts(
+    steps: Sequence[Message],
+    gold: Sequence[Message],
+    rules: Rules,
+    specs: Specs,
+    similarity: Similarity | None,
+    parts: dict[str, Part],
+    unknown: dict[str, int],
+) -> str:
+    try:
+        score = image_score(steps, gold, rules.image_tools, specs, similarity)
+    except NeedsEmbedder:
+        unknown["image_tasks"] += 1
+        return "image_tasks"
+    if score is None:
+        return "unscorable"
+    parts[rules.image_metric] = Part(score, 1)
+    return "image_tasks"
+
+
+def _left_out(unknown: Mapping[str, int], accuracy: str, with_images: str) -> dict[str, str]:
+    reasons: dict[str, str] = {}
+    if unknown["subjective"]:
+        reasons[accuracy] = f"{unknown['subjective']} subjective answers need an embedder"
+    if any(unknown.values()):
+        needed = {"subjective answers": unknown["subjective"], "image tasks": unknown["image_tasks"]}
+        said = " and ".join(f"{n} {what}" for what, n in needed.items() if n)
+        reasons[with_images] = f"{said} need an embedder"
+    return reasons
+
+
+class NeedsEmbedder(Exception):
+    """The arguments of two calls differ, and nothing is there to say by how much."""
+
+
+def image_score(
+    steps: Sequence[Message],
+    gold: Sequence[Message],
+    image_tools: Collection[str],
+    specs: Specs,
+    similarity: Similarity | None,
+) -> float | None:
+    """Score of a task whose answer is an image, 0 to 1; None where the gold has no call that makes one.
+
+    The published rule keeps the last call of each tool only, so that a gold with two boxes scores below 1 against
+    itself. Here, of each tool the last calls that worked, as many as the gold has, are matched one to one where they
+    are most alike (arguments as text); the task scores the product. Earlier calls are taken for attempts that were
+    given up.
+
+    Raises:
+        NeedsEmbedder: there is no similarity, and the calls are not the same.
+    """
+    wanted = _by_tool([step for step in gold if step.kind == "call" and step.name in image_tools])
+    if not wanted:
+        return None
+    made = _by_tool([step for step in steps if step.kind == "call" and not step.failed and step.name in image_tools])
+    if any(len(made.get(name, [])) < len(calls) for name, calls in wanted.items()):
+        return 0.0
+    score = 1.0
+    for name, calls in wanted.items():
+        first = [as_text(name, arguments, specs) for arguments in calls]
+        second = [as_text(name, arguments, specs) for arguments in made[name][-len(calls) :]]
+        score *= _matched(first, second, similarity)
+    return score
+
+
+def _by_tool(calls: Sequence[Message]) -> Mapping[str, list[Any]]:
+    found: dict[str, list[Any]] = {}
+    for call in calls:
+        found.setdefault(call.name, []).append(call.arguments)
+    return found
+
+
+def _matched(gold: list[str], made: list[str], similarity: Similarity | None) -> float:
+    """The largest product of similarities of a one-to-one matching of texts, as many here as there."""
+    if sorted(gold) == sorted(made):
+        return 1.0
+    if similarity is None:
+        raise NeedsEmbedder
+    likeness = [
+        [1.0 if one == other else min(1.0, max(0.0, float(similarity(one, other)))) for other in made] for one in gold
+    ]
+    if len(gold) == 1:
+        return likeness[0][0]
+    from scipy.optimize import linear_sum_assignment  # pyright: ignore[reportUnknownVariableType]
+
+    costs = [[-math.log(max(value, _LEAST)) for value in row] for row in likeness]
+    rows, columns = cast("tuple[list[int], list[int]]", linear_sum_assignment(costs))
+    return math.prod(likeness[row][column] for row, column in zip(rows, columns, strict=True))

@@ -1,0 +1,254 @@
+"""Prediction files of GTA and ThinkGeo, and the data sets they answer.
+
+A prediction file is an object keyed "0", "1"... with ``gold`` and ``prediction`` of each sample. In step-by-step mode
+each element of ``prediction`` is a message, in end-to-end mode a list of messages: the mode is seen by that. Where
+``name.json`` is not there, ``name_0.json``, ``name_1.json``... are its parts, each with keys of its own from "0".
+"""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Literal
+
+from agrotools.benchmarks._dialogs.messages import gold_messages, read_message
+from agrotools.benchmarks._dialogs.published_scorer import Dialogue
+from agrotools.core import BenchmarkError
+from agrotools.core.errors import NoFileError
+from agrotools.scoring.predictions.compared import read_json
+from agrotools.text.loose_json import is_list, is_object, is_text
+
+Mode = Literal["step-by-step", "end-to-end"]
+_FORM = 'a prediction file looks like {"0": {"gold": [...], "prediction": [...]}, "1": ...}'
+
+
+@dataclass(frozen=True)
+class PredictionFile:
+    """What was read: the samples in order, their mode, and of which files they are.
+
+    ``malformed``: what stands where it should not, by its place in the file; wrong, but no reason to refuse the rest.
+    """
+
+    samples: tuple[Dialogue, ...]
+    mode: Mode
+    files: tuple[Path, ...] = ()
+    malformed: tuple[str, ...] = ()
+
+
+def read_predictions(path: Path) -> PredictionFile:
+    """A prediction file, or its parts.
+
+    Raises:
+        BenchmarkError: it cannot be read or is of another form; the message names file and key.
+    """
+    files = _files(path)
+    samples: list[Dialogue] = []
+    malformed: list[str] = []
+    for file in files:
+        more, wrong = parse_predictions(read_json(file), file.name, len(samples))
+        samples += more
+        malformed += wrong
+    return PredictionFile(tuple(samples), _common_mode(samples, path.name), files, tuple(malformed))
+
+
+def _files(path: Path) -> tuple[Path, ...]:
+    if path.is_file():
+        return (path,)
+    parts: list[Path] = []
+    while path.name and (part := path.with_name(f"{path.stem}_{len(parts)}{path.suffix}")).is_file():
+        parts.append(part)
+    if parts:
+        return tuple(parts)
+    raise NoFileError(
+        f"{path}: no such file, and no {path.stem}_0{path.suffix} either", hint="give the path of a prediction file"
+    )
+
+
+def parse_predictions(found: Any, name: str, first: int = 0) -> tuple[list[Dialogue], list[str]]:
+    """The samples of one file, as they stand, and what is malformed in them; their own keys go on from ``first``.
+
+    A sample that is missing between others, or is no object, has neither gold nor prediction (None).
+
+    Raises:
+        BenchmarkError: it is no object, or more samples are missing than are there.
+    """
+    if not is_object(found):
+        raise BenchmarkError(f"{name} is no object of samples", hint=_FORM)
+    numbers = [int(key) for key in found if _NUMBER.fullmatch(key)]
+    count = max(numbers, default=-1) + 1
+    if count > 2 * len(found) or (found and not count):
+        others = ", ".join(sorted(map(str, found))[:3])
+        missing = next(number for number in range(count + 1) if str(number) not in found)
+        raise BenchmarkError(
+            f'{name}, key "{missing}" is missing though the file has {len(found)} samples (keys {others}...)',
+            hint="the keys count from 0; samples were taken out, or this is no prediction file",
+        )
+    malformed = [f'{name}, key "{key}" is no number of a sample' for key in found if not _NUMBER.fullmatch(key)]
+    samples: list[Dialogue] = []
+    for index in range(count):
+        entry: Any = found.get(str(index), _MISSING)
+        where = f'{name}, key "{index}"'
+        fields: Any = entry if is_object(entry) else {}
+        if entry is _MISSING:
+            malformed.append(f"{where} is missing")
+        elif not is_object(entry):
+            malformed.append(f"{where} is no object")
+        else:
+            malformed += [f"{where}: {field} is no list" for field in _FIELDS if not is_list(fields.get(field))]
+            malformed += _faults(fields.get("prediction"), f"{where}: prediction")
+        samples.append(Dialogue(str(first + index), fields.get("gold"), fields.get("prediction")))
+    return samples, malformed
+
+
+_FIELDS = ("gold", "prediction")
+_MISSING = object()
+_NUMBER = re.compile("0|[1-9][0-9]{0,11}")
+
+
+def _faults(prediction: Any, where: str) -> Iterator[str]:
+    for index, item in enumerate(prediction if is_list(prediction) else []):
+        if is_list(item):
+            for inner, message in enumerate(item):
+                yield from _faults_of_message(message, f"{where}[{index}][{inner}]")
+        else:
+            yield from _faults_of_message(item, f"{where}[{index}]")
+
+
+def _faults_of_message(message: Any, where: str) -> Iterator[str]:
+    if not is_object(message):
+        yield f"{where} is no message"
+    elif "tool_calls" in message:
+        if read_message(message).kind == "other":
+            yield f"{where}: tool_calls holds no call with a name and arguments"
+    elif not is_text(message.get("role")) or "content" not in message:
+        yield f"{where} has neither tool_calls nor role and content"
+    elif message["role"] == "assistant" and not is_text(message["content"]):
+        yield f"{where}: the answer is no text"
+
+
+def _mode_of(messages: Any) -> Mode | None:
+    """By what most elements are: messages, or lists of them. None where there is nothing to tell it."""
+    if not is_list(messages):
+        return None
+    lists, objects = sum(map(is_list, messages)), sum(map(is_object, messages))
+    return None if lists == objects else "end-to-end" if lists > objects else "step-by-step"
+
+
+def _common_mode(samples: Sequence[Dialogue], name: str) -> Mode:
+    """The mode of most samples, each by its gold and by its prediction."""
+    sides = [(sample.key, side) for sample in samples for side in (sample.gold, sample.prediction)]
+    modes = [(key, mode) for key, side in sides if (mode := _mode_of(side))]
+    by_step = sum(mode == "step-by-step" for _, mode in modes)
+    if modes and 2 * by_step == len(modes):
+        other = next(key for key, mode in modes if mode != modes[0][1])
+        raise BenchmarkError(
+            f'{name}, key "{other}": predictions of both modes in one file',
+            hint="step-by-step predictions are messages, end-to-end predictions lists of messages",
+        )
+    if not modes:
+        raise BenchmarkError(f"{name} holds no prediction: its mode cannot be told", hint=_FORM)
+    return "step-by-step" if 2 * by_step > len(modes) else "end-to-end"
+
+
+def read_data(path: Path) -> Mapping[str, Any]:
+    """The data set (``dataset.json`` of GTA, ``ThinkGeoBench.json``): entries by id, in the order of the file.
+
+    Raises:
+        BenchmarkError: it cannot be read, or an entry has no dialogs or no answer.
+    """
+    found = read_json(path)
+    if not is_object(found) or not found:
+        raise BenchmarkError(f"{path.name} is no object of entries", hint="give dataset.json or ThinkGeoBench.json")
+    for key, entry in found.items():
+        if not is_object(entry) or not is_list(entry.get("dialogs")) or "gt_answer" not in entry:
+            raise BenchmarkError(f'{path.name}, key "{key}" is no entry with dialogs and gt_answer')
+    return found
+
+
+@dataclass(frozen=True)
+class Joined:
+    """``samples``: as they stand in the file, with their answers. ``scored``: what can be scored: with the gold of the
+    data set in the place of one that is malformed or another, and its entries behind the last sample."""
+
+    samples: tuple[Dialogue, ...]
+    scored: tuple[Dialogue, ...]
+    malformed: tuple[str, ...]
+
+
+def join_data(predictions: PredictionFile, data: Mapping[str, Any] | None) -> Joined:
+    """The samples with the answers and the gold of the data set, by their position, after a check that they belong
+    together. The data set may have more entries: the published scorers then leave the others out.
+
+    Raises:
+        BenchmarkError: fewer entries than samples, or most samples have another gold than the data set.
+    """
+    mode, entries = predictions.mode, list(data.items()) if data is not None else []
+    if data is not None and len(entries) < len(predictions.samples):
+        raise BenchmarkError(
+            f"{len(predictions.samples)} predictions, but the data set has only {len(entries)} entries",
+            hint="give the data set that the predictions were made on",
+        )
+    samples: list[Dialogue] = []
+    scored: list[Dialogue] = []
+    without: list[str] = []
+    strange: list[str] = []
+    for place, sample in enumerate(predictions.samples):
+        entry: Any = entries[place][1] if entries else None
+        one = replace(sample, answer=entry["gt_answer"]) if entries else sample
+        samples.append(one)
+        if not _has_gold(sample, mode):
+            without.append(f'key "{sample.key}": the gold is malformed')
+        elif entries and (theirs := _tools(entry["dialogs"])) != (ours := _tools(_gold(sample, mode))):
+            strange.append(
+                f'key "{sample.key}": the gold of the predictions calls {_said(ours)}, the data set {_said(theirs)}'
+            )
+        else:
+            scored.append(one)
+            continue
+        if entries:
+            scored.append(replace(one, gold=_gold_of_entry(entry, mode)))
+    if 2 * len(strange) > len(samples) - len(without):
+        raise BenchmarkError(
+            strange[0],
+            hint="the files do not belong together, their order differs, or the predictions are on a part of the"
+            " data set (a run on a part of it: agrotools score RUN)",
+        )
+    behind = entries[len(samples) :]
+    scored += [Dialogue(key, _gold_of_entry(entry, mode), [], entry["gt_answer"]) for key, entry in behind]
+    return Joined(tuple(samples), tuple(scored), (*predictions.malformed, *without, *strange))
+
+
+def _has_gold(sample: Dialogue, mode: Mode) -> bool:
+    """Whether a prediction can be scored against the gold that stands beside it."""
+    ends = mode == "end-to-end"
+    gold: Any = sample.gold[0] if ends and is_list(sample.gold) and sample.gold else sample.gold
+    try:
+        return bool(gold_messages(gold, "", returns=ends))
+    except BenchmarkError:
+        return False
+
+
+def _gold_of_entry(entry: Any, mode: Mode) -> list[Any]:
+    turns = [message for message in entry["dialogs"] if is_object(message)]
+    after = next((i for i, message in enumerate(turns) if message.get("role") == "user"), -1) + 1
+    said = turns[after:]
+    return [said] if mode == "end-to-end" else [message for message in said if message.get("role") == "assistant"]
+
+
+def _gold(sample: Dialogue, mode: Mode) -> list[Any]:
+    if mode == "step-by-step":
+        return sample.gold
+    return [message for turn in sample.gold if is_list(turn) for message in turn]
+
+
+def _tools(messages: Sequence[Any]) -> list[str]:
+    names: list[str] = []
+    for message in messages:
+        calls: Any = message.get("tool_calls") if is_object(message) else None
+        if is_list(calls) and calls and is_object(calls[0]) and is_object(calls[0].get("function")):
+            names.append(str(calls[0]["function"].get("name")))
+    return names
+
+
+def _said(names: Sequence[str]) -> str:
+    return ", ".join(names[:5]) + ("..." if len(names) > 5 else "") if names else "no tool"

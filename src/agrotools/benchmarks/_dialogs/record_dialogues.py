@@ -1,0 +1,187 @@
+"""Records in the form of the prediction files that GTA's and ThinkGeo's scorers read.
+
+What a model did is told as their evaluation would have written it: output that is neither a call nor an answer is a
+call of ``NoAction``, a call of a tool that was not offered one of ``InvalidAction``; arguments that the tool does not
+take, or lacks, are an ``ARGS_ERROR`` with the arguments as raw text, a tool's own error an ``API_ERROR``.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from agrotools.benchmarks._dialogs.published_scorer import Dialogue
+from agrotools.core import (
+    Action,
+    Answer,
+    CallTools,
+    ErrorInfo,
+    Halt,
+    KeywordsSlot,
+    Protocol,
+    Record,
+    ReferenceTextsSlot,
+    Reply,
+    Sample,
+    ToolCall,
+    Trajectory,
+    UsageError,
+)
+from agrotools.core.refs import literal_value, renamed
+from agrotools.scoring.published_form import returned_content
+from agrotools.text.lagent import (
+    CHECK_NAME,
+    FOLLOW_FORMAT,
+    INVALID_ACTION,
+    NO_ACTION,
+    arguments_in,
+    is_argument_failure,
+    name_failure,
+    read_reply,
+    received,
+)
+from agrotools.text.loose_json import dumps
+from agrotools.tools import get_tool
+
+Message = dict[str, Any]
+
+
+def dialogue_of(record: Record, protocol: Protocol = "react") -> Dialogue:
+    """The record as a sample of a prediction file of GTA or ThinkGeo, step by step or end to end.
+
+    A run in the ``protocol`` lagent is told by the model's own replies, read as the published evaluation reads them;
+    any other by what we took its replies for.
+    """
+    paths = _published_paths(record.sample)
+    gold = _gold(record.sample, paths)
+    as_said = protocol == "lagent"
+    if record.actions is not None:
+        own = [message for message in gold if message["role"] == "assistant"]
+        predicted = [_of_action(action, record.sample, paths, as_said) for action in record.actions]
+        return Dialogue(record.sample.id, own, predicted, published_answer(record.sample))
+    steps = _of_trajectory(record.trajectory, record.sample, paths, as_said) if record.trajectory is not None else []
+    return Dialogue(record.sample.id, [gold], [steps], published_answer(record.sample))
+
+
+def origin_prompts(record: Record) -> list[Any]:
+    """What a prediction file holds as prompts: of each step the dialog up to it, end-to-end the question."""
+    if record.actions is None:
+        return [record.sample.query]
+    dialog = [{"role": "user", "content": record.sample.query}, *_gold(record.sample, _published_paths(record.sample))]
+    return [dialog[:place] for place, message in enumerate(dialog) if message["role"] == "assistant"]
+
+
+def prediction_entry(dialogue: Dialogue, prompts: Sequence[Any] = ()) -> dict[str, Any]:
+    """The dialogue as an entry of a prediction file."""
+    return {"gold": dialogue.gold, "prediction": dialogue.prediction, "origin_prompt": [*prompts], "steps": []}
+
+
+def published_answer(sample: Sample) -> Any:
+    """``gt_answer`` as it was published."""
+    slot = sample.answer[0]
+    if isinstance(slot, KeywordsSlot):
+        return {
+            "whitelist": [list(group) for group in slot.whitelist],
+            "blacklist": [list(g) for g in slot.blacklist] or None,
+        }
+    return list(slot.values) if isinstance(slot, ReferenceTextsSlot) else None
+
+
+def _gold(sample: Sample, paths: Mapping[str, str]) -> list[Message]:
+    messages: list[Message] = []
+    for step in sample.reference.steps if sample.reference else ():
+        arguments = {name: literal_value(value) for name, value in step.arguments.items()}
+        messages.append(_call(step.tool, renamed(arguments, paths)))
+        messages.append({"role": "tool", "name": step.tool, "content": returned_content(step.observation)})
+    return [*messages, {"role": "assistant", "content": str(sample.metadata.get("final_text", ""))}]
+
+
+def _of_action(action: Action, sample: Sample, paths: Mapping[str, str], as_said: bool) -> Message:
+    if as_said and action.reply is not None and not isinstance(action, Halt):
+        return _of_reply(action.reply, action.refused if isinstance(action, CallTools) else None)
+    if isinstance(action, Answer):
+        return {"role": "assistant", "content": action.text}
+    if isinstance(action, CallTools):
+        return _checked_call(action.calls[0], sample, paths)
+    return _no_action()
+
+
+def _of_reply(reply: Reply, failed: ErrorInfo | None) -> Message:
+    """What the published evaluation makes of a reply; ``failed`` is why its call came to nothing, where it did."""
+    said = read_reply(received(reply.text))
+    if said.kind == "answer":
+        return {"role": "assistant", "content": said.text}
+    if said.kind == "nothing":
+        return _no_action()
+    if not said.tool or (failed is not None and failed.kind == "unknown_tool"):
+        return _call(INVALID_ACTION, {"text": said.text}, ("API_ERROR", said.text or CHECK_NAME))
+    tool = said.tool.partition(".")[0]
+    given = arguments_in(said.text)
+    if failed is None:
+        return _call(tool, given)
+    if given is None or is_argument_failure(failed.message):
+        kind = "ARGS_ERROR" if is_argument_failure(failed.message) else "API_ERROR"
+        return _call(tool, said.text, (kind, failed.message))
+    return _call(tool, given, ("API_ERROR", failed.message))
+
+
+def _of_trajectory(trajectory: Trajectory, sample: Sample, paths: Mapping[str, str], as_said: bool) -> list[Message]:
+    messages: list[Message] = []
+    for step in trajectory.steps:
+        if as_said and step.reply is not None:
+            message = _of_reply(step.reply, step.observation.error if step.observation else None)
+            returned = None if "error" in message else [returned_content(step.observation)]
+            messages += [message, *([] if step.kind == "answer" else [{"role": "tool", "content": returned}])]
+        elif step.kind == "answer":
+            messages.append({"role": "assistant", "content": step.text})
+        elif step.call is None:
+            messages += [_no_action(), {"role": "tool", "content": None}]
+        else:
+            message = _checked_call(step.call, sample, paths)
+            if step.observation is not None and step.observation.error is not None and "error" not in message:
+                message["error"] = {"type": "API_ERROR", "msg": step.observation.error.message}
+            returned = None if "error" in message else [returned_content(step.observation)]
+            messages += [message, {"role": "tool", "content": returned}]
+    # A sample that ended before its first step: the published client goes on with an empty reply.
+    return messages or [_no_action(), {"role": "tool", "content": None}]
+
+
+def _checked_call(call: ToolCall, sample: Sample, paths: Mapping[str, str]) -> Message:
+    arguments = renamed(call.arguments, paths)
+    if call.tool not in sample.toolset:
+        raw = dumps(arguments)
+        return _call(INVALID_ACTION, {"text": raw}, ("API_ERROR", raw))
+    fault = _argument_fault(call)
+    return _call(call.tool, dumps(arguments), ("ARGS_ERROR", fault)) if fault else _call(call.tool, arguments)
+
+
+def _argument_fault(call: ToolCall) -> str:
+    """What the published evaluation says of arguments that the tool does not take or that are missing."""
+    try:
+        schema = get_tool(call.tool).spec.parameters
+    except UsageError:
+        return ""
+    known, required = schema.get("properties"), schema.get("required")
+    failure = name_failure(
+        known if isinstance(known, dict) else call.arguments,
+        map(str, required) if isinstance(required, list) else (),
+        call.arguments,
+    )
+    return failure.message if failure else ""
+
+
+def _call(tool: str, arguments: Any, error: tuple[str, str] | None = None) -> Message:
+    message: Message = {
+        "role": "assistant",
+        "tool_calls": [{"type": "function", "function": {"name": tool, "arguments": arguments}}],
+    }
+    return message if error is None else {**message, "error": {"type": error[0], "msg": error[1]}}
+
+
+def _no_action() -> Message:
+    return _call(NO_ACTION, {"text": ""}, ("API_ERROR", FOLLOW_FORMAT))
+
+
+def _published_paths(sample: Sample) -> dict[str, str]:
+    """By the name of a file in the sample, the path that its benchmark publishes."""
+    given = sample.metadata.get("published_paths")
+    told = {name: str(path) for name, path in given.items()} if isinstance(given, dict) else {}
+    return {**{file.name: file.path for file in sample.files}, **told}

@@ -1,0 +1,112 @@
+"""ThinkGeo's scorer (arXiv 2505.23752): its rules, the metric of its judge, to the letter and corrected.
+
+Ported from the behaviour of opencompass/datasets/ThinkGeo_bench.py (github.com/mbzuai-oryx/ThinkGeo, commit
+95086de5bcb6f008851615f4651ae85ee6a8ed1a, Apache-2.0).
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from agrotools.benchmarks._dialogs import published_scorer
+from agrotools.benchmarks._dialogs.published_run import scoring_by
+from agrotools.benchmarks._dialogs.published_scorer import Dialogue, Rules
+from agrotools.benchmarks.thinkgeo.judge import LLM_SCORE, LLM_SCORE_CORRECTED, Judgement, judge_prompt
+from agrotools.scoring.figures import Figure, Part, SampleParts, Scores, Similarity, summed
+from agrotools.scoring.judging.replies import read_yes_no
+from agrotools.scoring.stops import published
+from agrotools.text.loose_json import is_list, is_object
+
+RULES = Rules(
+    name="thinkgeo",
+    categories={
+        "p_f1": (
+            "OCR",
+            "ImageDescription",
+            "RegionAttributeDescription",
+            "TextToBbox",
+            "ChangeDetection",
+            "ObjectDetection",
+            "SegmentObjectPixels",
+        ),
+        "o_f1": ("DrawBox", "AddText", "GoogleSearch"),
+        "l_f1": ("Calculator", "Solver", "Plot", "MathOCR", "CountGivenObject"),
+    },
+    image_tools=("DrawBox", "AddText", "Plot"),
+    image_metric="ans_i",
+    recall=lambda hits, gold: hits / (gold + 1e-8),
+    lowers=True,
+)
+SCORING = scoring_by(RULES)
+
+Judge = Callable[[str, str], str]
+"""Given the system's and the user's message, what a model replies."""
+
+
+def score_end(
+    samples: Sequence[Dialogue],
+    similarity: Similarity | None = None,
+    *,
+    data: Mapping[str, Any] | None = None,
+    judge: Judge | None = None,
+    judgements: Sequence[Judgement] | None = None,
+) -> Scores:
+    """The metrics of an end-to-end file; ``llm_score`` from a ``judge``, or from ``judgements`` that were saved.
+
+    ``data``: the whole data set, whose entries hold the questions, looked up by the position of a sample.
+
+    Raises:
+        PublishedScorerStops: the original ends with an exception.
+    """
+    entries = data or {}
+    made: list[Judgement] = []
+
+    def ask(position: int, answer: str) -> None:
+        questions = entries.get(str(position), {}).get("evaluation", None)
+        if judge is not None and questions:
+            texts = [question["question"] for question in questions]
+            replies = (judge(*judge_prompt(answer, text)).strip().lower() for text in texts)
+            made.append(Judgement(position, tuple(replies)))
+
+    scores = published_scorer.score_end(samples, RULES, similarity, on_objective=ask)
+    if judge is None and judgements is None:
+        reason = "needs a judge or saved judgements"
+    elif data is None:
+        reason = "needs the data set, whose questions it counts"
+    else:
+        figure = llm_score(made if judge is not None else judgements or (), data)
+        counts = {**scores.counts, "judged": len(made if judge is not None else judgements or ())}
+        return replace(scores, metrics={**scores.metrics, LLM_SCORE: figure}, counts=counts)
+    return replace(scores, left_out={**scores.left_out, LLM_SCORE: reason})
+
+
+def llm_score(judgements: Sequence[Judgement], data: Mapping[str, Any]) -> Figure:
+    """Answers that passed over all entries of the data set that have questions, answered or not.
+
+    Raises:
+        PublishedScorerStops: an entry of the data set is no object.
+    """
+    with published("the data set"):
+        asked = sum("evaluation" in entry for entry in data.values())
+    passed = sum(judgement.passed for judgement in judgements)
+    return Figure(passed / asked * 100 if asked else 0.0, asked)
+
+
+def with_llm_score(scores: Scores, judgements: Sequence[Judgement], data: Mapping[str, Any]) -> Scores:
+    """``scores`` with :data:`LLM_SCORE_CORRECTED`, over all samples that the data set has questions for.
+
+    A sample passes where each reply begins with yes, whatever follows, and there is a reply to each of its questions;
+    one that was not judged does not. ``scores`` has one sample for each entry of ``data``, in its order.
+    """
+    said = {judgement.position: judgement.replies for judgement in judgements}
+    samples: list[SampleParts] = []
+    for position, (sample, entry) in enumerate(zip(scores.samples, data.values(), strict=True)):
+        questions: Any = entry.get("evaluation") if is_object(entry) else None
+        if not is_list(questions) or not questions:
+            samples.append(sample)
+            continue
+        replies = said.get(position, ())
+        passed = len(replies) >= len(questions) and all(read_yes_no(reply) == 1 for reply in replies)
+        samples.append(replace(sample, parts={**sample.parts, LLM_SCORE_CORRECTED: Part(float(passed), 1)}))
+    metrics = {**scores.metrics, **summed(samples, [LLM_SCORE_CORRECTED])}
+    return replace(scores, metrics=metrics, samples=tuple(samples))

@@ -1,0 +1,60 @@
+"""The tools that ThinkGeo (Shabbir et al. 2025, arXiv 2505.23752) has beside those it shares with GTA."""
+
+from typing import Annotated
+
+from pydantic import Field
+
+from agrotools.benchmarks._dialogs.tool_forms import (
+    NONE_FOUND,
+    Description,
+    PictureFile,
+    PicturePath,
+    PublishedText,
+    published,
+    said,
+    scored_text,
+)
+from agrotools.tools.general.description import compare_images
+from agrotools.tools.general.objects import detect_objects, segment_objects
+
+
+@published(segment_objects)
+def SegmentObjectPixels(
+    image: PictureFile,
+    text: Description,
+    flag: Annotated[bool, Field(description="true: the pixels of each object; false: their sum")] = True,
+) -> PublishedText:
+    """Count the pixels that an object covers in an image. Gives "a, b, c", or their sum; 0 if there is none.
+
+    Raises:
+        ToolError: as :func:`agrotools.tools.general.objects.segment_objects`.
+    """
+    found = segment_objects.function(image, text)
+    return said((", ".join(map(str, found.pixels)) or "0") if flag else sum(found.pixels), found)
+
+
+@published(detect_objects)
+def ObjectDetection(image: PictureFile) -> PublishedText:
+    """Find all common objects in an image. Gives a line each, as: label (x1, y1, x2, y2), score 76
+
+    Raises:
+        ToolError: as :func:`agrotools.tools.general.objects.detect_objects`.
+    """
+    found = detect_objects.function(image)
+    lines = [scored_text(each.box, each.score, each.name) for each in found.objects]
+    return said("\n".join(lines) or NONE_FOUND, found)
+
+
+@published(compare_images)
+def ChangeDetection(
+    text: Annotated[str, Field(min_length=1, max_length=500, description="what is asked about the change")],
+    pre_image: PicturePath,
+    post_image: PicturePath,
+) -> PublishedText:
+    """Describe the change between two images of one place, before and after.
+
+    Raises:
+        ToolError: as :func:`agrotools.tools.general.description.compare_images`.
+    """
+    found = compare_images.function(pre_image, post_image, text)
+    return said(found.answer, found)

@@ -1,0 +1,116 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agrotools.benchmarks._dialogs.answer_keywords import check, is_scorable, states
+from agrotools.benchmarks._dialogs.published_scorer import is_correct
+from agrotools.core import BenchmarkError
+
+
+@pytest.mark.parametrize(
+    ("text", "alias", "stated"),
+    [
+        # Where the published rule and this one say the same.
+        ("The answer is 2.", "2", True),
+        ("12 boxes", "2", False),
+        ("Two boxes", "two", True),
+        ("new_york", "new", False),
+        ("about 50%", "50", True),
+        ("room 5-3", "3", True),
+        ("(3,4)", "4", True),
+        ("nothing", "no", False),
+        # Signs and marks at the ends of an alias.
+        ("-3", "-3", True),
+        ("is -3.", "-3", True),
+        ("x = −3", "-3", True),
+        ("x-3", "-3", False),
+        ("5-3", "-3", False),
+        ("minus 3 degrees", "-3", True),
+        ("5 minus 3", "-3", False),
+        ("It costs $5", "$5", True),
+        ("US$5 now", "$5", True),
+        ("5 euros", "$5", False),
+        ("-$5", "-5", True),
+        ("about 50%", "50%", True),
+        ("50 percent", "50%", True),
+        ("50 boxes", "50%", False),
+        ("C++ and C", "C++", True),
+        # Numbers by their value.
+        ("2.5 boxes", "2", False),
+        ("2.5 boxes", "2.5", True),
+        ("2.50", "2.5", True),
+        ("2.0", "2", True),
+        ("-3", "3", False),
+        ("1,200 trees", "1200", True),
+        ("1200 trees", "1,200", True),
+        ("1,200 trees", "200", False),
+        ("12,345.50", "12345.5", True),
+        (".5", "0.5", True),
+        ("version 1.2.3", "2", False),
+        ("The answer is 5.", "5", True),
+        ("007", "7", False),
+        ("007", "007", True),
+        # Units stick to numbers, other letters do not.
+        ("2kg", "2", True),
+        ("2kg of rice", "2 kg", False),
+        ("the 2nd box", "2", False),
+        ("3D", "3", False),
+        # Letters that are written without spaces.
+        ("答案是5个", "5", True),
+        ("答案是-5个", "-5", True),
+        ("这是一只猫。", "猫", True),
+        ("是red的", "red", True),
+        # Words that begin or end with a number.
+        ("2.5 kg", "5 kg", False),
+        ("-3 kg", "3 kg", False),
+        ("3 kg", "3 kg", True),
+        ("at 10:30", "10:30", True),
+        ("model b2.5", "b2", False),
+        ("New\nYork", "new york", True),
+    ],
+)
+def test_an_alias_is_stated(text, alias, stated):
+    assert states(text, {"whitelist": [[alias]], "blacklist": None}) is stated
+
+
+def test_groups_and_blacklists():
+    colours = {"whitelist": [["red"], ["blue", "azure"]], "blacklist": [["green"]]}
+    assert states("red and azure", colours)
+    assert not states("red", colours)
+    assert not states("red, blue and green", colours)
+    assert states("yes", {"whitelist": [["yes"]], "blacklist": [[]]})
+    assert states("yes", {"whitelist": [["yes"], []], "blacklist": []})
+
+
+@pytest.mark.parametrize("reference", [{"whitelist": []}, {"whitelist": [[], [" "]], "blacklist": [[]]}])
+def test_lists_that_ask_for_nothing_cannot_be_scored(reference):
+    assert not is_scorable(reference)
+
+
+@pytest.mark.parametrize(
+    "reference", [None, [], {}, {"whitelist": "a"}, {"whitelist": [["a", 2]]}, {"whitelist": [[]], "blacklist": 3}]
+)
+def test_lists_of_another_form_are_named(reference):
+    with pytest.raises(BenchmarkError, match="sample 3"):
+        check(reference, "sample 3")
+
+
+words = st.text(st.sampled_from("ab 5-"), min_size=1, max_size=6).map(str.strip).filter(bool)
+
+
+@given(st.text(max_size=40), st.text(min_size=1, max_size=8).filter(str.strip))
+def test_any_text_can_be_looked_for_in_any_other(text, alias):
+    assert states(text, {"whitelist": [[alias]]}) in (True, False)
+
+
+@given(st.text(min_size=1, max_size=12).filter(str.strip))
+def test_what_stands_alone_is_stated(alias):
+    assert states(alias, {"whitelist": [[alias]]})
+
+
+@given(
+    st.lists(st.sampled_from("red blue 12 7 apple tree".split()), max_size=5), st.sampled_from("red 12 apple".split())
+)
+def test_plain_words_are_found_as_in_the_published_rule(words, alias):
+    reference = {"whitelist": [[alias]], "blacklist": None}
+    assert states(" ".join(words), reference) == is_correct(" ".join(words), reference)

@@ -1,0 +1,184 @@
+import pytest
+
+from agrotools.benchmarks._dialogs.corrected_scorer import score_end, score_steps
+from agrotools.benchmarks.gta.score import RULES as GTA
+from agrotools.benchmarks.thinkgeo.score import RULES as THINKGEO
+from agrotools.core import BenchmarkError
+from support.gta_files import (
+    CAT,
+    ERROR,
+    GOLD_ENDS,
+    GOLD_STEPS,
+    SIX,
+    answer,
+    call,
+    end_file,
+    end_sample,
+    overlap,
+    returned,
+    step_file,
+    step_sample,
+)
+
+
+def steps(gold, prediction, reference=None, similarity=overlap):
+    return score_steps([step_sample("0", gold, prediction, reference)], GTA, similarity)
+
+
+def ends(gold, prediction, reference=None, similarity=overlap):
+    return score_end([end_sample("0", gold, prediction, reference)], GTA, similarity)
+
+
+def value(scores, name):
+    return scores.metrics[f"gta.{name}_corrected"].value
+
+
+def test_the_gold_has_all_of_everything():
+    scores = score_steps(step_file(*GOLD_STEPS), GTA, overlap)
+    assert {name: figure.value for name, figure in scores.metrics.items()} == dict.fromkeys(scores.metrics, 100)
+    assert scores.metrics["gta.inst_acc_corrected"].n == 7
+    scores = score_end(end_file(*GOLD_ENDS), GTA, overlap)
+    expected = dict.fromkeys(scores.metrics, 100) | {"gta.o_f1_corrected": None}
+    assert {name: figure.value for name, figure in scores.metrics.items()} == expected
+
+
+def test_steps_that_are_missing_are_wrong():
+    gold = [call("OCR", {}), call("OCR", {}), answer("6")]
+    scores = steps(gold, gold[:1], SIX)
+    assert value(scores, "inst_acc") == pytest.approx(100 / 3)
+    assert value(scores, "tool_acc") == 50
+    assert value(scores, "summ_acc") == 0
+
+
+@pytest.mark.parametrize(
+    ("name", "predicted", "gold", "same", "alike"),
+    [
+        ("GoogleSearch", {"query": "a"}, {"query": "a", "k": 10}, 100, 100),
+        ("GoogleSearch", {"query": "a", "k": 4}, {"query": "a"}, 0, 0),
+        ("TextToBbox", {"image": "x.png", "text": "cat", "top1": 1}, {"image": "x.png", "text": "cat"}, 0, 0),
+        ("OCR", {"image": "/data/image/x.png"}, {"image": "image/x.png"}, 100, 100),
+        ("OCR", {"image": "/data/image/y.png"}, {"image": "image/x.png"}, 0, 0),
+        (
+            "DrawBox",
+            {"image": "a", "bbox": "(1,2,3,4)"},
+            {"image": "a", "bbox": "(1, 2, 3, 4)", "annotation": None},
+            100,
+            100,
+        ),
+        ("DrawBox", {"image": "a", "bbox": "(0, 0, 9, 10)"}, {"image": "a", "bbox": "(0, 0, 10, 10)"}, 0, 100),
+        ("Calculator", {"expression": "3*2"}, {"expression": "2*3"}, 0, 100),
+        ("Calculator", {"expression": "3*3"}, {"expression": "2*3"}, 0, 0),
+        ("Calculator", '{"expression"', {"expression": "2*3"}, 0, 0),
+        ("MyTool", {"file": "/a/b.png"}, {"file": "b.png"}, 100, 100),
+        ("MyTool", {"file": "/a/b.png"}, {"file": "c/b.png"}, 100, 100),
+        ("MyTool", {"n": True}, {"n": 1}, 0, 0),
+        ("MyTool", {"n": 1.0}, {"n": 1}, 100, 100),
+    ],
+)
+def test_arguments_are_compared_by_what_they_ask_for(name, predicted, gold, same, alike):
+    scores = steps([call(name, gold)], [call(name, predicted)])
+    assert value(scores, "tool_acc") == 100
+    assert value(scores, "arg_acc") == same
+    assert value(scores, "arg_acc_agreement") == alike
+
+
+def test_a_failed_call_is_the_right_tool_but_no_instruction_followed():
+    scores = steps([call("OCR", {"image": "a"})], [call("OCR", {"image": "a"}, ERROR)])
+    assert (value(scores, "inst_acc"), value(scores, "tool_acc"), value(scores, "arg_acc")) == (0, 100, 100)
+
+
+def test_an_empty_answer_is_wrong_and_nothing_is_embedded():
+    def never(first, second):
+        raise AssertionError
+
+    assert value(steps([answer("a cat")], [answer(" ")], CAT, never), "summ_acc") == 0
+
+
+def test_f1_counts_each_call_once_and_no_failed_one():
+    gold = [*(call("OCR", {"image": name}) for name in "abc"), answer("x")]
+    scores = ends(gold, [call("OCR", {}), call("OCR", {}, ERROR), call("TextToBbox", {}), answer("x")], SIX)
+    assert scores.metrics["gta.p_f1_corrected"] == pytest.approx((2 * 1 / (2 + 3) * 100, 5))
+    assert value(scores, "l_f1") is None
+    assert value(ends([answer("x")], [call("OCR", {}), answer("x")], SIX), "p_f1") == 0
+
+
+BOXES = [call("DrawBox", {"image": "a", "bbox": box}) for box in ("(1, 2, 3, 4)", "(5, 6, 7, 8)")]
+
+
+def test_images_are_made_by_all_calls_of_a_tool_in_any_order():
+    assert value(ends(BOXES, BOXES), "ans_acc_imggen") == 100
+    assert value(ends(BOXES, BOXES[::-1]), "ans_acc_imggen") == 100
+    assert value(ends(BOXES, [BOXES[0], *BOXES]), "ans_acc_imggen") == 100
+    assert value(ends(BOXES, BOXES[:1]), "ans_acc_imggen") == 0
+    assert value(ends(BOXES, [BOXES[0], BOXES[1] | {"error": ERROR}]), "ans_acc_imggen") == 0
+    moved = [
+        call("DrawBox", {"image": "/d/a", "bbox": "(1,2,3,4)"}),
+        call("DrawBox", {"image": "a", "bbox": "(5, 6, 7, 9)"}),
+    ]
+    assert 0 < value(ends(BOXES, moved), "ans_acc_imggen") < 100
+
+
+def test_many_boxes_do_not_help_to_hit_the_right_one():
+    other = call("DrawBox", {"image": "a", "bbox": "(9, 9, 10, 10)"})
+    scores = ends(BOXES[:1], [BOXES[0], other, other], similarity=lambda a, b: 0.0)
+    assert value(scores, "ans_acc_imggen") == 0
+
+
+def test_a_task_that_asks_for_nothing_is_counted_and_not_free():
+    scores = ends([call("OCR", {}), answer("x")], [answer("hi")])
+    assert scores.metrics["gta.ans_acc_imggen_corrected"] == (None, 0)
+    assert scores.counts["unscorable"] == 1
+    assert ends([answer("x")], [answer("x")], {"whitelist": []}).counts["unscorable"] == 1
+
+
+def test_only_a_last_message_that_is_an_answer_counts():
+    gold = [answer("6")]
+    thought = {"role": "assistant", "content": "6", "meta": {"type": "thought"}}
+    crash = {"role": "assistant", "content": "[LagentAgentError] 6", "error": ERROR}
+    for last in (thought, crash, returned("6"), call("OCR", {}), None):
+        assert value(ends(gold, [answer("6"), last], SIX), "ans_acc") == 0
+    assert value(ends(gold, [returned(), answer(" 6")], SIX), "ans_acc") == 100
+
+
+def test_without_an_embedder_the_objective_part_stands_alone():
+    scores = score_end(
+        end_file(GOLD_ENDS[0], [call("TextToImage", {"keywords": "dog"}), answer("")], [answer("cat")]), GTA
+    )
+    assert scores.left_out["gta.ans_acc_corrected"] == "1 subjective answers need an embedder"
+    assert scores.left_out["gta.ans_acc_imggen_corrected"].startswith("1 subjective answers and 1 image tasks")
+    assert "gta.ans_acc_corrected" not in scores.metrics
+    assert scores.metrics["gta.ans_acc_objective_corrected"] == (100, 1)
+    assert scores.estimate("gta.ans_acc_corrected") is None
+
+
+def test_thinkgeo_has_its_own_metrics():
+    samples = [end_sample("0", [call("ChangeDetection", {"text": "b"}), answer("6")], [answer("6")], SIX)]
+    scores = score_end(samples, THINKGEO, overlap)
+    assert scores.metrics["thinkgeo.ans_i_corrected"] == (100, 1)
+    assert scores.metrics["thinkgeo.p_f1_corrected"] == (0, 1)
+    assert "thinkgeo.c_f1_corrected" not in scores.metrics
+
+
+@pytest.mark.parametrize(
+    ("gold", "reference"),
+    [("x", SIX), ([{}], SIX), ([call("OCR", "raw")], SIX), ([call(None, {})], SIX), ([answer("6")], 3)]
+    + [([answer("6")], reference) for reference in ("text", ["a", 1], {"whitelist": 1}, {"blacklist": None})],
+)
+def test_a_faulty_gold_is_named(gold, reference):
+    with pytest.raises(BenchmarkError, match="sample 0"):
+        steps(gold, [], reference)
+
+
+def test_a_metric_has_an_interval_over_samples():
+    gold = [call("OCR", {"image": "a"}), answer("6")]
+    samples = [
+        step_sample(str(i), gold, [gold[0] if i % 2 else answer("6"), answer("6" if i % 3 else "7")], SIX)
+        for i in range(24)
+    ]
+    scores = score_steps(samples, GTA)
+    estimate = scores.estimate("gta.summ_acc_corrected")
+    assert estimate.value == pytest.approx(2 / 3)
+    assert estimate.n == estimate.n_clusters == 24
+    assert estimate.interval.lower < 2 / 3 < estimate.interval.upper
+    inst = scores.estimate("gta.inst_acc_corrected")
+    assert (inst.n, inst.n_clusters, inst.value) == (48, 24, pytest.approx(0.75))

@@ -1,0 +1,153 @@
+import json
+
+import pytest
+
+from agrotools.benchmarks._dialogs import prediction_files
+from agrotools.benchmarks.thinkgeo.judge import read_log
+from agrotools.core import BenchmarkError
+from agrotools.scoring.predictions.compared import read_json
+from support.gta_files import END_GOLD, GOLD_ENDS, GOLD_STEPS, STEP_GOLD, answer, call
+
+
+def written(path, value):
+    path.write_text(value if isinstance(value, str) else json.dumps(value), "utf-8")
+    return path
+
+
+def entry(gold, prediction):
+    return {"gold": gold, "prediction": prediction, "origin_prompt": [], "steps": []}
+
+
+STEP_FILE = {str(i): entry(gold, gold) for i, gold in enumerate(GOLD_STEPS)}
+END_FILE = {str(i): entry([gold], [gold]) for i, gold in enumerate(GOLD_ENDS)}
+USER = {"role": "user", "content": "?"}
+DATA = {str(i): {"dialogs": [USER, *gold], "gt_answer": ref} for i, (gold, ref) in enumerate(END_GOLD)}
+
+
+def test_the_mode_is_told_by_the_shape(tmp_path):
+    steps = prediction_files.read_predictions(written(tmp_path / "a.json", STEP_FILE))
+    ends = prediction_files.read_predictions(written(tmp_path / "b.json", END_FILE))
+    assert (steps.mode, ends.mode) == ("step-by-step", "end-to-end")
+    assert [sample.key for sample in steps.samples] == ["0", "1", "2"]
+
+
+def test_parts_are_joined_where_the_file_is_not_there(tmp_path):
+    written(tmp_path / "gta_0.json", {"0": STEP_FILE["0"], "1": STEP_FILE["1"]})
+    written(tmp_path / "gta_1.json", {"0": STEP_FILE["2"]})
+    read = prediction_files.read_predictions(tmp_path / "gta.json")
+    assert [sample.key for sample in read.samples] == ["0", "1", "2"]
+    assert read.samples[2].gold == GOLD_STEPS[2]
+    assert [file.name for file in read.files] == ["gta_0.json", "gta_1.json"]
+    with pytest.raises(BenchmarkError, match=r"no other_0\.json either"):
+        prediction_files.read_predictions(tmp_path / "other.json")
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ("", "is cut off"),
+        (json.dumps(STEP_FILE)[:200], "is cut off"),
+        ("{'0': 1}", "is no JSON"),
+        ("[" * 200_000, "nested too deeply"),
+        ([], "no object of samples"),
+        ({}, "holds no prediction"),
+        ({"0": STEP_FILE["0"], "4": STEP_FILE["2"]}, 'key "1" is missing'),
+        ({"a": STEP_FILE["0"]}, 'key "0" is missing'),
+        ({"0": 3}, "holds no prediction"),
+        ({"0": {"gold": [], "prediction": []}}, "holds no prediction"),
+        ({"0": STEP_FILE["0"], "1": END_FILE["1"]}, 'key "1": predictions of both modes'),
+    ],
+)
+def test_what_is_wrong_with_a_file_is_said_with_its_place(tmp_path, content, said):
+    with pytest.raises(BenchmarkError, match=said):
+        prediction_files.read_predictions(written(tmp_path / "p.json", content))
+
+
+@pytest.mark.parametrize(
+    ("spoilt", "said"),
+    [
+        (3, 'key "1" is no object'),
+        ({"gold": STEP_FILE["1"]["gold"]}, 'key "1": prediction is no list'),
+        ({"gold": {}, "prediction": []}, 'key "1": gold is no list'),
+        (entry(GOLD_STEPS[1], ["x"]), 'key "1": prediction[0] is no message'),
+        (entry(GOLD_STEPS[1], [["x"]]), 'key "1": prediction[0][0] is no message'),
+        (entry(GOLD_STEPS[1], [{"role": "assistant"}]), 'key "1": prediction[0] has neither tool_calls nor role'),
+        (entry(GOLD_STEPS[1], [{"role": "tool"}]), 'key "1": prediction[0] has neither tool_calls nor role'),
+        (entry(GOLD_STEPS[1], [answer(None)]), 'key "1": prediction[0]: the answer is no text'),
+        (entry(GOLD_STEPS[1], [{"tool_calls": []}]), 'key "1": prediction[0]: tool_calls holds no call'),
+        (entry(GOLD_STEPS[1], [call(None, {})]), 'key "1": prediction[0]: tool_calls holds no call'),
+        (entry(GOLD_STEPS[1], [call("OCR", None)]), 'key "1": prediction[0]: tool_calls holds no call'),
+    ],
+)
+def test_a_malformed_entry_is_named_and_the_others_are_read(tmp_path, spoilt, said):
+    read = prediction_files.read_predictions(written(tmp_path / "p.json", {**STEP_FILE, "1": spoilt}))
+    assert (read.mode, len(read.samples)) == ("step-by-step", 3)
+    assert any(place.startswith(f"p.json, {said}") for place in read.malformed)
+
+
+def test_a_sample_that_is_missing_between_others_is_named(tmp_path):
+    read = prediction_files.read_predictions(written(tmp_path / "p.json", {"0": STEP_FILE["0"], "2": STEP_FILE["2"]}))
+    assert (len(read.samples), read.malformed) == (3, ('p.json, key "1" is missing',))
+    read = prediction_files.read_predictions(written(tmp_path / "p.json", {**STEP_FILE, "00": 1}))
+    assert (len(read.samples), read.malformed) == (3, ('p.json, key "00" is no number of a sample',))
+
+
+def test_files_that_are_no_text_are_named(tmp_path):
+    (tmp_path / "p.json").write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(BenchmarkError, match=r"p\.json is no UTF-8"):
+        read_json(tmp_path / "p.json")
+    with pytest.raises(BenchmarkError, match="no such file"):
+        read_json(tmp_path)
+
+
+def test_answers_come_from_the_data_set_by_position(tmp_path):
+    predictions = prediction_files.read_predictions(
+        written(tmp_path / "p.json", {"0": END_FILE["0"], "1": END_FILE["1"]})
+    )
+    joined = prediction_files.join_data(predictions, DATA)
+    assert [sample.answer for sample in joined.samples] == [ref for _, ref in END_GOLD[:2]]
+    *_, missing = joined.scored
+    assert (missing.key, missing.gold, missing.prediction, missing.answer) == ("2", [GOLD_ENDS[2]], [], END_GOLD[2][1])
+
+
+def test_unanswered_steps_have_the_messages_of_the_assistant(tmp_path):
+    predictions = prediction_files.read_predictions(written(tmp_path / "p.json", {"0": STEP_FILE["0"]}))
+    dialogs = [USER, STEP_GOLD[0][0][0], {"role": "tool", "name": "OCR", "content": {}}, answer("6")]
+    data = {"0": {"dialogs": GOLD_STEPS[0], "gt_answer": None}, "1": {"dialogs": dialogs, "gt_answer": None}}
+    assert prediction_files.join_data(predictions, data).scored[1].gold == [STEP_GOLD[0][0][0], answer("6")]
+
+
+def test_predictions_and_data_must_belong_together(tmp_path):
+    predictions = prediction_files.read_predictions(written(tmp_path / "p.json", END_FILE))
+    with pytest.raises(BenchmarkError, match="only 1 entries"):
+        prediction_files.join_data(predictions, {"0": DATA["0"]})
+    with pytest.raises(BenchmarkError, match='key "0": the gold of the predictions calls OCR, Calculator'):
+        prediction_files.join_data(predictions, dict(reversed(DATA.items())))
+    for wrong in ([], {}, {"0": {"dialogs": []}}, {"0": 1}):
+        with pytest.raises(BenchmarkError):
+            prediction_files.read_data(written(tmp_path / "d.json", wrong))
+
+
+@pytest.mark.parametrize("gold", [None, [], [{"role": "assistant"}], [call("Plot", {}), answer("6")]])
+def test_a_gold_that_is_malformed_or_another_gives_way_to_that_of_the_data_set(tmp_path, gold):
+    file = {**STEP_FILE, "1": entry(gold, GOLD_STEPS[1])}
+    data = {str(i): {"dialogs": [USER, *own], "gt_answer": None} for i, own in enumerate(GOLD_STEPS)}
+    predictions = prediction_files.read_predictions(written(tmp_path / "p.json", file))
+    joined = prediction_files.join_data(predictions, data)
+    assert [sample.gold for sample in joined.scored] == GOLD_STEPS
+    assert any('key "1"' in place and "gold" in place for place in joined.malformed)
+
+
+def test_a_log_of_thinkgeos_judge_is_read(tmp_path):
+    entries = [{"id": 3, "scores": ["yes", "no"], "pred": "x"}, {"id": "4", "scores": ["yes"]}, {"id": 3, "scores": []}]
+    log, malformed = read_log(written(tmp_path / "log.json", [*entries, {"id": 5, "scores": ["yes", 1]}]))
+    assert [place.partition(", ")[2] for place in malformed] == [
+        "entry 1 is no judgement",
+        "entry 2: sample 3 is judged twice",
+        "entry 3: a reply is no text",
+    ]
+    assert (log[1].position, log[1].passed) == (5, False)
+    assert (log[0].position, log[0].replies, log[0].passed) == (3, ("yes", "no"), False)
+    for wrong in ({}, [{"id": "3", "scores": []}], [{"id": 3}]):
+        with pytest.raises(BenchmarkError):
+            read_log(written(tmp_path / "log.json", wrong))

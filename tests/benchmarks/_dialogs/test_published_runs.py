@@ -1,0 +1,312 @@
+"""Runs in the metrics of GTA's and ThinkGeo's papers: records as prediction files, figures, and what differs."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from agrotools.benchmarks import load_benchmark
+from agrotools.benchmarks._dialogs.published_run import published_figures
+from agrotools.benchmarks._dialogs.record_dialogues import dialogue_of, published_answer
+from agrotools.benchmarks.gta.score import RULES as GTA
+from agrotools.benchmarks.thinkgeo.score import RULES as THINKGEO
+from agrotools.cli.main import app
+from agrotools.core import (
+    Answer,
+    CallTools,
+    ErrorInfo,
+    Observation,
+    Record,
+    Sample,
+    Step,
+    ToolCall,
+    Trajectory,
+    Unparseable,
+)
+from agrotools.core.refs import literal_value
+from agrotools.runner.published_way import departures
+from agrotools.scoring import embedders
+from support.made_gta import write_gta
+from support.made_thinkgeo import write_thinkgeo
+from support.runs import manifest
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("published")
+    write_gta(root / "gta_dataset")
+    write_thinkgeo(root / "ThinkGeo_dataset")
+    return root
+
+
+@pytest.fixture(scope="module")
+def samples(root: Path) -> list[Sample]:
+    return list(load_benchmark("gta", data_root=root).samples)
+
+
+def gold_call(step: Any) -> ToolCall:
+    return ToolCall(tool=step.tool, arguments={name: literal_value(value) for name, value in step.arguments.items()})
+
+
+def right_text(sample: Sample) -> str:
+    answer = published_answer(sample)
+    if isinstance(answer, dict):
+        return " ".join(group[0] for group in answer["whitelist"])
+    return answer[0] if answer else "done"
+
+
+def by_step(sample: Sample) -> Record:
+    """The gold, predicted step by step."""
+    assert sample.reference is not None
+    calls = [CallTools(calls=(gold_call(step),)) for step in sample.reference.steps]
+    return Record(sample=sample, mode="step-by-step", actions=(*calls, Answer(text=right_text(sample))))
+
+
+def to_the_end(sample: Sample) -> Record:
+    """The gold, end to end."""
+    assert sample.reference is not None
+    steps = [
+        Step(turn=turn, kind="call", call=gold_call(step), observation=step.observation)
+        for turn, step in enumerate(sample.reference.steps)
+    ]
+    last = Step(turn=len(steps), kind="answer", text=right_text(sample))
+    trajectory = Trajectory(steps=(*steps, last), termination="answered")
+    return Record(sample=sample, mode="end-to-end", trajectory=trajectory)
+
+
+def same(first: str, second: str) -> float:
+    return float(first == second)
+
+
+def test_a_perfect_run_has_what_the_published_scorer_gives_it_and_all_when_corrected(samples: list[Sample]):
+    found = published_figures(GTA, "step-by-step", [by_step(sample) for sample in samples], same, embedder="equal")
+    assert found is not None
+    assert found.reference["gta.inst_acc"] == pytest.approx((557 + 229) / (557 + 172)), "more than all"
+    assert found.reference["gta.tool_acc"] == 1
+    assert found.reference["gta.arg_acc"] == 1
+    assert {metric: estimate.value for metric, estimate in found.corrected.items()} == pytest.approx(
+        dict.fromkeys(found.corrected, 1.0)
+    )
+    assert found.embedder == "equal"
+
+
+def test_a_perfect_run_end_to_end(samples: list[Sample]):
+    found = published_figures(GTA, "end-to-end", [to_the_end(sample) for sample in samples], same, embedder="equal")
+    assert found is not None
+    assert found.corrected["gta.ans_acc_corrected"].value == 1
+    assert found.corrected["gta.p_f1_corrected"].value == pytest.approx(1)
+    assert found.counts["tool_call"] == 557
+    assert found.counts["tool_call_error"] == 0
+
+
+def test_without_an_embedder_what_needs_one_is_left_out_and_named(samples: list[Sample]):
+    found = published_figures(GTA, "end-to-end", [to_the_end(sample) for sample in samples])
+    assert found is not None
+    assert "subjective answers" in found.left_out["gta.ans_acc"]
+    assert "gta.ans_acc" not in found.reference
+    assert "gta.p_f1" in found.reference
+
+
+def test_predictions_are_written_as_the_published_evaluation_writes_them(samples: list[Sample]):
+    sample = next(sample for sample in samples if sample.reference and len(sample.reference.steps) > 3)
+    assert sample.reference is not None
+    tool = sample.toolset[0]
+    actions = (
+        Unparseable(text="hm", reason="neither a call nor an answer"),
+        CallTools(calls=(ToolCall(tool="Nonsense", arguments={"a": 1}),)),
+        CallTools(calls=(ToolCall(tool=tool, arguments={"no_such_argument": 1}),)),
+        *[CallTools(calls=(gold_call(step),)) for step in sample.reference.steps[3:]],
+        Answer(text=" 5"),
+    )
+    dialogue = dialogue_of(Record(sample=sample, mode="step-by-step", actions=actions))
+    functions = [message["tool_calls"][0]["function"] for message in dialogue.prediction[:4]]
+    assert functions[0] == {"name": "NoAction", "arguments": {"text": ""}}
+    assert functions[1] == {"name": "InvalidAction", "arguments": {"text": '{"a": 1}'}}
+    assert functions[2] == {"name": tool, "arguments": '{"no_such_argument": 1}'}
+    assert [message["error"]["type"] for message in dialogue.prediction[:3]] == ["API_ERROR", "API_ERROR", "ARGS_ERROR"]
+    assert "error" not in dialogue.prediction[3]
+    assert dialogue.prediction[-1] == {"role": "assistant", "content": " 5"}
+    assert len(dialogue.prediction) == len(dialogue.gold) == len(sample.reference.steps) + 1
+
+
+def test_a_sample_that_ended_before_its_first_step_stops_no_figures(samples: list[Sample]):
+    ended = Record(sample=samples[1], mode="end-to-end", trajectory=Trajectory(termination="context"))
+    assert [message["role"] for message in dialogue_of(ended).prediction[0]] == ["assistant", "tool"]
+    figures = published_figures(GTA, "end-to-end", [to_the_end(samples[0]), ended])
+    assert figures is not None
+    assert figures.stops == ""
+    assert figures.counts["tool_call_error"] == 1
+
+
+def test_wrong_arguments_are_told_as_the_published_evaluation_tells_them(samples: list[Sample]):
+    sample = next(sample for sample in samples if "OCR" in sample.toolset)
+    path = sample.files[0].path
+    calls = [
+        ToolCall(tool="OCR", arguments={"b": 1, "a": 2}),
+        ToolCall(tool="OCR", arguments={}),
+        ToolCall(tool="Nonsense", arguments={"image": sample.files[0].name}),
+        ToolCall(tool="OCR", arguments={"image": [sample.files[0].name]}),
+    ]
+    actions = tuple(CallTools(calls=(call,)) for call in calls)
+    told = dialogue_of(Record(sample=sample, mode="step-by-step", actions=actions)).prediction
+    assert [message["error"]["msg"] for message in told[:3]] == [
+        "unknown arguments: {'a', 'b'}",
+        "missing required arguments: {'image'}",
+        f'{{"image": "{path}"}}',
+    ]
+    assert told[3]["tool_calls"][0]["function"]["arguments"] == {"image": [path]}
+
+
+def test_files_have_their_published_paths_again(samples: list[Sample]):
+    sample = next(sample for sample in samples if sample.files)
+    call = dialogue_of(to_the_end(sample)).prediction[0][0]["tool_calls"][0]["function"]["arguments"]
+    assert call["image"] == sample.files[0].path
+    assert call["image"].startswith("image/")
+
+
+def test_a_tool_that_failed_is_an_error_that_returned_nothing(samples: list[Sample]):
+    sample = samples[0]
+    assert sample.reference is not None
+    observation = Observation(error=ErrorInfo(kind="tool_failed", message="it broke"))
+    step = Step(turn=0, kind="call", call=gold_call(sample.reference.steps[0]), observation=observation)
+    record = Record(sample=sample, mode="end-to-end", trajectory=Trajectory(steps=(step,), termination="max_steps"))
+    called, returned = dialogue_of(record).prediction[0]
+    assert called["error"] == {"type": "API_ERROR", "msg": "it broke"}
+    assert returned == {"role": "tool", "content": None}
+
+
+def test_thinkgeo_runs_too(root: Path):
+    samples = list(load_benchmark("thinkgeo", data_root=root).samples)
+    found = published_figures(THINKGEO, "step-by-step", [by_step(sample) for sample in samples], same)
+    assert found is not None
+    assert found.reference["thinkgeo.tool_acc"] == 1
+    assert found.corrected["thinkgeo.inst_acc_corrected"].value == 1
+
+
+def test_what_keeps_a_run_from_comparison_is_told():
+    run = manifest(
+        benchmark="gta", toolset={"OCR": "1:a", "Plot": "1:b"}, backends={"OCR": "recorded"}, sample_ids=("a", "b")
+    )
+    told = "; ".join(departures(run, "end-to-end"))
+    assert "protocol react" in told
+    assert "2 questions of 229" in told
+    assert "recorded observations instead of tools for 1 of them" in told
+    assert "at most 20 turns, not 10" in told
+    assert "tools" not in "; ".join(departures(run, "step-by-step"))
+
+
+def agrotools(*arguments: object) -> str:
+    done = CliRunner().invoke(app, [*map(str, arguments)])
+    assert done.exit_code == 0, done.output
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def run(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("runs") / "run"
+    common = ("eval", "gta", "--data-root", root, "-m", "baseline:oracle", "--backend", "recorded", "--out", folder)
+    agrotools(*common, "--mode", "all")
+    return folder
+
+
+def test_a_run_shows_published_corrected_and_printed_figures_side_by_side(run: Path):
+    told = agrotools("score", run)
+    assert "GTA, step by step: as its scorer has it, and corrected" in told
+    assert "107.8" in told
+    assert "gpt-4-1106-preview" in told
+    assert "Not comparable with the printed rows: this policy sees the gold" in " ".join(told.split())
+    agrotools("report", run, "--out", run / "again.html")
+    for name in ("report.html", "again.html"):
+        page = (run / name).read_text(encoding="utf-8")
+        assert "as its scorer has it, and corrected" in page
+        assert "107.8" in page
+
+
+def test_the_embedder_of_a_run_is_named_wherever_its_cosines_are(run: Path, monkeypatch: pytest.MonkeyPatch):
+    told = agrotools("score", run)
+    assert "(--with similarity, or --embedder)" in " ".join(told.split())
+    half = embedders.Embedder("all-mpnet-base-v2", lambda first, second: 0.5, lambda: 0)
+    monkeypatch.setattr(embedders, "open_embedder", lambda name, folder: half)
+    told = agrotools("score", run, "--embedder", "all-mpnet-base-v2", "--embedder-path", run)
+    assert "By cosines of all-mpnet-base-v2 where answers are subjective or images." in " ".join(told.split())
+    (summary,) = json.loads(agrotools("score", run, "--embedder-path", run, "--json"))
+    figures = summary["modes"]["end-to-end"]["published"]
+    assert figures["embedder"] == "all-mpnet-base-v2"
+    assert "gta.ans_acc" in figures["reference"]
+    assert json.loads((run / "scores.json").read_bytes())["summary"]["modes"]["end-to-end"]["published"] == figures
+
+
+def test_a_report_and_a_fresh_run_compare_texts_as_asked(
+    root: Path, run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    half = embedders.Embedder("all-mpnet-base-v2", lambda first, second: 0.5, lambda: 0)
+    monkeypatch.setattr(embedders, "open_embedder", lambda name, folder: half)
+    for out, options in (("plain.html", ()), ("compared.html", ("--with", "similarity"))):
+        agrotools("report", run, "--out", tmp_path / out, *options)
+    plain, compared = ((tmp_path / name).read_text(encoding="utf-8") for name in ("plain.html", "compared.html"))
+    assert "(--with similarity, or --embedder)" in plain
+    assert "By cosines of" not in plain
+    assert "By cosines of all-mpnet-base-v2" in compared
+    assert "(--with similarity, or --embedder)" not in compared
+    fresh = ("eval", "gta", "--data-root", root, "-m", "baseline:oracle", "--backend", "recorded", "--limit", 30)
+    told = agrotools(*fresh, "--out", tmp_path / "fresh", "--embedder-path", root)
+    assert "By cosines of all-mpnet-base-v2" in told
+    assert "By cosines of all-mpnet-base-v2" in (tmp_path / "fresh" / "report.html").read_text(encoding="utf-8")
+
+
+def test_the_pictures_of_a_run_are_found_again_where_they_were(
+    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    (tmp_path / "data").symlink_to(root)
+    monkeypatch.chdir(tmp_path)
+    agrotools("eval", "gta", "--data-root", "data", "-m", "baseline:echo", "--limit", 5, "--out", "runs/one")
+    monkeypatch.chdir("/")
+    run = tmp_path / "runs" / "one"
+    shown = CliRunner().invoke(app, ["report", str(run), "--out", str(tmp_path / "page.html")])
+    assert "could not be embedded" not in shown.output
+    assert "with 0 images" not in shown.output
+    (tmp_path / "data").unlink()
+    lost = CliRunner().invoke(app, ["report", str(run), "--out", str(tmp_path / "page.html")])
+    assert "hint: if the benchmark was moved, give its folder with --data-root DIR" in lost.output
+    found = CliRunner().invoke(
+        app, ["report", str(run), "--data-root", str(root), "--out", str(tmp_path / "page.html")]
+    )
+    assert "could not be embedded" not in found.output
+
+
+def test_what_texts_cannot_be_compared_by_is_said_before_anything_runs(root: Path, tmp_path: Path):
+    out = tmp_path / "never"
+    common = ["eval", "gta", "--data-root", str(root), "-m", "baseline:echo", "--out", str(out)]
+    for options in (["--with", "bleu"], ["--embedder", "all-mpnet-base-v2"]):
+        done = CliRunner().invoke(app, [*common, *options])
+        assert done.exit_code != 0
+        assert not out.exists()
+
+
+def test_a_run_and_the_prediction_files_written_from_it_have_the_same_figures(root: Path, run: Path, tmp_path: Path):
+    agrotools("export", run, "--format", "predictions", "--out", tmp_path)
+    (summary,) = json.loads(agrotools("score", run, "--json"))
+    for mode in ("step-by-step", "end-to-end"):
+        data = root / "gta_dataset" / "dataset.json"
+        scored = agrotools("score", "--format", "gta", tmp_path / f"gta_{mode}.json", "--data", data, "--json")
+        for name, figure in json.loads(scored)["published"]["metrics"].items():
+            if "embedder" not in figure:
+                theirs = summary["modes"][mode]["published"]["reference"][name]
+                assert figure["value"] == pytest.approx(100 * theirs), name
+
+
+def test_a_run_is_exported_as_prediction_files(run: Path, tmp_path: Path):
+    told = agrotools("export", run, "--format", "predictions", "--out", tmp_path)
+    assert "229 predictions, step-by-step" in told
+    assert "229 predictions, end-to-end" in told
+    entries = json.loads((tmp_path / "gta_end-to-end.json").read_text(encoding="utf-8"))
+    assert list(entries) == [str(number) for number in range(229)]
+    assert entries["0"].keys() == {"gold", "prediction", "origin_prompt", "steps"}
+
+
+def test_only_runs_have_predictions(root: Path, run: Path, tmp_path: Path):
+    asked = ["export", "embedded", "--format", "predictions", "--out", str(tmp_path)]
+    assert CliRunner().invoke(app, asked).exit_code != 0
+    assert CliRunner().invoke(app, ["export", str(run), "--format", "hf", "--out", str(tmp_path)]).exit_code != 0
