@@ -95,7 +95,7 @@ def metrics(run: Path) -> dict[str, float]:
 
 def test_without_a_judge_there_is_no_score_and_the_table_says_why(fresh: Path) -> None:
     told = agrotools("score", fresh)
-    assert "a judge alone scores these answers" in " ".join(told.split())
+    assert "these answers are scored by a judge only" in " ".join(told.split())
     assert metrics(fresh) == {}
     agrotools("explain", fresh, "gta2-000")
     agrotools("report", fresh, "--out", fresh / "page.html")

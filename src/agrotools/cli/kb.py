@@ -34,7 +34,7 @@ def search(
 ) -> None:
     """Search the knowledge base as the tool lookup_agronomy does, or an index of your own corpus.
 
-    Exit status 0, also if nothing is found.
+    Exit code 0, also if nothing is found.
     """
     from agrotools.core import ToolError, UsageError
 
@@ -134,7 +134,7 @@ def check(
 ) -> None:
     """Check entries and list all errors: form, sources, doses, product names, ids.
 
-    Exit status 0: no errors; 1: errors; 2: no such file.
+    Exit code 0: no errors; 1: errors; 2: no such file.
     """
     from agrotools.knowledge.checking import check_files
     from agrotools.knowledge.loading import SHIPPED, kb_files, load, toml_files
@@ -166,7 +166,7 @@ def add(
 ) -> None:
     """Check an entry and copy it into your own knowledge base, where lookup_agronomy finds it.
 
-    Exit status 0: added; 1: errors, nothing added; 2: no such file, or the id exists already.
+    Exit code 0: added; 1: errors, nothing added; 2: no such file, or the id exists already.
     """
     from agrotools.core import UsageError
     from agrotools.core.files import write_whole

@@ -116,7 +116,7 @@ def _score(
             if score.metric in of_sample and (worst is None or (score.value, score.sample_id) < worst):
                 worst = (score.value, score.sample_id)
     if not tally.modes:
-        raise RunStoreError(f"the run {run} holds no finished sample", hint="run agrotools eval again to go on")
+        raise RunStoreError(f"the run {run} holds no finished sample", hint="run agrotools eval again to resume")
     if tally.wants_answers:
         for record in iter_records(run):
             tally.add_answer(record)

@@ -13,9 +13,9 @@ from typing import Any, cast
 import orjson
 from pydantic import JsonValue
 
+from agrotools.benchmarks._dialogs.lagent_format import DeclaredTool, Parameter, described
 from agrotools.core import BenchmarkError, ToolSpec
 from agrotools.formats.benchmark import Benchmark
-from agrotools.text.lagent import DeclaredTool, Parameter, described
 
 TOOLMETA_FILE = "toolmeta.json"
 _TYPES = {"string": "text", "integer": "int", "number": "float", "boolean": "bool"}

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
+from agrotools.benchmarks._dialogs.lagent_format import INVALID_ACTION, NO_ACTION
 from agrotools.benchmarks._dialogs.messages import read_message
 from agrotools.benchmarks._dialogs.published_scorer import Dialogue
 from agrotools.benchmarks._dialogs.record_dialogues import dialogue_of
@@ -14,7 +15,6 @@ from agrotools.core import Record
 from agrotools.plugin import RecordErrors
 from agrotools.scoring.error_classes import IN_HEAD, OF_KEYWORDS, OF_SCORES, OF_SINGLE_SHOT, Errors, arguments_key
 from agrotools.scoring.errors_in_records import NOT_IN_CALLS, NOT_IN_STEPS, add_missed_keywords
-from agrotools.text.lagent import INVALID_ACTION, NO_ACTION
 from agrotools.text.loose_json import is_list, is_object, is_text
 
 

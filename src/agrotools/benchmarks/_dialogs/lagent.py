@@ -16,6 +16,20 @@ from agrotools.agents.parsing import excerpt
 from agrotools.agents.prompts import fill, render
 from agrotools.agents.truncation import read_apart, written
 from agrotools.benchmarks._dialogs.declared import Declared, declared_by, declared_tools
+from agrotools.benchmarks._dialogs.lagent_format import (
+    ACTION,
+    ACTION_INPUT,
+    FOLLOW_FORMAT,
+    INVALID_ACTION,
+    NO_ACTION,
+    RESPONSE,
+    Checked,
+    DeclaredTool,
+    check_call,
+    described,
+    read_reply,
+    received,
+)
 from agrotools.core import (
     Action,
     Answer,
@@ -34,20 +48,6 @@ from agrotools.core import (
 from agrotools.core.refs import renamed
 from agrotools.models import Completion, ContentPart, Message, Model, ModelSettings, TextPart
 from agrotools.runner.policies import AgentOptions
-from agrotools.text.lagent import (
-    ACTION,
-    ACTION_INPUT,
-    FOLLOW_FORMAT,
-    INVALID_ACTION,
-    NO_ACTION,
-    RESPONSE,
-    Checked,
-    DeclaredTool,
-    check_call,
-    described,
-    read_reply,
-    received,
-)
 from agrotools.tools import tool_specs
 
 MAX_TURNS = 10

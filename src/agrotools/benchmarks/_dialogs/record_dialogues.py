@@ -8,6 +8,17 @@ take, or lacks, are an ``ARGS_ERROR`` with the arguments as raw text, a tool's o
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from agrotools.benchmarks._dialogs.lagent_format import (
+    CHECK_NAME,
+    FOLLOW_FORMAT,
+    INVALID_ACTION,
+    NO_ACTION,
+    arguments_in,
+    is_argument_failure,
+    name_failure,
+    read_reply,
+    received,
+)
 from agrotools.benchmarks._dialogs.published_scorer import Dialogue
 from agrotools.core import (
     Action,
@@ -27,17 +38,6 @@ from agrotools.core import (
 )
 from agrotools.core.refs import literal_value, renamed
 from agrotools.scoring.published_form import returned_content
-from agrotools.text.lagent import (
-    CHECK_NAME,
-    FOLLOW_FORMAT,
-    INVALID_ACTION,
-    NO_ACTION,
-    arguments_in,
-    is_argument_failure,
-    name_failure,
-    read_reply,
-    received,
-)
 from agrotools.text.loose_json import dumps
 from agrotools.tools import get_tool
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agrotools.text.lagent import (
+from agrotools.benchmarks._dialogs.lagent_format import (
     CHECK_NAME,
     FOLLOW_FORMAT,
     DeclaredTool,
