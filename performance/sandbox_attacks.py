@@ -17,7 +17,7 @@ from attacks import Host, breach, held_how, run_attack
 from hostile_code import ATTACKS
 from hostile_frames import ATTACKS_ON_THE_CHANNEL
 
-from agrotools.sandbox import available_runners
+from agrotools.sandbox.probe import available_runners
 
 WIDTH = 100
 

@@ -16,9 +16,10 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from agrotools.sandbox import available_runners, run_code
 from agrotools.sandbox.pool import Worker, close_pools, pool_size
+from agrotools.sandbox.probe import available_runners
 from agrotools.sandbox.runners import interpreter
+from agrotools.sandbox.running import run_code
 
 PLOT = """
 import matplotlib.pyplot as plt

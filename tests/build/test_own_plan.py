@@ -111,7 +111,7 @@ def test_numbers_with_and_without_unit_are_told_with_their_rows(photos):
         (Column(column="v", ask="severity", unit="%"), "120", "above 100"),
         (Column(column="v", ask="severity", unit="%"), "12 mm", "measures something else"),
         (Column(column="v", ask="severity", unit="%"), "12 apples", "where a unit is expected"),
-        (Column(column="v", ask="count", target="apple"), "3.5", "no whole number"),
+        (Column(column="v", ask="count", target="apple"), "3.5", "not a whole number"),
         (Column(column="v", ask="count", target="apple"), "3 cm", "is in cm"),
         (Column(column="v", ask="count", target="apple"), "-3", "below 0"),
         (Column(column="v", ask="diseased", yes_means="it is ill"), "perhaps", "neither yes nor no"),
@@ -153,7 +153,7 @@ def test_a_plan_is_read_as_it_was_written(tmp_path: Path):
         ("images_column = 'p'\n[[columns]]\ncolumn = 'a'\nask = 'colour'\n", "'colour' is not one of"),
         ("images_column = 'p'\n[[columns]]\ncolumn = 'a'\ngsd = 3\n", "Extra inputs"),
         ("images_column = 'p'\n[[columns]]\ncolumn = 'a'\nquantity = '<b>x</b>'\n", "String should match"),
-        ("images_column = ", "is no TOML"),
+        ("images_column = ", "is not TOML"),
         ("samples = 3", "Field required"),
     ],
 )

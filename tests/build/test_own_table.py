@@ -82,7 +82,7 @@ def test_header_names_are_made_unique_and_short_rows_are_filled(tmp_path: Path):
         (b"", "is empty"),
         (b"\n\n", "is empty"),
         (b"a.jpg,12\nb.jpg,13\n", "names the columns"),
-        (b'photo,count\na.jpg,"' + b"x" * 200_000 + b"\n", "row 2 is no row of a table"),
+        (b'photo,count\na.jpg,"' + b"x" * 200_000 + b"\n", "row 2 is not a row of a table"),
     ],
 )
 def test_tables_that_cannot_be_used_say_why(content, says, tmp_path: Path):

@@ -22,7 +22,7 @@ SECRET = "sk-not-to-be-shown"
 @pytest.fixture(autouse=True)
 def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AGROTOOLS_CACHE", str(tmp_path / "cache"))
-    monkeypatch.delenv(probing.VARIABLE, raising=False)
+    monkeypatch.delenv(probing.RUNNER_VARIABLE, raising=False)
     for provider in PROVIDERS.values():
         if provider.key_env:
             monkeypatch.delenv(provider.key_env, raising=False)
@@ -62,12 +62,14 @@ def test_nothing_can_run_code(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_no_isolation_by_wish(monkeypatch: pytest.MonkeyPatch) -> None:
     without_sandboxes(monkeypatch)
-    monkeypatch.setenv(probing.VARIABLE, "none")
+    monkeypatch.setenv(probing.RUNNER_VARIABLE, "none")
     assert found()["sandbox"]["active"] == "none"
     assert "NOT isolated" in RUN.invoke(app, ["doctor"]).output
 
 
-@pytest.mark.parametrize(("variable", "value"), [(probing.VARIABLE, "docker"), ("AGROTOOLS_SANDBOX_WORKERS", "many")])
+@pytest.mark.parametrize(
+    ("variable", "value"), [(probing.RUNNER_VARIABLE, "docker"), ("AGROTOOLS_SANDBOX_WORKERS", "many")]
+)
 def test_settings_that_mean_nothing(variable: str, value: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(variable, value)
     assert value in found(exit_code=1)["sandbox"]["problem"]

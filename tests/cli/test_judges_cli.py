@@ -114,7 +114,7 @@ def test_judges_grade_once_and_plain_scoring_shows_it_ever_after(fresh: Path):
     assert offline.stdout == first.stdout
     assert "Judge by strict" in offline.stdout
     told = agrotools("explain", fresh, "q1").stdout
-    assert "Judged\n  Judge 75.0\n  mild: " in told
+    assert "Judge\n  Judge 75.0\n  mild: " in told
     assert "strict, vote 2: " in told
     agrotools("report", fresh, "--out", fresh / "page.html")
     assert "Judge by strict" in (fresh / "page.html").read_text(encoding="utf-8")

@@ -80,7 +80,7 @@ def test_cached_replies_are_neither_asked_nor_paid_for_again(benchmark_folder: P
     ("options", "said"),
     [
         (("--budget", 1), "--price IN/OUT"),
-        (("--price", "cheap"), "'cheap' is no price"),
+        (("--price", "cheap"), "'cheap' is not a price"),
         (("--cache", "../x"), "cannot name a response cache"),
         (("--budget", -1), "greater than 0"),
     ],

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agrotools.knowledge import Entry, Fault, check_files, load, read_entry, user_folders
-from agrotools.knowledge.checking import forbidden
-from agrotools.knowledge.loading import LONGEST_FILE, SHIPPED, parse, toml_files
+from agrotools.knowledge.checking import check_files, forbidden
+from agrotools.knowledge.entry import Entry
+from agrotools.knowledge.loading import LONGEST_FILE, SHIPPED, Fault, load, parse, read_entry, toml_files, user_folders
 
 GOOD = """
 id = "pest.moon_moth"

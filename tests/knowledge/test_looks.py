@@ -5,7 +5,7 @@ from datetime import date
 import numpy as np
 import pytest
 
-from agrotools.knowledge import Entry
+from agrotools.knowledge.entry import Entry
 from agrotools.knowledge.evidence import by_looks
 from agrotools.knowledge.hosts import hosts_named, hosts_of
 from agrotools.knowledge.retrieval import KnowledgeIndex

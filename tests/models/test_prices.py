@@ -137,7 +137,7 @@ _NO_PRICES = ["", "/", "1", "1/", "/1", "1/2/3", "-1/2", "1/-2", "a/b", "nan/1",
 
 @pytest.mark.parametrize("text", [*_NO_PRICES, "1/2 ", "$1/2", "1//2", "1/2\n", "9" * 40 + "/1"])
 def test_an_override_of_another_form_is_refused(text: str) -> None:
-    with pytest.raises(UsageError, match="is no price"):
+    with pytest.raises(UsageError, match="is not a price"):
         price_of("openai", "gpt-4.1", text)
 
 

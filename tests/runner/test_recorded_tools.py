@@ -90,7 +90,7 @@ def test_a_published_benchmark_runs_without_weights_keys_or_a_network(tmp_path: 
     assert len(records) == 20
     assert calls
     assert all(step["recorded"] and step["observation"]["error"] is None for step in calls)
-    assert f"{len(calls)} of {len(calls)} observations were recorded ones" in " ".join(told.split())
+    assert f"{len(calls)} of {len(calls)} observations are recorded ones" in " ".join(told.split())
     manifest = json.loads((run / "manifest.json").read_text(encoding="utf-8"))
     assert manifest["backends"]["OCR"] == "recorded"
 
@@ -166,7 +166,7 @@ def test_a_benchmark_runs_where_a_tool_of_it_is_not_installed(tmp_path: Path):
     assert len(lines) == 6
     manifest = json.loads((run / "manifest.json").read_text(encoding="utf-8"))
     assert manifest["backends"] == {"calculate": "recorded", "weigh_on_the_moon": "recorded"}
-    assert "9 of 9 observations were recorded ones" in " ".join(told.split())
+    assert "9 of 9 observations are recorded ones" in " ".join(told.split())
 
 
 @pytest.mark.slow

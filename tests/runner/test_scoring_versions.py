@@ -90,12 +90,12 @@ def test_the_report_of_an_old_run_is_marked(old_run: Path):
     build_report([old_run], old_run / "report.html")
     page = (old_run / "report.html").read_text(encoding="utf-8")
     assert "scored by scoring version 1;" in page
-    assert f"The samples beneath are read by version {SCORING_VERSION}." in page
+    assert f"The samples below are scored by version {SCORING_VERSION}." in page
     assert (old_run / "scores.json").read_bytes() == OLD_SCORES
 
 
 def test_a_sample_of_an_old_run_is_explained_by_the_present_version_and_says_so(old_run: Path):
-    said = f"read by scoring version {SCORING_VERSION}; the scores stored with the run are of version 1"
+    said = f"scored by version {SCORING_VERSION}; the scores stored with the run are of version 1"
     assert said in agrotools("explain", old_run, "exact").stdout
     agrotools("score", old_run, "--rescore")
     assert said not in agrotools("explain", old_run, "exact").stdout

@@ -2,7 +2,7 @@
 
 from attacks import Attack
 
-from agrotools.sandbox import Limits
+from agrotools.sandbox.result import Limits
 from agrotools.sandbox.seccomp import machine
 
 ATTACKS = (

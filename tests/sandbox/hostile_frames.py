@@ -2,7 +2,7 @@
 
 from attacks import Attack
 
-from agrotools.sandbox import DEFAULT_LIMITS, Limits
+from agrotools.sandbox.result import DEFAULT_LIMITS, Limits
 
 _FRAMES = """
 import struct

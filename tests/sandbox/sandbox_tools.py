@@ -6,8 +6,8 @@ from typing import Annotated
 
 from pydantic import Field
 
-from agrotools.sandbox import run_code
 from agrotools.sandbox.pool import pool_size
+from agrotools.sandbox.running import run_code
 from agrotools.tools.contract import Agree, ToolResult, tool
 
 

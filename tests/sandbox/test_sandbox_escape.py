@@ -7,7 +7,7 @@ from attacks import HELPERS, Attack, Host, breach, run_attack
 from hostile_code import ATTACKS
 from hostile_frames import ATTACKS_ON_THE_CHANNEL
 
-from agrotools.sandbox import run_code
+from agrotools.sandbox.running import run_code
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ import sandbox_tools
 from test_sandbox_pool import alive, descendants, gone_within
 
 from agrotools.core import ToolCall
-from agrotools.sandbox.probe import VARIABLE
+from agrotools.sandbox import RUNNER_VARIABLE
 from agrotools.tools.execution import ToolExecutor
 from agrotools.tools.workspace import Workspace
 
@@ -27,7 +27,7 @@ def executor() -> ToolExecutor:
 
 
 async def test_a_tool_worker_keeps_its_sandboxes(runner: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(VARIABLE, runner)
+    monkeypatch.setenv(RUNNER_VARIABLE, runner)
     before = descendants(os.getpid())
     async with executor() as tools:
         ran = [

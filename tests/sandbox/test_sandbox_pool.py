@@ -14,9 +14,11 @@ from pathlib import Path
 import pytest
 
 from agrotools.core import InfrastructureError, UsageError
-from agrotools.sandbox import Limits, run_code, runners
-from agrotools.sandbox.pool import SIZE, Pool, close_pools, pool_of, pool_size
+from agrotools.sandbox import WORKERS_VARIABLE, runners
+from agrotools.sandbox.pool import Pool, close_pools, pool_of, pool_size
+from agrotools.sandbox.result import Limits
 from agrotools.sandbox.runners import Readable
+from agrotools.sandbox.running import run_code
 
 pytestmark = pytest.mark.slow
 
@@ -76,7 +78,7 @@ def gone_within(pids: set[int], seconds: float) -> bool:
 @contextmanager
 def python(code: str) -> Iterator["subprocess.Popen[str]"]:
     """A process of its own that runs code; killed at the end."""
-    environment = {**os.environ, SIZE: "3"}
+    environment = {**os.environ, WORKERS_VARIABLE: "3"}
     command = [sys.executable, "-c", textwrap.dedent(code)]
     with subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment
@@ -92,7 +94,7 @@ def test_nothing_is_left_of_a_parent_that_was_killed(how: signal.Signals, runner
     """While one job runs, one sleeps, and a warm worker waits."""
     with python(f"""
         import threading, time
-        from agrotools.sandbox import run_code
+        from agrotools.sandbox.running import run_code
         run_code("x = 1", call=None, runner={runner!r})
         for code in ("while True: pass", "import time; time.sleep(1000)"):
             threading.Thread(target=run_code, args=(code,), kwargs={{"call": None, "runner": {runner!r}}}).start()
@@ -132,7 +134,7 @@ def test_nothing_is_left_of_a_parent_that_ends(ending: str, runner: str) -> None
     with python(f"""
         import os, sys
         sys.stderr = open(os.devnull, "w")
-        from agrotools.sandbox import run_code
+        from agrotools.sandbox.running import run_code
         run_code("x = 1", call=None, runner={runner!r})
         print("run", flush=True)
         sys.stdin.readline()
@@ -150,7 +152,7 @@ def test_closing_leaves_no_process_thread_or_descriptor(runner: str) -> None:
     """In a process of its own: what else this one has opened may be closed at any time."""
     with python(f"""
         import os, sys, threading, time
-        from agrotools.sandbox import run_code
+        from agrotools.sandbox.running import run_code
         from agrotools.sandbox.pool import close_pools
         def used():
             # A worker that was just being started when its pool closed is ended once it is there.
@@ -205,7 +207,7 @@ def test_a_worker_is_used_once(runner: str) -> None:
 def test_a_worker_that_is_lost_is_replaced(
     when: str, no_pools: None, runner: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv(SIZE, "1")
+    monkeypatch.setenv(WORKERS_VARIABLE, "1")
     assert run_code(ANSWER, runner=runner).value == "42"
     if when == "waiting":
         time.sleep(1.5)
@@ -263,7 +265,7 @@ def test_a_worker_that_is_killed_at_work_twice_had_no_memory(no_pools: None, run
 def test_a_process_that_was_forked_off_has_workers_of_its_own(no_pools: None, runner: str) -> None:
     code = f"""
         import os
-        from agrotools.sandbox import run_code
+        from agrotools.sandbox.running import run_code
         assert run_code("x = 1", call=None, runner={runner!r}).ok
         child = os.fork()
         result = run_code("def solution():\\n    return 42", runner={runner!r})
@@ -276,13 +278,13 @@ def test_a_process_that_was_forked_off_has_workers_of_its_own(no_pools: None, ru
 
 
 def test_how_many_workers(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv(SIZE, raising=False)
+    monkeypatch.delenv(WORKERS_VARIABLE, raising=False)
     assert pool_size() == len(os.sched_getaffinity(0))
-    monkeypatch.setenv(SIZE, " 3 ")
+    monkeypatch.setenv(WORKERS_VARIABLE, " 3 ")
     assert pool_size() == 3
     for wrong in ("0", "-1", "many", "1e3", "2000"):
-        monkeypatch.setenv(SIZE, wrong)
-        with pytest.raises(UsageError, match=SIZE):
+        monkeypatch.setenv(WORKERS_VARIABLE, wrong)
+        with pytest.raises(UsageError, match=WORKERS_VARIABLE):
             pool_size()
 
 

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from agrotools.core import UsageError
-from agrotools.sandbox import Limits, SandboxUnavailable, run_code, select_runner
 from agrotools.sandbox import probe as probing
-from agrotools.sandbox.result import DEFAULT_LIMITS
-from agrotools.sandbox.running import LONGEST_CODE, MOST_INPUT_BYTES, unfenced
+from agrotools.sandbox.probe import select_runner
+from agrotools.sandbox.result import DEFAULT_LIMITS, Limits, SandboxUnavailable
+from agrotools.sandbox.running import LONGEST_CODE, MOST_INPUT_BYTES, run_code, unfenced
 
 PLOT = """
 import matplotlib.pyplot as plt
@@ -215,7 +215,7 @@ async def test_from_asyncio(runner: str) -> None:
 def test_without_isolation_only_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "none" not in probing.available_runners()
     assert run_code("def solution():\n    return 6 * 7", runner="none").value == "42"
-    monkeypatch.setenv(probing.VARIABLE, "none")
+    monkeypatch.setenv(probing.RUNNER_VARIABLE, "none")
     assert select_runner() == "none"
 
 
@@ -229,7 +229,7 @@ def test_a_runner_that_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
         select_runner()
     assert "install bubblewrap" in str(caught.value.hint)
     assert "AGROTOOLS_SANDBOX=none" in str(caught.value.hint)
-    monkeypatch.setenv(probing.VARIABLE, "landlock")
+    monkeypatch.setenv(probing.RUNNER_VARIABLE, "landlock")
     with pytest.raises(SandboxUnavailable, match="landlock does not work here: it is not there"):
         run_code("")
 

@@ -193,7 +193,7 @@ class TestRun:
             (["--imag", "x"], "did you mean image"),
             (["--image"], "--image has no value"),
             (["--image", "--gsd-m", "1"], "--image has no value"),
-            (["stray"], "'stray' is no option"),
+            (["stray"], "'stray' is not an option"),
             (["--image", "a", "--image", "b"], "given twice"),
             (["--gsd-m", "wide"], 'gsd_m must be a number above 0, is "wide"'),
             (["--gsd-m", "-1"], "gsd_m must be a number above 0, is -1"),

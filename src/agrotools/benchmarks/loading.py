@@ -55,7 +55,7 @@ def no_options(benchmark: str, loading: Loading) -> None:
         UsageError: some were given.
     """
     for name in loading.options:
-        raise UsageError(f"benchmark {benchmark} has no option {name!r}", hint="it has none at all")
+        raise UsageError(f"benchmark {benchmark} has no option {name!r}", hint="this benchmark has no options")
 
 
 def load_benchmark(

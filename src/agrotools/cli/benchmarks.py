@@ -18,13 +18,13 @@ app = typer.Typer(
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 DataRoot = Annotated[
-    Path | None, typer.Option(help="Where the files of benchmarks lie.", metavar="DIR", show_default=False)
+    Path | None, typer.Option(help="Folder that holds the files of benchmarks.", metavar="DIR", show_default=False)
 ]
 
 
 @app.command("list")
 def list_all(data_root: DataRoot = None, as_json: AsJson = False) -> None:
-    """Every benchmark that is known by name, what it needs, and whether its files are found below --data-root."""
+    """List the known benchmarks, the files each needs, and whether they are found below --data-root."""
     from agrotools.benchmarks.checking import list_benchmarks
 
     found = list_benchmarks(data_root)
@@ -32,24 +32,24 @@ def list_all(data_root: DataRoot = None, as_json: AsJson = False) -> None:
         print_json([each._asdict() for each in found])
         return
     for each in found:
-        state = {True: f"found: {each.where}", False: f"not found: {each.where}", None: "not looked for"}[each.found]
+        state = {True: f"found: {each.where}", False: f"not found: {each.where}", None: "not searched"}[each.found]
         typer.echo(f"{each.name}: {each.about}\n  needs {each.needs}\n  {state}")
     if data_root is None:
-        typer.echo("give --data-root DIR to look for files there; a benchmark folder of your own is named by its path")
+        typer.echo("use --data-root DIR to search a folder for the files; give your own benchmark folder by its path")
 
 
 @app.command("check")
 def check(
     name: Annotated[str, typer.Argument(help="Name of a benchmark.")],
     folder: Annotated[
-        Path | None, typer.Argument(help="Where its files lie (as --data-root).", metavar="[DIR]", show_default=False)
+        Path | None, typer.Argument(help="Folder of its files (as --data-root).", metavar="[DIR]", show_default=False)
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Say what of a benchmark's files is missing or broken, and how its counts compare with the published ones.
+    """Check a benchmark's files: missing and broken parts, and counts beside the published ones.
 
-    Exit status 0: all is there and the counts that make the benchmark agree; 1: something is missing, broken or
-    different; 2: no such benchmark, or no folder. A benchmark folder is checked by `agrotools validate DIR`.
+    Exit code 0: complete, and the decisive counts agree; 1: something is missing, broken or different; 2: no such
+    benchmark or folder. A benchmark folder is checked by `agrotools validate DIR`.
     """
     import sys
 
@@ -105,7 +105,7 @@ def describe_one(
     ] = None,
     option: Annotated[
         list[str] | None,
-        typer.Option("--option", "-o", help="NAME=VALUE, for benchmarks that can be put in several ways."),
+        typer.Option("--option", "-o", help="Benchmark option, NAME=VALUE (repeatable)."),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -125,7 +125,7 @@ def describe_one(
     folder = (out or Path()).expanduser()
     picture = folder / f"{described.name}.png"
     if picture.exists() and not picture.is_file():
-        raise UsageError(f"{picture} is no file", hint="give another folder: --out DIR")
+        raise UsageError(f"{picture} is not a file", hint="give another folder: --out DIR")
     folder.mkdir(parents=True, exist_ok=True)
     picture.write_bytes(description_png(described))
     if as_json:

@@ -30,7 +30,7 @@ def build(
             help="Number of samples from public data sets, in the published shares of sources. Default: 539.",
         ),
     ] = None,
-    images: Annotated[Path | None, typer.Option(help="Folder of photos of your own, for --answers.")] = None,
+    images: Annotated[Path | None, typer.Option(help="Folder of your own photos, used with --answers.")] = None,
     answers: Annotated[
         Path | None, typer.Option(help="Table (.csv, .xlsx) with the names of the photos and the ground truth.")
     ] = None,
@@ -47,11 +47,12 @@ def build(
     price: Price = None,
     concurrency: Concurrency = None,
 ) -> None:
-    """Build a benchmark folder from a data set, or from photos of your own and a table, run its reference calls, check
-    it, and print its terms of use.
+    """Build a benchmark folder from a data set, or from your own photos and a table.
 
-    Nothing is left behind if it fails. A folder that holds something else than a benchmark is never touched. A model
-    that helps changes nothing that its rules do not pass; without replies the benchmark is built as it is without it.
+    Runs the reference calls, checks the result and prints its terms of use.
+
+    A failed build leaves nothing behind. A folder that holds anything but a benchmark is never overwritten. Output of a
+    helper model (--paraphrase, --traces) is used only where it passes the checks.
     """
     import sys
     import time
@@ -83,7 +84,7 @@ def build(
         return
     if images is not None or answers is not None or plan is not None or yes:
         raise UsageError(
-            "--images and --answers (with --plan, --yes) belong together", hint="give both, and no --source"
+            "--images and --answers (with --plan, --yes) must be given together", hint="give both, and no --source"
         )
     if (source is None) == (all_sources is None):
         raise UsageError(

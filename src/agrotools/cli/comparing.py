@@ -13,18 +13,22 @@ SIMILARITY = "similarity"
 Extra = Annotated[
     list[str] | None,
     typer.Option(
-        "--with", help="Also by similarity (of texts, by all-MiniLM-L6-v2: extra embed) or rouge-l-lexeval (extra zh)."
+        "--with",
+        help="Additional text metric: similarity (all-MiniLM-L6-v2, extra embed) or rouge-l-lexeval (extra zh).",
     ),
 ]
 EmbedderName = Annotated[
     str | None,
-    typer.Option(
-        "--embedder", help="Compare texts by this model, such as all-mpnet-base-v2: as --with similarity, but by it."
-    ),
+    typer.Option("--embedder", help="Embedding model for --with similarity, e.g. all-mpnet-base-v2."),
 ]
-EmbedderPath = Annotated[Path | None, typer.Option(help="Folder of its files; nothing is downloaded.")]
+EmbedderPath = Annotated[
+    Path | None, typer.Option(help="Folder of the embedding model's files; nothing is downloaded.")
+]
 Unadjusted = Annotated[
-    bool, typer.Option("--unadjusted", help="Mark differences by the p-value of each alone, not of all in the table.")
+    bool,
+    typer.Option(
+        "--unadjusted", help="Mark significant differences without adjusting p-values for the number of comparisons."
+    ),
 ]
 
 

@@ -1,4 +1,4 @@
-"""``agrotools doctor``: what of this machine and installation works, and how to mend what does not."""
+"""``agrotools doctor``: what works on this machine and installation, and how to fix what does not."""
 
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -10,10 +10,10 @@ if TYPE_CHECKING:
     from agrotools.sandbox.probe import Probe
 
 
-def doctor(as_json: Annotated[bool, typer.Option("--json", help="Print what was found as JSON.")] = False) -> None:
+def doctor(as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False) -> None:
     """Check the sandbox, the installation, the cache and the keys. Changes nothing; values of keys are not shown.
 
-    Exit status 0; 1 where model-written code cannot be run, neither isolated nor, by your own wish, without isolation.
+    Exit code 0; 1 if code written by models cannot run here: no sandbox works, and running without one was not allowed.
     """
     found = {"sandbox": _sandbox(), "installation": _installation(), "cache": _cache(), "keys": _keys()}
     if as_json:
@@ -31,12 +31,16 @@ def _sandbox() -> dict[str, Any]:
     import os
 
     from agrotools.core import AgrotoolsError
-    from agrotools.sandbox import select_runner
+    from agrotools.sandbox import RUNNER_VARIABLE
     from agrotools.sandbox.pool import pool_size
-    from agrotools.sandbox.probe import VARIABLE, probe
+    from agrotools.sandbox.probe import probe, select_runner
     from agrotools.sandbox.runners import RUNNERS
 
-    found: dict[str, Any] = {"active": None, "asked_for": os.environ.get(VARIABLE, "").strip() or None, "problem": None}
+    found: dict[str, Any] = {
+        "active": None,
+        "asked_for": os.environ.get(RUNNER_VARIABLE, "").strip() or None,
+        "problem": None,
+    }
     found["runners"] = [_as_data(probe(runner)) for runner in RUNNERS]
     try:
         found["workers"] = pool_size()

@@ -59,9 +59,9 @@ def evaluate(
     limit: Annotated[int | None, typer.Option(help="Run a fixed random subset of this many samples.")] = None,
     epochs: Annotated[int | None, typer.Option(help="Repeats of every sample.", show_default="1")] = None,
     max_steps: Annotated[
-        int | None, typer.Option(help="Model turns per sample.", show_default="as published, else 20")
+        int | None, typer.Option(help="Maximum model turns per sample.", show_default="as published, else 20")
     ] = None,
-    seed: Annotated[int | None, typer.Option(help="Seed of random choices.", show_default="0")] = None,
+    seed: Annotated[int | None, typer.Option(help="Random seed.", show_default="0")] = None,
     temperature: Annotated[float | None, typer.Option(help="Sampling temperature.")] = None,
     max_output_tokens: Annotated[int | None, typer.Option(help="Token limit of one reply.")] = None,
     top_logprobs: Annotated[

@@ -7,7 +7,7 @@ import typer
 
 
 def export(
-    benchmark: Annotated[str, typer.Argument(help="Benchmark folder, or the name of a benchmark; a run folder.")],
+    benchmark: Annotated[str, typer.Argument(help="Benchmark folder or name, or a run folder.")],
     format: Annotated[
         Literal["hf", "gta", "croissant", "predictions"],
         typer.Option(
@@ -18,13 +18,13 @@ def export(
     ],
     out: Annotated[
         Path | None,
-        typer.Option(help="Folder to write; an older export there is replaced. croissant: without it, in place."),
+        typer.Option(help="Folder to write; an older export there is replaced. croissant writes in place by default."),
     ] = None,
 ) -> None:
     """Write a benchmark as a Hugging Face data set, as GTA-shaped JSON, or with Croissant metadata.
 
-    hf and gta are read back by `agrotools build --source hf=DIR` (or gta=DIR). A folder that holds something else is
-    never touched.
+    hf and gta are read back by `agrotools build --source hf=DIR` (or gta=DIR). A folder that holds anything else is
+    never overwritten.
     """
     from agrotools.benchmarks import load_benchmark
     from agrotools.build.export import copy_benchmark, describe_benchmark

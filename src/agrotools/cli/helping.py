@@ -24,12 +24,12 @@ Traces = Annotated[
 ]
 BaseUrl = Annotated[str | None, typer.Option(help="OpenAI-compatible endpoint of these models.")]
 ApiKeyEnv = Annotated[
-    str | None, typer.Option(help="Environment variable that holds its key.", show_default="OPENAI_API_KEY")
+    str | None, typer.Option(help="Environment variable that holds their key.", show_default="OPENAI_API_KEY")
 ]
-Budget = Annotated[float | None, typer.Option(help="Total budget of these models, USD.")]
-Price = Annotated[str | None, typer.Option(help="IN/OUT, USD per million tokens, instead of the table's.")]
+Budget = Annotated[float | None, typer.Option(help="Maximum total cost of these models in USD.")]
+Price = Annotated[str | None, typer.Option(help="Price of these models, IN/OUT in USD per million tokens.")]
 Concurrency = Annotated[
-    int | None, typer.Option(min=1, help="Requests in flight.", show_default="adapts to the endpoint")
+    int | None, typer.Option(min=1, help="Concurrent requests.", show_default="adapts to the endpoint")
 ]
 
 _DIFFERING_SHOWN = 8

@@ -16,26 +16,27 @@ if TYPE_CHECKING:
 
 Judges = Annotated[
     list[str] | None,
-    typer.Option("--judge", help="Let this model grade open answers; several times. Its replies are kept."),
+    typer.Option("--judge", help="Model that grades open answers (repeatable); its replies are stored with the run."),
 ]
 JudgeBaseUrl = Annotated[str | None, typer.Option(help="OpenAI-compatible endpoint of the judges.")]
 JudgeApiKeyEnv = Annotated[
-    str | None, typer.Option(help="Environment variable that holds its key.", show_default="OPENAI_API_KEY")
+    str | None, typer.Option(help="Environment variable that holds their key.", show_default="OPENAI_API_KEY")
 ]
-JudgeVotes = Annotated[int, typer.Option(min=1, max=25, help="How often each judge grades an answer.")]
+JudgeVotes = Annotated[int, typer.Option(min=1, max=25, help="Number of grades per judge and answer.")]
 JudgeCalibration = Annotated[
     str | None,
     typer.Option(
-        metavar="FILE|shipped", help="Also have judges grade answers with known grades, and tell how they did."
+        metavar="FILE|shipped", help="Also let the judges grade answers with known grades, and report their agreement."
     ),
 ]
 JudgeRubrics = Annotated[
-    Path | None, typer.Option(metavar="FILE", help="Rubrics of Agent-X's criteria to judge by, instead of ours (TOML).")
+    Path | None,
+    typer.Option(metavar="FILE", help="TOML file with rubrics for the judges, instead of the built-in ones."),
 ]
-JudgeBudget = Annotated[float | None, typer.Option(help="USD that the judges of a run may cost in all.")]
-JudgePrice = Annotated[str | None, typer.Option(help="IN/OUT of a judge, USD per million tokens.")]
+JudgeBudget = Annotated[float | None, typer.Option(help="Maximum total cost of the judges of a run in USD.")]
+JudgePrice = Annotated[str | None, typer.Option(help="Price of a judge, IN/OUT in USD per million tokens.")]
 JudgeConcurrency = Annotated[
-    int | None, typer.Option(min=1, help="Requests to a judge in flight.", show_default="as many as the endpoint bears")
+    int | None, typer.Option(min=1, help="Concurrent requests to a judge.", show_default="adapts to the endpoint")
 ]
 
 

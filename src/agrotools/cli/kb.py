@@ -10,7 +10,8 @@ from agrotools.cli.json_output import print_json
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from agrotools.knowledge import Entry, Fault
+    from agrotools.knowledge.entry import Entry
+    from agrotools.knowledge.loading import Fault
 
 app = typer.Typer(
     help="The knowledge base behind lookup_agronomy: search, check, add entries. Any corpus of text: index, search.",
@@ -33,7 +34,7 @@ def search(
 ) -> None:
     """Search the knowledge base as the tool lookup_agronomy does, or an index of your own corpus.
 
-    Exit status 0, also if nothing is found.
+    Exit code 0, also if nothing is found.
     """
     from agrotools.core import ToolError, UsageError
 
@@ -81,7 +82,7 @@ def show(
 ) -> None:
     """Show one entry: names, claims, sources."""
     from agrotools.core import UsageError
-    from agrotools.knowledge import load
+    from agrotools.knowledge.loading import load
     from agrotools.knowledge.retrieval import closest_ids
 
     loaded = load()
@@ -106,7 +107,7 @@ def list_entries(
     """List all entries with their coverage."""
     from collections import Counter
 
-    from agrotools.knowledge import load
+    from agrotools.knowledge.loading import load
 
     loaded = load()
     _known_choice("--kind", kind, ("pest", "disease", "weed", "crop", "method"))
@@ -133,10 +134,10 @@ def check(
 ) -> None:
     """Check entries and list all errors: form, sources, doses, product names, ids.
 
-    Exit status 0: no errors; 1: errors; 2: no such file.
+    Exit code 0: no errors; 1: errors; 2: no such file.
     """
-    from agrotools.knowledge import check_files, kb_files, load
-    from agrotools.knowledge.loading import SHIPPED, toml_files
+    from agrotools.knowledge.checking import check_files
+    from agrotools.knowledge.loading import SHIPPED, kb_files, load, toml_files
 
     for path in paths or []:
         if not path.exists():
@@ -165,13 +166,13 @@ def add(
 ) -> None:
     """Check an entry and copy it into your own knowledge base, where lookup_agronomy finds it.
 
-    Exit status 0: added; 1: errors, nothing added; 2: no such file, or the id exists already.
+    Exit code 0: added; 1: errors, nothing added; 2: no such file, or the id exists already.
     """
     from agrotools.core import UsageError
     from agrotools.core.files import write_whole
-    from agrotools.knowledge import check_files, load, user_folders
+    from agrotools.knowledge.checking import check_files
     from agrotools.knowledge.entry import FOLDER_OF_KIND
-    from agrotools.knowledge.loading import SHIPPED, toml_files
+    from agrotools.knowledge.loading import SHIPPED, load, toml_files, user_folders
 
     if not file.is_file():
         raise typer.BadParameter(f"{file} does not exist", param_hint="FILE.toml")

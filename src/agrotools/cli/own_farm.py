@@ -124,7 +124,7 @@ def _refuse_strange_columns(plan: "Plan", seen: "DetectedTable", kept: Path) -> 
     strange = [column.column for column in plan.columns if column.column not in seen.table.columns]
     if strange:
         raise BenchmarkError(
-            f"{kept.name} speaks of column {strange[0]!r}, which {seen.table.path.name} does not have",
+            f"{kept.name} names column {strange[0]!r}, which {seen.table.path.name} does not have",
             hint=f"its columns: {', '.join(seen.table.columns[:20])}",
         )
 

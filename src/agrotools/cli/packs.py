@@ -29,9 +29,7 @@ def train_pack(
         Path | None,
         typer.Option(help="CSV image,label[,group]; without it each folder in DIR is a class.", metavar="FILE"),
     ] = None,
-    out: Annotated[
-        str | None, typer.Option(help="Name of the pack, or a path with a slash in it.", metavar="PACK")
-    ] = None,
+    out: Annotated[str | None, typer.Option(help="Name of the pack, or a path (with a slash).", metavar="PACK")] = None,
     licence: Annotated[str, typer.Option(help="Licence of the pictures, stored in the pack.")] = "",
     skip_unreadable: Annotated[bool, typer.Option(help="Skip images that cannot be read.")] = False,
     as_json: AsJson = False,
@@ -74,7 +72,7 @@ def train_crop_weed(
     data: Annotated[Path, typer.Option(help="Folder that holds cwfid/truth.json.", metavar="DIR")],
     as_json: AsJson = False,
 ) -> None:
-    """Train the heads that part crop from weeds, two-fold. Takes about a minute; needs the extra "train".
+    """Train the heads that separate crop from weeds, two-fold. Takes about a minute; needs the extra "train".
 
     No head is ever used on a picture that it was trained on.
     """
@@ -93,7 +91,7 @@ def train_crop_weed(
 
 @app.command("list")
 def list_packs(as_json: AsJson = False) -> None:
-    """The packs and heads on this machine: what they know, under which terms, and how well they do."""
+    """List the packs and heads on this machine: classes, licence and accuracy."""
     from agrotools.core import ToolError
     from agrotools.tools.crop_weed.heads import heads_folder, list_heads, load_head
     from agrotools.tools.recognition import packs

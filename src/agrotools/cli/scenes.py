@@ -24,8 +24,8 @@ def scenes(
 ) -> None:
     """Draw scenes of fields, trees, fruit, leaves and ponds, ask about them, and run the reference calls.
 
-    The questions have the composition of the AgroTools benchmark, as nearly as their number allows. If it is stopped,
-    the same command goes on. All is synthetic: it tests how tools are used, not how well models see.
+    The mix of questions follows the AgroTools benchmark as closely as --count allows. Run the same command again to
+    resume. All images are synthetic: they test how tools are used, not how well models see.
     """
     import sys
     import time

@@ -25,12 +25,14 @@ def score(
     runs: Annotated[list[Path], typer.Argument(help="Run folders, or one prediction file with --format.")],
     extra: Extra = None,
     allow_invalid: Annotated[
-        bool, typer.Option(help="Print headlines with more than 1 % invalid samples; do not fail.")
+        bool, typer.Option(help="Report scores even if more than 1 % of samples are invalid.")
     ] = False,
-    details: Annotated[bool, typer.Option(help="Also by task and answer type, and what happened in the run.")] = False,
+    details: Annotated[
+        bool, typer.Option(help="Also show scores by task and answer type, and statistics of the run.")
+    ] = False,
     paper: Annotated[
         bool,
-        typer.Option("--paper", help="Also in the tables of the benchmark's paper, beside its figures."),
+        typer.Option("--paper", help="Also print the tables of the benchmark's paper, with its figures."),
     ] = False,
     judge: Judges = None,
     judge_base_url: JudgeBaseUrl = None,
@@ -43,19 +45,21 @@ def score(
     judge_concurrency: JudgeConcurrency = None,
     format_: Annotated[
         str | None,
-        typer.Option("--format", metavar="FORMAT", help="Score a prediction file of that benchmark."),
+        typer.Option("--format", metavar="FORMAT", help="Score a prediction file in this benchmark's format."),
     ] = None,
-    data: Annotated[Path | None, typer.Option(help="With --format: the data set, which holds the answers.")] = None,
-    judgements: Annotated[Path | None, typer.Option(help="With --format: what a judge said (JSON or CSV).")] = None,
+    data: Annotated[
+        Path | None, typer.Option(help="With --format: the data set that holds the reference answers.")
+    ] = None,
+    judgements: Annotated[Path | None, typer.Option(help="With --format: replies of a judge (JSON or CSV).")] = None,
     embedder: EmbedderName = None,
     embedder_path: EmbedderPath = None,
     unadjusted: Unadjusted = False,
     rescore: Annotated[
-        bool, typer.Option("--rescore", help="Score runs of an older scoring version by the present one.")
+        bool, typer.Option("--rescore", help="Score runs of an older scoring version with the current one.")
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the scores as JSON.")] = False,
 ) -> None:
-    """Score runs again and print the table; offline, unless a judge is asked. Several runs stand side by side.
+    """Score runs again and print the table, offline unless --judge is given. Several runs are shown side by side.
 
     Scores of an older scoring version are shown as they are stored, unless --rescore is given.
     """

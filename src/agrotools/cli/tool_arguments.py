@@ -21,7 +21,7 @@ def given_arguments(spec: ToolSpec, as_json: str, words: Sequence[str]) -> dict[
     try:
         arguments = json.loads(as_json)
     except ValueError as error:
-        raise UsageError(f"--arguments is no JSON: {error}", hint=_EXAMPLE) from None
+        raise UsageError(f"--arguments is not JSON: {error}", hint=_EXAMPLE) from None
     if not isinstance(arguments, dict):
         raise UsageError("--arguments must be a JSON object", hint=_EXAMPLE)
     properties: dict[str, Any] = spec.parameters["properties"]  # pyright: ignore[reportAssignmentType]
@@ -30,7 +30,7 @@ def given_arguments(spec: ToolSpec, as_json: str, words: Sequence[str]) -> dict[
     while rest:
         word = rest.pop(0)
         if not word.startswith("--") or word == "--":
-            raise UsageError(f"{word!r} is no option", hint=f"{spec.name} takes {_options(properties)}")
+            raise UsageError(f"{word!r} is not an option", hint=f"{spec.name} takes {_options(properties)}")
         key, has_value, value = word[2:].partition("=")
         name = key.replace("-", "_")
         schema = properties.get(name)

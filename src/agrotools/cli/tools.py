@@ -18,7 +18,7 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 @app.command("list")
 def list_tools(as_json: AsJson = False) -> None:
-    """Name, category and purpose of every tool; tools under published names with the benchmarks that have them."""
+    """List every tool with category and purpose, and the tools under published names with their benchmarks."""
     from agrotools.cli.tool_text import listed, summary
     from agrotools.core import UsageError
     from agrotools.tools import get_tool, tool_names
@@ -53,10 +53,12 @@ def describe(tool: Annotated[str, typer.Argument(help="Name of the tool.")], as_
 def run(
     context: typer.Context,
     tool: Annotated[str, typer.Argument(help="Name of the tool.")],
-    arguments: Annotated[str, typer.Option(help="Arguments as a JSON object; options beside it win.")] = "{}",
-    out: Annotated[Path, typer.Option(help="Folder for the files the tool makes.")] = Path("agrotools-out"),
-    backend: Annotated[str | None, typer.Option(help="How the tool does its work, e.g. pack:NAME or vlm.")] = None,
-    vlm_model: Annotated[str | None, typer.Option(help="Vision model to ask, for --backend vlm.")] = None,
+    arguments: Annotated[
+        str, typer.Option(help="Arguments as a JSON object; options on the command line take precedence.")
+    ] = "{}",
+    out: Annotated[Path, typer.Option(help="Folder for the files that the tool writes.")] = Path("agrotools-out"),
+    backend: Annotated[str | None, typer.Option(help="Back-end of the tool, e.g. pack:NAME or vlm.")] = None,
+    vlm_model: Annotated[str | None, typer.Option(help="Vision model for --backend vlm.")] = None,
     vlm_base_url: Annotated[str | None, typer.Option(help="OpenAI-compatible endpoint of that model.")] = None,
     vlm_api_key_env: Annotated[str | None, typer.Option(help="Environment variable that holds its key.")] = None,
     as_json: AsJson = False,

@@ -15,7 +15,9 @@ if TYPE_CHECKING:
 def bench(
     data: Annotated[
         Path | None,
-        typer.Option(help="Folder with a folder of images and a truth.json per source. Without it: drawn scenes only."),
+        typer.Option(
+            help="Folder with one subfolder of images and a truth.json per source. Default: drawn scenes only."
+        ),
     ] = None,
     tool: Annotated[list[str] | None, typer.Option(help="Only this tool (repeatable).")] = None,
     folder: Annotated[list[str] | None, typer.Option(help="Only this folder (repeatable).")] = None,
@@ -35,8 +37,8 @@ def bench(
 ) -> None:
     """Measure the tools against ground truth: accuracy with intervals, time per call, peak memory.
 
-    Each study runs in a process of its own on one core; one that fails is a row that says so. Exit code 0 whatever the
-    figures are, 1 where a study failed, 2 for a usage error, 3 where nothing could be measured.
+    Each study runs in its own process on one core; a study that fails is reported as a row. Exit code 0 whatever the
+    figures are, 1 if a study failed, 2 for a usage error, 3 if nothing could be measured.
     """
     from agrotools.build.accuracy.studies import plan, run
 

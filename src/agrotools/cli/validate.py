@@ -1,4 +1,4 @@
-"""``agrotools validate``: all that is wrong with a benchmark folder."""
+"""``agrotools validate``: all faults of a benchmark folder."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -28,16 +28,18 @@ def validate(
     ] = False,
     rerun: Annotated[
         bool,
-        typer.Option("--rerun", help="Also run every reference call again and list what comes out otherwise."),
+        typer.Option(
+            "--rerun", help="Also run every reference call again and list results that differ on this machine."
+        ),
     ] = False,
-    workers: Annotated[int, typer.Option(min=1, max=64, help="Processes that run tools, for --rerun.")] = 2,
+    workers: Annotated[int, typer.Option(min=1, max=64, help="Number of processes that run tools, for --rerun.")] = 2,
     threads: Annotated[
         int, typer.Option(min=1, max=64, help="Threads of numeric libraries in each process, for --rerun.")
     ] = 1,
 ) -> None:
     """Check every file, hash, sample, tool, argument, reference and answer of a benchmark, and list all faults at once.
 
-    Exit status 0: sound (whatever --quality finds); 1: faults, or calls that give other values; 2: no such folder.
+    Exit code 0: no faults (whatever --quality finds); 1: faults, or calls with other results; 2: no such folder.
     """
     from agrotools.benchmarks.checks.first_form import first_form_remarks
     from agrotools.benchmarks.validate import format_schema, validate_folder

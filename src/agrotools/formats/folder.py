@@ -120,7 +120,7 @@ def resolve_file(root: Path, path: str) -> Path:
     if not real.is_relative_to(root):
         raise BenchmarkError(f"{path!r} is a link that leads out of the folder", hint="copy the file into the folder")
     if not real.is_file():
-        raise BenchmarkError(f"{path!r} is no regular file", hint="name a file, not a folder or device")
+        raise BenchmarkError(f"{path!r} is not a regular file", hint="name a file, not a folder or device")
     return real
 
 

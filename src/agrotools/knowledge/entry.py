@@ -14,6 +14,8 @@ from agrotools.core import FrozenModel
 Kind = Literal["pest", "disease", "weed", "crop", "method"]
 Coverage = Literal["verified", "partial", "stub"]
 Section = Literal["identification", "symptoms", "causes", "life_cycle", "thresholds", "management", "reference_values"]
+Passage = Literal[Section, "names"]
+"""A section, or what every entry has: its names, crops and place in the system."""
 ManagementType = Literal["cultural", "biological", "chemical", "monitoring", "physical"]
 PathogenType = Literal[
     "fungus", "oomycete", "bacterium", "virus", "viroid", "phytoplasma", "nematode", "mite", "insect", "alga",

@@ -210,7 +210,7 @@ def _line_named(message: str, text: str) -> int | None:
 def _content(path: Path) -> bytes | Fault:
     try:
         if not path.is_file():
-            return Fault(file=str(path), message="this is no regular file")
+            return Fault(file=str(path), message="this is not a regular file")
         with path.open("rb") as file:
             content = file.read(LONGEST_FILE + 1)
     except OSError as error:

@@ -236,7 +236,7 @@ class KnowledgeIndex:
         best: Evidence | None = None
         told = section_asked(query) in _TOLD
         kind = self.entries[number].kind
-        # A short question is a name: what else the entry says of that name, as "not to be mistaken for", is no answer.
+        # A short question is a name: what else the entry says of it ("not to be mistaken for") does not answer it.
         relative = any(way.other for way in ways) and sum(not word.asks for word in question) <= LONGEST_NAME
         for way in (None, *ways):
             total = held = 0.0

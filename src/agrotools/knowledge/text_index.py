@@ -11,17 +11,14 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import log
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from agrotools.knowledge.entry import Claim, Entry, Section
+from agrotools.knowledge.entry import Claim, Entry, Passage, Section
 from agrotools.knowledge.hosts import hosts_named, hosts_of
 from agrotools.knowledge.words import asking_terms, folded, stem, terms
-
-Passage = Literal[Section, "names"]
-"""A section, or what every entry has: its names, crops and place in the system."""
 
 
 @dataclass(frozen=True)

@@ -269,7 +269,7 @@ def _text(content: Any) -> str:
 def _requested_calls(message: dict[str, Any]) -> tuple[RequestedCall, ...]:
     listed = message.get("tool_calls") or []
     if not isinstance(listed, list) or not all(isinstance(entry, dict) for entry in listed):
-        raise MalformedReply("the calls of the message are no list of calls")
+        raise MalformedReply("the calls of the message are not a list of calls")
     legacy = message.get("function_call")
     if not listed and isinstance(legacy, dict):
         listed = [{"function": legacy}]

@@ -12,7 +12,7 @@ from agrotools.core import UsageError
 
 _NEWER_LIMIT = {"max_tokens": "max_completion_tokens"}
 
-# What Ollama and its like write after the colon of a model's name: `mistral:7b` at home is no model of Mistral's.
+# What Ollama and its like write after the colon of a model's name: `mistral:7b` at home is not a model of Mistral's.
 _TAG = re.compile(r"latest|v?\d+(?:\.\d+)?[bm]?(?:-.*)?|instruct.*|text.*", re.IGNORECASE)
 
 
@@ -206,7 +206,7 @@ def _checked_url(url: str) -> str:
     except ValueError:
         usable = False
     if not usable:
-        raise UsageError(f"{url!r} is no base URL", hint="it must look like http://localhost:8000/v1")
+        raise UsageError(f"{url!r} is not a base URL", hint="it must look like http://localhost:8000/v1")
     return url.rstrip("/").removesuffix("/chat/completions")
 
 

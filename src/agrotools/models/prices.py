@@ -109,7 +109,8 @@ def _overridden(text: str, model: str) -> Price:
     amounts = text.split("/")
     if len(amounts) != 2 or not all(_AMOUNT.fullmatch(amount) for amount in amounts):
         raise UsageError(
-            f"{text!r} is no price", hint="give IN/OUT, USD per million input and output tokens, e.g. --price 0.4/1.6"
+            f"{text!r} is not a price",
+            hint="give IN/OUT, USD per million input and output tokens, e.g. --price 0.4/1.6",
         )
     pictures = [entry["image_tokens"][model] for entry in _table().values() if model in entry["image_tokens"]]
     return Price(

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 from agrotools.report.cells import on_scale, percent, run_names
 from agrotools.report.layout import harmless
 from agrotools.scoring import METRICS, Summary
-from agrotools.scoring.judging import Agreement, Panel, has_rubrics
+from agrotools.scoring.judging import has_rubrics
+from agrotools.scoring.summary import Agreement, Panel
 
 if TYPE_CHECKING:
     from rich.console import RenderableType

@@ -4,14 +4,11 @@ import asyncio
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from agrotools.core import AgrotoolsError, InfrastructureError, RunStoreError, UsageError
 from agrotools.core.files import LineFile, read_lines, write_whole
 from agrotools.core.progress import Progress, no_progress
-from agrotools.models import Completion, Model, ModelSettings
-from agrotools.models.response_cache import KEPT
-from agrotools.runner.attachments import put_question
-from agrotools.runner.auxiliary_model import Asked, Helper, ask_each, ready_for_repeats
 from agrotools.runner.pace import interrupts
 from agrotools.runner.records import iter_records
 from agrotools.runner.store import RunLock
@@ -25,6 +22,10 @@ from agrotools.scoring.judging import (
     read_rubrics,
     shipped_rubrics,
 )
+
+if TYPE_CHECKING:
+    from agrotools.models import Completion, Model, ModelSettings
+    from agrotools.runner.auxiliary_model import Helper
 
 JUDGEMENTS_FILE = "judgements.jsonl"
 SPEND_FILE = "judges-spend.jsonl"
@@ -79,14 +80,14 @@ def judged_rows(run: Path) -> JudgedRows:
     return JudgedRows(read_judgements(run), _rubrics_of(run))
 
 
-def _rubrics_of(run: Path) -> Rubrics:
-    """The user's rubrics that the run was last judged by; ours where there are none."""
+def _rubrics_of(run: Path) -> Rubrics | None:
+    """The user's rubrics that the run was last judged by; None: those that ship."""
     for path in sorted(run.glob(f"{_RUBRICS}*")):
         try:
             return read_rubrics(path, path.name.removeprefix(_RUBRICS))
         except UsageError as error:
             raise RunStoreError(error.message, hint="remove it, or judge again: --judge-rubrics FILE") from error
-    return shipped_rubrics()
+    return None
 
 
 def _keep_rubrics(run: Path, rubrics: Rubrics) -> None:
@@ -106,7 +107,7 @@ def _keep_rubrics(run: Path, rubrics: Rubrics) -> None:
 
 def judge_run(
     run: Path,
-    helper: Helper,
+    helper: "Helper",
     *,
     votes: int = 1,
     labelled: Mapping[JudgeQuestion, int] | None = None,
@@ -158,7 +159,7 @@ def _all_wanted(run: Path, votes: int, labelled: Mapping[JudgeQuestion, int], ru
 
 async def _ask(
     wanted: Sequence[Wanted],
-    helper: Helper,
+    helper: "Helper",
     temperature: float,
     ledger: Path,
     file: LineFile[Judgement],
@@ -166,6 +167,10 @@ async def _ask(
     rubrics: Rubrics,
     progress: Progress,
 ) -> None:
+    from agrotools.models import Model, ModelSettings
+    from agrotools.models.response_cache import KEPT
+    from agrotools.runner.auxiliary_model import Asked, ask_each, ready_for_repeats
+
     stopping = False
 
     def interrupted() -> None:
@@ -212,9 +217,11 @@ async def _ask(
 
 
 async def _reply(
-    model: Model, question: JudgeQuestion, run: Path, settings: ModelSettings
-) -> tuple[Completion, tuple[str, ...]]:
+    model: "Model", question: JudgeQuestion, run: Path, settings: "ModelSettings"
+) -> "tuple[Completion, tuple[str, ...]]":
     """What the judge replies, and the images that it was not shown: it is asked without them where it takes none."""
+    from agrotools.runner.attachments import put_question
+
     put = await asyncio.to_thread(put_question, question, run)
     try:
         return await model.generate(put.messages, (), settings), put.unseen

@@ -251,7 +251,7 @@ def end_of_last_line(file: IO[bytes]) -> int:
 def _opened(path: Path) -> Generator[IO[bytes] | None]:
     try:
         if path.exists() and not path.is_file():
-            raise RunStoreError(f"{path} cannot be read: it is no regular file", hint="remove or replace it")
+            raise RunStoreError(f"{path} cannot be read: it is not a regular file", hint="remove or replace it")
         file = path.open("rb")
     except FileNotFoundError:
         yield None

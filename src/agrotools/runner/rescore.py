@@ -7,7 +7,7 @@ import shutil
 import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import IO, NamedTuple
+from typing import IO, TYPE_CHECKING, NamedTuple
 
 import orjson
 
@@ -24,6 +24,9 @@ from agrotools.scoring import ModeSummary, RunAggregator, Summary, sample_metric
 from agrotools.scoring.embedders import Embedder
 from agrotools.scoring.judging import JudgedRows
 from agrotools.scoring.version import FIRST_VERSION, OlderRun
+
+if TYPE_CHECKING:
+    from agrotools.scoring.embedders import Embedder
 
 _COPIED_AT_ONCE = 1 << 20
 OnScored = Callable[[Record, list[Score]], None]
@@ -113,7 +116,7 @@ def _score(
             if score.metric in of_sample and (worst is None or (score.value, score.sample_id) < worst):
                 worst = (score.value, score.sample_id)
     if not tally.modes:
-        raise RunStoreError(f"the run {run} holds no finished sample", hint="run agrotools eval again to go on")
+        raise RunStoreError(f"the run {run} holds no finished sample", hint="run agrotools eval again to resume")
     if tally.wants_answers:
         for record in iter_records(run):
             tally.add_answer(record)
@@ -121,7 +124,7 @@ def _score(
 
 
 def _with_published(
-    summary: Summary, run: Path, manifest: Manifest, embedder: Embedder | None, judges: JudgedRows
+    summary: Summary, run: Path, manifest: Manifest, embedder: "Embedder | None", judges: JudgedRows
 ) -> Summary:
     """The summary with the metrics of the benchmark's own paper, where it is one of those."""
     plugin = plugin_of(manifest.benchmark)
@@ -143,7 +146,7 @@ def summary_of(
     judges: JudgedRows,
     *,
     allow_invalid: bool = False,
-    embedder: Embedder | None = None,
+    embedder: "Embedder | None" = None,
 ) -> Summary:
     """What the tally of a run comes to, with what the manifest says of the run, what its judges came to, and the
     metrics of the benchmark's own paper where it is one of those.

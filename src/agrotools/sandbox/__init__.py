@@ -1,24 +1,6 @@
 """Runs untrusted Python code: isolated, limited, never in this process. See docs/sandbox.md."""
 
-from agrotools.sandbox.probe import available_runners, select_runner
-from agrotools.sandbox.result import (
-    DEFAULT_LIMITS,
-    Limits,
-    SandboxArtifact,
-    SandboxResult,
-    SandboxTermination,
-    SandboxUnavailable,
-)
-from agrotools.sandbox.running import run_code
-
-__all__ = [
-    "DEFAULT_LIMITS",
-    "Limits",
-    "SandboxArtifact",
-    "SandboxResult",
-    "SandboxTermination",
-    "SandboxUnavailable",
-    "available_runners",
-    "run_code",
-    "select_runner",
-]
+RUNNER_VARIABLE = "AGROTOOLS_SANDBOX"
+"""Environment variable: the runner to use, by name."""
+WORKERS_VARIABLE = "AGROTOOLS_SANDBOX_WORKERS"
+"""Environment variable: how many workers are kept, and so how many jobs run at once. Default: one for each core."""

@@ -18,7 +18,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from agrotools.core import InfrastructureError, UsageError
-from agrotools.sandbox import runners
+from agrotools.sandbox import WORKERS_VARIABLE, runners
 from agrotools.sandbox.exchange import START_TIMEOUT_S, Ended, Exchange, drained, frame
 from agrotools.sandbox.result import Limits
 from agrotools.sandbox.runners import WARM
@@ -170,10 +170,6 @@ def new_folder() -> tempfile.TemporaryDirectory[str]:
     return tempfile.TemporaryDirectory(prefix="agrotools-sandbox-", ignore_cleanup_errors=True)
 
 
-SIZE = "AGROTOOLS_SANDBOX_WORKERS"
-"""Environment variable: how many workers are kept, and so how many jobs run at once. Default: one for each core."""
-
-
 class Pool:
     """Workers of one runner, none before the first is taken.
 
@@ -300,12 +296,12 @@ def are_workers(processes: set[int]) -> bool:
 
 def pool_size() -> int:
     """How many workers are kept ready: ``AGROTOOLS_SANDBOX_WORKERS``, else the cores that this process may use."""
-    text = os.environ.get(SIZE, "").strip()
+    text = os.environ.get(WORKERS_VARIABLE, "").strip()
     if not text:
         cores = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else range(os.cpu_count() or 1)
         return max(1, len(cores))
     if not text.isdecimal() or not 1 <= int(text) <= 1024:
-        raise UsageError(f"{SIZE} is {text!r}", hint="give a whole number from 1 to 1024, or leave it out")
+        raise UsageError(f"{WORKERS_VARIABLE} is {text!r}", hint="give a whole number from 1 to 1024, or leave it out")
     return int(text)
 
 

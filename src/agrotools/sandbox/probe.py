@@ -11,12 +11,11 @@ from pathlib import Path
 from uuid import uuid4
 
 from agrotools.core import AgrotoolsError
+from agrotools.sandbox import RUNNER_VARIABLE
 from agrotools.sandbox.pool import pool_of
 from agrotools.sandbox.result import DEFAULT_LIMITS, NO_INPUTS, SandboxUnavailable
 from agrotools.sandbox.runners import INSIDE, NONE, RUNNERS, environment, missing
 
-VARIABLE = "AGROTOOLS_SANDBOX"
-"""Environment variable: the runner to use, by name."""
 _USERNS = (
     "bwrap needs user namespaces: sysctl -w user.max_user_namespaces=10000 (on Debian also "
     "kernel.unprivileged_userns_clone=1); in a container, let it make them"
@@ -56,7 +55,7 @@ def select_runner(name: str | None = None) -> str:
         SandboxUnavailable: it does not hold, or none does.
         UsageError: there is no runner of that name.
     """
-    name = name or os.environ.get(VARIABLE, "").strip() or None
+    name = name or os.environ.get(RUNNER_VARIABLE, "").strip() or None
     if name is not None:
         found = probe(name)
         if found.holds or name == NONE:
@@ -69,7 +68,7 @@ def select_runner(name: str | None = None) -> str:
     hint = probe(RUNNERS[0]).hint
     raise SandboxUnavailable(
         f"nothing here can run untrusted code safely ({said})",
-        hint=f"{hint}. To run it without any isolation: {VARIABLE}={NONE}" if hint else None,
+        hint=f"{hint}. To run it without any isolation: {RUNNER_VARIABLE}={NONE}" if hint else None,
     )
 
 

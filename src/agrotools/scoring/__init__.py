@@ -4,7 +4,6 @@ from agrotools.plugin import MetricInfo
 from agrotools.scoring.aggregate import RunAggregator, compare, summarise
 from agrotools.scoring.metrics import METRICS, sample_metrics
 from agrotools.scoring.outcome import outcome_scores, score_record
-from agrotools.scoring.plots import drawn_spec, score_plot
 from agrotools.scoring.slots import SlotScore, score_slot
 from agrotools.scoring.statistics import Estimate, Interval, estimate_difference, estimate_mean
 from agrotools.scoring.steps import step_scores
@@ -43,12 +42,10 @@ __all__ = [
     "SlotScore",
     "Summary",
     "compare",
-    "drawn_spec",
     "estimate_difference",
     "estimate_mean",
     "outcome_scores",
     "sample_metrics",
-    "score_plot",
     "score_record",
     "score_slot",
     "step_scores",

@@ -21,14 +21,11 @@ from agrotools.core import (
     counts_in_headline,
 )
 from agrotools.plugin import NO_COMPARISONS, TextComparisons, plugins_of_slots
-from agrotools.scoring.image_calls import score_image_calls
 from agrotools.scoring.metrics import GUESS_METRIC, METRICS, SLOT_METRIC, SLOTS_OF_METRIC
-from agrotools.scoring.plots import drawn_spec, score_plot
 from agrotools.scoring.sample_units import is_invalid
 from agrotools.scoring.slots import SlotScore, score_slot
 from agrotools.scoring.steps import step_scores
 from agrotools.text import format_answer
-from agrotools.text.guess_model import guessed_values
 
 VERSION = "2"
 
@@ -85,6 +82,8 @@ def _scored(slot: Slot, sample: Sample, trajectory: Trajectory) -> SlotScore:
     if answer is None:
         return SlotScore(0.0, {"rule": "no answer", "termination": trajectory.termination}, used_form=False)
     if isinstance(slot, PlotSlot):
+        from agrotools.scoring.plots import drawn_spec, score_plot
+
         try:
             reference = PlotSpec.model_validate(slot.value)
         except ValidationError as error:
@@ -94,6 +93,8 @@ def _scored(slot: Slot, sample: Sample, trajectory: Trajectory) -> SlotScore:
         value, reading = score_plot(reference, drawn_spec(trajectory))
         return SlotScore(value=value, reading=reading, used_form=False)
     if isinstance(slot, ImageCallsSlot):
+        from agrotools.scoring.image_calls import score_image_calls
+
         value, reading = score_image_calls(slot, sample, trajectory)
         return SlotScore(value=value, reading=reading, used_form=False)
     return score_slot(slot, sample.answer, answer)
@@ -101,6 +102,8 @@ def _scored(slot: Slot, sample: Sample, trajectory: Trajectory) -> SlotScore:
 
 def guess_score(sample: Sample) -> float:
     """What the answer that the prompt alone suggests would score; figures 0, as none is drawn."""
+    from agrotools.text.guess_model import guessed_values
+
     answer = format_answer(sample.answer, guessed_values(sample, sample.answer))
     weights = sum(slot.weight for slot in sample.answer if counts_in_headline(slot))
     counted = filter(SLOTS_OF_METRIC[GUESS_METRIC], sample.answer)

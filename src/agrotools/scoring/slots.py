@@ -1,8 +1,11 @@
-"""Slot scores: what an answer asserts for a slot, against its value."""
+"""Slot scores: what an answer asserts for a slot, against its value.
+
+The reader of a kind of slot is imported when the first slot of that kind is scored.
+"""
 
 import re
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from pydantic import JsonValue
 
@@ -22,12 +25,9 @@ from agrotools.core import (
 from agrotools.plugin import plugins_of_slots
 from agrotools.scoring.answer_text import LONGEST_ANSWER, AnswerText, Scope, read_answer
 from agrotools.scoring.keyed_values import keyed_scopes, without_other_values
-from agrotools.scoring.keywords import score_keywords, score_texts
-from agrotools.scoring.label_reading import LabelReading, last_word_label, read_labels
-from agrotools.scoring.number_reading import read_number, within
-from agrotools.scoring.open_text import score_facts
-from agrotools.scoring.yes_no_reading import read_form_answer, read_yes_no
-from agrotools.text.labels import LabelMatch, find_labels
+
+if TYPE_CHECKING:
+    from agrotools.text.labels import LabelMatch
 
 VERSION = "3"
 _SHOWN = 240
@@ -86,12 +86,18 @@ def _score(slot: Slot, slots: Sequence[Slot], read: AnswerText) -> SlotScore:
     keyed = keyed_scopes(slot, slots, read, bool)
     scope = keyed[-1] if keyed else Scope("whole text", read.plain)
     if isinstance(slot, KeywordsSlot):
+        from agrotools.scoring.keywords import score_keywords
+
         # A keyword may hold what counts as markup, and may stand beside the answer line: all of the text counts.
         value, reading = score_keywords(slot, read)
         return SlotScore(value, {"scope": "whole text", "text": read.plain[:_SHOWN], **reading}, scope.keyed)
     if isinstance(slot, ReferenceTextsSlot):
+        from agrotools.scoring.keywords import score_texts
+
         value, reading = score_texts(slot, scope.text)
     elif isinstance(slot, OpenTextSlot):
+        from agrotools.scoring.open_text import score_facts
+
         value, reading = score_facts(slot, scope.text)
     else:
         raise TypeError(f"slots of type {slot.type} are not scored here")
@@ -107,6 +113,8 @@ def _only_asks(text: str) -> bool:
 def _score_number(
     slot: ToleranceSlot | ExactSlot, value: float, margin: float, slots: Sequence[Slot], answer: AnswerText
 ) -> SlotScore:
+    from agrotools.scoring.number_reading import read_number, within
+
     candidates, used_form, reading = read_number(slot, slots, answer)
     if not candidates:
         return SlotScore(0.0, reading, used_form)
@@ -120,6 +128,8 @@ def _score_number(
 
 
 def _score_boolean(slot: BooleanSlot, slots: Sequence[Slot], answer: AnswerText) -> SlotScore:
+    from agrotools.scoring.yes_no_reading import read_form_answer, read_yes_no
+
     scopes = keyed_scopes(slot, slots, answer, lambda text: read_yes_no(slot, text).said is not None)
     scopes = scopes or [Scope("whole text", without_other_values(slot, slots, answer.plain))]
     found = [(scope.keyed and read_form_answer(scope.text)) or read_yes_no(slot, scope.text) for scope in scopes]
@@ -137,6 +147,9 @@ def _score_boolean(slot: BooleanSlot, slots: Sequence[Slot], answer: AnswerText)
 
 
 def _score_labels(slot: ExactSlot | ChoiceSetSlot | FileSlot, slots: Sequence[Slot], answer: AnswerText) -> SlotScore:
+    from agrotools.scoring.label_reading import LabelReading, last_word_label, read_labels
+    from agrotools.text.labels import find_labels
+
     labels = _label_names(slot)
     several = isinstance(slot, ChoiceSetSlot)
     closed = not isinstance(slot, ExactSlot) or len(labels) > 1
@@ -215,5 +228,5 @@ def _label_names(slot: ExactSlot | ChoiceSetSlot | FileSlot) -> dict[str, tuple[
     return {choice: (choice, stem) if unique else (choice,) for choice, stem in zip(slot.choices, stems, strict=True)}
 
 
-def _shown(match: LabelMatch) -> str:
+def _shown(match: "LabelMatch") -> str:
     return match.text if match.asserted else f"not {match.text}"

@@ -39,7 +39,6 @@ from agrotools.core import (
 )
 from agrotools.core.refs import literal_value, resolved_value
 from agrotools.scoring.error_classes import IN_HEAD
-from agrotools.scoring.implied import Implied, implied_slot, is_text_slot, shown_results
 from agrotools.scoring.slots import score_slot
 from agrotools.text.agreement import ArgumentAgreement, Frame, StepAgreement, closest, compare_arguments
 from agrotools.text.agreement_values import Number, numbers_in
@@ -48,6 +47,7 @@ from agrotools.tools import get_tool
 from agrotools.tools.arguments import ReferenceCall
 
 if TYPE_CHECKING:
+    from agrotools.scoring.implied import Implied
     from agrotools.tools.contract import Tool
 
 VERSION = "2"
@@ -132,6 +132,8 @@ def _call_rows(record: Record, index: int, action: Action, steps: Sequence[Refer
 
 def _guess_rows(record: Record, index: int, steps: Sequence[ReferenceStep]) -> list[Score]:
     """Scores of the usual plan for such an answer form at this step; none where no plan is known for it."""
+    from agrotools.scoring.implied import shown_results
+
     plan = usual_plan(record.sample)
     if plan is None:
         return []
@@ -269,6 +271,8 @@ def _equal(call: ToolCall, step: ReferenceStep) -> bool:
 
 
 def _summary_rows(record: Record, action: Action) -> list[Score]:
+    from agrotools.scoring.implied import implied_slot, is_text_slot, shown_results
+
     assert record.sample.reference is not None
     slots = [slot for slot in record.sample.answer if is_text_slot(slot) and counts_in_headline(slot)]
     if not slots:
@@ -307,5 +311,5 @@ def _mean(sample: Sample, slots: Sequence[Slot], action: Action) -> tuple[float,
     return sum(score.value for score in scored.values()) / len(scored), reading
 
 
-def _short(implied: Implied) -> JsonValue:
+def _short(implied: "Implied") -> JsonValue:
     return implied.value[:200] if isinstance(implied.value, str) else implied.value

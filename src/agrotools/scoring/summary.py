@@ -5,7 +5,6 @@ from typing import Literal, TypeVar
 from pydantic import ConfigDict
 
 from agrotools.core import FrozenModel, Mode
-from agrotools.scoring.judging.panel import Panel
 from agrotools.scoring.statistics import Estimate, Interval
 
 Part = TypeVar("Part", bound=FrozenModel)
@@ -269,6 +268,60 @@ class RunDifference(FrozenModel):
     mode: Mode
     metric: str
     difference: Estimate
+
+
+class Agreement(FrozenModel):
+    """Alpha over ``n_units`` answers that at least two graded: 1 is full agreement, 0 is what chance gives.
+
+    None where all grades are the same, which says nothing. ``interval``: 95 %, bootstrap by unit; none under ten units.
+    """
+
+    alpha: float | None
+    n_units: int
+    interval: Interval | None = None
+
+
+class JudgeSummary(FrozenModel):
+    """One judge of a metric. ``answers``: those that could be graded; ``graded``: those with a grade of this judge."""
+
+    metric: str
+    judge: str
+    prompts: tuple[str, ...]
+    """Hashes of the words it was asked with."""
+    answers: int
+    graded: int
+    mean: float | None
+    """Of its grades, in [0, 1]."""
+    votes: int
+    """Replies in all."""
+    unreadable: int
+    """Of those, replies without a grade."""
+    between_votes: Agreement | None = None
+
+
+class Calibration(FrozenModel):
+    """A judge on answers whose right grades are known. ``exact``: the share it graded just so.
+
+    ``lenience``: by how many grades it grades higher on average. ``confusion[right][given]`` counts answers.
+    """
+
+    judge: str
+    n: int
+    unreadable: int
+    exact: float | None
+    lenience: float | None
+    with_labels: Agreement | None
+    confusion: tuple[tuple[int, ...], ...]
+
+
+class Panel(FrozenModel):
+    """All judges of a run; ``between_judges`` by metric, where several graded the same answers."""
+
+    judges: tuple[JudgeSummary, ...] = ()
+    between_judges: dict[str, Agreement] = {}
+    calibrations: tuple[Calibration, ...] = ()
+    rubrics: str = ""
+    """Source of the rubrics that criteria were graded by; empty where they were not."""
 
 
 class Summary(FrozenModel):

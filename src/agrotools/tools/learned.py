@@ -6,14 +6,17 @@ path of a folder. Nothing is ever downloaded.
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from agrotools.core import ToolError
 from agrotools.tools.vlm import LEARNED
-from agrotools.tools.vlm.client import DetectedBoxes, LabelledBoxes, RankedNames, TextAnswer
 from agrotools.vision.formats import Box
+
+if TYPE_CHECKING:
+    from agrotools.tools.vlm.client import DetectedBoxes, LabelledBoxes, RankedNames, TextAnswer
 
 FLAG = "learned_model"
 
@@ -38,12 +41,13 @@ def _is_tree(target: str) -> bool:
     return any(word in target.lower() for word in ("tree", "crown", "palm"))
 
 
-def find_learned(backend: str, pixels: NDArray[np.uint8], box: Box, target: str, score_min: float) -> DetectedBoxes:
+def find_learned(backend: str, pixels: NDArray[np.uint8], box: Box, target: str, score_min: float) -> "DetectedBoxes":
     """Boxes of ``target`` by the model in the part ``box`` of a picture, uint8 (rows, columns, 3).
 
     Raises:
         ToolError: ``backend_unavailable``; the model's reason where it does not find things by their name.
     """
+    from agrotools.tools.vlm.client import DetectedBoxes
     from agrotools.vision.learned.detection import Detections, find_by_text, find_crowns
     from agrotools.vision.learned.weights import find_weights
 
@@ -64,12 +68,13 @@ def find_learned(backend: str, pixels: NDArray[np.uint8], box: Box, target: str,
     )
 
 
-def describe_learned(backend: str, pixels: NDArray[np.uint8], box: Box, question: str | None) -> TextAnswer:
+def describe_learned(backend: str, pixels: NDArray[np.uint8], box: Box, question: str | None) -> "TextAnswer":
     """Description by the model of the part ``box`` of a picture, uint8 (rows, columns, 3).
 
     Raises:
         ToolError: ``backend_unavailable``; also where the model writes no text.
     """
+    from agrotools.tools.vlm.client import TextAnswer
     from agrotools.vision.learned.description import describe
     from agrotools.vision.learned.weights import find_weights
 
@@ -82,12 +87,13 @@ def describe_learned(backend: str, pixels: NDArray[np.uint8], box: Box, question
 
 def name_learned(
     backend: str, pixels: NDArray[np.uint8], box: Box, names: Sequence[str], *, top_k: int = 3
-) -> RankedNames:
+) -> "RankedNames":
     """Ranking by the model of ``names`` for the part ``box`` of a picture, uint8 (rows, columns, 3).
 
     Raises:
         ToolError: ``backend_unavailable``; also where the model does not compare pictures with words.
     """
+    from agrotools.tools.vlm.client import RankedNames
     from agrotools.vision.learned.description import likeness
     from agrotools.vision.learned.weights import find_weights
 
@@ -103,12 +109,13 @@ def name_learned(
     return RankedNames(candidates, notes, (FLAG,))
 
 
-def name_common(backend: str, pixels: NDArray[np.uint8], score_min: float) -> LabelledBoxes:
+def name_common(backend: str, pixels: NDArray[np.uint8], score_min: float) -> "LabelledBoxes":
     """All things that the model knows in a picture, uint8 (rows, columns, 3).
 
     Raises:
         ToolError: ``backend_unavailable``; also where the model does not name what it finds.
     """
+    from agrotools.tools.vlm.client import LabelledBoxes
     from agrotools.vision.learned.detection import find_common
     from agrotools.vision.learned.weights import find_weights
 
@@ -120,7 +127,7 @@ def name_common(backend: str, pixels: NDArray[np.uint8], score_min: float) -> La
 
 def outline_learned(
     backend: str, pixels: NDArray[np.uint8], text: str, score_min: float
-) -> tuple[DetectedBoxes, NDArray[np.bool_]]:
+) -> "tuple[DetectedBoxes, NDArray[np.bool_]]":
     """Boxes of ``text`` by a detector in a picture, uint8 (rows, columns, 3), and a mask of each (n, rows, columns).
 
     The back-end names two models, the detector and one for outlines, with a plus between them.
@@ -145,12 +152,13 @@ def outline_learned(
     return found._replace(notes=(*found.notes, f"outlined by {outliner.name} ({outliner.kind})")), masks
 
 
-def write_down_learned(backend: str, pixels: NDArray[np.uint8], box: Box) -> TextAnswer:
+def write_down_learned(backend: str, pixels: NDArray[np.uint8], box: Box) -> "TextAnswer":
     """LaTeX by the model of the formula in the part ``box`` of a picture, uint8 (rows, columns, 3).
 
     Raises:
         ToolError: ``backend_unavailable``; also where the model does not write down what a picture says.
     """
+    from agrotools.tools.vlm.client import TextAnswer
     from agrotools.vision.learned.description import write_down
     from agrotools.vision.learned.weights import find_weights
 

@@ -35,8 +35,7 @@ def worker_environment(threads: int = 1) -> dict[str, str]:
     No keys, no PATH, no HOME. ``threads`` are those of numeric libraries.
     """
     from agrotools.knowledge.loading import user_folders
-    from agrotools.sandbox.pool import SIZE as SANDBOX_WORKERS
-    from agrotools.sandbox.probe import VARIABLE as SANDBOX
+    from agrotools.sandbox import RUNNER_VARIABLE, WORKERS_VARIABLE
     from agrotools.vision.learned.weights import hub_cache
     from agrotools.vision.nets import THREADS
 
@@ -52,13 +51,13 @@ def worker_environment(threads: int = 1) -> dict[str, str]:
         "HF_HUB_OFFLINE": "1",
         **dict.fromkeys((*_THREAD_LIMITS, THREADS), str(threads)),
         "MALLOC_ARENA_MAX": "2",
-        SANDBOX_WORKERS: "1",  # a tool is asked for one thing at a time
+        WORKERS_VARIABLE: "1",  # a tool is asked for one thing at a time
         # GDAL writes .aux.xml files beside what it reads, and reads files that lie beside it, unless told otherwise
         "GDAL_PAM_ENABLED": "NO",
         "GDAL_DISABLE_READDIR_ON_OPEN": "EMPTY_DIR",
     }
     # the first two: without them some installations of Python do not start
-    for name in ("LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", SANDBOX):
+    for name in ("LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", RUNNER_VARIABLE):
         if name in os.environ:
             environment[name] = os.environ[name]
     return environment

@@ -265,15 +265,15 @@ def test_the_pictures_of_a_run_are_found_again_where_they_were(
     monkeypatch.chdir("/")
     run = tmp_path / "runs" / "one"
     shown = CliRunner().invoke(app, ["report", str(run), "--out", str(tmp_path / "page.html")])
-    assert "could not be shown" not in shown.output
-    assert "with 0 pictures" not in shown.output
+    assert "could not be embedded" not in shown.output
+    assert "with 0 images" not in shown.output
     (tmp_path / "data").unlink()
     lost = CliRunner().invoke(app, ["report", str(run), "--out", str(tmp_path / "page.html")])
     assert "hint: if the benchmark was moved, give its folder with --data-root DIR" in lost.output
     found = CliRunner().invoke(
         app, ["report", str(run), "--data-root", str(root), "--out", str(tmp_path / "page.html")]
     )
-    assert "could not be shown" not in found.output
+    assert "could not be embedded" not in found.output
 
 
 def test_what_texts_cannot_be_compared_by_is_said_before_anything_runs(root: Path, tmp_path: Path):

@@ -135,7 +135,7 @@ _CHANGES = {
         lambda entry: entry["dialogs"][1]["tool_calls"][0]["function"].update(name="plot"),
         "its calls differ",
     ),
-    "own part": (lambda entry: entry["agrotools"].pop("answer"), "own part of it is no sample"),
+    "own part": (lambda entry: entry["agrotools"].pop("answer"), "own part of it is not a sample"),
     "picture": (lambda entry: entry["files"].pop(), "its files differ"),
 }
 

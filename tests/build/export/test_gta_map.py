@@ -142,8 +142,8 @@ _UNREADABLE = {
     "no answer": (_entry("x", 1, gold={"steps": []}), "there is no answer at 'gold.answer'"),
     "no calls": (_entry("x", 1, gold={"answer": 1}), "there is no list of calls at 'gold.steps'"),
     "unknown tool": (_entry("x", 1, [_step("Oracle")]), "there is no tool 'Oracle'"),
-    "broken arguments": (_entry("x", 1, [_step() | {"args": "{"}]), "arguments of FruitCounter are no JSON"),
-    "arguments of a list": (_entry("x", 1, [_step() | {"args": [1]}]), "arguments of FruitCounter are no object"),
+    "broken arguments": (_entry("x", 1, [_step() | {"args": "{"}]), "arguments of FruitCounter are not JSON"),
+    "arguments of a list": (_entry("x", 1, [_step() | {"args": [1]}]), "arguments of FruitCounter are not an object"),
     "lost file": (_entry("x", 1, images=[{"file_name": "b.png"}]), "there is no file 'pictures/b.png'"),
     "file outside": (_entry("x", 1, images=[{"file_name": "../../map.toml"}]), "leads out of the folder"),
     "nameless file": (_entry("x", 1, images=[{}]), "a file has no path at 'file_name'"),
@@ -156,7 +156,7 @@ _UNREADABLE = {
     "unknown type": (_entry("x", {"kind": "riddle", "value": 1}), "its answer: "),
     "bad id": (_entry("x/y", 1), "id: "),
     "twice": (_entry("good", 1), "its id 'good' is there twice"),
-    "no object": ([1], "it is no object"),
+    "no object": ([1], "it is not an object"),
 }
 
 
@@ -267,7 +267,7 @@ def test_a_broken_map_is_explained(tmp_path, text, message):
 
 @pytest.mark.parametrize(
     ("content", "message"),
-    [(None, "cannot be read"), ("{", "is no JSON"), ("3", "no entries at ''"), ("[]", "none of the 0 entries")],
+    [(None, "cannot be read"), ("{", "is not JSON"), ("3", "no entries at ''"), ("[]", "none of the 0 entries")],
 )
 def test_a_file_without_entries_is_explained(tmp_path, content, message):
     (tmp_path / "in").mkdir()

@@ -76,7 +76,7 @@ FAULTS = {
     "a picture": "lacks images/corn/images/image_0003.jpg",
     "no counts": "has no question that counts",
     "no json": "cannot be read",
-    "no list": "is no list of questions",
+    "no list": "is not a list of questions",
     "cut short": "damaged|truncated|cut short|cannot be read",
 }
 

@@ -81,8 +81,8 @@ def test_an_archive_that_nests_a_folder_is_read(tmp_path: Path) -> None:
 
 
 FAULTS = {
-    "four numbers": ("0 0.5 0.5 0.1", "line 2 is no box"),
-    "no number": ("0 0.5 0.5 0.1 wide", "line 2 is no box"),
+    "four numbers": ("0 0.5 0.5 0.1", "line 2 is not a box"),
+    "no number": ("0 0.5 0.5 0.1 wide", "line 2 is not a box"),
     "nan": ("0 0.5 nan 0.1 0.1", "line 2 has a box that no picture holds"),
     "pixels": ("0 120 80 30 30", "line 2 has a box that no picture holds"),
     "no width": ("0 0.5 0.5 0 0.1", "line 2 has a box that no picture holds"),

@@ -143,7 +143,7 @@ FAULTS = {
     "no folder": "has no test/change",
     "no dates": "has no folder image2",
     "no pairs": "no complete pair",
-    "not a mask": r"gf2_1\.png has \d+ values and is no mask of change",
+    "not a mask": r"gf2_1\.png has \d+ values and is not a mask of change",
     "cut mask": r"gf2_1\.png cannot be used",
     "three bands": r"gf2_2\.tif has 3 bands, not 4",
     "cut picture": r"gf2_2\.tif cannot be",

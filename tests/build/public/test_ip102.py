@@ -227,8 +227,8 @@ FAULTS = {
     "no folder": "has no images and test.txt",
     "no split": "has no images and test.txt",
     "no picture": "lacks 00004.jpg",
-    "strange label": "line 1 is no picture with a label from 0 to 101",
-    "no label": "line 1 is no picture with a label",
+    "strange label": "line 1 is not a picture with a label from 0 to 101",
+    "no label": "line 1 is not a picture with a label",
     "no text": "cannot be read",
     "no annotations": "only 0 have a picture and an annotation",
 }

@@ -10,7 +10,7 @@ from PIL import Image
 
 from agrotools.benchmarks._dialogs.tools import Plot, Solver
 from agrotools.core import AgrotoolsError, ToolCall, ToolError
-from agrotools.sandbox import select_runner
+from agrotools.sandbox.probe import select_runner
 from agrotools.tools import get_tool
 from agrotools.tools.execution import ToolExecutor
 from agrotools.tools.general import code

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from agrotools.core import ToolError
-from agrotools.knowledge import load
+from agrotools.knowledge.loading import load
 from agrotools.tools import get_tool, lookup_agronomy
 from agrotools.tools.lookup.lookup_agronomy import LABEL_NOTE, KnowledgeHits
 from agrotools.tools.result import encode_result

@@ -50,7 +50,7 @@ def read_results(path: Path) -> Results:
     """Raises :class:`BenchmarkError` where the file cannot be read, or holds no question with its answer."""
     found = read_json(path)
     if not is_list(found):
-        raise BenchmarkError(f"{path.name} is no list", hint=_FORM)
+        raise BenchmarkError(f"{path.name} is not a list", hint=_FORM)
     entries: list[Mapping[str, Any]] = [entry for entry in found if is_object(entry)]
     answered: list[Answered] = []
     malformed: list[str] = []
@@ -58,7 +58,7 @@ def read_results(path: Path) -> Results:
         where = f"{path.name}, entry {position}"
         slot = _slot(entry)
         if slot is None:
-            malformed.append(f"{where} is no question with an answer")
+            malformed.append(f"{where} is not a question with an answer")
             continue
         reply: Any = entry.get("generated_answer", entry.get("response"))
         replies: list[Any] = reply if is_list(reply) else [reply]

@@ -30,7 +30,7 @@ def canopy_scene(kind: str, seed: int, side: int = 200) -> CanopyScene:
 
     Crowns are between a cone and a half ellipsoid, each with a rough surface (branches 0.5 to 1 m wide), over grass;
     the model has noise, and pits where the laser went through the crown. A tree whose top is hidden by a taller
-    neighbour's crown is no tree of the truth: nobody could see it from above.
+    neighbour's crown is not a tree of the truth: nobody could see it from above.
     """
     from scipy.ndimage import gaussian_filter
 

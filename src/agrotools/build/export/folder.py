@@ -143,7 +143,7 @@ def read_exported(folder: Path) -> Exported:
     """
     path = folder / EXPORT_FILE
     if not path.is_file():
-        raise BenchmarkError(f"{folder} is no export of agrotools: it has no {EXPORT_FILE}")
+        raise BenchmarkError(f"{folder} is not an export of agrotools: it has no {EXPORT_FILE}")
     try:
         return Exported.model_validate_json(orjson.dumps(tomllib.loads(path.read_text(encoding="utf-8"))))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, orjson.JSONEncodeError) as error:

@@ -70,7 +70,7 @@ def slots_of(
 def _of_whitelist(given: dict[str, Any], files: Mapping[str, str]) -> list[dict[str, Any]]:
     groups, wrong = given["whitelist"], given.get("blacklist") or []
     if not isinstance(groups, list) or not groups or not all(isinstance(group, list) and group for group in groups):
-        raise BenchmarkError("its whitelist is no list of lists of spellings")
+        raise BenchmarkError("its whitelist is not a list of lists of spellings")
     distractors = [str(word) for group in wrong for word in (group if isinstance(group, list) else [group])]
     names = list(dict.fromkeys(files.values()))
     slots: list[dict[str, Any]] = []
@@ -211,7 +211,7 @@ def entries_in(folder: Path, fields: FieldMap) -> Iterator[tuple[str, Any]]:
         raise BenchmarkError(f"{path} cannot be read: {error.strerror}", hint="name it in a field map: file") from error
     except orjson.JSONDecodeError as error:
         raise BenchmarkError(
-            f"{path} is no JSON: {error}", hint="JSON, or JSON lines where it ends in .jsonl"
+            f"{path} is not JSON: {error}", hint="JSON, or JSON lines where it ends in .jsonl"
         ) from error
     entries = found(whole, fields.entries)
     if isinstance(entries, dict):
@@ -229,7 +229,7 @@ def read_entry(key: str, content: Any, fields: FieldMap) -> Entry:
         BenchmarkError: there is no question, or a file or call cannot be read; the message says which.
     """
     if not isinstance(content, dict):
-        raise BenchmarkError("it is no object")
+        raise BenchmarkError("it is not an object")
     query = found(content, fields.sample.query)
     if not isinstance(query, str) or not query.strip():
         raise BenchmarkError(f"there is no question at {fields.sample.query!r}")
@@ -284,7 +284,7 @@ def _arguments(given: Any, tool: str) -> Arguments:
         try:
             given = orjson.loads(given)
         except orjson.JSONDecodeError as error:
-            raise BenchmarkError(f"the arguments of {tool} are no JSON: {error}") from error
+            raise BenchmarkError(f"the arguments of {tool} are not JSON: {error}") from error
     if not isinstance(given, dict):
-        raise BenchmarkError(f"the arguments of {tool} are no object")
+        raise BenchmarkError(f"the arguments of {tool} are not an object")
     return cast(Arguments, given)

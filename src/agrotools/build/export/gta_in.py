@@ -108,7 +108,7 @@ def _own_sample(own: Any, entry: Entry) -> Sample:
     try:
         sample = Sample.model_validate_json(orjson.dumps(own))
     except (ValidationError, TypeError) as error:
-        raise BenchmarkError("agrotools' own part of it is no sample") from error
+        raise BenchmarkError("agrotools' own part of it is not a sample") from error
     names = {file.name: gta_path(sample, file) for file in sample.files}
     steps = sample.reference.steps if sample.reference else ()
     said = {

@@ -38,7 +38,7 @@ _USE = """```python
 import datasets
 
 samples = datasets.load_dataset("DIR", split="test")
-samples[0]["query"], samples[0]["images"][0]      # files that are no pictures are in "data", as bytes
+samples[0]["query"], samples[0]["images"][0]      # files that are not pictures are in "data", as bytes
 ```
 
 `files`, `answer`, `reference`, `metadata`, `groups` and `difficulty` are JSON. Back to a folder that agrotools
@@ -244,7 +244,7 @@ def build_huggingface(folder: Path, out: Path, progress: Progress = no_progress)
 
 def _header(folder: Path) -> BenchmarkHeader:
     if not (folder / EXPORT_FILE).is_file():
-        raise BenchmarkError(f"{folder} is no benchmark in the Hugging Face layout: it has no {EXPORT_FILE}",
+        raise BenchmarkError(f"{folder} is not a benchmark in the Hugging Face layout: it has no {EXPORT_FILE}",
                              hint=_AGAIN)  # fmt: skip
     exported = read_exported(folder)
     if exported.format != "hf":

@@ -54,7 +54,7 @@ def _value(text: str, column: Column, measure: Measure) -> Value:
     number = cells.quantity(text, column.decimal)
     value = _in_unit(number, column, measure)
     if measure.unit is None and value != round(value) and column.repeated != "mean":
-        raise CellFault("is no whole number", 'write a count, or repeated = "mean" in the plan')
+        raise CellFault("is not a whole number", 'write a count, or repeated = "mean" in the plan')
     if measure.least is not None and value < measure.least:
         raise CellFault(f"is below {measure.least:g}{measure.unit or ''}", "correct the value or its unit")
     if measure.most is not None and value > measure.most:

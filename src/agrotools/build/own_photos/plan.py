@@ -228,7 +228,7 @@ def read_plan(path: Path) -> Plan:
     except OSError as error:
         raise BenchmarkError(f"the plan {path} cannot be read: {error.strerror}", hint="--plan FILE.toml") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise BenchmarkError(f"the plan {path} is no TOML: {error}", hint=hint) from error
+        raise BenchmarkError(f"the plan {path} is not TOML: {error}", hint=hint) from error
     except ValidationError as error:
         detail = error.errors(include_url=False)[0]
         where = ".".join(str(part) for part in detail["loc"])

@@ -133,7 +133,7 @@ def _table(path: Path, records: Callable[[], Iterator[list[str]]], **more: Any) 
             ) from error
         except csv.Error as error:
             raise BenchmarkError(
-                f"{path.name}, row {number + 1} is no row of a table: {error}",
+                f"{path.name}, row {number + 1} is not a row of a table: {error}",
                 hint="check the quotes of that row: one that is opened must be closed",
             ) from error
 

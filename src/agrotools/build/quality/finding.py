@@ -56,5 +56,5 @@ def read_findings(folder: Path) -> list[Finding]:
                 found.append(Finding.model_validate_json(line))
             except ValidationError as error:
                 hint = "make it again: agrotools validate DIR --quality"
-                raise BenchmarkError(f"{path}, line {number} is no finding of a check", hint=hint) from error
+                raise BenchmarkError(f"{path}, line {number} is not a finding of a check", hint=hint) from error
     return found

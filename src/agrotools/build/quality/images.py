@@ -32,7 +32,7 @@ class Beside:
 
         try:
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # broken EXIF is no matter of ours
+                warnings.simplefilter("ignore")  # broken EXIF does not matter here
                 with Image.open(path) as picture:
                     self._read(picture)
         except (OSError, ValueError, SyntaxError, TypeError, KeyError, Image.DecompressionBombError):

@@ -85,7 +85,9 @@ def apply_review(
 def _refuse_overlap(root: Path, out: Path) -> None:
     target = out.expanduser().resolve()
     if target == root or target.is_relative_to(root) or root.is_relative_to(target):
-        raise UsageError(f"{out} is, holds or lies in the folder under review", hint="choose another folder with --out")
+        raise UsageError(
+            f"{out} is, contains or is inside the folder under review", hint="choose another folder with --out"
+        )
 
 
 def _dropped(

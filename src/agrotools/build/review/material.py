@@ -146,7 +146,7 @@ def _of_run(run: Path, journal: Path, data_root: Path | None) -> Material:
     if not samples:
         raise RunStoreError(
             f"the run {run} holds no finished sample, so there is nothing to review",
-            hint="run agrotools eval again to go on, or review the benchmark folder itself",
+            hint="run agrotools eval again to resume, or review the benchmark folder itself",
         )
     roots = benchmark_roots(manifest, run, data_root)
     notes = list(index.notes)

@@ -125,7 +125,7 @@ def read_items(folder: Path, needed: Sequence[str] = (), files: Sequence[str] = 
     except (OSError, orjson.JSONDecodeError) as error:
         raise BenchmarkError(f"{path} cannot be read: {error}", hint=hint) from error
     if not isinstance(found, list) or not all(isinstance(item, dict) for item in cast(list[Any], found)):
-        raise BenchmarkError(f"{path} is no list of objects", hint=hint)
+        raise BenchmarkError(f"{path} is not a list of objects", hint=hint)
     items = cast(list[dict[str, Any]], found)
     for number, item in enumerate(items):
         lacks = [key for key in (*needed, *files) if key not in item]

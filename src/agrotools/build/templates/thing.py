@@ -25,7 +25,7 @@ def filled(text: str, words: Words) -> str:
 
     def word(match: re.Match[str]) -> str:
         if match[1] not in words:
-            raise ValueError(f"{{{match[1]}}} is no word of this template; known: {', '.join(sorted(words))}")
+            raise ValueError(f"{{{match[1]}}} is not a word of this template; known: {', '.join(sorted(words))}")
         return words[match[1]]
 
     return _GIVEN.sub(word, text)

@@ -106,9 +106,9 @@ def build_index(
 def _check_places(corpus: Path, out: Path) -> None:
     real, target = Path(os.path.realpath(corpus)), Path(os.path.realpath(out))
     if real == target or target in real.parents:
-        raise UsageError(f"the corpus {corpus} lies in the folder of the index, {out}", hint="choose another folder")
+        raise UsageError(f"the corpus {corpus} is inside the folder of the index, {out}", hint="choose another folder")
     if real in target.parents:
-        raise UsageError(f"the index {out} would lie inside the corpus {corpus}", hint="choose a folder beside it")
+        raise UsageError(f"the index {out} would be inside the corpus {corpus}", hint="choose a folder beside it")
     if out.exists() and not out.is_dir():
         raise UsageError(f"{out} is a file", hint="name a folder for the index")
     names = {path.name for path in out.iterdir()} if out.is_dir() else set()

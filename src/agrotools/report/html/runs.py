@@ -68,7 +68,7 @@ def opened_runs(
     shelves = [RecordIndex(folder).drained() for folder in folders]
     for folder, shelf in zip(folders, shelves, strict=True):
         if not len(shelf):
-            raise RunStoreError(f"the run {folder} holds no finished sample", hint="run agrotools eval again to go on")
+            raise RunStoreError(f"the run {folder} holds no finished sample", hint="run agrotools eval again to resume")
     if summaries is None:
         needs = {"--allow-invalid": allow_invalid, "--with": comparisons.names, "--embedder": comparisons.embedder}
         stored = shown_as_stored(folders, [name for name, value in needs.items() if value])

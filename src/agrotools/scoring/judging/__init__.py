@@ -2,11 +2,7 @@
 
 from agrotools.scoring.judging.judgements import Judged, Judgement, Judgements, by_question, judged, judged_scores
 from agrotools.scoring.judging.panel import (
-    Agreement,
-    Calibration,
     JudgedRows,
-    JudgeSummary,
-    Panel,
     PanelTally,
     agreement,
 )
@@ -27,15 +23,11 @@ from agrotools.scoring.judging.replies import read_grade
 __all__ = [
     "JUDGED_METRICS",
     "SHIPPED",
-    "Agreement",
-    "Calibration",
     "JudgeQuestion",
-    "JudgeSummary",
     "Judged",
     "JudgedRows",
     "Judgement",
     "Judgements",
-    "Panel",
     "PanelTally",
     "Rubrics",
     "agreement",

@@ -38,10 +38,12 @@ def asked_metrics(judgements: Iterable[Judgement], rubrics: Rubrics | None = Non
     """The metrics that a judge was asked for about samples (criteria with rubrics: by ``rubrics``), and those that
     read the same replies otherwise."""
     asked = {each.metric for each in judgements if each.label is None and _is_by(each, rubrics)}
+    if not asked:  # JUDGED_METRICS imports the judges of all plug-ins
+        return []
     return [name for name, metric in JUDGED_METRICS.items() if (metric.asked_as or name) in asked]
 
 
-def criteria_judges(judgements: Iterable[Judgement], rubrics: Rubrics) -> list[str]:
+def criteria_judges(judgements: Iterable[Judgement], rubrics: Rubrics | None) -> list[str]:
     """Judges asked for criteria with rubrics, by ``rubrics``."""
     return sorted({each.judge for each in judgements if has_rubrics(each.metric) and _is_by(each, rubrics)})
 

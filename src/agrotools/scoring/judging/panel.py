@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from statistics import median_low
 from typing import TYPE_CHECKING
 
-from agrotools.core import FrozenModel, Record, Score
+from agrotools.core import Record, Score
 from agrotools.scoring.judging.judgements import (
     Judged,
     Judgement,
@@ -21,6 +21,7 @@ from agrotools.scoring.judging.judgements import (
 from agrotools.scoring.judging.questions import JUDGED_METRICS, Rubrics, judge_questions, shipped_rubrics
 from agrotools.scoring.judging.replies import read_grade
 from agrotools.scoring.statistics import Interval
+from agrotools.scoring.summary import Agreement, Calibration, JudgeSummary, Panel
 
 if TYPE_CHECKING:
     import numpy as np
@@ -30,17 +31,6 @@ if TYPE_CHECKING:
 
 _DRAWS = 1000
 _FEWEST_UNITS = 10
-
-
-class Agreement(FrozenModel):
-    """Alpha over ``n_units`` answers that at least two graded: 1 is full agreement, 0 is what chance gives.
-
-    None where all grades are the same, which says nothing. ``interval``: 95 %, bootstrap by unit; none under ten units.
-    """
-
-    alpha: float | None
-    n_units: int
-    interval: Interval | None = None
 
 
 def agreement(units: Sequence[Sequence[float | None]], *, seed: int = 0) -> Agreement | None:
@@ -85,49 +75,6 @@ def _alpha(coincidences: "FloatArray") -> float | None:
     return 1 - float((coincidences * distance).sum()) / expected if expected > 0 else None
 
 
-class JudgeSummary(FrozenModel):
-    """One judge of a metric. ``answers``: those that could be graded; ``graded``: those with a grade of this judge."""
-
-    metric: str
-    judge: str
-    prompts: tuple[str, ...]
-    """Hashes of the words it was asked with."""
-    answers: int
-    graded: int
-    mean: float | None
-    """Of its grades, in [0, 1]."""
-    votes: int
-    """Replies in all."""
-    unreadable: int
-    """Of those, replies without a grade."""
-    between_votes: Agreement | None = None
-
-
-class Calibration(FrozenModel):
-    """A judge on answers whose right grades are known. ``exact``: the share it graded just so.
-
-    ``lenience``: by how many grades it grades higher on average. ``confusion[right][given]`` counts answers.
-    """
-
-    judge: str
-    n: int
-    unreadable: int
-    exact: float | None
-    lenience: float | None
-    with_labels: Agreement | None
-    confusion: tuple[tuple[int, ...], ...]
-
-
-class Panel(FrozenModel):
-    """All judges of a run; ``between_judges`` by metric, where several graded the same answers."""
-
-    judges: tuple[JudgeSummary, ...] = ()
-    between_judges: dict[str, Agreement] = {}
-    calibrations: tuple[Calibration, ...] = ()
-    rubrics: str = ""
-    """Source of the rubrics that criteria were graded by; empty where they were not."""
-
-
 class PanelTally:
     """Counts what judges gave, answer by answer."""
 
@@ -160,20 +107,25 @@ class JudgedRows:
     """
 
     def __init__(self, judgements: Sequence[Judgement], rubrics: Rubrics | None = None) -> None:
-        self.rubrics = rubrics or shipped_rubrics()
+        self._rubrics = rubrics
         self._labelled = [each for each in judgements if each.label is not None]
         self._by_question = by_question(judgements)
-        self.metrics = asked_metrics(judgements, self.rubrics)
+        self.metrics = asked_metrics(judgements, self._rubrics)
         """Those that a judge was asked for."""
-        self.criteria_judges = criteria_judges(judgements, self.rubrics)
+        self.criteria_judges = criteria_judges(judgements, self._rubrics)
         """Judges asked for criteria by these rubrics."""
         self._tally = PanelTally()
+
+    @property
+    def rubrics(self) -> Rubrics:
+        """Rubrics that the criteria were graded by."""
+        return self._rubrics or shipped_rubrics()
 
     def rows(self, record: Record) -> list[Score]:
         """Those of ``record``; none where no judge was asked about the run."""
         if not self.metrics:
             return []
-        graded = judged(record, self._by_question, self.rubrics)
+        graded = judged(record, self._by_question, self._rubrics)
         self._tally.add(graded)
         return judged_scores(record, graded, self.metrics)
 
@@ -181,7 +133,7 @@ class JudgedRows:
         """By metric what the judges gave ``record``, over all its questions; None where a grade is missing, empty where
         nothing could be asked about it."""
         found: dict[str, list[float | None]] = {}
-        for each in judged(record, self._by_question, self.rubrics):
+        for each in judged(record, self._by_question, self._rubrics):
             found.setdefault(each.question.metric, []).append(each.value)
         return {
             metric: None
@@ -192,7 +144,7 @@ class JudgedRows:
 
     def of(self, record: Record) -> list[Judgement]:
         """Replies of judges about ``record``."""
-        asked = dict.fromkeys(q.asked for q in judge_questions(record, self.rubrics)) if self.metrics else ()
+        asked = dict.fromkeys(q.asked for q in judge_questions(record, self._rubrics)) if self.metrics else ()
         return [each for key in asked for each in self._by_question.get(key, ())]
 
     def panel(self) -> Panel | None:
@@ -200,7 +152,9 @@ class JudgedRows:
         if not self.metrics and not self._labelled:
             return None
         panel = self._tally.panel(self._labelled)
-        return panel.model_copy(update={"rubrics": self.rubrics.label}) if self.criteria_judges else panel
+        if not self.criteria_judges:
+            return panel
+        return panel.model_copy(update={"rubrics": self.rubrics.label})
 
 
 def _judge_summary(metric: str, name: str, given: Sequence[Judged]) -> JudgeSummary:

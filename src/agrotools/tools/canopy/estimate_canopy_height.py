@@ -3,27 +3,20 @@
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 
 from agrotools.core import Arguments, Artifact, ToolError
 from agrotools.tools.arguments import ReferenceCall, drop_arguments, normalise_set
-from agrotools.tools.canopy.heights import (
-    difference_blocks,
-    ground_below,
-    height_blocks,
-    height_scale_of,
-    refuse_many_bands,
-)
 from agrotools.tools.contract import Agree, FileArgument, ImageFile, Region, ToolResult, tool
-from agrotools.tools.inputs import choose_scale
 from agrotools.tools.workspace import file_info, save_artifact, shown_name
-from agrotools.vision.blocks import RunningStatistics, SmallPicture
 from agrotools.vision.formats import Box, clipped_region, file_format
-from agrotools.vision.overlay import NO_DATA_COLOUR, Layer, draw_heat_map
-from agrotools.vision.rasters import GroundSampling, RasterSource, open_raster
+
+if TYPE_CHECKING:
+    from agrotools.vision.blocks import RunningStatistics, SmallPicture
+    from agrotools.vision.rasters import RasterSource
 
 Statistic = Literal["mean", "max", "median", "p95", "cover"]
 _ALL: tuple[Statistic, ...] = ("mean", "max", "median", "p95", "cover")
@@ -135,6 +128,10 @@ def estimate_canopy_height(
     Sources: canopy cover as the share of returns or cells above a height break, as in FUSION (McGaughey 2009, USDA
         Forest Service). Mean, shares and extremes are exact; how fine percentiles are is in the notes.
     """
+    from agrotools.tools.inputs import choose_scale
+    from agrotools.vision.blocks import RunningStatistics
+    from agrotools.vision.rasters import GroundSampling
+
     _refuse_without_heights(image, chm, dsm, dtm)
     if any(not 0 < limit < 1e6 for limit in height_bins_m) or sorted(set(height_bins_m)) != list(height_bins_m):
         raise ToolError(
@@ -193,12 +190,14 @@ class _Measurement:
     """Pixels of the region, a small picture of the heights, notes and flags."""
 
     region_px: int
-    picture: SmallPicture
+    picture: "SmallPicture"
     notes: tuple[str, ...]
     flags: tuple[str, ...]
 
 
 def _refuse_without_heights(image: Path | None, chm: Path | None, dsm: Path | None, dtm: Path | None) -> None:
+    from agrotools.vision.rasters import open_raster
+
     if chm is not None and (dsm is not None or dtm is not None):
         raise ToolError(
             "invalid_argument", "chm and dsm, dtm are two ways to give heights", argument="chm", hint="pass one of them"
@@ -233,18 +232,29 @@ def _refuse_without_heights(image: Path | None, chm: Path | None, dsm: Path | No
     )
 
 
-def _open_heights(path: Path | None, argument: str) -> AbstractContextManager[RasterSource]:
+def _open_heights(path: Path | None, argument: str) -> "AbstractContextManager[RasterSource]":
+    from agrotools.vision.rasters import open_raster
+
     assert path is not None
     return open_raster(path, argument=argument, shown_as=shown_name(path))
 
 
 def _measure(
-    source: RasterSource,
-    terrain: RasterSource | None,
+    source: "RasterSource",
+    terrain: "RasterSource | None",
     region: Box | None,
     given_scale: float | None,
-    gathered: RunningStatistics,
+    gathered: "RunningStatistics",
 ) -> _Measurement:
+    from agrotools.tools.canopy.heights import (
+        difference_blocks,
+        ground_below,
+        height_blocks,
+        height_scale_of,
+        refuse_many_bands,
+    )
+    from agrotools.vision.blocks import SmallPicture
+
     refuse_many_bands(source)
     unit = height_scale_of(source, given_scale)
     box, clipped = clipped_region(region, source.width, source.height, source.name)
@@ -291,7 +301,7 @@ def _measure(
     return _Measurement(region_px, picture, tuple(notes), tuple(flags))
 
 
-def _bins(gathered: RunningStatistics, limits: tuple[float, ...]) -> tuple[HeightBin, ...]:
+def _bins(gathered: "RunningStatistics", limits: tuple[float, ...]) -> tuple[HeightBin, ...]:
     counts = [gathered.count, *(gathered.at_least(limit) for limit in limits), 0]
     lower = [0.0, *limits]
     upper = [*limits, None]
@@ -301,7 +311,11 @@ def _bins(gathered: RunningStatistics, limits: tuple[float, ...]) -> tuple[Heigh
     )
 
 
-def _map(measured: _Measurement, gathered: RunningStatistics, veg_min_height_m: float, gsd_m: float | None) -> Artifact:
+def _map(
+    measured: _Measurement, gathered: "RunningStatistics", veg_min_height_m: float, gsd_m: float | None
+) -> Artifact:
+    from agrotools.vision.overlay import NO_DATA_COLOUR, Layer, draw_heat_map
+
     cover = 100 * gathered.at_least(veg_min_height_m) / gathered.count
     empty = 100 * (1 - gathered.count / measured.region_px)
     layers = [Layer(0, (150, 150, 150), f"below {veg_min_height_m:g} m {100 - cover:.1f} %")]

@@ -2,28 +2,20 @@
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Literal, cast
+from typing import TYPE_CHECKING, Annotated, Literal, cast
 
 from pydantic import Field, JsonValue
 
 from agrotools.core import Arguments, ToolError
 from agrotools.tools.arguments import ReferenceCall, drop_arguments
-from agrotools.tools.change.index_change import has_index, has_land_bands, index_change, land_class_change
-from agrotools.tools.change.label_change import LabelFiles, label_change, pond_of_masks
-from agrotools.tools.change.pairs import ChangeRequest, are_rasters
-from agrotools.tools.change.picture_change import (
-    built_up_change,
-    plant_cover_change,
-    unsupervised_change,
-    water_change,
-)
-from agrotools.tools.change.picture_pairs import read_pictures
 from agrotools.tools.change.pond_evidence import WEIGHTS_FILE
-from agrotools.tools.change.result import ChangeInputs, ChangeResult, change_result
+from agrotools.tools.change.result import ChangeResult
 from agrotools.tools.contract import Agree, ImageFile, MaskFile, Region, tool
 from agrotools.tools.workspace import file_info, shown_name
-from agrotools.vision.band_roles import chosen_roles, roles_by_name
-from agrotools.vision.rasters import open_raster
+
+if TYPE_CHECKING:
+    from agrotools.tools.change.pairs import ChangeRequest
+    from agrotools.tools.change.result import ChangeInputs
 
 Target = Literal["farmland", "pond", "vegetation", "any"]
 MethodChoice = Literal["auto", "cva", "irmad", "pca_kmeans", "post_class", "mask_diff"]
@@ -36,6 +28,8 @@ _MARKED: dict[Target, str] = {"farmland": "farmland", "pond": "water", "vegetati
 
 def _resolve(call: Arguments, known: ReferenceCall) -> Arguments:
     """Resolved call: pictures or labels, the method, the smallest patch in pixels."""
+    from agrotools.tools.change.pairs import ChangeRequest
+
     before, after = call["before"], call["after"]
     first, second = call["before_mask"] or before, call["after_mask"] or after
     marked = [file is not None and file.kind == "mask" for file in map(known.file, (before, after))]
@@ -126,6 +120,10 @@ def detect_change(
     Sources: change vectors, Malila 1980; IR-MAD, Nielsen 2007; PCA and k-means, Celik 2009; settlement texture,
         Pesaresi et al. 2008; NDVI, Rouse et al. 1974; NDWI, McFeeters 1996; threshold, Otsu 1979.
     """
+    from agrotools.tools.change.label_change import LabelFiles, label_change
+    from agrotools.tools.change.pairs import ChangeRequest
+    from agrotools.tools.change.result import change_result
+
     if (before_mask is None) != (after_mask is None):
         given, missing = ("before_mask", "after_mask") if before_mask else ("after_mask", "before_mask")
         raise ToolError(
@@ -158,8 +156,18 @@ def _from_pictures(
     *,
     register: bool,
     threshold: float | Literal["otsu"],
-    asked: ChangeRequest,
-) -> ChangeInputs:
+    asked: "ChangeRequest",
+) -> "ChangeInputs":
+    from agrotools.tools.change.index_change import has_index, has_land_bands, index_change, land_class_change
+    from agrotools.tools.change.pairs import are_rasters
+    from agrotools.tools.change.picture_change import (
+        built_up_change,
+        plant_cover_change,
+        unsupervised_change,
+        water_change,
+    )
+    from agrotools.tools.change.picture_pairs import read_pictures
+
     if threshold != "otsu" and threshold <= 0:
         raise ToolError("invalid_argument", "threshold must be above 0", argument="threshold")
     rasters = bands is not None or are_rasters(before, after, (shown_name(before), shown_name(after)))
@@ -190,6 +198,9 @@ def _is_labels(before: Path, after: Path) -> bool:
 
 
 def _has_colours(path: Path, argument: str, bands: Bands | None) -> bool:
+    from agrotools.vision.band_roles import chosen_roles, roles_by_name
+    from agrotools.vision.rasters import open_raster
+
     with open_raster(path, argument=argument, shown_as=shown_name(path)) as source:
         info = file_info(path)
         names = info.bands if info and info.bands and len(info.bands) == source.count else source.band_names
@@ -197,7 +208,9 @@ def _has_colours(path: Path, argument: str, bands: Bands | None) -> bool:
         return {"R", "G", "B"} <= roles.keys() or (bands is None and source.count >= 3 and source.dtype == "uint8")
 
 
-def _with_pond(found: ChangeInputs) -> ChangeInputs:
+def _with_pond(found: "ChangeInputs") -> "ChangeInputs":
+    from agrotools.tools.change.label_change import pond_of_masks
+
     return replace(found, pond=pond_of_masks(found.counts))
 
 

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Literal, cast
+from typing import TYPE_CHECKING, Annotated, Literal, cast
 
 import numpy as np
 from pydantic import Field, JsonValue
@@ -10,31 +10,15 @@ from pydantic import Field, JsonValue
 from agrotools.core import Arguments, ToolError
 from agrotools.tools.arguments import ReferenceCall, drop_arguments
 from agrotools.tools.contract import Agree, FileArgument, ImageFile, Region, tool
-from agrotools.tools.counting.crowns import crowns_of_raster
 from agrotools.tools.counting.fruit_net import fruit_net_files
-from agrotools.tools.counting.methods import (
-    CountedObjects,
-    Mode,
-    crowns_in_colours,
-    detector_target,
-    fruit_by_colour,
-    fruit_by_net,
-    fruits_of_net,
-    mode_for,
-    objects_in_boxes,
-    plants_on_soil,
-    round_spots,
-)
-from agrotools.tools.counting.result import ObjectCount, count_result
-from agrotools.tools.field_picture import colour_bands, read_field_picture
-from agrotools.tools.inputs import choose_scale
-from agrotools.tools.learned import LEARNED, find_learned, weight_files
+from agrotools.tools.counting.result import ObjectCount
+from agrotools.tools.learned import LEARNED, weight_files
 from agrotools.tools.vlm import VLM
 from agrotools.tools.workspace import backend_in_use, file_info, shown_name
 from agrotools.vision.formats import Box, clipped_region, file_format
-from agrotools.vision.rasters import open_raster
-from agrotools.vision.reading import read_image
-from agrotools.vision.vegetation import choose_index, segment
+
+if TYPE_CHECKING:
+    from agrotools.tools.counting.methods import CountedObjects, Mode
 
 ChmFile = Annotated[Path, FileArgument("raster", "canopy height model of the same place, heights in metres")]
 RULES = "rules"
@@ -45,6 +29,8 @@ _OF_CROWNS_IN_HEIGHTS = ("min_height_m", "window_a_m", "window_b")
 
 def _resolve(call: Arguments, known: ReferenceCall) -> Arguments:
     """The detector, what the target means to it, and the file that it looks at."""
+    from agrotools.tools.counting.methods import Mode, detector_target, mode_for
+
     if known.result.get("mode") in ("vlm", "learned"):
         return call
     image, chm, target, mode = call["image"], call["chm"], cast(str, call["target"]), call["mode"]
@@ -125,6 +111,22 @@ def count_objects(
         :mod:`agrotools.vision.vegetation`; fruit, :mod:`agrotools.tools.counting.fruit_net`; touching objects parted
         by the distance to their edge (Beucher and Lantuejoul 1979).
     """
+    from agrotools.tools.counting.methods import (
+        Mode,
+        crowns_in_colours,
+        fruit_by_colour,
+        fruit_by_net,
+        fruits_of_net,
+        mode_for,
+        plants_on_soil,
+        round_spots,
+    )
+    from agrotools.tools.counting.result import count_result
+    from agrotools.tools.field_picture import colour_bands, read_field_picture
+    from agrotools.tools.inputs import choose_scale
+    from agrotools.vision.reading import read_image
+    from agrotools.vision.vegetation import choose_index, segment
+
     backend = backend_in_use() or "offline"
     if backend not in ("offline", RULES) and not _in_heights(image, chm, mode):
         return _count_by_model(backend, image, target, region, gsd_m, return_boxes, score_min, mode)
@@ -200,6 +202,12 @@ def _count_by_model(
     score_min: float,
     mode: str,
 ) -> ObjectCount:
+    from agrotools.tools.counting.methods import objects_in_boxes
+    from agrotools.tools.counting.result import count_result
+    from agrotools.tools.inputs import choose_scale
+    from agrotools.tools.learned import find_learned
+    from agrotools.vision.reading import read_image
+
     name, info = shown_name(image), file_info(image)
     picture = read_image(image, shown_as=name)
     box, clipped = clipped_region(region, picture.width, picture.height, name)
@@ -245,6 +253,12 @@ def _count_in_heights(
     score_min: float,
     notes: tuple[str, ...],
 ) -> ObjectCount:
+    from agrotools.tools.counting.crowns import crowns_of_raster
+    from agrotools.tools.counting.result import count_result
+    from agrotools.tools.inputs import choose_scale
+    from agrotools.vision.rasters import open_raster
+    from agrotools.vision.reading import read_image
+
     if chm is None and not _is_heights(image):
         raise ToolError(
             "missing_metadata",
@@ -304,7 +318,7 @@ def _pixels_per_pixel(image: Path, chm: Path | None, width: int, height: int) ->
     return (across * down / (width * height)) ** 0.5, ()
 
 
-def _scale_factor_note(found: CountedObjects, factor: float) -> CountedObjects:
+def _scale_factor_note(found: "CountedObjects", factor: float) -> "CountedObjects":
     if factor == 1:
         return found
     return replace(
@@ -314,6 +328,8 @@ def _scale_factor_note(found: CountedObjects, factor: float) -> CountedObjects:
 
 def _is_heights(image: Path) -> bool:
     """True if a file is a raster of one band that is no grey picture."""
+    from agrotools.vision.rasters import open_raster
+
     name = shown_name(image)
     if file_format(image, shown_as=name) not in ("tiff", "envi"):
         return False
@@ -322,6 +338,8 @@ def _is_heights(image: Path) -> bool:
 
 
 def _gsd_of_raster(image: Path) -> float | None:
+    from agrotools.vision.rasters import open_raster
+
     if file_format(image) not in ("tiff", "envi"):
         return None
     with open_raster(image) as source:
@@ -329,6 +347,9 @@ def _gsd_of_raster(image: Path) -> float | None:
 
 
 def _size(image: Path) -> tuple[int, int]:
+    from agrotools.vision.rasters import open_raster
+    from agrotools.vision.reading import read_image
+
     name = shown_name(image)
     if file_format(image, shown_as=name) in ("tiff", "envi"):
         with open_raster(image, shown_as=name) as source:
@@ -337,8 +358,10 @@ def _size(image: Path) -> tuple[int, int]:
     return pixels.width, pixels.height
 
 
-def _doubt_flags(target: str, mode: Mode) -> tuple[str, ...]:
+def _doubt_flags(target: str, mode: "Mode") -> tuple[str, ...]:
     """Say so where a detector was asked for that is not the one for such things."""
+    from agrotools.tools.counting.methods import mode_for
+
     try:
         fitting = mode_for(target, mode == "crown_chm")
     except ToolError:

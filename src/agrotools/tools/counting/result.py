@@ -1,18 +1,19 @@
 """The result of counting, and the picture and table that show it."""
 
 import io
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from agrotools.core import Artifact
 from agrotools.tools.contract import ToolResult
-from agrotools.tools.counting.methods import CountedObjects, Mode
+from agrotools.tools.counting.methods import Mode
 from agrotools.tools.workspace import save_artifact
 from agrotools.vision.formats import Box
-from agrotools.vision.marks import Mark, draw_marks
-from agrotools.vision.overlay import ORANGE, SKY_BLUE
+
+if TYPE_CHECKING:
+    from agrotools.tools.counting.methods import CountedObjects
 
 Detector = Mode | Literal["vlm", "learned"]
 MOST_LISTED = 300
@@ -52,7 +53,7 @@ class ObjectCount(ToolResult):
 
 
 def count_result(
-    found: CountedObjects,
+    found: "CountedObjects",
     mode: Detector,
     target: str,
     *,
@@ -101,7 +102,7 @@ def count_result(
     )
 
 
-def _table(found: CountedObjects) -> bytes:
+def _table(found: "CountedObjects") -> bytes:
     out = io.StringIO()
     out.write("x_px,y_px,x0,y0,x1,y1,diameter_px,score" + (",height_m" if found.heights_m is not None else "") + "\n")
     columns = [found.centres, found.boxes, found.diameters[:, None], found.scores[:, None]]
@@ -113,7 +114,7 @@ def _table(found: CountedObjects) -> bytes:
 
 
 def _overlay(
-    found: CountedObjects,
+    found: "CountedObjects",
     mode: Detector,
     target: str,
     shown: NDArray[np.uint8],
@@ -121,6 +122,9 @@ def _overlay(
     region: Box | None,
     gsd_m: float | None,
 ) -> Artifact:
+    from agrotools.vision.marks import Mark, draw_marks
+    from agrotools.vision.overlay import ORANGE, SKY_BLUE
+
     enlarge = max(1, _SMALLEST_SIDE // max(shown.shape[:2]))
     shown, per_px = shown.repeat(enlarge, axis=0).repeat(enlarge, axis=1), per_px * enlarge
     colour = ORANGE if mode in ("plant", "crown_rgb", "blob") else SKY_BLUE

@@ -16,13 +16,13 @@ import itertools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from agrotools.core import SampleFile, ToolError
-from agrotools.tools.crop_weed.result import CROP, PLANTS, SOIL, WEED, BandTriplet, Separability
+from agrotools.tools.crop_weed.result import CROP, PLANTS, SOIL, WEED, BandTriplet, ClassesFrom, Separability
 from agrotools.tools.field_picture import raster_roles
 from agrotools.vision.formats import Box
 from agrotools.vision.rasters import RasterSource
@@ -322,8 +322,6 @@ def _blocks(places: NDArray[np.int64], rows: int, columns: int) -> NDArray[np.in
     across = columns // side // 2 + 1
     return 4 * ((y // 2) * across + x // 2) + 2 * (y % 2) + x % 2
 
-
-ClassesFrom = Literal["labels", "row", "model", "index"]
 
 _MOST_LISTED = 20
 _MOST_BANDS = 12

@@ -12,6 +12,7 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,8 +20,10 @@ from pydantic import FiniteFloat, ValidationError
 
 from agrotools.core import FrozenModel, ToolError
 from agrotools.core.files import cache_dir
-from agrotools.tools.crop_weed.features import FEATURES_VERSION, Cells, cell_features
 from agrotools.vision.nets import checked_arrays, pack_arrays, unusable_weights
+
+if TYPE_CHECKING:
+    from agrotools.tools.crop_weed.features import Cells
 
 SMOOTHING_CELLS = 6.0
 """Standard deviation of the Gaussian, in cells, by which neighbouring plants share what they look like."""
@@ -105,6 +108,8 @@ def head_files() -> list[Path]:
 
 def list_heads() -> tuple[list[HeadInfo], list[str]]:
     """The heads in the user's cache by name, and what is wrong with those that cannot be used."""
+    from agrotools.tools.crop_weed.features import FEATURES_VERSION
+
     heads: list[HeadInfo] = []
     faults: list[str] = []
     for path in head_files():
@@ -189,6 +194,8 @@ def separate_crop(pixels: NDArray[np.uint8], mask: NDArray[np.bool_], head: Head
     Raises:
         ToolError: ``backend_unavailable`` where the head expects other features than these.
     """
+    from agrotools.tools.crop_weed.features import cell_features
+
     cells = cell_features(pixels, mask)
     if cells.values.shape[1] != len(head.mean):
         raise ToolError("backend_unavailable", f"head {head.info.name} expects other features")
@@ -202,7 +209,7 @@ def familiarity(similarity: NDArray[np.float32]) -> float:
     return float(similarity.max(axis=1).mean()) if len(similarity) else 0.0
 
 
-def spread_over_plants(cells: Cells, probability: NDArray[np.float32], shape: tuple[int, int]) -> NDArray[np.float32]:
+def spread_over_plants(cells: "Cells", probability: NDArray[np.float32], shape: tuple[int, int]) -> NDArray[np.float32]:
     """Probabilities of cells, averaged with those of neighbouring plants, as float32 (rows, columns)."""
     import cv2
 

@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agrotools.core import SampleFile, ToolError
-from agrotools.tools.crop_weed.result import NO_DATA, PLANTS, SOIL, AreaInputs
-from agrotools.tools.crop_weed.separation import NOT_SEPARATED, SeparationChoice
+from agrotools.tools.crop_weed.result import NO_DATA, PLANTS, SOIL, AreaInputs, SeparationChoice
+from agrotools.tools.crop_weed.separation import NOT_SEPARATED
 from agrotools.tools.field_picture import WHOLE_PX, raster_roles
 from agrotools.tools.inputs import choose_scale
 from agrotools.vision.band_roles import Role

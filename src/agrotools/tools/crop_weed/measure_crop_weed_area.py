@@ -1,6 +1,6 @@
 """Area of crop, weeds and soil in a field picture."""
 
-from typing import Annotated, Literal, cast
+from typing import TYPE_CHECKING, Annotated, Literal, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,35 +9,13 @@ from pydantic import Field, JsonValue
 from agrotools.core import Arguments, SampleFile
 from agrotools.tools.arguments import ReferenceCall, drop_arguments
 from agrotools.tools.contract import Agree, ImageFile, MaskFile, Region, tool
-from agrotools.tools.crop_weed.bands import (
-    ClassesFrom,
-    band_numbers,
-    ranked_bands,
-    ranking_flags,
-    ranking_notes,
-)
-from agrotools.tools.crop_weed.heads import head_files, is_false_colour
-from agrotools.tools.crop_weed.labels import label_areas, meaning_of_classes
-from agrotools.tools.crop_weed.large_rasters import measure_by_blocks
-from agrotools.tools.crop_weed.result import (
-    CROP,
-    NO_DATA,
-    OTHER,
-    PLANTS,
-    SOIL,
-    WEED,
-    AreaInputs,
-    CropWeedArea,
-    area_result,
-)
-from agrotools.tools.crop_weed.separation import UNTRAINED, Method, SeparationChoice, separate_crop_in_picture
-from agrotools.tools.field_picture import colour_bands, read_field_picture
-from agrotools.tools.inputs import choose_scale, refuse_other_size
+from agrotools.tools.crop_weed.heads import head_files
+from agrotools.tools.crop_weed.result import UNTRAINED, ClassesFrom, CropWeedArea, Method, SeparationChoice
 from agrotools.tools.workspace import file_info
 from agrotools.vision.formats import Box, clipped_region, file_format
-from agrotools.vision.rasters import open_raster
-from agrotools.vision.reading import picture_of, read_image, read_labels
-from agrotools.vision.vegetation import INDICES, Index, choose_index, segment
+
+if TYPE_CHECKING:
+    from agrotools.vision.vegetation import Index
 
 Bands = dict[str, int | str]
 _CLASSES_FROM: dict[Method, ClassesFrom] = {"row": "row", "model": "model", "none": "index"}
@@ -46,6 +24,8 @@ LabelMap = dict[str, list[int]]
 
 def _resolve(call: Arguments, known: ReferenceCall) -> Arguments:
     """Resolved call: of labels the raster and its class meanings; of a picture the index and the separation."""
+    from agrotools.tools.crop_weed.labels import meaning_of_classes
+
     image, source = call["image"], call["label_raster"] or call["image"]
     call = {**call, "bands": known.bands(call["bands"], image)}
     if not _from_label_raster(call["label_raster"], call["label_map"], known.file(image)):
@@ -133,10 +113,19 @@ def _from_picture(
     image: ImageFile,
     bands: Bands | None,
     gsd_m: float | None,
-    index: Literal["auto"] | Index,
+    index: "Literal['auto'] | Index",
     separation: SeparationChoice,
     region: Box | None,
 ) -> CropWeedArea:
+    from agrotools.tools.crop_weed.bands import ranked_bands, ranking_flags, ranking_notes
+    from agrotools.tools.crop_weed.heads import is_false_colour
+    from agrotools.tools.crop_weed.large_rasters import measure_by_blocks
+    from agrotools.tools.crop_weed.result import CROP, NO_DATA, PLANTS, SOIL, WEED, AreaInputs, area_result
+    from agrotools.tools.crop_weed.separation import separate_crop_in_picture
+    from agrotools.tools.field_picture import colour_bands, read_field_picture
+    from agrotools.tools.inputs import choose_scale
+    from agrotools.vision.vegetation import INDICES, choose_index, segment
+
     info = file_info(image)
     large = measure_by_blocks(image, bands, gsd_m, index, separation, region, info)
     if large is not None:
@@ -186,6 +175,11 @@ def _from_labels(
     region: Box | None,
     bands: Bands | None,
 ) -> CropWeedArea:
+    from agrotools.tools.crop_weed.bands import ranked_bands, ranking_notes
+    from agrotools.tools.crop_weed.labels import label_areas
+    from agrotools.tools.crop_weed.result import CROP, NO_DATA, OTHER, SOIL, WEED, AreaInputs, area_result
+    from agrotools.vision.reading import read_labels
+
     info, image_info = file_info(source), file_info(image)
     name = info.name if info else source.name
     labels = read_labels(source, argument="image" if source == image else "label_raster", shown_as=name)
@@ -224,6 +218,11 @@ def _picture_below_labels(
 ) -> tuple[NDArray[np.uint8], float | None, dict[str, NDArray[np.float32]]]:
     """The image that a label raster belongs to, to draw on, its ground sampling distance, and its bands by name where
     it is a raster."""
+    from agrotools.tools.crop_weed.bands import band_numbers
+    from agrotools.tools.inputs import refuse_other_size
+    from agrotools.vision.rasters import open_raster
+    from agrotools.vision.reading import picture_of, read_image
+
     info = file_info(image)
     shown_as = info.name if info else image.name
     gsd_m = info.gsd_m if info else None

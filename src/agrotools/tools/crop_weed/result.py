@@ -15,6 +15,11 @@ from agrotools.vision.formats import Box
 from agrotools.vision.overlay import BROWN, SKY_BLUE, VERMILLION, YELLOW, Colour, Layer, class_picture, draw_overlay
 from agrotools.vision.vegetation import Index
 
+SeparationChoice = Literal["auto", "row", "model", "none"]
+Method = Literal["row", "model", "none"]
+ClassesFrom = Literal["labels", "row", "model", "index"]
+UNTRAINED = "untrained"
+"""Back-end that leaves trained heads aside, so that a result depends on the picture alone, on any machine."""
 SOIL, CROP, WEED, PLANTS, OTHER, NO_DATA = 0, 1, 2, 3, 4, 255
 CLASS_COLOURS: dict[int, Colour] = {
     SOIL: BROWN,

@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +16,7 @@ from agrotools.tools.crop_weed.heads import (
     load_head,
     separate_crop,
 )
+from agrotools.tools.crop_weed.result import UNTRAINED, Method, SeparationChoice
 from agrotools.tools.crop_weed.rows import (
     LEAST_ACCORD,
     LEAST_PEAK_RATIO,
@@ -29,13 +29,8 @@ from agrotools.tools.field_picture import FieldPicture
 from agrotools.tools.workspace import backend_in_use
 from agrotools.vision.vegetation import Vegetation, segment
 
-SeparationChoice = Literal["auto", "row", "model", "none"]
-Method = Literal["row", "model", "none"]
-
 NOT_SEPARATED = "crop_weed_not_separated"
 WEAK_ROWS = "weak_row_evidence"
-UNTRAINED = "untrained"
-"""Back-end that leaves trained heads aside, so that a result depends on the picture alone, on any machine."""
 _LEAST_SIDE_PX = 64
 _MOST_PX = 16_000_000
 

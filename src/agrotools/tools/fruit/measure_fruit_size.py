@@ -2,7 +2,7 @@
 
 from dataclasses import fields
 from pathlib import Path
-from typing import Annotated, Any, cast
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import numpy as np
 from pydantic import Field
@@ -10,14 +10,18 @@ from pydantic import Field
 from agrotools.core import Arguments, ToolError
 from agrotools.tools.arguments import ReferenceCall, drop_arguments, round_converted
 from agrotools.tools.contract import Agree, DepthFile, ImageFile, Region, tool
-from agrotools.tools.fruit.camera import Camera, CameraArguments, choose_camera
-from agrotools.tools.fruit.depth import DepthMap, read_depth
-from agrotools.tools.fruit.finding import Fruit, FruitMask, find_fruit_pixels, find_fruits, fruit_in_box
-from agrotools.tools.fruit.measuring import FruitMeasurement, View, smooth_depth
-from agrotools.tools.fruit.result import FruitInputs, FruitSizes, fruit_result
+from agrotools.tools.fruit.camera import CameraArguments
+from agrotools.tools.fruit.finding import Fruit
+from agrotools.tools.fruit.result import FruitSizes
 from agrotools.tools.workspace import file_info, shown_name
 from agrotools.vision.formats import Box, clipped_region
-from agrotools.vision.reading import RgbImage, read_image
+
+if TYPE_CHECKING:
+    from agrotools.tools.fruit.camera import Camera
+    from agrotools.tools.fruit.depth import DepthMap
+    from agrotools.tools.fruit.finding import FruitMask
+    from agrotools.tools.fruit.measuring import FruitMeasurement, View
+    from agrotools.vision.reading import RgbImage
 
 _PALE_CONTRAST = 25.0
 """Lab units by which fruit differs from foliage; red fruit does by 30 and more."""
@@ -32,6 +36,8 @@ _OF_CAMERA = tuple(field.name for field in fields(CameraArguments))
 
 def _resolve(call: Arguments, known: ReferenceCall) -> Arguments:
     """The camera at the size of the image, however it was given; the unit of depth where there is depth."""
+    from agrotools.tools.fruit.camera import choose_camera
+
     if call["depth"] is None:
         call = drop_arguments(call, "depth_unit_mm")
     file, size = known.file(call["image"]), known.size(call["image"])
@@ -108,6 +114,11 @@ def measure_fruit_size(
         :mod:`agrotools.tools.fruit.measuring`, :mod:`agrotools.tools.fruit.finding` and
         :mod:`agrotools.tools.fruit.finding`.
     """
+    from agrotools.tools.fruit.camera import choose_camera
+    from agrotools.tools.fruit.finding import find_fruit_pixels, find_fruits
+    from agrotools.tools.fruit.result import FruitInputs, fruit_result
+    from agrotools.vision.reading import read_image
+
     if min_diameter_mm >= max_diameter_mm:
         raise ToolError(
             "invalid_argument",
@@ -166,9 +177,11 @@ def measure_fruit_size(
 
 
 def _distances(
-    depth: Path | None, unit_mm: float | None, distance_mm: float | None, picture: RgbImage, name: str
-) -> tuple[DepthMap | None, float | None]:
+    depth: Path | None, unit_mm: float | None, distance_mm: float | None, picture: "RgbImage", name: str
+) -> "tuple[DepthMap | None, float | None]":
     """Depth per pixel or one for all, whichever was given."""
+    from agrotools.tools.fruit.depth import read_depth
+
     if (depth is None) == (distance_mm is None):
         raise ToolError(
             "missing_metadata" if depth is None else "invalid_argument",
@@ -197,17 +210,22 @@ def _distances(
 
 
 def _view(
-    camera: Camera, colour: FruitMask, measured: DepthMap | None, far: float | None, limits: tuple[float, float]
-) -> View:
+    camera: "Camera", colour: "FruitMask", measured: "DepthMap | None", far: float | None, limits: tuple[float, float]
+) -> "View":
+    from agrotools.tools.fruit.measuring import View, smooth_depth
+
     depth = None if measured is None else measured.mm
     smooth = None if depth is None else smooth_depth(depth)
     return View(camera, colour.mask, depth, smooth, far, limits)
 
 
 def _in_boxes(
-    view: View, colour: FruitMask, picture: RgbImage, boxes: list[Box], name: str
-) -> tuple[list[tuple[int, FruitMeasurement]], tuple[int, ...], int]:
+    view: "View", colour: "FruitMask", picture: "RgbImage", boxes: list[Box], name: str
+) -> "tuple[list[tuple[int, FruitMeasurement]], tuple[int, ...], int]":
     """The fruit of each box with the box's number, the numbers of boxes without one, and how many colour told apart."""
+    from agrotools.tools.fruit.finding import fruit_in_box
+    from agrotools.tools.fruit.measuring import FruitMeasurement
+
     fruits: list[tuple[int, FruitMeasurement]] = []
     failed: list[int] = []
     by_colour = 0
@@ -229,7 +247,7 @@ def _in_boxes(
     return fruits, tuple(failed), by_colour
 
 
-def _is_sparse(measured: DepthMap, colour: FruitMask, box: Box) -> list[str]:
+def _is_sparse(measured: "DepthMap", colour: "FruitMask", box: Box) -> list[str]:
     """Flag ``depth_sparse`` where most fruit pixels have no depth, so that fruits are missed."""
     x0, y0, x1, y1 = box
     fruit = colour.mask[y0:y1, x0:x1]
@@ -237,7 +255,9 @@ def _is_sparse(measured: DepthMap, colour: FruitMask, box: Box) -> list[str]:
     return ["depth_sparse"] if known.size and known.mean() < _SPARSE_DEPTH else []
 
 
-def _no_fruits(name: str, measured: DepthMap | None, colour: FruitMask, box: Box, boxes: list[Box] | None) -> ToolError:
+def _no_fruits(
+    name: str, measured: "DepthMap | None", colour: "FruitMask", box: Box, boxes: list[Box] | None
+) -> ToolError:
     x0, y0, x1, y1 = box
     fruit = colour.mask[y0:y1, x0:x1] & (colour.contrast >= _NO_CONTRAST)
     if boxes is not None:

@@ -63,7 +63,8 @@ async def answer_sandbox(body: dict[str, Any]) -> dict[str, Any]:
     import asyncio
 
     try:
-        from agrotools.sandbox import SandboxUnavailable, run_code
+        from agrotools.sandbox.result import SandboxUnavailable
+        from agrotools.sandbox.running import run_code
     except ImportError as error:
         raise _unavailable(str(error)) from None
     try:

@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import dataclass
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,38 +11,15 @@ from pydantic import Field
 from agrotools.core import Arguments, ToolError
 from agrotools.tools.arguments import ReferenceCall, drop_arguments, round_converted
 from agrotools.tools.contract import Agree, ImageFile, MaskFile, Region, tool
-from agrotools.tools.inputs import choose_scale, read_mask_pixels
-from agrotools.tools.lesions.leaf import (
-    PLAIN_SHARE,
-    Lab,
-    Leaf,
-    bounds,
-    estimate_board,
-    leaf_in_field,
-    leaf_on_board,
-    no_leaf,
-    shrink_image,
-)
-from agrotools.tools.lesions.result import GradeScale, LeafLesions, LesionInputs, lesion_result
-from agrotools.tools.lesions.segmentation import (
-    GENERIC_GREEN,
-    MOST_SHIFT,
-    MOST_SHIFT_IN_FIELD,
-    NO_GREEN,
-    LeafView,
-    healthy_colour,
-    is_unlike_training,
-    leaf_view,
-    lesion_level,
-    load_lesion_model,
-    local_mean,
-    model_files,
-    remove_rim,
-)
+from agrotools.tools.lesions.leaf import Lab
+from agrotools.tools.lesions.result import GradeScale, LeafLesions
+from agrotools.tools.lesions.segmentation import model_files
 from agrotools.tools.workspace import backend_in_use, file_info, shown_name
-from agrotools.vision.colours import lab_of
 from agrotools.vision.formats import Box, clipped_region
-from agrotools.vision.reading import read_image
+
+if TYPE_CHECKING:
+    from agrotools.tools.lesions.leaf import Leaf
+    from agrotools.tools.lesions.segmentation import LeafView
 
 RULES = "rules"
 """The back-end that never uses the model."""
@@ -114,6 +91,11 @@ def analyze_lesions(
         against the leaf's own healthy colour; scales in
         :mod:`agrotools.tools.lesions.result`.
     """
+    from agrotools.tools.inputs import choose_scale
+    from agrotools.tools.lesions.result import LesionInputs, lesion_result
+    from agrotools.tools.lesions.segmentation import leaf_view
+    from agrotools.vision.reading import read_image
+
     info, name = file_info(image), shown_name(image)
     picture = read_image(image, shown_as=name)
     box, clipped = clipped_region(region, picture.width, picture.height, name)
@@ -159,7 +141,10 @@ def _leaf(
     shape: tuple[int, int],
     mode: Literal["leaf", "field"],
     name: str,
-) -> Leaf:
+) -> "Leaf":
+    from agrotools.tools.lesions.leaf import Leaf, bounds, leaf_in_field, leaf_on_board, no_leaf, shrink_image
+    from agrotools.vision.colours import lab_of
+
     if leaf_mask is not None:
         leaf = _leaf_of_mask(pixels, leaf_mask, box, shape, name)
     else:
@@ -176,7 +161,11 @@ def _leaf(
     return Leaf(mask, bounds(mask), leaf.background, leaf.notes, flags)
 
 
-def _leaf_of_mask(pixels: NDArray[np.uint8], path: MaskFile, box: Box, shape: tuple[int, int], name: str) -> Leaf:
+def _leaf_of_mask(pixels: NDArray[np.uint8], path: MaskFile, box: Box, shape: tuple[int, int], name: str) -> "Leaf":
+    from agrotools.tools.inputs import read_mask_pixels
+    from agrotools.tools.lesions.leaf import PLAIN_SHARE, Leaf, bounds, estimate_board, shrink_image
+    from agrotools.vision.colours import lab_of
+
     mask_name = shown_name(path)
     whole = read_mask_pixels(path, shape, name, argument="leaf_mask", called="a leaf mask")
     x0, y0, x1, y1 = box
@@ -205,7 +194,19 @@ class _LesionMask:
     flags: tuple[str, ...] = ()
 
 
-def _lesions(view: LeafView, leaf: Leaf, given: Lab | None, sensitivity: float) -> _LesionMask:
+def _lesions(view: "LeafView", leaf: "Leaf", given: Lab | None, sensitivity: float) -> _LesionMask:
+    from agrotools.tools.lesions.segmentation import (
+        GENERIC_GREEN,
+        MOST_SHIFT,
+        MOST_SHIFT_IN_FIELD,
+        NO_GREEN,
+        healthy_colour,
+        is_unlike_training,
+        lesion_level,
+        load_lesion_model,
+        remove_rim,
+    )
+
     healthy, flags, notes = given or healthy_colour(view), [], []
     if given is None and healthy[1] > NO_GREEN:
         healthy = GENERIC_GREEN
@@ -234,9 +235,11 @@ def _lesions(view: LeafView, leaf: Leaf, given: Lab | None, sensitivity: float) 
     return _LesionMask(level, healthy, "rules", tuple(notes), tuple(flags))
 
 
-def _resize_to_full(view: LeafView, level: NDArray[np.float32], leaf: Leaf) -> NDArray[np.bool_]:
+def _resize_to_full(view: "LeafView", level: NDArray[np.float32], leaf: "Leaf") -> NDArray[np.bool_]:
     """Lesion or not for every pixel of the picture."""
     import cv2
+
+    from agrotools.tools.lesions.segmentation import local_mean
 
     small = np.zeros(view.mask.shape, np.float32)
     small[view.mask] = np.clip(level * np.float32(100), 0, 255)

@@ -22,7 +22,6 @@ from pydantic import FiniteFloat, ValidationError
 
 from agrotools.core import FrozenModel, ToolError
 from agrotools.tools.lesions.leaf import Lab
-from agrotools.vision.colours import lab_of
 from agrotools.vision.formats import Box
 from agrotools.vision.nets import Arrays, checked_arrays, unusable_weights
 
@@ -62,6 +61,8 @@ def leaf_view(pixels: NDArray[np.uint8], mask: NDArray[np.bool_], box: Box, side
         box: bounds of the mask.
     """
     import cv2
+
+    from agrotools.vision.colours import lab_of
 
     factor = side / float(np.sqrt(np.count_nonzero(mask)))
     margin = int(np.ceil(_MARGIN_PX / factor))

@@ -1,23 +1,22 @@
 """Knowledge about a pest, disease, weed, crop or method, with its sources."""
 
 from datetime import date
-from typing import Annotated, Literal, cast, get_args
+from typing import TYPE_CHECKING, Annotated, Literal, cast, get_args
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from agrotools.core import Arguments, ToolError
-from agrotools.knowledge.embedding import EMBED, meaning_scores
-from agrotools.knowledge.entry import Claim, Coverage, Entry, Kind
+from agrotools.knowledge.entry import Claim, Coverage, Entry, Kind, Passage
 from agrotools.knowledge.loading import kb_files
-from agrotools.knowledge.other_names import is_group
-from agrotools.knowledge.retrieval import Hit, closest_ids, knowledge_base
-from agrotools.knowledge.text_index import Passage
-from agrotools.knowledge.words import section_asked, tokens
 from agrotools.tools.arguments import ReferenceCall, drop_arguments
 from agrotools.tools.contract import Agree, ToolResult, tool
-from agrotools.tools.lookup.kb_names import shipped_names
 from agrotools.tools.workspace import backend_in_use
 
+if TYPE_CHECKING:
+    from agrotools.knowledge.retrieval import Hit
+
+EMBED = "embed"
+"""The back-end that also compares meanings."""
 LABEL_NOTE = (
     "chemical control: check the local label and registration; which products may be used, and how much, "
     "differs by country and crop"
@@ -79,6 +78,9 @@ class KnowledgeHits(ToolResult):
 
 def _resolve(call: Arguments, _known: ReferenceCall) -> Arguments:
     """The entry that an id or a whole query names, and of a query beside an id the section that it asks for."""
+    from agrotools.knowledge.words import section_asked
+    from agrotools.tools.lookup.kb_names import shipped_names
+
     names, query, crop = shipped_names(), str(call["query"]), call["crop"]
     if call["kb_id"] is not None:
         # How many passages of the entry are shown, and in which order, is presentation: the section is not.
@@ -136,6 +138,11 @@ def lookup_agronomy(
     Sources: BM25 (Robertson and Zaragoza 2009), n-grams of characters (Cavnar and Trenkle 1994), reciprocal rank
         fusion (Cormack, Clarke and Buettcher 2009), see :mod:`agrotools.knowledge.retrieval`.
     """
+    from agrotools.knowledge.embedding import meaning_scores
+    from agrotools.knowledge.other_names import is_group
+    from agrotools.knowledge.retrieval import closest_ids, knowledge_base
+    from agrotools.knowledge.words import tokens
+
     if not tokens(query):
         raise ToolError(
             "invalid_argument", "the query has no words", argument="query", hint="give a name, symptoms or a question"
@@ -183,7 +190,7 @@ def _fault_notes(count: int) -> tuple[list[str], list[str]]:
     return [f"{count} faults in files of the knowledge base; see: agrotools kb check"], ["broken_entries"]
 
 
-def _as_hit(hit: Hit) -> KnowledgeHit:
+def _as_hit(hit: "Hit") -> KnowledgeHit:
     entry, claims = hit.entry, hit.document.claims
     keys = dict.fromkeys(key for claim in claims for key in claim.sources)
     chemical = any(claim.type == "chemical" for claim in claims)

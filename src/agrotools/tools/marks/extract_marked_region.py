@@ -1,7 +1,7 @@
 """Marks drawn on a photograph, and the regions inside them."""
 
 import io
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,19 +10,12 @@ from pydantic import BaseModel, ConfigDict, Field
 from agrotools.core import Arguments, Artifact, ToolError
 from agrotools.tools.arguments import ReferenceCall
 from agrotools.tools.contract import ImageFile, ToolResult, tool
-from agrotools.tools.marks.finding import (
-    COLOURS,
-    DrawnMark,
-    MarkColour,
-    MarkShape,
-    colour_names_of,
-    find_marks_in_large,
-)
+from agrotools.tools.marks.finding import MarkColour, MarkShape
 from agrotools.tools.workspace import save_artifact, shown_name
 from agrotools.vision.formats import Box
-from agrotools.vision.marks import Mark, draw_marks
-from agrotools.vision.overlay import SKY_BLUE, VERMILLION
-from agrotools.vision.reading import read_image
+
+if TYPE_CHECKING:
+    from agrotools.tools.marks.finding import DrawnMark
 
 
 class MarkedRegion(BaseModel):
@@ -104,6 +97,9 @@ def extract_marked_region(
     Sources: outlines of holes, Suzuki and Abe 1985; ellipses, Fitzgibbon et al. 1999; corners, Douglas and Peucker
         1973; the order of the steps is ours, in :mod:`agrotools.tools.marks.finding`.
     """
+    from agrotools.tools.marks.finding import COLOURS, find_marks_in_large
+    from agrotools.vision.reading import read_image
+
     name = shown_name(image)
     picture = read_image(image, shown_as=name)
     colours = COLOURS if mark_color == "auto" else (mark_color,)
@@ -151,7 +147,7 @@ def extract_marked_region(
     )
 
 
-def _region(number: int, mark: DrawnMark) -> MarkedRegion:
+def _region(number: int, mark: "DrawnMark") -> MarkedRegion:
     return MarkedRegion(
         index=number,
         box=mark.box,
@@ -165,7 +161,7 @@ def _region(number: int, mark: DrawnMark) -> MarkedRegion:
     )
 
 
-def _crop_box(mark: DrawnMark, inner: bool, pad_px: int, width: int, height: int) -> Box:
+def _crop_box(mark: "DrawnMark", inner: bool, pad_px: int, width: int, height: int) -> Box:
     x0, y0, x1, y1 = mark.inner_box if inner else mark.box
     if mark.shape == "arrow":
         (tail_x, tail_y), (tip_x, tip_y) = mark.polygon
@@ -175,7 +171,7 @@ def _crop_box(mark: DrawnMark, inner: bool, pad_px: int, width: int, height: int
     return max(0, x0 - pad_px), max(0, y0 - pad_px), min(width, x1 + pad_px), min(height, y1 + pad_px)
 
 
-def _inside_stroke(mark: DrawnMark, box: Box) -> NDArray[np.bool_]:
+def _inside_stroke(mark: "DrawnMark", box: Box) -> NDArray[np.bool_]:
     """Pixels of a box that lie inside the stroke of a mark."""
     import cv2
 
@@ -196,7 +192,10 @@ def _png(pixels: NDArray[np.uint8]) -> bytes:
     return buffer.getvalue()
 
 
-def _overlay(pixels: NDArray[np.uint8], marks: list[DrawnMark], chosen: DrawnMark):
+def _overlay(pixels: NDArray[np.uint8], marks: "list[DrawnMark]", chosen: "DrawnMark"):
+    from agrotools.vision.marks import Mark, draw_marks
+    from agrotools.vision.overlay import SKY_BLUE, VERMILLION
+
     drawn = [
         Mark(
             colour=VERMILLION if mark is chosen else SKY_BLUE,
@@ -211,11 +210,13 @@ def _overlay(pixels: NDArray[np.uint8], marks: list[DrawnMark], chosen: DrawnMar
     return draw_marks(pixels, drawn, legend=legend, title=title)
 
 
-def _in_words(number: int, mark: DrawnMark) -> str:
+def _in_words(number: int, mark: "DrawnMark") -> str:
     return f"{number} {mark.colour} {mark.shape} {list(mark.box)}"
 
 
-def _no_marks(pixels: NDArray[np.uint8], name: str, mark_color: str, shape: str, found: list[DrawnMark]) -> ToolError:
+def _no_marks(pixels: NDArray[np.uint8], name: str, mark_color: str, shape: str, found: "list[DrawnMark]") -> ToolError:
+    from agrotools.tools.marks.finding import COLOURS, colour_names_of, find_marks_in_large
+
     wanted = " ".join(part for part in (mark_color, shape) if part not in ("auto", "any")) or "drawn"
     others = found or ([] if mark_color == "auto" else find_marks_in_large(pixels, COLOURS)[0])
     seen = [f"{colour} {100 * share:.2g} %" for colour, share in colour_names_of(pixels).items()]

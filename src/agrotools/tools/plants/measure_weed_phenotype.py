@@ -1,6 +1,6 @@
 """Form and size of weeds in a picture."""
 
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,13 +9,13 @@ from pydantic import BaseModel, ConfigDict, Field
 from agrotools.core import Arguments, Artifact, ToolError
 from agrotools.tools.arguments import ReferenceCall, drop_arguments, round_converted
 from agrotools.tools.contract import Agree, ImageFile, Region, ToolResult, tool
-from agrotools.tools.plants.measuring import MOST_PLANTS, Plant, draw_plants, find_plants, plant_colours
-from agrotools.tools.plants.scale import ScaleMarker, scale_of
+from agrotools.tools.plants.scale import ScaleMarker
 from agrotools.tools.workspace import file_info, save_artifact, shown_name
 from agrotools.vision.formats import Box, clipped_region
-from agrotools.vision.overlay import class_picture
-from agrotools.vision.reading import RgbImage, read_image
-from agrotools.vision.vegetation import segment
+
+if TYPE_CHECKING:
+    from agrotools.tools.plants.measuring import Plant
+    from agrotools.vision.reading import RgbImage
 
 _LEAVES_AT_END = 9
 """BBCH 19: nine or more leaves; further stages are not told by their number."""
@@ -126,6 +126,12 @@ def measure_weed_phenotype(
     Sources: index and threshold as in measure_crop_weed_area; tips by skeleton, Gehan et al. 2017 (PlantCV 2); leaf
         stages, Meier 2001 (BBCH monograph, principal growth stage 1).
     """
+    from agrotools.tools.plants.measuring import MOST_PLANTS, draw_plants, find_plants, plant_colours
+    from agrotools.tools.plants.scale import scale_of
+    from agrotools.vision.overlay import class_picture
+    from agrotools.vision.reading import read_image
+    from agrotools.vision.vegetation import segment
+
     name = shown_name(image)
     info = file_info(image)
     picture = read_image(image, shown_as=name)
@@ -200,7 +206,7 @@ def growth_stage(leaves: int) -> GrowthStage:
 
 
 def _form(
-    plant: Plant, picture: RgbImage, cm_px: float | None, view: Literal["top", "side"], ground: int | None
+    plant: "Plant", picture: "RgbImage", cm_px: float | None, view: Literal["top", "side"], ground: int | None
 ) -> PlantForm:
     x0, y0, x1, y1 = plant.box
     height = (y1 if ground is None else ground) - y0 if view == "side" else None
@@ -239,11 +245,11 @@ def _check_ground(ground_y_px: int | None, view: Literal["top", "side"], height:
                         argument="ground_y_px", hint="it is counted in pixels from the top of the picture")  # fmt: skip
 
 
-def _is_cut_off(plant: Plant, box: Box) -> bool:
+def _is_cut_off(plant: "Plant", box: Box) -> bool:
     return any(edge == limit for edge, limit in zip(plant.box, box, strict=True))
 
 
-def _number_plants(plants: tuple[Plant, ...], shape: tuple[int, ...]) -> NDArray[np.uint8]:
+def _number_plants(plants: "tuple[Plant, ...]", shape: tuple[int, ...]) -> NDArray[np.uint8]:
     classes = np.zeros(shape, np.uint8)
     for number, plant in enumerate(plants, start=1):
         x0, y0, x1, y1 = plant.box

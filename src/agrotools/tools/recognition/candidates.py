@@ -1,22 +1,18 @@
 """Candidates of the recognising tools, and the picture to check them by."""
 
 from collections.abc import Callable, Sequence
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from pydantic import BaseModel, ConfigDict
 
 from agrotools.core import Artifact, ToolError
 from agrotools.knowledge.entry import Entry
-from agrotools.knowledge.words import folded
-from agrotools.tools.learned import name_learned
-from agrotools.tools.lesions.leaf import shrink_image
-from agrotools.tools.recognition.recognisers import NAMED_FROM, ImagePart
 from agrotools.tools.vlm import VLM
-from agrotools.tools.vlm.tasks import MOST_NAMES, choose_name
 from agrotools.tools.workspace import save_artifact
 from agrotools.vision.formats import Box
-from agrotools.vision.marks import Mark, draw_marks
-from agrotools.vision.overlay import BLUISH_GREEN, ORANGE
+
+if TYPE_CHECKING:
+    from agrotools.tools.recognition.recognisers import ImagePart
 
 CandidateKind = Literal["pest", "disease", "weed", "crop", "healthy", "other"]
 _NO_WEED = ("negative", "none", "no weed", "not a weed", "background", "soil", "other")
@@ -44,11 +40,15 @@ class Candidate(BaseModel):
 
 def is_negative(label: str) -> bool:
     """True if a label means that no weed is there."""
+    from agrotools.knowledge.words import folded
+
     return folded(label) in _NO_WEED
 
 
 def candidate_of(label: str, entry: Entry | None, score: float) -> Candidate:
     """A candidate with the names that its entry gives."""
+    from agrotools.knowledge.words import folded
+
     healthy = folded(label).split()[-1:] == ["healthy"] or folded(label).startswith("healthy ")
     if healthy:
         crop = entry.names.en if entry and entry.kind == "crop" else None
@@ -79,10 +79,12 @@ def identifier(candidate: Candidate) -> str:
 
 def best_of(candidates: Sequence[Candidate]) -> Candidate | None:
     """The first, where it is more likely right than wrong."""
+    from agrotools.tools.recognition.recognisers import NAMED_FROM
+
     return candidates[0] if candidates and candidates[0].score >= NAMED_FROM else None
 
 
-def unknown_names(looked: ImagePart, by: str, candidates: Sequence[Candidate], more: str, hint: str) -> ToolError:
+def unknown_names(looked: "ImagePart", by: str, candidates: Sequence[Candidate], more: str, hint: str) -> ToolError:
     """The error for a picture that is like nothing the recogniser knows."""
     near = f"; nearest would be {', '.join(display_name(one) for one in candidates)}" if candidates else ""
     return ToolError(
@@ -96,7 +98,7 @@ def unknown_names(looked: ImagePart, by: str, candidates: Sequence[Candidate], m
 
 def choose_by_larger_model(
     backend: str,
-    looked: ImagePart,
+    looked: "ImagePart",
     what: str,
     names: Sequence[str],
     entry_of: Callable[[str], Entry | None],
@@ -111,6 +113,9 @@ def choose_by_larger_model(
     Raises:
         ToolError: ``low_confidence`` where it names nothing; as the back-end.
     """
+    from agrotools.tools.learned import name_learned
+    from agrotools.tools.vlm.tasks import MOST_NAMES, choose_name
+
     pixels, box, choice = looked.picture.pixels, looked.box, names[:MOST_NAMES]
     said = (
         choose_name(pixels, box, what, choice, top_k=top_k)
@@ -124,9 +129,13 @@ def choose_by_larger_model(
 
 
 def draw_candidates(
-    name: str, looked: ImagePart, candidates: Sequence[Candidate], box: Box | None, title: str
+    name: str, looked: "ImagePart", candidates: Sequence[Candidate], box: Box | None, title: str
 ) -> Artifact:
     """A small picture with the part that was looked at, what was found in it (``box``), and the candidates."""
+    from agrotools.tools.lesions.leaf import shrink_image
+    from agrotools.vision.marks import Mark, draw_marks
+    from agrotools.vision.overlay import BLUISH_GREEN, ORANGE
+
     pixels = looked.picture.pixels
     small = shrink_image(pixels, _OVERLAY_PX)
     factor = small.shape[1] / pixels.shape[1]

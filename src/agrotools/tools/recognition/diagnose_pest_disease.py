@@ -1,7 +1,7 @@
 """Diagnosis of a leaf: disease, pest damage or health, by a shipped net, a user's pack or a larger model."""
 
 from collections.abc import Callable, Iterable
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import Field
 
@@ -9,34 +9,16 @@ from agrotools.core import Arguments, Artifact, ToolError
 from agrotools.knowledge.entry import Entry, Kind
 from agrotools.tools.arguments import ReferenceCall
 from agrotools.tools.contract import Agree, ImageFile, Region, ToolResult, tool
-from agrotools.tools.lookup.kb_names import KbNames, kb_names, shipped_names
-from agrotools.tools.recognition.candidates import (
-    Candidate,
-    best_of,
-    candidates_of,
-    choose_by_larger_model,
-    draw_candidates,
-    identifier,
-    unknown_names,
-)
-from agrotools.tools.recognition.net import read_info, shipped_files
-from agrotools.tools.recognition.recognisers import (
-    BACKENDS,
-    BY_NET,
-    PACK,
-    ImagePart,
-    Recogniser,
-    asks_larger_model,
-    backend_files,
-    data_files_of,
-    judge_part,
-    read_image_part,
-    recogniser_for,
-)
-from agrotools.tools.recognition.symptoms import NOTHING, Evidence, LeafSymptoms, symptoms_of
-from agrotools.tools.vlm.tasks import MOST_NAMES
+from agrotools.tools.recognition.candidates import Candidate
+from agrotools.tools.recognition.recognisers import BACKENDS, backend_files, data_files_of
+from agrotools.tools.recognition.symptoms import Evidence
 from agrotools.tools.workspace import backend_in_use, shown_name
 from agrotools.vision.formats import Box
+
+if TYPE_CHECKING:
+    from agrotools.tools.lookup.kb_names import KbNames
+    from agrotools.tools.recognition.recognisers import ImagePart, Recogniser
+    from agrotools.tools.recognition.symptoms import LeafSymptoms
 
 ProblemKind = Literal["pest", "disease", "auto"]
 HEALTHY = "healthy leaf"
@@ -65,6 +47,10 @@ class Diagnosis(ToolResult):
 
 def _resolve(call: Arguments, known: ReferenceCall) -> Arguments:
     """One name for the crop; and that a net of leaves names what ails them, asked for diseases or for either."""
+    from agrotools.tools.lookup.kb_names import shipped_names
+    from agrotools.tools.recognition.net import read_info, shipped_files
+    from agrotools.tools.recognition.recognisers import BY_NET
+
     names, by_net = shipped_names(), any(str(note).startswith(BY_NET) for note in known.said("notes"))
     if isinstance(crop := call["crop"], str):
         crops = read_info(shipped_files("leaves")[0]).crops
@@ -108,6 +94,11 @@ def diagnose_pest_disease(
     Sources: a residual network trained from scratch (He et al. 2016), its card in ``data/nets/leaves.md``; temperature
         (Guo et al. 2017); evidence by colour rules (:mod:`agrotools.tools.lesions.segmentation`).
     """
+    from agrotools.tools.lookup.kb_names import kb_names
+    from agrotools.tools.recognition.candidates import best_of, draw_candidates, identifier
+    from agrotools.tools.recognition.recognisers import asks_larger_model, read_image_part
+    from agrotools.tools.recognition.symptoms import NOTHING, LeafSymptoms
+
     backend, names = backend_in_use(), kb_names()
     looked = read_image_part(image, region, shown_name(image))
     seen = _leaf_symptoms(looked) if kind != "pest" else LeafSymptoms(NOTHING, None)
@@ -136,13 +127,17 @@ _Named = tuple[tuple[Candidate, ...], tuple[str, ...], tuple[str, ...]]
 def _by_recogniser(
     backend: str | None,
     image: ImageFile,
-    looked: ImagePart,
+    looked: "ImagePart",
     kind: ProblemKind,
     crop: str | None,
-    names: KbNames,
+    names: "KbNames",
     top_k: int,
     evidence: Evidence,
 ) -> _Named:
+    from agrotools.tools.recognition.candidates import candidates_of, unknown_names
+    from agrotools.tools.recognition.net import read_info, shipped_files
+    from agrotools.tools.recognition.recognisers import PACK, judge_part, recogniser_for
+
     is_pack = backend is not None and backend.startswith(PACK)
     if kind == "pest" and not is_pack:
         raise ToolError(
@@ -170,9 +165,9 @@ def _by_recogniser(
 
 
 def _allowed(
-    recogniser: Recogniser,
+    recogniser: "Recogniser",
     crop: str | None,
-    names: KbNames,
+    names: "KbNames",
     entry_of: Callable[[str], Entry | None],
     words: str,
 ) -> tuple[tuple[str, ...] | None, tuple[str, ...]]:
@@ -193,19 +188,19 @@ def _allowed(
     return own, (f"candidates are those of {crop}, and labels that are not in the knowledge base",)
 
 
-def _of_crop(crops: dict[str, tuple[str, ...]], crop: str, names: KbNames) -> tuple[str, ...] | None:
+def _of_crop(crops: dict[str, tuple[str, ...]], crop: str, names: "KbNames") -> tuple[str, ...] | None:
     name = _name_of_crop(crops, crop, names)
     return None if name is None else crops[name]
 
 
-def _name_of_crop(crops: Iterable[str], crop: str, names: KbNames) -> str | None:
+def _name_of_crop(crops: Iterable[str], crop: str, names: "KbNames") -> str | None:
     """Name of a crop in a recogniser; None if it does not know it."""
     forms = names.crop_forms(crop)
     return next((name for name in crops if name.replace("_", "").replace(" ", "") in forms), None)
 
 
 def _entries(
-    recogniser: Recogniser, kind: ProblemKind, crop: str | None, names: KbNames
+    recogniser: "Recogniser", kind: ProblemKind, crop: str | None, names: "KbNames"
 ) -> Callable[[str], Entry | None]:
     if recogniser.is_shipped:
         return names.of_shipped
@@ -233,8 +228,11 @@ def _unknown_crop(crop: str, who: str, known: tuple[str, ...], words: str) -> To
 
 
 def _by_larger_model(
-    backend: str, looked: ImagePart, kind: ProblemKind, crop: str | None, names: KbNames, top_k: int
+    backend: str, looked: "ImagePart", kind: ProblemKind, crop: str | None, names: "KbNames", top_k: int
 ) -> _Named:
+    from agrotools.tools.recognition.candidates import choose_by_larger_model
+    from agrotools.tools.vlm.tasks import MOST_NAMES
+
     entries = {entry.title: entry for entry in names.of_kinds(_KINDS[kind], crop)}
     if not entries:
         raise ToolError(
@@ -249,7 +247,9 @@ def _by_larger_model(
     return candidates, (*notes, f"chosen from {len(choice)} names of the knowledge base"), flags
 
 
-def _leaf_symptoms(looked: ImagePart) -> LeafSymptoms:
+def _leaf_symptoms(looked: "ImagePart") -> "LeafSymptoms":
+    from agrotools.tools.recognition.symptoms import LeafSymptoms, symptoms_of
+
     seen = symptoms_of(looked.part)
     if seen.box is None:
         return seen

@@ -5,20 +5,21 @@ import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeGuard
+from typing import TYPE_CHECKING, TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
 
 from agrotools.core import ToolError
 from agrotools.knowledge.loading import kb_files
-from agrotools.tools.learned import LEARNED, weight_files
+from agrotools.tools.learned import LEARNED
 from agrotools.tools.recognition.confidence import Judgement
-from agrotools.tools.recognition.net import NetName, crop_pixels, net_files, read_net, shipped_files, shipped_net
-from agrotools.tools.recognition.packs import load_pack, pack_files
 from agrotools.tools.vlm import VLM
 from agrotools.vision.formats import Box, clipped_region
-from agrotools.vision.reading import RgbImage, read_image
+from agrotools.vision.reading import RgbImage
+
+if TYPE_CHECKING:
+    from agrotools.tools.recognition.net import NetName
 
 PACK, NET = "pack:", "net:"
 BACKENDS = ("offline", PACK, NET, LEARNED, VLM)
@@ -30,8 +31,10 @@ _LEAST_DETAIL_PX = 64
 _DISPUTED = 0.5
 
 
-def data_files_of(net: NetName) -> Callable[[], tuple[Path, ...]]:
+def data_files_of(net: "NetName") -> Callable[[], tuple[Path, ...]]:
     """Data files that answers of every back-end depend on."""
+    from agrotools.tools.recognition.net import shipped_files
+
     return lambda: (*shipped_files(net), *kb_files())
 
 
@@ -41,6 +44,10 @@ def backend_files(backend: str) -> tuple[Path, ...]:
     Raises:
         ToolError: ``backend_unavailable``, they are not there.
     """
+    from agrotools.tools.learned import weight_files
+    from agrotools.tools.recognition.net import net_files
+    from agrotools.tools.recognition.packs import pack_files
+
     if backend.startswith(PACK):
         return pack_files(backend.removeprefix(PACK))
     if backend.startswith(NET):
@@ -73,6 +80,8 @@ class ImagePart:
 
     @property
     def part(self) -> NDArray[np.uint8]:
+        from agrotools.tools.recognition.net import crop_pixels
+
         return crop_pixels(self.picture.pixels, self.box)
 
 
@@ -82,6 +91,9 @@ def read_image_part(image: Path, region: Box | None, name: str) -> ImagePart:
     Raises:
         ToolError: as the readers; ``region_empty``; ``nothing_found`` where all is of one colour.
     """
+    from agrotools.tools.recognition.net import crop_pixels
+    from agrotools.vision.reading import read_image
+
     picture = read_image(image, shown_as=name)
     box, clipped = clipped_region(region, picture.width, picture.height, name)
     part = crop_pixels(picture.pixels, box)
@@ -110,12 +122,15 @@ class Recogniser:
     flags: tuple[str, ...] = ()
 
 
-def recogniser_for(backend: str | None, shipped: NetName, image: Path) -> Recogniser:
+def recogniser_for(backend: str | None, shipped: "NetName", image: Path) -> Recogniser:
     """The net or pack that a back-end names; the shipped one by default.
 
     Raises:
         ToolError: ``backend_unavailable``: it is not there, damaged, or not what its description says.
     """
+    from agrotools.tools.recognition.net import read_net, shipped_net
+    from agrotools.tools.recognition.packs import load_pack
+
     if backend is not None and backend.startswith(PACK):
         pack = load_pack(backend.removeprefix(PACK))
         own = pack.info.figures

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Literal, cast, get_args
+from typing import TYPE_CHECKING, Annotated, Literal, cast, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,28 +11,17 @@ from pydantic import Field, JsonValue
 from agrotools.core import Arguments, Artifact, ToolError
 from agrotools.tools.arguments import ReferenceCall, drop_arguments
 from agrotools.tools.contract import Agree, ImageFile, MaskFile, Region, tool
-from agrotools.tools.inputs import choose_scale, read_mask_pixels
-from agrotools.tools.learned import LEARNED, describe_learned, weight_files
-from agrotools.tools.regions.classes import class_counts, class_layers, is_label_file
-from agrotools.tools.regions.numbers import (
-    band_values,
-    colours_of,
-    health_of,
-    mean_index,
-    plants_of,
-    shape_of,
-    texture_of,
-)
-from agrotools.tools.regions.picture import RegionPicture, read_region_picture
-from agrotools.tools.regions.result import RegionDescription, RegionShape, TextureValues, summary_of
+from agrotools.tools.learned import LEARNED, weight_files
+from agrotools.tools.regions.result import RegionDescription
 from agrotools.tools.vlm import VLM
-from agrotools.tools.vlm.client import TextAnswer
 from agrotools.tools.workspace import backend_in_use, file_info, save_artifact, shown_name
-from agrotools.vision.colours import lab_of_list
 from agrotools.vision.formats import Box, clipped_region
-from agrotools.vision.overlay import SKY_BLUE, Layer, draw_overlay
-from agrotools.vision.reading import read_labels
-from agrotools.vision.vegetation import Vegetation
+
+if TYPE_CHECKING:
+    from agrotools.tools.regions.picture import RegionPicture
+    from agrotools.tools.regions.result import RegionShape
+    from agrotools.tools.vlm.client import TextAnswer
+    from agrotools.vision.vegetation import Vegetation
 
 Attribute = Literal["colour", "texture", "shape", "cover", "landcover", "health"]
 ALL: tuple[Attribute, ...] = get_args(Attribute)
@@ -104,6 +93,10 @@ def describe_region(
     Sources: colours as named in :mod:`agrotools.vision.colours`; texture, Haralick et al. 1973; plants, indices as
         named in :data:`agrotools.vision.vegetation.INDICES` with the threshold of Otsu 1979.
     """
+    from agrotools.tools.regions.classes import is_label_file
+    from agrotools.tools.regions.result import summary_of
+    from agrotools.tools.vlm.client import TextAnswer
+
     wanted = frozenset(attributes or ALL)
     said_of_it: TextAnswer | None = None
     if said := is_label_file(image, file_info(image), label_map):
@@ -145,8 +138,12 @@ def _describe_by_model(
     mask: Path | None,
     bands: dict[str, int | str] | None,
     question: str | None,
-) -> TextAnswer:
+) -> "TextAnswer":
     """Description of the region by a model; pixels outside a mask are shown dark."""
+    from agrotools.tools.inputs import read_mask_pixels
+    from agrotools.tools.learned import describe_learned
+    from agrotools.tools.regions.picture import read_region_picture
+
     picture = read_region_picture(image, bands, region, file_info(image))
     pixels = picture.pixels
     if mask is not None:
@@ -173,6 +170,12 @@ def _describe_picture(
     bands: dict[str, int | str] | None,
     gsd_m: float | None,
 ) -> _Description:
+    from agrotools.tools.inputs import choose_scale, read_mask_pixels
+    from agrotools.tools.regions.numbers import band_values, colours_of, health_of, mean_index, plants_of, texture_of
+    from agrotools.tools.regions.picture import read_region_picture
+    from agrotools.tools.regions.result import TextureValues
+    from agrotools.vision.colours import lab_of_list
+
     info = file_info(image)
     picture = read_region_picture(image, bands, region, info)
     notes, flags = [*picture.notes], [*picture.flags]
@@ -245,6 +248,11 @@ def _describe_labels(
     label_map: dict[str, list[int]] | None,
     gsd_m: float | None,
 ) -> _Description:
+    from agrotools.tools.inputs import choose_scale, read_mask_pixels
+    from agrotools.tools.regions.classes import class_counts, class_layers
+    from agrotools.vision.overlay import draw_overlay
+    from agrotools.vision.reading import read_labels
+
     info, name = file_info(image), shown_name(image)
     labels = read_labels(image, argument="image", shown_as=name)
     height, width = labels.classes.shape
@@ -291,14 +299,17 @@ def _describe_labels(
 
 
 def _cover(
-    picture: RegionPicture,
-    plants: Vegetation,
+    picture: "RegionPicture",
+    plants: "Vegetation",
     inside: NDArray[np.bool_],
     count: int,
     flags: list[str],
     notes: list[str],
 ) -> float | None:
     """Plants in percent of the region; None where the picture does not fall into plants and others and yet is green."""
+    from agrotools.tools.regions.numbers import health_of
+    from agrotools.vision.colours import lab_of_list
+
     flags += plants.flags
     notes += plants.notes
     if "no_vegetation" in plants.flags and picture.natural:
@@ -325,7 +336,9 @@ def _count_pixels(inside: NDArray[np.bool_], argument: str) -> int:
     return count
 
 
-def _shape(inside: NDArray[np.bool_], origin: tuple[int, int]) -> RegionShape:
+def _shape(inside: NDArray[np.bool_], origin: tuple[int, int]) -> "RegionShape":
+    from agrotools.tools.regions.numbers import shape_of
+
     found = shape_of(inside)
     x0, y0, x1, y1 = found.box
     left, top = origin
@@ -333,8 +346,10 @@ def _shape(inside: NDArray[np.bool_], origin: tuple[int, int]) -> RegionShape:
 
 
 def _picture_overlay(
-    picture: RegionPicture, inside: NDArray[np.bool_], plants: Vegetation | None, gsd_m: float | None
+    picture: "RegionPicture", inside: NDArray[np.bool_], plants: "Vegetation | None", gsd_m: float | None
 ) -> Artifact:
+    from agrotools.vision.overlay import SKY_BLUE, Layer, draw_overlay
+
     shown = picture.pixels.copy()
     shown[~inside] = (shown[~inside] * _DIMMED).astype(np.uint8)
     classes = np.zeros(inside.shape, np.uint8)

@@ -156,7 +156,7 @@ def unloadable(weights: Weights, error: Exception) -> ToolError:
 def _folder(model: str) -> Path:
     if model.startswith(("~", "./", "../")):
         raise ToolError(
-            "backend_unavailable", f"{model} is no absolute path", hint="write learned:/absolute/path/of/the/folder"
+            "backend_unavailable", f"{model} is not an absolute path", hint="write learned:/absolute/path/of/the/folder"
         )
     if model.startswith("/"):
         folder = Path(model)
@@ -167,7 +167,7 @@ def _folder(model: str) -> Path:
     if len(parts) != 2 or not all(part and part.strip(".") and part.isprintable() for part in parts):
         raise ToolError(
             "backend_unavailable",
-            f"{model[:100]!r} is no name of a model on the hub",
+            f"{model[:100]!r} is not the name of a model on the hub",
             hint=f"write OWNER/NAME, e.g. {EXAMPLES['grounding-dino']}, or an absolute path of a folder",
         )
     cached = hub_cache() / f"models--{parts[0]}--{parts[1]}"

@@ -17,7 +17,7 @@ from agrotools.build.templates import Thing, load_templates
 from agrotools.core import Arguments, SampleFile
 from agrotools.core.benchmark_header import SourceNote
 from agrotools.tools.result import round_significant
-from agrotools.vision import open_raster
+from agrotools.vision.rasters import open_raster
 
 FOLDER = "chm"
 SAMPLES = 36

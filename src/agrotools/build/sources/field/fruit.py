@@ -94,7 +94,7 @@ def orchard(fruit: str, repository: str) -> Callable[[Path], Part]:
         by_hash: dict[str, tuple[SampleFile, int]] = {}
         for item in read_items(folder, ("count",), ("image",)):
             if not isinstance(item["count"], int) or item["count"] < 0:
-                raise BenchmarkError(f"{folder}: the count of {item.get('id')} is no whole number")
+                raise BenchmarkError(f"{folder}: the count of {item.get('id')} is not a whole number")
             file = originals.file(folder / item["image"], note=f"Part of a photograph of a tree with {PLURAL[fruit]}.")
             by_hash[str(file.sha256)] = (file, item["count"])
         subjects = fruit_subjects(f"orchard-{fruit}", fruit, PLURAL[fruit], by_hash, of="orchard")

@@ -15,7 +15,8 @@ from agrotools.build.templates import Thing, load_templates
 from agrotools.core import Arguments, SampleFile
 from agrotools.core.benchmark_header import SourceNote
 from agrotools.tools.result import round_significant
-from agrotools.vision import open_raster, read_labels
+from agrotools.vision.rasters import open_raster
+from agrotools.vision.reading import read_labels
 
 TREE_SAMPLES, SCENE_SAMPLES = 16, 4
 _DIGITS = 6

@@ -13,7 +13,7 @@ from agrotools.core import BenchmarkError, SampleFile
 from agrotools.core.benchmark_header import SourceNote
 from agrotools.tools.lookup.kb_names import kb_names
 from agrotools.tools.result import round_significant
-from agrotools.vision import read_labels
+from agrotools.vision.reading import read_labels
 
 FOLDER = "coffee_lesions"
 SAMPLES = 50

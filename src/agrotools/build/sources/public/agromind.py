@@ -134,7 +134,7 @@ def _items(questions: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
         except (OSError, orjson.JSONDecodeError) as error:
             raise BenchmarkError(f"{path} cannot be read: {error}", hint=GET_IT) from error
         if not isinstance(found, list) or not all(isinstance(item, dict) for item in cast("list[Any]", found)):
-            raise BenchmarkError(f"{path} is no list of questions", hint=GET_IT)
+            raise BenchmarkError(f"{path} is not a list of questions", hint=GET_IT)
         for item in cast("list[dict[str, Any]]", found):
             yield path.stem, item
 

@@ -19,8 +19,9 @@ from agrotools.build.sources.public.reading import spread
 from agrotools.build.templates import load_templates
 from agrotools.core import BenchmarkError, SampleFile, ToolError
 from agrotools.core.benchmark_header import SourceNote
-from agrotools.vision import file_format, open_raster, read_image, read_labels
-from agrotools.vision.formats import MAX_PIXELS, damaged, too_large
+from agrotools.vision.formats import MAX_PIXELS, damaged, file_format, too_large
+from agrotools.vision.rasters import open_raster
+from agrotools.vision.reading import read_image, read_labels
 
 LOSSLESS = (".png", ".tif", ".tiff")
 JPEG = (".jpg", ".jpeg")

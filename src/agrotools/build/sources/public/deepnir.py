@@ -98,7 +98,7 @@ def _box(line: str, path: Path, number: int) -> tuple[float, ...]:
         centre_x, centre_y, width, height = box = tuple(map(float, numbers))
     except ValueError as error:
         raise BenchmarkError(
-            f"{path}, line {number} is no box (class, centre x, centre y, width, height)", hint=GET_IT
+            f"{path}, line {number} is not a box (class, centre x, centre y, width, height)", hint=GET_IT
         ) from error
     if kind != "0":
         raise BenchmarkError(f"{path}, line {number} is of class {kind[:20]}, and all are of class 0", hint=GET_IT)

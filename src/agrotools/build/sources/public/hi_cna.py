@@ -104,7 +104,7 @@ def _mask(path: Path) -> NDArray[np.bool_]:
     there = np.unique(values)
     if there[0] < 0 or len(there) > _MOST_CODES:
         some = ", ".join(str(int(value)) for value in there[:5])
-        raise BenchmarkError(f"{path} has {len(there)} values and is no mask of change: {some}...", hint=GET_IT)
+        raise BenchmarkError(f"{path} has {len(there)} values and is not a mask of change: {some}...", hint=GET_IT)
     return values > 0
 
 

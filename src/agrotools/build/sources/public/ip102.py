@@ -233,7 +233,8 @@ def _listed(root: Path, split: str, dropped: Counter[str]) -> list[tuple[str, in
             continue
         if len(parts) != 2 or not parts[1].isdecimal() or int(parts[1]) >= len(CLASSES):
             raise BenchmarkError(
-                f"{path}, line {number} is no picture with a label from 0 to {len(CLASSES) - 1}: {line.strip()[:60]}",
+                f"{path}, line {number} is not a picture with a label from 0 to {len(CLASSES) - 1}: "
+                f"{line.strip()[:60]}",
                 hint=GET_IT,
             )
         name, label = Path(parts[0].replace("\\", "/")).name, int(parts[1])

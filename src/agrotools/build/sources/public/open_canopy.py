@@ -124,7 +124,9 @@ def _test_tiles(path: Path) -> list[Tile]:
     except (OSError, orjson.JSONDecodeError) as error:
         raise BenchmarkError(f"{path} cannot be read: {error}", hint=GET_IT) from error
     except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise BenchmarkError(f"{path} is no grid of tiles with geometry, split and lidar_year", hint=GET_IT) from error
+        raise BenchmarkError(
+            f"{path} is not a grid of tiles with geometry, split and lidar_year", hint=GET_IT
+        ) from error
     if not tiles:
         raise BenchmarkError(f"{path} has no tile of the test part", hint=GET_IT)
     return tiles
@@ -205,7 +207,7 @@ def _opened_year(folder: Path, opened: ExitStack) -> tuple[Any, Any] | None:
             meant = "decimetres" if dtype == "uint16" else "classes"
             raise BenchmarkError(f"{path} holds {found}, not {meant} as {dtype}", hint=GET_IT)
         if dataset.crs is None or not dataset.crs.is_projected or not _has_the_pixels(dataset.transform):
-            raise BenchmarkError(f"{path} is no map with pixels of {_PIXEL_M} m, north up", hint=GET_IT)
+            raise BenchmarkError(f"{path} is not a map with pixels of {_PIXEL_M} m, north up", hint=GET_IT)
     return heights, classes
 
 

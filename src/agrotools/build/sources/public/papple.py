@@ -160,7 +160,9 @@ def _diameters(path: Path) -> dict[tuple[int, int], float]:
     for number, line in _lines(path):
         match = _DIAMETER.fullmatch(line)
         if match is None:
-            raise BenchmarkError(f"{path}, line {number} is no diameter (2020_01_322.txt,63): {line[:60]}", hint=GET_IT)
+            raise BenchmarkError(
+                f"{path}, line {number} is not a diameter (2020_01_322.txt,63): {line[:60]}", hint=GET_IT
+            )
         if int(match[2]) != _ORCHARD:
             continue
         diameter = float(match[4])
@@ -180,7 +182,7 @@ def _focals(path: Path) -> dict[str, float]:
         except ValueError:
             found[name.strip()] = 0.0
         if not 100 <= found[name.strip()] <= 100_000:
-            raise BenchmarkError(f"{path}, line {number} is no focal length in pixels: {line[:60]}", hint=GET_IT)
+            raise BenchmarkError(f"{path}, line {number} is not a focal length in pixels: {line[:60]}", hint=GET_IT)
     return found
 
 

@@ -108,7 +108,7 @@ def read_outlines(path: Path, left_out: Counter[str], *, get_it: str) -> dict[st
     except (OSError, orjson.JSONDecodeError) as error:
         raise BenchmarkError(f"{path} cannot be read: {error}", hint=get_it) from error
     if not isinstance(entries, dict):
-        raise BenchmarkError(f"{path} is no file of the VGG Image Annotator", hint=get_it)
+        raise BenchmarkError(f"{path} is not a file of the VGG Image Annotator", hint=get_it)
     found: dict[str, dict[int, Outline]] = {}
     for key, entry in cast("dict[str, Any]", entries).items():
         try:
@@ -130,11 +130,11 @@ def _pieces(regions: Any, left_out: Counter[str]) -> dict[int, Outline]:
             continue
         shape = region["shape_attributes"]
         if "all_points_x" not in shape:
-            left_out["outlines that are no polygons"] += 1
+            left_out["outlines that are not polygons"] += 1
             continue
         xs, ys = (np.asarray(shape[f"all_points_{axis}"], np.float64) for axis in "xy")
         if xs.ndim != 1 or xs.shape != ys.shape or not np.isfinite([xs, ys]).all():
-            raise ValueError(f"the outline of apple {number} is no list of points")
+            raise ValueError(f"the outline of apple {number} is not a list of points")
         if len(xs) and max(np.abs(xs).max(), np.abs(ys).max()) > _LARGEST_PX:
             raise ValueError(f"the outline of apple {number} reaches beyond any picture")
         if len(xs) < 3:

@@ -25,7 +25,7 @@ from agrotools.core import BenchmarkError, SampleFile
 from agrotools.core.benchmark_header import SourceNote
 from agrotools.tools.plants.measuring import Plant, find_plants
 from agrotools.tools.result import round_significant
-from agrotools.vision import read_labels
+from agrotools.vision.reading import read_labels
 
 GET_IT = (
     "get the folder test of the Hugging Face data set baselab/weedsense and unpack its images.zip and mmseg_masks.zip,"
