@@ -3,13 +3,15 @@
 import gc
 import sys
 from importlib import import_module
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from click import Command, Context
 from typer.core import TyperGroup
 
 from agrotools.cli.exit_codes import code_of
+
+if TYPE_CHECKING:
+    from typer._click import Command, Context  # click as typer brings it
 
 COMMANDS = {
     "eval": "eval_command:evaluate",
@@ -33,10 +35,10 @@ COMMANDS = {
 class LazyCommands(TyperGroup):
     """The commands by name, each imported when it runs or when help lists it."""
 
-    def list_commands(self, ctx: Context) -> list[str]:  # noqa: ARG002
+    def list_commands(self, ctx: "Context") -> list[str]:  # noqa: ARG002
         return list(COMMANDS)
 
-    def get_command(self, ctx: Context, cmd_name: str) -> Command | None:  # noqa: ARG002
+    def get_command(self, ctx: "Context", cmd_name: str) -> "Command | None":  # noqa: ARG002
         if cmd_name not in COMMANDS:
             return None
         module, _, name = COMMANDS[cmd_name].partition(":")
