@@ -146,7 +146,7 @@ def _entry(line: bytes, path: Path, number: int) -> dict[str, Any]:
     except (orjson.JSONDecodeError, KeyError, TypeError):
         pass
     raise RunStoreError(
-        f"{path}, line {number} is not a paid reply", hint="remove that line to go on without counting it"
+        f"{path}, line {number} is not a paid reply", hint="remove that line to continue without counting it"
     )
 
 

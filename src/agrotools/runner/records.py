@@ -210,7 +210,7 @@ def iter_records(run: Path) -> Iterator[Record]:
     """
     index = record_index(run)
     if index.bad:
-        raise RunStoreError(index.notes[0], hint="or remove those lines to go on without them")
+        raise RunStoreError(index.notes[0], hint="or remove those lines to continue without them")
     return iter(index.drained())
 
 

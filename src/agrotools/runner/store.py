@@ -221,7 +221,7 @@ def _read_manifest(run: Path) -> tuple[Manifest, bool]:
         raise RunStoreError(
             f"the manifest of {run} cannot be read: {str(error).splitlines()[0]}",
             hint=f"read a run of another version with that version; if {MANIFEST_FILE} is damaged, put it back from a"
-            f" copy of the run, or begin another run with --out: {RECORDS_FILE} is left as it is",
+            f" copy of the run, or start another run with --out: {RECORDS_FILE} is left as it is",
         ) from error
 
 
@@ -240,7 +240,7 @@ def _agreed(folder: Path, manifest: Manifest) -> tuple[Manifest, list[str]]:
         raise ScoringVersionError(
             f"{folder} holds a run that was begun under scoring version {old.scoring}; records of version "
             f"{manifest.scoring} cannot be added to it",
-            hint=f"begin another run with --out; agrotools score {folder} --rescore scores what is there anew",
+            hint=f"start another run with --out; agrotools score {folder} --rescore scores the existing records again",
         )
     if changed:
         raise RunStoreError(

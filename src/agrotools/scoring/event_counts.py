@@ -219,7 +219,7 @@ NOT_OF_THE_ANSWERS = ("timeout", INVALID, "length", "context", "filtered")
 
 _CAUSES = {
     "timeout": (
-        "ended by timeout: no complete reply in time, though asked alone",
+        "ended by timeout: no complete reply in time, although sent alone",
         "try a larger --timeout or a smaller --max-output-tokens",
     ),
     "length": (
@@ -229,7 +229,7 @@ _CAUSES = {
     "context": (
         "ended because the conversation does not fit the model's context",
         "serve the model with a longer context, or try a smaller --max-output-tokens or --no-images; with another "
-        "--out, for finished samples are not asked again",
+        "--out, because finished samples are not run again",
     ),
     "filtered": (
         "were stopped by a content filter",

@@ -128,7 +128,7 @@ def stop_at_faults(name: str, faults: Sequence[EntryFault], entries: int, folder
     broken = len({fault.entry for fault in faults})
     raise BenchmarkError(
         "\n".join([f"{name}: {broken} of {entries} entries cannot be used", *lines]),
-        hint="mend them, or go on without them: --option faults=leave-out",
+        hint="correct them, or skip them: --option faults=leave-out",
     )
 
 

@@ -55,7 +55,7 @@ def read_json(path: Path) -> Any:
     except RecursionError as error:
         raise BenchmarkError(f"{path} is nested too deep", hint="give the published file") from error
     if isinstance(value, dict) and size <= _LARGEST_CHECKED and (twice := _twice(content, len(value))):
-        raise BenchmarkError(f"{path}: {shown(twice)} stands there twice as a key", hint="keep one of the two entries")
+        raise BenchmarkError(f"{path}: {shown(twice)} occurs twice as a key", hint="keep one of the two entries")
     return value
 
 

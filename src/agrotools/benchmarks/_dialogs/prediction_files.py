@@ -146,7 +146,7 @@ def _common_mode(samples: Sequence[Dialogue], name: str) -> Mode:
             hint="step-by-step predictions are messages, end-to-end predictions lists of messages",
         )
     if not modes:
-        raise BenchmarkError(f"{name} holds no prediction: its mode cannot be told", hint=_FORM)
+        raise BenchmarkError(f"{name} holds no prediction: its mode cannot be determined", hint=_FORM)
     return "step-by-step" if 2 * by_step > len(modes) else "end-to-end"
 
 

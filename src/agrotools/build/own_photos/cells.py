@@ -65,7 +65,7 @@ def quantity(text: str, decimal: Decimal = ".") -> Quantity:
         CellFault: no number, a range, a bound, or something behind the number that is neither unit nor noun.
     """
     if text[:1] in "<>≤≥~≈":
-        raise CellFault("holds a bound or an estimate, no value", "write one number")
+        raise CellFault("holds a bound or an estimate instead of a value", "write one number")
     if _RANGE.search(text):
         raise CellFault("holds a range", "write one number, e.g. the middle")
     match = _NUMBER.fullmatch(text.strip())

@@ -155,7 +155,7 @@ def detect_columns(images: Path, answers: Path, plan: Plan | None = None) -> Det
             what = "names no picture" if is_empty(cells[place]) else "names a picture that is not in the folder"
             drops.add(named, what, "add the picture or correct the name", row, cells[place][:60])
         elif len(matched) == MOST_MATCHED:
-            drops.add(named, f"is beyond the first {MOST_MATCHED} rows with a picture", "they are not needed", row)
+            drops.add(named, f"is beyond the first {MOST_MATCHED} rows with a picture", "further rows are ignored", row)
         else:
             matched.append(Matched(row, image, cells))
     if not matched:

@@ -105,7 +105,7 @@ def propose_plan(seen: DetectedTable, name: str) -> Proposal:
 
 def _proposed(header: str, texts: Sequence[str], seen: DetectedTable) -> tuple[Column, str]:
     if not texts:
-        return Column(column=header, ask=NOTHING), "no answers for the pictures that are there"
+        return Column(column=header, ask=NOTHING), "no answers for the available pictures"
     kind = kind_of(texts, header)
     fitting = measures_for(header, kind)
     rasters = sum(matched.image.suffix.lower() in (".tif", ".tiff") for matched in seen.matched)
@@ -114,7 +114,7 @@ def _proposed(header: str, texts: Sequence[str], seen: DetectedTable) -> tuple[C
     if kind == "number":
         return _number_column(header, texts, fitting[0] if fitting else None)
     if not fitting:
-        return Column(column=header, ask=NOTHING), f"{_KINDS[kind]}, and nothing that photos could be asked for"
+        return Column(column=header, ask=NOTHING), f"{_KINDS[kind]}, no question type fits"
     measure = fitting[0]
     column = Column(column=header, ask=measure.name)
     if measure.name == "diseased":

@@ -129,7 +129,7 @@ CHECKS: dict[str, str] = {
     "shared_sentence": "two questions share a sentence",
     "not_implicit": "the question names a tool, an argument or a step",
     "answer_in_query": "the question says its answer",
-    "answer_in_note": "what is said of a file says the answer",
+    "answer_in_note": "the description of a file gives away the answer",
     "answer_in_metadata": "EXIF or comments of a file say the answer",
     "answer_in_path": "the name under which a file is stored says the answer",
     "answer_in_picture": "the answer is written in the picture",
@@ -137,7 +137,7 @@ CHECKS: dict[str, str] = {
     "ambiguous_scale": "an answer in physical units without a scale",
     "order_not_unique": "another sequence of tools gives the answer too",
     "guessable_tolerance": "the naive guess is within the tolerance more often than chance",
-    "solved_blind": "a baseline that looks at no picture gives the right answer",
+    "solved_blind": "a baseline that sees no image gives the right answer",
 }
 """Checks. The last two are made by :mod:`agrotools.build.assist.screening`, which may run baselines."""
 

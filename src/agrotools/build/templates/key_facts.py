@@ -57,7 +57,7 @@ def _facts() -> dict[str, dict[str, tuple[Fact, ...]]]:
             held = found.setdefault(entry, {})
             for topic, facts in topics.items():
                 if topic in held:
-                    raise ValueError(f"{file.name}: {topic} of {entry} stands in two files")
+                    raise ValueError(f"{file.name}: {topic} of {entry} occurs in two files")
                 held[topic] = tuple(map(_fact, facts))
     return found
 

@@ -172,7 +172,7 @@ def _is_built(out: Path, state: CorpusState, settings: IndexSettings, *, replace
     same = known.corpus.sha256 == state.sha256
     difference = "other settings" if same else "another corpus, or of this one before it changed"
     raise UsageError(
-        f"{out} holds an index of {difference}", hint="give --replace to build it anew, or choose another folder"
+        f"{out} holds an index of {difference}", hint="give --replace to build it again, or choose another folder"
     )
 
 
