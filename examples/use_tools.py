@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-from agrotools.core import ToolError
+from agrotools import ToolError
 from agrotools.tools import calculate, measure_crop_weed_area
 
 

@@ -38,7 +38,11 @@ def test_the_page_runs_as_it_is_written(farm: Path):
 
 def test_public_names_and_signatures():
     assert sorted(at.__all__) == [
+        "Action",
+        "AgrotoolsError",
+        "Answer",
         "Benchmark",
+        "CallTools",
         "Comparison",
         "MetricDifference",
         "MetricScore",
@@ -47,6 +51,10 @@ def test_public_names_and_signatures():
         "Record",
         "Run",
         "Sample",
+        "SampleView",
+        "Step",
+        "ToolCall",
+        "ToolError",
         "compare",
         "evaluate",
         "load_benchmark",

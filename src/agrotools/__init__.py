@@ -22,6 +22,7 @@ if TYPE_CHECKING:
         score,
     )
     from agrotools.benchmarks import load_benchmark
+    from agrotools.core import Action, AgrotoolsError, Answer, CallTools, SampleView, Step, ToolCall, ToolError
     from agrotools.core.record import Record
     from agrotools.formats.benchmark import Benchmark
     from agrotools.models.base import Model
@@ -34,6 +35,10 @@ _MODULES = {
         ("Comparison", "MetricDifference", "MetricScore", "Run", "Sample", "compare", "evaluate", "read_run", "score"),
         "agrotools.api",
     ),
+    **dict.fromkeys(
+        ("Action", "AgrotoolsError", "Answer", "CallTools", "SampleView", "Step", "ToolCall", "ToolError"),
+        "agrotools.core",
+    ),
     "Benchmark": "agrotools.formats.benchmark",
     "Model": "agrotools.models.base",
     "Policy": "agrotools.agents.policy",
@@ -44,7 +49,11 @@ _MODULES = {
 """Public names by the module that they are imported from on first use: ``import agrotools`` alone stays cheap."""
 
 __all__ = [
+    "Action",
+    "AgrotoolsError",
+    "Answer",
     "Benchmark",
+    "CallTools",
     "Comparison",
     "MetricDifference",
     "MetricScore",
@@ -53,6 +62,10 @@ __all__ = [
     "Record",
     "Run",
     "Sample",
+    "SampleView",
+    "Step",
+    "ToolCall",
+    "ToolError",
     "compare",
     "evaluate",
     "load_benchmark",
