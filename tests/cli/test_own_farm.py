@@ -120,7 +120,7 @@ def test_the_owner_is_asked_on_a_terminal(farm: Path, monkeypatch: pytest.Monkey
 
 
 def test_what_does_not_fit_together_is_told(farm: Path):
-    with pytest.raises(UsageError, match="belong together"):
+    with pytest.raises(UsageError, match="must be given together"):
         CliRunner().invoke(app, ["build", "--images", "x", "--out", "y"], catch_exceptions=False)
     with pytest.raises(BenchmarkError, match="there is no table"):
         _build(farm, table="none.csv")

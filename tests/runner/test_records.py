@@ -111,7 +111,7 @@ def test_a_file_that_changes_under_the_reader_is_noticed(tmp_path: Path):
 
 def test_records_in_a_place_that_cannot_be_read_are_a_typed_error(tmp_path: Path):
     (tmp_path / "records.jsonl").symlink_to("/dev/zero")
-    with pytest.raises(RunStoreError, match="no regular file"):
+    with pytest.raises(RunStoreError, match="not a regular file"):
         record_index(tmp_path)
 
 

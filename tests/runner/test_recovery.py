@@ -241,7 +241,7 @@ def test_records_that_would_go_to_a_device_are_refused_at_the_start(tmp_path: Pa
     run_of(tmp_path)
     (tmp_path / "records.jsonl").unlink()
     (tmp_path / "records.jsonl").symlink_to(target)
-    with pytest.raises(RunStoreError, match="no regular file"):
+    with pytest.raises(RunStoreError, match="not a regular file"):
         RunStore(tmp_path, manifest())
 
 

@@ -200,7 +200,7 @@ class TestRun:
             (["--region", "1,2,3"], "four numbers"),
             (["--with-mask", "--with-mask"], "given twice"),
             (["--with-mask=perhaps"], "true or false"),
-            (["--arguments", "{"], "no JSON"),
+            (["--arguments", "{"], "not JSON"),
             (["--arguments", "[1]"], "a JSON object"),
             ([], "image is missing"),
         ],

@@ -332,14 +332,14 @@ def test_the_hub_cache_is_read_as_the_hub_writes_it(tmp_path: Path, monkeypatch:
     ("model", "said"),
     [
         ("google/owlv2-base", "nothing is downloaded unasked"),
-        ("owlv2", "no name of a model on the hub"),
-        ("a/b/c", "no name of a model on the hub"),
-        ("../..", "no absolute path"),
-        ("./model", "no absolute path"),
-        ("~/model", "no absolute path"),
+        ("owlv2", "not the name of a model on the hub"),
+        ("a/b/c", "not the name of a model on the hub"),
+        ("../..", "not an absolute path"),
+        ("./model", "not an absolute path"),
+        ("~/model", "not an absolute path"),
         ("/nowhere/at/all", "there is no folder"),
-        ("..//..", "no absolute path"),
-        ("x/..", "no name of a model on the hub"),
+        ("..//..", "not an absolute path"),
+        ("x/..", "not the name of a model on the hub"),
     ],
 )
 def test_what_is_not_there_is_said_with_what_to_do(

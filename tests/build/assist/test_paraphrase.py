@@ -180,7 +180,7 @@ def test_a_budget_is_kept(folder: Path):
 
 
 def test_what_cannot_be_set_up_is_said_before_anything_is_asked():
-    with pytest.raises(UsageError, match="no base URL"):
+    with pytest.raises(UsageError, match="not a base URL"):
         helper_for("m", base_url="somewhere")
     with pytest.raises(UsageError, match="price of x is not known"):
         helper_for("x", base_url="https://example.org/v1", budget_usd=1)

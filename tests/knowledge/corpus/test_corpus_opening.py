@@ -72,7 +72,7 @@ def test_places_that_do_not_fit_together(tmp_path: Path):
     (corpus / "a.txt").write_text("水稻", encoding="utf-8")
     (tmp_path / "link").symlink_to(corpus)
     for out in (corpus, corpus / "index", tmp_path, tmp_path / "link" / "index"):
-        with pytest.raises(UsageError, match=r"lies? in") as caught:
+        with pytest.raises(UsageError, match=r"(is|would be) inside") as caught:
             build_index(corpus, out)
         assert caught.value.hint
     assert sorted(path.name for path in tmp_path.rglob("*")) == ["a.txt", "corpus", "link"]

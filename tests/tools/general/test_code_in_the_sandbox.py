@@ -141,12 +141,13 @@ async def test_a_worker_asks_for_the_sandbox_and_stays_clean(tmp_path: Path) -> 
 
 
 def test_without_a_sandbox_it_says_where_to_look(monkeypatch: pytest.MonkeyPatch) -> None:
-    import agrotools.sandbox
+    from agrotools.sandbox import running
+    from agrotools.sandbox.result import SandboxUnavailable
 
     def none(*_: Any, **__: Any) -> None:
-        raise agrotools.sandbox.SandboxUnavailable("neither bubblewrap nor Landlock is here")
+        raise SandboxUnavailable("neither bubblewrap nor Landlock is here")
 
-    monkeypatch.setattr(agrotools.sandbox, "run_code", none)
+    monkeypatch.setattr(running, "run_code", none)
     with pytest.raises(ToolError, match="neither bubblewrap") as caught:
         Solver(command=ROOTS)
     assert caught.value.kind == "backend_unavailable"
