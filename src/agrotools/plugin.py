@@ -396,10 +396,11 @@ class WithPlugins(Mapping[str, V]):
     def joined(self) -> Mapping[str, V]:
         """All entries, the engine's first; a name that stands twice is the first one's."""
         if self._names != BENCHMARKS.names():
-            tables = [self._own, *map(self._table, plugins())]
-            self._joined = {name: value for table in reversed(tables) for name, value in table.items()}
-            self._joined = {name: self._joined[name] for table in tables for name in table}
-            self._names = BENCHMARKS.names()
+            joined: dict[str, V] = {}
+            for table in (self._own, *map(self._table, plugins())):
+                for name, value in table.items():
+                    joined.setdefault(name, value)
+            self._joined, self._names = joined, BENCHMARKS.names()
         return self._joined
 
     def __getitem__(self, key: str) -> V:
