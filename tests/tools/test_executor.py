@@ -1,6 +1,7 @@
 """The executor under tools that crash, hang, hog and print; under many calls at a time; and when its parent dies."""
 
 import asyncio
+import importlib
 import os
 import signal
 import sys
@@ -363,9 +364,30 @@ async def test_a_worker_that_cannot_start_is_an_infrastructure_error(workspace, 
             await call(executor, workspace, "echo", value=1)
 
 
-async def test_a_tool_that_does_not_fit_into_the_memory_is_a_limit(workspace):
-    async with ToolExecutor(memory_mb=1, find_tool=FIND) as executor:
-        assert error_kind(await call(executor, workspace, "echo", value=1)) == "limit"
+LARGE_MODULE = """
+import os
+from agrotools.tools.contract import ToolResult, tool
+
+class Nothing(ToolResult):
+    pass
+
+@tool(category="general")
+def large() -> Nothing:
+    "Return nothing."
+    return Nothing()
+
+WEIGHTS = bytearray(0 if os.getpid() == {test} else 2 * 2**30)
+"""
+
+
+async def test_a_tool_whose_module_does_not_fit_into_the_memory_is_a_limit(workspace, tmp_path, monkeypatch):
+    # the module is small here and large in a worker, whose address space is limited
+    (tmp_path / "large_module.py").write_text(LARGE_MODULE.format(test=os.getpid()))
+    monkeypatch.syspath_prepend(tmp_path)
+    large = importlib.import_module("large_module").large
+    async with ToolExecutor(memory_mb=1024, find_tool={"large": large}.__getitem__) as executor:
+        outcome = await executor.run(ToolCall(tool="large", arguments={}), workspace, ("large",))
+        assert error_kind(outcome) == "limit"
 
 
 async def test_artifacts_that_cannot_be_written_are_an_infrastructure_error(executor, workspace, tmp_path):
