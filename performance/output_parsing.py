@@ -19,16 +19,16 @@ from typing import Any, NamedTuple
 
 from agrotools.agents.parsing import parse_output
 from agrotools.benchmarks._dialogs import lagent_format
-from agrotools.benchmarks.agent_x.judge_replies import read_judge_score
+from agrotools.benchmarks.agent_x import replies as agent_x
+from agrotools.benchmarks.agent_x.judge import read_judge_score
 from agrotools.benchmarks.agrieval.score import read_options, text_values
 from agrotools.benchmarks.agrieval.slots import OptionsSlot, ReferenceTextSlot
-from agrotools.benchmarks.gta2 import published_scorer as gta2
+from agrotools.benchmarks.gta2 import score as gta2
 from agrotools.build.assist.paraphrase import variants_of
 from agrotools.models import RequestedCall
 from agrotools.models.chat_format import read_error
 from agrotools.scoring.judging import read_grade
 from agrotools.scoring.judging.replies import read_published_yes, read_yes_no
-from agrotools.text import agent_x
 from agrotools.text.loose_json import NotJson, loads
 
 _LETTERS = {"A": "remove the leaves", "B": "14", "C": "both", "D": "none"}

@@ -16,7 +16,6 @@ from agrotools.core.files import written_beside
 from agrotools.plugin import NO_COMPARISONS, PublishedRun, TextComparisons, plugin_of
 from agrotools.runner.judging import judged_rows
 from agrotools.runner.manifest import Manifest
-from agrotools.runner.published_way import departures
 from agrotools.runner.records import iter_records
 from agrotools.runner.store import read_manifest
 from agrotools.runner.stored_scores import SCORES_FILE, keep_other_version
@@ -134,7 +133,7 @@ def _with_published(
     modes: dict[Mode, ModeSummary] = {}
     for mode, part in summary.modes.items():
         records = [record for record in iter_records(run) if record.mode == mode]
-        given = PublishedRun(whole, mode, records, judges, embedder, departures(whole, mode))
+        given = PublishedRun(whole, mode, records, judges, embedder)
         modes[mode] = part.model_copy(update={"published": plugin.scoring.published(given)})
     return summary.model_copy(update={"modes": modes})
 
