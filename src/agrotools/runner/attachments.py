@@ -9,7 +9,7 @@ from agrotools.core import Artifact
 from agrotools.core.files import artifact_path
 from agrotools.models import ContentPart, ImagePart, Message, TextPart
 from agrotools.scoring.judging import JudgeQuestion
-from agrotools.scoring.judging.replies import is_image, is_text
+from agrotools.scoring.judging.questions import is_image, is_text
 
 _LONGEST_TEXT = 12_000
 """Characters of a file; the rest is cut off, which the judge is told."""

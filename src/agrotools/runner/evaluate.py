@@ -34,7 +34,7 @@ from agrotools.runner.progress import Progress, stage_progress
 from agrotools.runner.run_item import RunContext
 from agrotools.runner.settings import RunSettings, ToolModel, recorded_backends, resolve_settings, tool_model
 from agrotools.runner.store import RunStore
-from agrotools.scoring.version import SCORING_VERSION
+from agrotools.scoring.metrics import SCORING_VERSION
 from agrotools.tools import get_tool, tool_specs
 from agrotools.tools.cache import ResultCache
 from agrotools.tools.execution import ToolExecutor

@@ -23,7 +23,7 @@ from agrotools.runner.stored_scores import SCORES_FILE, keep_other_version
 from agrotools.scoring import ModeSummary, RunAggregator, Summary, sample_metrics, score_record
 from agrotools.scoring.embedders import Embedder
 from agrotools.scoring.judging import JudgedRows
-from agrotools.scoring.version import FIRST_VERSION, OlderRun
+from agrotools.scoring.metrics import FIRST_VERSION, OlderRun
 
 if TYPE_CHECKING:
     from agrotools.scoring.embedders import Embedder

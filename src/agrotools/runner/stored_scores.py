@@ -10,7 +10,7 @@ from pydantic import ValidationError
 from agrotools.core import RunStoreError, UsageError
 from agrotools.core.files import copy_whole
 from agrotools.scoring import Summary
-from agrotools.scoring.version import FIRST_VERSION, SCORING_VERSION, check_one_version
+from agrotools.scoring.metrics import FIRST_VERSION, SCORING_VERSION, check_one_version
 
 SCORES_FILE = "scores.json"
 _OPENING = re.compile(rb'\s*\{\s*"summary":\s*\{\s*"format":\s*\d+,\s*(?:"scoring":\s*"([0-9A-Za-z.]{1,20})")?')
