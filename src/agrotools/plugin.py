@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from agrotools.scoring.embedders import Embedder
     from agrotools.scoring.error_classes import Errors
     from agrotools.scoring.judging import JudgedRows, JudgeQuestion, Rubrics
-    from agrotools.scoring.predictions.compared import Compared
+    from agrotools.scoring.predictions import Compared
     from agrotools.scoring.slots import SlotScore
     from agrotools.scoring.summary import ModeSummary, PublishedFigures, Summary
 

@@ -32,7 +32,7 @@ def explain(
     from agrotools.runner.rescore import judged_rows, stored_version
     from agrotools.runner.store import read_manifest
     from agrotools.scoring import score_record
-    from agrotools.scoring.version import SCORING_VERSION
+    from agrotools.scoring.metrics import SCORING_VERSION
 
     read_manifest(run)
     index = record_index(run)

@@ -8,8 +8,8 @@ from agrotools.core import BENCHMARKS, Mode
 from agrotools.plugin import BenchmarkPlugin, plugins_of_metrics
 from agrotools.report.cells import Notes, run_names
 from agrotools.scoring import Metric, Summary
-from agrotools.scoring.differences import GAIN_METRICS
 from agrotools.scoring.metrics import own_metric
+from agrotools.scoring.summary import GAIN_METRICS
 
 if TYPE_CHECKING:
     from rich.console import RenderableType

@@ -40,10 +40,9 @@ from agrotools.report.settings import (
     variants_of,
 )
 from agrotools.scoring import METRICS, CallRatio, ModeSummary, Summary
-from agrotools.scoring.differences import shown_gains
-from agrotools.scoring.metrics import APART_METRIC
+from agrotools.scoring.metrics import APART_METRIC, SCORING_VERSION
 from agrotools.scoring.statistics import MIN_CLUSTERS
-from agrotools.scoring.version import SCORING_VERSION
+from agrotools.scoring.summary import shown_gains
 
 if TYPE_CHECKING:
     from rich.console import RenderableType

@@ -38,7 +38,7 @@ from agrotools.runner.plan import Plan, remaining, work_items
 from agrotools.runner.policies import AgentOptions, PolicySource, policy_source, run_protocol
 from agrotools.runner.progress import Progress, stage_progress
 from agrotools.runner.store import RunStore
-from agrotools.scoring.version import SCORING_VERSION
+from agrotools.scoring.metrics import SCORING_VERSION
 from agrotools.tools import get_tool, tool_specs
 from agrotools.tools.cache import ResultCache
 from agrotools.tools.execution import ToolExecutor

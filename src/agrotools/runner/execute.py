@@ -276,7 +276,7 @@ class RecordedTools:
 
     def run(self, call: ToolCall) -> ToolOutcome:
         """The observation of the reference call that ``call`` agrees with; an error where it agrees with none."""
-        from agrotools.scoring.image_calls import agrees
+        from agrotools.scoring.steps import agrees
 
         steps = self._sample.reference.steps if self._sample.reference else ()
         found = [place for place, step in enumerate(steps) if agrees(self._sample, call, step)]

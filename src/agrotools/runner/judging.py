@@ -29,7 +29,7 @@ from agrotools.scoring.judging import (
     judge_questions,
     shipped_rubrics,
 )
-from agrotools.scoring.judging.replies import is_image, is_text
+from agrotools.scoring.judging.questions import is_image, is_text
 
 SPEND_FILE = "judges-spend.jsonl"
 CACHE = "judging"

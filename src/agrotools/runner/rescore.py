@@ -24,7 +24,7 @@ from agrotools.scoring import ModeSummary, RunAggregator, Summary, score_record,
 from agrotools.scoring.embedders import Embedder
 from agrotools.scoring.event_counts import TRUTH_METRIC
 from agrotools.scoring.judging import JudgedRows, Judgement, Rubrics, read_rubrics
-from agrotools.scoring.version import FIRST_VERSION, SCORING_VERSION, OlderRun, check_one_version
+from agrotools.scoring.metrics import FIRST_VERSION, SCORING_VERSION, OlderRun, check_one_version
 
 JUDGEMENTS_FILE = "judgements.jsonl"
 RUBRICS_PREFIX = "judge-rubrics-"

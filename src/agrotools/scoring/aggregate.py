@@ -4,17 +4,15 @@ from array import array
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import combinations
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from agrotools.core import MODES, Mode, Protocol, Record, Score
+from agrotools.core import MODES, Mode, OpenTextSlot, Protocol, Record, Score
 from agrotools.plugin import ENGINE, plugins_of_slots
 from agrotools.plugin import ModeTally as PluginTally
-from agrotools.scoring.chance import OpenTextChance
 from agrotools.scoring.correlations import benchmark_key, correlations, with_correlations
-from agrotools.scoring.differences import with_comparison_adjusted, with_gains_adjusted
 from agrotools.scoring.errors_in_records import ErrorTally
 from agrotools.scoring.event_counts import CallCounts, EventCounts, SecondsTally, ending_of, missing_of, warnings_of
-from agrotools.scoring.metrics import METRICS, OUTCOME_METRICS, SLOTS_OF_METRIC
+from agrotools.scoring.metrics import METRICS, OUTCOME_METRICS, SCORING_VERSION, SLOTS_OF_METRIC
 from agrotools.scoring.outcome import score_record
 from agrotools.scoring.sample_units import (
     FLOOR_METRICS,
@@ -44,8 +42,12 @@ from agrotools.scoring.summary import (
     RunDifference,
     SchematicPart,
     Summary,
+    with_comparison_adjusted,
+    with_gains_adjusted,
 )
-from agrotools.scoring.version import SCORING_VERSION
+
+if TYPE_CHECKING:
+    from agrotools.scoring.open_text import OpenTextChance
 
 MAX_INVALID_SHARE = 0.01
 """With more invalid records than this, a mode has no headline."""
@@ -71,12 +73,13 @@ class RunAggregator:
     @property
     def wants_answers(self) -> bool:
         """Whether answers are to be read a second time, against the facts of other samples."""
-        return any(mode.chance.wants_answers for mode in self.modes.values())
+        return any(mode.chance and mode.chance.wants_answers for mode in self.modes.values())
 
     def add_answer(self, record: Record) -> None:
         """A record that was added before."""
-        if record.trajectory and not is_invalid(record) and self.modes[record.mode].chance.wants_answers:
-            self.modes[record.mode].chance.add_answer(record)
+        chance = self.modes[record.mode].chance
+        if record.trajectory and not is_invalid(record) and chance and chance.wants_answers:
+            chance.add_answer(record)
 
     def summary(self, *, allow_invalid: bool = False, planned: Mapping[Mode, int] | None = None) -> Summary:
         """The metrics of all that was added; whose they are is for the caller to say.
@@ -128,7 +131,8 @@ class ModeAggregator:
     """The records of one mode. A sample's *place* is its rank by first record in this mode."""
 
     def __init__(self, mode: Mode, table: SampleTable, protocol: Protocol = "react") -> None:
-        self.chance = OpenTextChance(table)
+        self.chance: OpenTextChance | None = None
+        """Made with the first record that has an open-text slot."""
         self.has_ineligible = False
         """Whether a record is of a sample that no-tool leaves out."""
         self._table = table
@@ -173,7 +177,11 @@ class ModeAggregator:
                 if plugin.name not in self._plugin_tallies:
                     self._plugin_tallies[plugin.name] = plugin.scoring.tally()
                 self._plugin_tallies[plugin.name].add(record, rows)
-        if record.trajectory:
+        if record.trajectory and any(isinstance(slot, OpenTextSlot) and slot.headline for slot in record.sample.answer):
+            if self.chance is None:
+                from agrotools.scoring.open_text import OpenTextChance
+
+                self.chance = OpenTextChance(self._table)
             self.chance.add(record)
 
     def units(self) -> dict[str, Units]:
@@ -216,7 +224,7 @@ class ModeAggregator:
             endings=dict(self._endings),
             headline=counted.n_samples > 0 and (allow_invalid or counted.few_invalid),
             metrics=_metrics(units_where(units, self._table, _counted), self._table),
-            ots_chance=self.chance.estimate(_counted),
+            ots_chance=self.chance.estimate(_counted) if self.chance else None,
             counts=self._counts.counts(),
             errors=self._error_tally.counts(),
             seconds=self._seconds.by_part(),
@@ -225,7 +233,7 @@ class ModeAggregator:
                 **drawn._asdict(),
                 headline=allow_invalid or drawn.few_invalid,
                 metrics=_metrics(units_where(units, self._table, _drawn), self._table),
-                ots_chance=self.chance.estimate(_drawn),
+                ots_chance=self.chance.estimate(_drawn) if self.chance else None,
             )
             if drawn.n_samples
             else None,

@@ -93,7 +93,7 @@ def _scored(slot: Slot, sample: Sample, trajectory: Trajectory) -> SlotScore:
         value, reading = score_plot(reference, drawn_spec(trajectory))
         return SlotScore(value=value, reading=reading, used_form=False)
     if isinstance(slot, ImageCallsSlot):
-        from agrotools.scoring.image_calls import score_image_calls
+        from agrotools.scoring.steps import score_image_calls
 
         value, reading = score_image_calls(slot, sample, trajectory)
         return SlotScore(value=value, reading=reading, used_form=False)
