@@ -20,8 +20,9 @@ from agrotools.plugin import NO_COMPARISONS, PublishedRun, TextComparisons, plug
 from agrotools.runner.manifest import Manifest
 from agrotools.runner.records import iter_records
 from agrotools.runner.store import read_manifest
-from agrotools.scoring import ModeSummary, RunAggregator, Summary, sample_metrics, score_record
+from agrotools.scoring import ModeSummary, RunAggregator, Summary, score_record, stands_for_sample
 from agrotools.scoring.embedders import Embedder
+from agrotools.scoring.event_counts import TRUTH_METRIC
 from agrotools.scoring.judging import JudgedRows, Judgement, Rubrics, read_rubrics
 from agrotools.scoring.metrics import FIRST_VERSION, SCORING_VERSION, OlderRun, check_one_version
 
@@ -199,7 +200,6 @@ def _score(
 ) -> str | None:
     """Add the run's records to ``tally``, and their score rows to ``rows``, as they stand in a list; the id of the
     sample that lost most."""
-    of_sample = (*sample_metrics(), "agrotools.summ_acc_truth")
     worst: tuple[float, str] | None = None
     for record in iter_records(run):
         scores = [*score_record(record, comparisons), *judges.rows(record)]
@@ -209,7 +209,9 @@ def _score(
         if scores:
             rows.write((b",\n    " if rows.tell() else b"") + _rows(record.mode, scores))
         for score in scores:
-            if score.metric in of_sample and (worst is None or (score.value, score.sample_id) < worst):
+            if (stands_for_sample(score.metric) or score.metric == TRUTH_METRIC) and (
+                worst is None or (score.value, score.sample_id) < worst
+            ):
                 worst = (score.value, score.sample_id)
     if not tally.modes:
         raise RunStoreError(f"the run {run} holds no finished sample", hint="run agrotools eval again to resume")

@@ -7,12 +7,12 @@ from itertools import combinations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from agrotools.core import MODES, Mode, OpenTextSlot, Protocol, Record, Score
+from agrotools.plugin import ENGINE, plugins_of_slots
 from agrotools.plugin import ModeTally as PluginTally
-from agrotools.plugin import plugins_of_slots
 from agrotools.scoring.correlations import benchmark_key, correlations, with_correlations
 from agrotools.scoring.errors_in_records import ErrorTally
 from agrotools.scoring.event_counts import CallCounts, EventCounts, SecondsTally, ending_of, missing_of, warnings_of
-from agrotools.scoring.metrics import SCORING_VERSION, SLOTS_OF_METRIC, compared_metrics
+from agrotools.scoring.metrics import METRICS, OUTCOME_METRICS, SCORING_VERSION, SLOTS_OF_METRIC
 from agrotools.scoring.outcome import score_record
 from agrotools.scoring.sample_units import (
     FLOOR_METRICS,
@@ -148,7 +148,8 @@ class ModeAggregator:
         self._n_epochs = 0
         self._reasons = Counter[str]()
         self._endings = Counter[str]()
-        self._rows = {metric: Rows() for metric in (STEP_METRICS if mode == "step-by-step" else SLOTS_OF_METRIC)}
+        self._mode = mode
+        self._rows = {metric: Rows() for metric in (STEP_METRICS if mode == "step-by-step" else OUTCOME_METRICS)}
 
     def add(self, record: Record, rows: Sequence[Score]) -> None:
         """A record and its score rows."""
@@ -165,8 +166,8 @@ class ModeAggregator:
             self._reasons[record.invalid or of_trajectory or "infrastructure"] += 1
             return
         for row in rows:
-            if row.metric in self._rows:
-                self._rows[row.metric].add(place, row.step, row.value)
+            if row.metric in self._rows or self._is_of_plugin(row.metric):
+                self._rows.setdefault(row.metric, Rows()).add(place, row.step, row.value)
         self._counts.add(record, rows)
         self._calls.add(record)
         self._error_tally.add(record, number, rows)
@@ -185,7 +186,17 @@ class ModeAggregator:
 
     def units(self) -> dict[str, Units]:
         """The units of each metric of the mode."""
-        return {metric: self._units(metric) for metric in self._rows}
+        return {metric: self._units(metric) for metric in self.metrics}
+
+    @property
+    def metrics(self) -> list[str]:
+        """The outcome or step metrics of the engine, then those of benchmark plug-ins that records have rows of."""
+        theirs = [metric for metric in self._rows if not metric.startswith(ENGINE)]
+        ours = [metric for metric in self._rows if metric.startswith(ENGINE)]
+        return [*ours, *(sorted(theirs, key=[*SLOTS_OF_METRIC].index) if theirs else ())]
+
+    def _is_of_plugin(self, metric: str) -> bool:
+        return self._mode != "step-by-step" and metric in SLOTS_OF_METRIC
 
     def headline_units(self, metric: str) -> Units | None:
         """The units of a metric that the headline counts; None where the mode has no such metric or no value of it."""
@@ -411,7 +422,8 @@ def _headline(summary: Summary, tally: RunAggregator) -> _Headline:
         (mode, metric): units
         for mode in MODES
         if mode in tally.modes and summary.modes[mode].headline and not summary.privileged
-        for metric in compared_metrics(mode)
+        for metric in tally.modes[mode].metrics
+        if mode in METRICS[metric].compared_in
         if (units := tally.modes[mode].headline_units(metric)) is not None
     }
 

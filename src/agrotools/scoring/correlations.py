@@ -157,8 +157,9 @@ def _steps(summary: Summary) -> dict[str, float]:
 
 def _outcomes(summary: Summary) -> dict[str, float]:
     # A guess is the same for all runs.
-    ours = [metric for metric in SLOTS_OF_METRIC if metric not in (*FLOOR_METRICS, APART_METRIC)]
-    return _values(summary.modes["end-to-end"], ours, PAPER_OUTCOMES)
+    part = summary.modes["end-to-end"]
+    ours = [name for name in part.metrics if name in SLOTS_OF_METRIC and name not in (*FLOOR_METRICS, APART_METRIC)]
+    return _values(part, ours, PAPER_OUTCOMES)
 
 
 def _values(part: ModeSummary, ours: Sequence[str], papers: Sequence[str]) -> dict[str, float]:

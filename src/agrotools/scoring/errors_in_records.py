@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
 from agrotools.core import (
+    PROTOCOLS,
     Answer,
     Arguments,
     CallTools,
@@ -95,6 +96,8 @@ def add_record(record: Record, found: Errors, protocol: Protocol = "react") -> N
 
 
 def _errors_of_plugin(protocol: Protocol, mode: Mode) -> RecordErrors | None:
+    if protocol in PROTOCOLS:
+        return None
     targets = (plugin.error_counts.get((protocol, mode)) for plugin in plugins())
     return next((imported(target) for target in targets if target), None)
 

@@ -3,9 +3,11 @@
 Scores of different versions are never compared.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 
 from agrotools.core import (
+    BENCHMARKS,
     ExactSlot,
     Mode,
     OpenTextSlot,
@@ -15,7 +17,7 @@ from agrotools.core import (
     Slot,
     counts_in_headline,
 )
-from agrotools.plugin import MetricInfo, WithPlugins
+from agrotools.plugin import ENGINE, MetricInfo, WithPlugins, plugins_about
 from agrotools.text.guess_model import guessable
 
 SLOT_METRIC = "agrotools.slot"
@@ -80,6 +82,8 @@ _OWN = {
         by_judge=True,
     ),
 }
+OUTCOME_METRICS = tuple(name for name, info in _OWN.items() if info.slots)
+"""Metrics of the engine that are means over slots."""
 METRICS = WithPlugins(_OWN, lambda plugin: plugin.metrics)
 """All metrics: those of the engine, and those of benchmark plug-ins."""
 
@@ -90,19 +94,29 @@ SLOTS_OF_METRIC: WithPlugins[Callable[[Slot], bool]] = WithPlugins(
 """Which slots of a sample each metric is the mean of; a sample without any has no row of that metric."""
 
 
+def metrics_about(slots: Sequence[Slot]) -> Mapping[str, MetricInfo]:
+    """The metrics that may be means over some of ``slots``, by id."""
+    return _metrics_about(frozenset(slot.type for slot in slots), BENCHMARKS.names())
+
+
+@cache
+def _metrics_about(types: frozenset[str], _benchmarks: tuple[str, ...]) -> Mapping[str, MetricInfo]:
+    found = dict(_OWN)
+    for plugin in plugins_about(types):
+        for name, info in plugin.metrics.items():
+            found.setdefault(name, info)
+    return {name: info for name, info in found.items() if info.slots}
+
+
 def own_metric(metric: str) -> bool:
     """Whether a metric is one of the engine, which has its place in the tables of every benchmark."""
     return metric in _OWN
 
 
-def sample_metrics() -> tuple[str, ...]:
-    """Metrics that stand for a whole sample, the first that it has; none before a judge was asked about it."""
-    return (*(name for name, info in METRICS.items() if info.stands_for_sample), APART_METRIC)
-
-
-def compared_metrics(mode: Mode) -> tuple[str, ...]:
-    """Metrics by which runs are compared in a mode, pair by pair."""
-    return tuple(name for name, info in METRICS.items() if mode in info.compared_in)
+def stands_for_sample(metric: str) -> bool:
+    """True if a metric stands for a whole sample, which has no row of it before a judge was asked where one must be."""
+    info = _OWN.get(metric) if metric.startswith(ENGINE) else METRICS.get(metric)
+    return metric == APART_METRIC or (info is not None and info.stands_for_sample)
 
 
 SCORING_VERSION = "3"

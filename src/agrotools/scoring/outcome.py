@@ -21,7 +21,7 @@ from agrotools.core import (
     counts_in_headline,
 )
 from agrotools.plugin import NO_COMPARISONS, TextComparisons, plugins_of_slots
-from agrotools.scoring.metrics import GUESS_METRIC, METRICS, SLOT_METRIC, SLOTS_OF_METRIC
+from agrotools.scoring.metrics import GUESS_METRIC, SLOT_METRIC, SLOTS_OF_METRIC, metrics_about
 from agrotools.scoring.sample_units import is_invalid
 from agrotools.scoring.slots import SlotScore, score_slot
 from agrotools.scoring.steps import step_scores
@@ -43,7 +43,7 @@ def score_record(record: Record, comparisons: TextComparisons = NO_COMPARISONS) 
 
 
 def outcome_scores(record: Record, comparisons: TextComparisons = NO_COMPARISONS) -> list[Score]:
-    """The rows of a record of no-tool or end-to-end: ``agrotools.slot`` per slot, then those of SLOTS_OF_METRIC.
+    """The rows of a record of no-tool or end-to-end: ``agrotools.slot`` per slot, then those of its metrics.
 
     A benchmark plug-in may score the whole record by itself. Slots that a judge alone can score have no rows.
 
@@ -62,10 +62,10 @@ def outcome_scores(record: Record, comparisons: TextComparisons = NO_COMPARISONS
             return plugin.scoring.score_record(record, record.trajectory, comparisons)
     scored = [_scored(slot, record.sample, record.trajectory) for slot in slots]
     rows = [_row(record, SLOT_METRIC, score, slot=slot.name) for slot, score in zip(slots, scored, strict=True)]
-    for metric, belongs in SLOTS_OF_METRIC.items():
-        if METRICS[metric].by_judge or metric == GUESS_METRIC:
+    for metric, info in metrics_about(slots).items():
+        if info.slots is None or info.by_judge or metric == GUESS_METRIC:
             continue  # By those who were asked, where anybody was; and below.
-        own = [(slot, score.value) for slot, score in zip(slots, scored, strict=True) if belongs(slot)]
+        own = [(slot, score.value) for slot, score in zip(slots, scored, strict=True) if info.slots(slot)]
         if own:
             mean = sum(slot.weight * value for slot, value in own) / sum(slot.weight for slot, _ in own)
             reading: dict[str, JsonValue] = {"slots": {slot.name: value for slot, value in own}}
