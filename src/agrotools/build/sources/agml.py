@@ -34,8 +34,8 @@ from agrotools.build.templates import load_templates
 from agrotools.build.templates.field import FieldPicture, field_picture, field_templates
 from agrotools.build.templates.template import Template
 from agrotools.core import BenchmarkError, SampleFile, ToolError, UsageError
-from agrotools.core.benchmark_header import BenchmarkHeader, SourceNote
 from agrotools.core.progress import Progress, no_progress
+from agrotools.formats.benchmark import BenchmarkHeader, SourceNote
 from agrotools.formats.replacement import check_replaceable
 from agrotools.tools.lookup.kb_names import kb_names
 from agrotools.vision.reading import read_labels

@@ -22,7 +22,7 @@ from agrotools.build.sources.public.reading import SUFFIXES, find_root, read_tab
 from agrotools.build.templates import Thing, load_templates
 from agrotools.build.templates.field import MEASURE
 from agrotools.core import BenchmarkError, SampleFile
-from agrotools.core.benchmark_header import SourceNote
+from agrotools.formats.benchmark import SourceNote
 from agrotools.tools.plants.measuring import Plant, find_plants
 from agrotools.tools.result import round_significant
 from agrotools.vision.reading import read_labels
