@@ -19,10 +19,9 @@ from agrotools.benchmarks._dialogs.findings import (
 from agrotools.benchmarks._dialogs.plugin_parts import PaperRun
 from agrotools.benchmarks.checking import FileCheck
 from agrotools.core import MODES, BenchmarkError, Mode, Sample, UsageError
-from agrotools.core.benchmark_header import BenchmarkHeader, SourceNote
 from agrotools.core.files import cache_dir
 from agrotools.core.progress import Progress
-from agrotools.formats.benchmark import Benchmark, ContentDigest, with_clusters
+from agrotools.formats.benchmark import Benchmark, BenchmarkHeader, ContentDigest, SourceNote, with_clusters
 from agrotools.plugin import ExpectedCount
 
 ReadOne = Callable[[int, Any, EntryFindings], Sample | None]

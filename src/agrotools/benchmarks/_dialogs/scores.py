@@ -21,10 +21,9 @@ from agrotools.plugin import PredictionContent, PredictionInput, PublishedRun, S
 from agrotools.runner.config import RECORDED
 from agrotools.runner.manifest import Manifest
 from agrotools.runner.policies import is_baseline
-from agrotools.scoring.figures import Scores, Similarity
-from agrotools.scoring.predictions.compared import Compared
+from agrotools.scoring.figures import PublishedScorerStops, Scores, Similarity
+from agrotools.scoring.predictions import Compared
 from agrotools.scoring.sample_units import is_invalid
-from agrotools.scoring.stops import PublishedScorerStops
 from agrotools.scoring.summary import PublishedFigures
 
 _NO_DATA = "needs the data set, which holds the answers (--data)"

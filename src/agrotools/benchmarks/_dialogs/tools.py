@@ -20,7 +20,7 @@ from agrotools.tools.general.objects import count_given_object, locate_objects
 from agrotools.tools.general.search_web import search_web
 from agrotools.tools.general.solve_equations import solve_equations
 from agrotools.tools.general.text import read_formula, read_text
-from agrotools.vision.formats import Box
+from agrotools.vision import Box
 
 P = ParamSpec("P")
 R = TypeVar("R", bound=ToolResult)

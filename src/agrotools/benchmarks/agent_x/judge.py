@@ -28,8 +28,8 @@ from agrotools.benchmarks.agent_x.replies import gold_of, prediction_of
 from agrotools.core import BenchmarkError, FrozenModel, Record, UsageError
 from agrotools.plugin import JudgedMetric, Judging
 from agrotools.scoring.judging import Rubrics
-from agrotools.scoring.judging.replies import JudgeQuestion, mark_of, prompt_hash, read_score
-from agrotools.scoring.predictions.compared import read_json, read_text
+from agrotools.scoring.judging.questions import JudgeQuestion, mark_of, prompt_hash, read_score
+from agrotools.scoring.predictions import read_json, read_text
 from agrotools.text.loose_json import NotJson, is_list, is_object, is_text, loads, values_in
 
 METRICS = {key: f"agent_x.{column}" for key, column in COLUMNS.items()}

@@ -42,9 +42,8 @@ from agrotools.core import (
     SampleFile,
     Slot,
 )
-from agrotools.core.benchmark_header import SourceNote
 from agrotools.core.progress import Progress, no_progress
-from agrotools.formats.benchmark import Benchmark
+from agrotools.formats.benchmark import Benchmark, SourceNote
 from agrotools.tools import TOOLS
 
 AGENT_X = SourceNote(

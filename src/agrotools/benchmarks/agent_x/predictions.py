@@ -24,10 +24,9 @@ from agrotools.core import BenchmarkError, Mode, Record
 from agrotools.plugin import PredictionContent, PredictionFormat, PredictionInput, RecordErrors
 from agrotools.runner.manifest import Manifest
 from agrotools.scoring.error_classes import IN_HEAD, OF_SCORES, Errors
-from agrotools.scoring.figures import Scores
-from agrotools.scoring.keyword_extraction import keywords
-from agrotools.scoring.predictions.compared import Compared, read_json
-from agrotools.scoring.stops import PublishedScorerStops
+from agrotools.scoring.errors_in_records import keywords
+from agrotools.scoring.figures import PublishedScorerStops, Scores
+from agrotools.scoring.predictions import Compared, read_json
 from agrotools.text.loose_json import is_list, is_object, is_text
 
 _FORM = 'predictions look like [{"0": {"query": ..., "reasoning_steps": [...], "final_answer": {...}}}, ...]'

@@ -17,7 +17,7 @@ from agrotools.benchmarks._dialogs.scores import (
 )
 from agrotools.benchmarks.gta.plugin import CATEGORIES, IMAGE_TOOLS, PAPER_RUN
 from agrotools.plugin import PredictionFormat, PredictionInput
-from agrotools.scoring.predictions.compared import Compared
+from agrotools.scoring.predictions import Compared
 
 RULES = Rules(
     name="gta",

@@ -21,9 +21,8 @@ from agrotools.benchmarks.gta2.plugin import PAPER_RUN
 from agrotools.benchmarks.gta2.slots import DEEPEST_SUB_TASK, SubTask, SubTasksSlot
 from agrotools.benchmarks.loading import Loading, settings_of
 from agrotools.core import BenchmarkError, Mode, Sample
-from agrotools.core.benchmark_header import SourceNote
 from agrotools.core.progress import Progress, no_progress
-from agrotools.formats.benchmark import Benchmark
+from agrotools.formats.benchmark import Benchmark, SourceNote
 from agrotools.tools import TOOLS
 
 GTA2 = SourceNote(
