@@ -41,7 +41,7 @@ from agrotools.tools.execution import ToolExecutor
 
 if TYPE_CHECKING:
     from agrotools.models.first_contact import FirstContact
-    from agrotools.tools.vlm.endpoint import VisionEndpoint
+    from agrotools.tools.services.vision_endpoint import VisionEndpoint
 
 _SAMPLES_WITHOUT_MODEL = 8
 """Samples in flight where there is no endpoint whose limit could be found out."""
@@ -260,7 +260,7 @@ def _reporting(bar: Progress, stats: WireStats | None) -> Callable[[Record], Non
 def _vision(accounts: Accounted, model: ToolModel | None) -> "VisionEndpoint | None":
     if accounts.vision is None or model is None:
         return None
-    from agrotools.tools.vlm.endpoint import VisionEndpoint
+    from agrotools.tools.services.vision_endpoint import VisionEndpoint
 
     return VisionEndpoint(accounts.vision, model.name)
 

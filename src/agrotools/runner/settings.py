@@ -12,7 +12,7 @@ from agrotools.models.prices import Price, price_of, priced_for_budget
 from agrotools.runner.config import EVERY_TOOL, RECORDED, EvalConfig
 from agrotools.runner.policies import is_baseline, replayed_run, run_protocol
 from agrotools.runner.store import read_manifest
-from agrotools.tools.vlm import NAME_A_MODEL, VLM
+from agrotools.tools.services import NAME_A_MODEL, VLM
 
 DEFAULT_PROTOCOL: Protocol = "react"
 DEFAULT_TURNS = 20

@@ -18,7 +18,7 @@ from agrotools.tools.recognition.diagnose_pest_disease import HEALTHY, Diagnosis
 from agrotools.tools.recognition.pack_training import read_labelled, train_pack
 from agrotools.tools.recognition.packs import pack_path
 from agrotools.tools.recognition.symptoms import symptoms_of
-from agrotools.tools.services.requests import Question
+from agrotools.tools.services import Question
 from agrotools.tools.workspace import CallContext, artifacts_in, call_context, write_artifact
 from support.labelled_pictures import PLANTS, plant_picture, write_table
 from support.tiny_nets import Colour, write_tiny_net

@@ -13,7 +13,7 @@ from agrotools.tools.contract import Agree, FileArgument, ImageFile, Region, too
 from agrotools.tools.counting.fruit_net import fruit_net_files
 from agrotools.tools.counting.result import ObjectCount
 from agrotools.tools.learned import LEARNED, weight_files
-from agrotools.tools.vlm import VLM
+from agrotools.tools.services import VLM
 from agrotools.tools.workspace import backend_in_use, file_info, shown_name
 from agrotools.vision.formats import Box, clipped_region, file_format
 
@@ -214,7 +214,7 @@ def _count_by_model(
     scale = choose_scale(gsd_m, (info.gsd_m if info else None) or _gsd_of_raster(image))
     by = "vlm" if backend == VLM else "learned"
     if by == "vlm":
-        from agrotools.tools.vlm.tasks import locate_by_model
+        from agrotools.tools.services.vision_tasks import locate_by_model
 
         pointed = locate_by_model(picture.pixels, box, target)
     else:

@@ -7,7 +7,7 @@ from pydantic import BaseModel, ConfigDict
 
 from agrotools.core import Artifact, ToolError
 from agrotools.knowledge.entry import Entry
-from agrotools.tools.vlm import VLM
+from agrotools.tools.services import VLM
 from agrotools.tools.workspace import save_artifact
 from agrotools.vision.formats import Box
 
@@ -114,7 +114,7 @@ def choose_by_larger_model(
         ToolError: ``low_confidence`` where it names nothing; as the back-end.
     """
     from agrotools.tools.learned import name_learned
-    from agrotools.tools.vlm.tasks import MOST_NAMES, choose_name
+    from agrotools.tools.services.vision_tasks import MOST_NAMES, choose_name
 
     pixels, box, choice = looked.picture.pixels, looked.box, names[:MOST_NAMES]
     said = (

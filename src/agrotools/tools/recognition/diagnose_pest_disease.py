@@ -231,7 +231,7 @@ def _by_larger_model(
     backend: str, looked: "ImagePart", kind: ProblemKind, crop: str | None, names: "KbNames", top_k: int
 ) -> _Named:
     from agrotools.tools.recognition.candidates import choose_by_larger_model
-    from agrotools.tools.vlm.tasks import MOST_NAMES
+    from agrotools.tools.services.vision_tasks import MOST_NAMES
 
     entries = {entry.title: entry for entry in names.of_kinds(_KINDS[kind], crop)}
     if not entries:

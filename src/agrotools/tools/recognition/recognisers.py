@@ -14,7 +14,7 @@ from agrotools.core import ToolError
 from agrotools.knowledge.loading import kb_files
 from agrotools.tools.learned import LEARNED
 from agrotools.tools.recognition.confidence import Judgement
-from agrotools.tools.vlm import VLM
+from agrotools.tools.services import VLM
 from agrotools.vision.formats import Box, clipped_region
 from agrotools.vision.reading import RgbImage
 

@@ -13,14 +13,14 @@ from agrotools.tools.arguments import ReferenceCall, drop_arguments
 from agrotools.tools.contract import Agree, ImageFile, MaskFile, Region, tool
 from agrotools.tools.learned import LEARNED, weight_files
 from agrotools.tools.regions.result import RegionDescription
-from agrotools.tools.vlm import VLM
+from agrotools.tools.services import VLM
 from agrotools.tools.workspace import backend_in_use, file_info, save_artifact, shown_name
 from agrotools.vision.formats import Box, clipped_region
 
 if TYPE_CHECKING:
     from agrotools.tools.regions.picture import RegionPicture
     from agrotools.tools.regions.result import RegionShape
-    from agrotools.tools.vlm.client import TextAnswer
+    from agrotools.tools.services.vision_client import TextAnswer
     from agrotools.vision.vegetation import Vegetation
 
 Attribute = Literal["colour", "texture", "shape", "cover", "landcover", "health"]
@@ -95,7 +95,7 @@ def describe_region(
     """
     from agrotools.tools.regions.classes import is_label_file
     from agrotools.tools.regions.result import summary_of
-    from agrotools.tools.vlm.client import TextAnswer
+    from agrotools.tools.services.vision_client import TextAnswer
 
     wanted = frozenset(attributes or ALL)
     said_of_it: TextAnswer | None = None
@@ -156,7 +156,7 @@ def _describe_by_model(
         pixels[outside] = (pixels[outside] * _DIMMED).astype(np.uint8)
     question = question.strip() or None if question else None
     if backend == VLM:
-        from agrotools.tools.vlm.tasks import describe
+        from agrotools.tools.services.vision_tasks import describe
 
         return describe(pixels, picture.box, question)
     return describe_learned(backend, pixels, picture.box, question)
