@@ -13,7 +13,6 @@ from PIL import Image, ImageDraw
 from agrotools.core import ToolError
 from agrotools.knowledge.kb_names import kb_names
 from agrotools.tools import get_tool
-from agrotools.tools.recognition import net as nets
 from agrotools.tools.recognition.diagnose_pest_disease import HEALTHY, Diagnosis, symptoms_of
 from agrotools.tools.recognition.pack_training import read_labelled, train_pack
 from agrotools.tools.recognition.packs import pack_path
@@ -40,7 +39,7 @@ BOARD, GREEN, BROWN = (225, 225, 230), (70, 130, 50), (110, 65, 35)
 def net_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder = tmp_path / "nets"
     write_tiny_net(folder, "leaves", LEAVES, threshold=0.55, crops=CROPS)
-    monkeypatch.setattr(nets, "nets_folder", lambda: folder)
+    monkeypatch.setattr("agrotools.vision.nets.nets_folder", lambda: folder)
     monkeypatch.setenv("AGROTOOLS_CACHE", str(tmp_path / "cache"))
     return folder
 
