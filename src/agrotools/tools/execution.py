@@ -39,8 +39,7 @@ from agrotools.tools.services import (
     check_service,
     is_service_backend,
 )
-from agrotools.tools.worker_pool import WorkerPool
-from agrotools.tools.worker_process import START_TIMEOUT_S, CallNotStarted, Worker
+from agrotools.tools.worker_process import START_TIMEOUT_S, CallNotStarted, Worker, WorkerPool
 from agrotools.tools.workspace import Workspace
 
 if TYPE_CHECKING:

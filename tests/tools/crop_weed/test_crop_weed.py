@@ -9,7 +9,7 @@ import pytest
 from PIL import Image
 
 from agrotools.core import BenchmarkError, ToolError
-from agrotools.core.hashing import fold_of
+from agrotools.core.files import fold_of
 from agrotools.tools.crop_weed import training
 from agrotools.tools.crop_weed.features import cell_features
 from agrotools.tools.crop_weed.heads import (

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from agrotools.build.accuracy.figures import Figure, mean_of
 from agrotools.build.accuracy.study import Bench, Study
-from agrotools.core.hashing import pairs_by_hash
+from agrotools.core.files import pairs_by_hash
 from agrotools.tools.crop_weed.bands import CorrectCounts
 from agrotools.tools.crop_weed.result import BandTriplet
 

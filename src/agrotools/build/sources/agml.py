@@ -33,8 +33,8 @@ from agrotools.build.sources.public.diseased_plants import Disease, DiseasedPlan
 from agrotools.build.sources.public.reading import SUFFIXES, find_root, spread, upright_size
 from agrotools.build.templates import load_templates
 from agrotools.core import BenchmarkError, SampleFile, ToolError, UsageError
-from agrotools.core.benchmark_header import BenchmarkHeader, SourceNote
 from agrotools.core.progress import Progress, no_progress
+from agrotools.formats.benchmark import BenchmarkHeader, SourceNote
 from agrotools.formats.replacement import check_replaceable
 from agrotools.knowledge.kb_names import kb_names
 from agrotools.vision.reading import read_labels

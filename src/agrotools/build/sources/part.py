@@ -13,8 +13,8 @@ from pydantic import JsonValue
 
 from agrotools.build.asking import Askable, Subject
 from agrotools.core import BenchmarkError, Sample, SampleFile
-from agrotools.core.benchmark_header import SourceNote
-from agrotools.core.hashing import pairs_by_hash
+from agrotools.core.files import pairs_by_hash
+from agrotools.formats.benchmark import SourceNote
 from agrotools.formats.folder import FILES_FOLDER
 
 

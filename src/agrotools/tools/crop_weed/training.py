@@ -14,7 +14,7 @@ import orjson
 from numpy.typing import NDArray
 
 from agrotools.core import BenchmarkError, ToolError, UsageError
-from agrotools.core.hashing import fold_of, pairs_by_hash
+from agrotools.core.files import fold_of, pairs_by_hash
 from agrotools.tools.crop_weed.features import FEATURES_VERSION, Cells, cell_features
 from agrotools.tools.crop_weed.heads import (
     Head,

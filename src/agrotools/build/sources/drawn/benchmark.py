@@ -22,8 +22,8 @@ from agrotools.build.sources.drawn.drawing import Order, draw_all
 from agrotools.build.sources.part import Originals
 from agrotools.build.templates import load_templates
 from agrotools.build.templates.wording import Language
-from agrotools.core.benchmark_header import BenchmarkHeader, SourceNote, canary_of
 from agrotools.core.progress import Progress, no_progress
+from agrotools.formats.benchmark import BenchmarkHeader, SourceNote, canary_of
 from agrotools.formats.folder import FILES_FOLDER
 from agrotools.formats.replacement import check_replaceable, replace_folder
 from agrotools.tools import AGROTOOLS

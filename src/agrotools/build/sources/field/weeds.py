@@ -25,8 +25,8 @@ from agrotools.build.questions import QUESTIONS, Picture
 from agrotools.build.questions.question import MEASURE
 from agrotools.build.sources.part import TRUTH_FILE, Part, first_few, read_items
 from agrotools.core import BenchmarkError, Sample, SampleFile
-from agrotools.core.benchmark_header import SourceNote
-from agrotools.core.hashing import pairs_by_hash
+from agrotools.core.files import pairs_by_hash
+from agrotools.formats.benchmark import SourceNote
 from agrotools.formats.folder import FILES_FOLDER
 from agrotools.tools.crop_weed.heads import list_heads
 

@@ -24,7 +24,7 @@ from agrotools.build.sources.part import Originals, Part, named, pairs_of, reaso
 from agrotools.build.sources.public.reading import find_root, spread
 from agrotools.build.templates import load_templates
 from agrotools.core import BenchmarkError, Sample, SampleFile
-from agrotools.core.benchmark_header import SourceNote
+from agrotools.formats.benchmark import SourceNote
 
 GET_IT = (
     "get the tiles of WeedMap from the ETH Research Collection (doi.org/10.3929/ethz-c-000788571), so that the folders"

@@ -22,7 +22,7 @@ from agrotools.build.sources.public.change_pairs import refuse_other_size, refus
 from agrotools.build.sources.public.reading import SUFFIXES, find_root, read_table, spread, upright_size
 from agrotools.build.templates import Thing, load_templates
 from agrotools.core import BenchmarkError, SampleFile
-from agrotools.core.benchmark_header import SourceNote
+from agrotools.formats.benchmark import SourceNote
 from agrotools.tools.plants.measuring import Plant, find_plants
 from agrotools.tools.result import round_significant
 from agrotools.vision.reading import read_labels
