@@ -23,7 +23,7 @@ from agrotools.tools.marks.outlines import (
     purity,
     stroke_along,
 )
-from agrotools.vision.formats import Box
+from agrotools.vision import Box
 
 COLOURS: tuple[MarkColour, ...] = get_args(MarkColour)
 PURE_COLOURS: dict[MarkColour, tuple[int, int, int]] = {

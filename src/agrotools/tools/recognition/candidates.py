@@ -16,7 +16,7 @@ from agrotools.knowledge.entries import Entry, kb_files
 from agrotools.tools.learned import LEARNED
 from agrotools.tools.services import VLM
 from agrotools.tools.workspace import save_artifact
-from agrotools.vision.formats import Box, clipped_region
+from agrotools.vision import Box
 
 if TYPE_CHECKING:
     from agrotools.tools.recognition.confidence import Judgement
@@ -102,6 +102,7 @@ def read_image_part(image: Path, region: Box | None, name: str) -> ImagePart:
         ToolError: as the readers; ``region_empty``; ``nothing_found`` where all is of one colour.
     """
     from agrotools.tools.recognition.net import crop_pixels
+    from agrotools.vision.formats import clipped_region
     from agrotools.vision.reading import read_image
 
     picture = read_image(image, shown_as=name)

@@ -33,7 +33,7 @@ from agrotools.tools.recognition.candidates import (
     unknown_names,
 )
 from agrotools.tools.workspace import backend_in_use, shown_name
-from agrotools.vision.formats import Box
+from agrotools.vision import Box
 
 if TYPE_CHECKING:
     from agrotools.knowledge.kb_names import KbNames

@@ -14,7 +14,7 @@ from agrotools.core import ToolError
 from agrotools.text.loose_json import NotJson, loads, values_in
 from agrotools.tools.services import MOST_QUESTIONS, NAME_A_MODEL, Question
 from agrotools.tools.workspace import vision_in_use
-from agrotools.vision.formats import Box
+from agrotools.vision import Box
 
 FLAG = "model_opinion"
 _LONGEST_REPLY = 100_000

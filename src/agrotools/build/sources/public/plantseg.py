@@ -15,6 +15,7 @@ from agrotools.build.sources.public.reading import SUFFIXES, find_root, read_tab
 from agrotools.build.templates import load_templates
 from agrotools.core import BenchmarkError, Sample
 from agrotools.formats.benchmark import SourceNote
+from agrotools.knowledge.kb_names import kb_names
 from agrotools.knowledge.words import folded
 
 GET_IT = (
