@@ -4,6 +4,7 @@ The command line calls the same functions.
 """
 
 import asyncio
+import importlib
 import io
 import sys
 import threading
@@ -96,9 +97,8 @@ class Sample:
     def show(self) -> None:
         """Show question, pictures, steps, answer and scores: as HTML in a notebook, else as text on standard output."""
         if "ipykernel" in sys.modules:
-            from IPython.display import HTML, display  # pyright: ignore[reportMissingImports]
-
-            display(HTML(self._repr_html_()))
+            notebook: Any = importlib.import_module("IPython.display")
+            notebook.display(notebook.HTML(self._repr_html_()))
         else:
             self._print(None)
 

@@ -6,6 +6,7 @@ import time
 from collections import deque
 from collections.abc import Callable
 from html import escape
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple, TextIO, cast
 
 from agrotools.core import Record
@@ -90,13 +91,12 @@ class ProgressLine:
 
     def _draw_in_cell(self, title: str, text: str, share: float) -> None:
         """Update one output of the notebook's cell. (rich needs ipywidgets for that.)"""
-        from IPython.display import HTML, display  # pyright: ignore[reportMissingImports]
-
-        line = f"{title} <progress value={share:.4f}></progress> {escape(text)}"
+        notebook: Any = import_module("IPython.display")
+        line = notebook.HTML(f"{escape(title)} <progress value={share:.4f}></progress> {escape(text)}")
         if self._cell is None:
-            self._cell = display(HTML(line), display_id=True)
+            self._cell = notebook.display(line, display_id=True)
         else:
-            self._cell.update(HTML(line))
+            self._cell.update(line)
 
     def _opened(self) -> "Console":
         if self._console is None:

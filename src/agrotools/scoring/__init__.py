@@ -3,8 +3,7 @@
 from agrotools.plugin import MetricInfo
 from agrotools.scoring.aggregate import RunAggregator, compare, summarise
 from agrotools.scoring.metrics import METRICS, stands_for_sample
-from agrotools.scoring.outcome import outcome_scores, score_record
-from agrotools.scoring.slots import SlotScore, score_slot
+from agrotools.scoring.slots import SlotScore, outcome_scores, score_record, score_slot
 from agrotools.scoring.statistics import Estimate, Interval, estimate_difference, estimate_mean
 from agrotools.scoring.steps import step_scores
 from agrotools.scoring.summary import (

@@ -13,7 +13,6 @@ from agrotools.scoring.correlations import benchmark_key, correlations, with_cor
 from agrotools.scoring.errors_in_records import ErrorTally
 from agrotools.scoring.event_counts import CallCounts, EventCounts, SecondsTally, ending_of, missing_of, warnings_of
 from agrotools.scoring.metrics import METRICS, OUTCOME_METRICS, SCORING_VERSION, SLOTS_OF_METRIC
-from agrotools.scoring.outcome import score_record
 from agrotools.scoring.sample_units import (
     FLOOR_METRICS,
     STEP_METRICS,
@@ -31,6 +30,7 @@ from agrotools.scoring.sample_units import (
     units_of,
     units_where,
 )
+from agrotools.scoring.slots import score_record
 from agrotools.scoring.statistics import adjusted
 from agrotools.scoring.summary import (
     Comparison,

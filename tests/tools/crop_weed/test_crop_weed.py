@@ -16,12 +16,12 @@ from agrotools.tools.crop_weed.heads import (
     applicable_heads,
     file_sha256,
     fingerprint,
-    heads_folder,
     kernel,
     list_heads,
     load_head,
     separate_crop,
 )
+from agrotools.tools.crop_weed.measure_crop_weed_area import heads_folder
 from agrotools.tools.crop_weed.training import plants_of, train_crop_weed_heads
 
 

@@ -219,8 +219,7 @@ def _orders(modules: Mapping[str, ModuleType], wanted: Marginals, seed: int) -> 
 def _stock(module: ModuleType, drawn: Sequence[Drawn], originals: Originals, language: Language) -> Stock:
     subjects = [subject for each in drawn for subject in module.subjects(each, originals)]
     questions = [template for file in module.TEMPLATES for template in load_templates(file, language)]
-    written = module.QUESTIONS(language) if hasattr(module, "QUESTIONS") else ()
-    return Stock(module.STANDS_FOR, subjects, [*questions, *written])
+    return Stock(module.STANDS_FOR, subjects, questions)
 
 
 def _of(stock: Stock, chosen: Sequence[Chosen]) -> list[Chosen]:
