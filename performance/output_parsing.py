@@ -40,6 +40,7 @@ from agrotools.models import RequestedCall
 from agrotools.models.chat_format import read_error
 from agrotools.scoring.judging import read_grade
 from agrotools.scoring.judging.questions import read_published_yes, read_yes_no
+from agrotools.scoring.slots import score_slot
 from agrotools.text.loose_json import NotJson, loads
 
 _LETTERS = {"A": "remove the leaves", "B": "14", "C": "both", "D": "none"}

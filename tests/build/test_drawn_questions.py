@@ -16,8 +16,7 @@ from agrotools.build.templates.template import exact_result
 from agrotools.build.templates.wording import sentences
 from agrotools.core.refs import resolved_value
 from agrotools.text.expressions import evaluate_from
-from agrotools.tools import get_tool
-from agrotools.tools.marks.extract_marked_region import extract_marked_region
+from agrotools.tools import extract_marked_region, get_tool
 from support.drawn_scenes import asked_of_drawings, drawn_scene, drawn_subjects, questions_of
 
 NEVER_OF_DRAWINGS = {"new_pond_count", "new_pond_several"}

@@ -56,7 +56,7 @@ def test_words_have_one_name_in_chinese_and_files_keep_theirs():
 
 def test_whoever_reads_the_entry_can_state_every_key_fact():
     from agrotools.build.templates.key_facts import facts_about
-    from agrotools.tools.recognition.lookup_agronomy import lookup_agronomy
+    from agrotools.tools import lookup_agronomy
 
     for entry, topic in topics_with_facts():
         found = lookup_agronomy(query=entry.split(".")[1].replace("_", " "), topic=topic, kb_id=entry, top_k=1)

@@ -463,7 +463,7 @@ class TestRegistry:
             get_tool("calculator")
 
     def test_tools_import_by_name(self):
-        from agrotools.tools.general.calculate import calculate
+        from agrotools.tools import calculate
 
         assert calculate is get_tool("calculate")
         assert set(tool_names()) <= set(dir(agrotools.tools))

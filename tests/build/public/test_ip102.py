@@ -20,7 +20,7 @@ from agrotools.build.templates import Thing, load_templates
 from agrotools.core import BenchmarkError
 from agrotools.core.progress import no_progress
 from agrotools.knowledge.kb_names import kb_names
-from agrotools.tools.marks.extract_marked_region import extract_marked_region
+from agrotools.tools import extract_marked_region
 from support.caches import separate_cache
 
 

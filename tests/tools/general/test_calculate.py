@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from agrotools.core import ToolError
 from agrotools.text.expressions import FUNCTIONS
-from agrotools.tools.general.calculate import calculate
+from agrotools.tools import calculate
 from agrotools.tools.general.calculate import round_values
 
 

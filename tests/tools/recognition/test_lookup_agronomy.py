@@ -6,8 +6,7 @@ import pytest
 
 from agrotools.core import ToolError
 from agrotools.knowledge.entries import load
-from agrotools.tools import get_tool
-from agrotools.tools.recognition.lookup_agronomy import lookup_agronomy
+from agrotools.tools import get_tool, lookup_agronomy
 from agrotools.tools.recognition.lookup_agronomy import LABEL_NOTE, KnowledgeHits
 from agrotools.tools.result import encode_result
 from agrotools.tools.workspace import CallContext, call_context, write_artifact

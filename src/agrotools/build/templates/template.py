@@ -110,7 +110,7 @@ def _looked_up(arguments: Mapping[str, Any]) -> dict[str, JsonValue]:
 @lru_cache(maxsize=1024)
 def _hits(arguments: bytes) -> str:
     """The same entries are asked about of many pictures."""
-    from agrotools.tools.recognition.lookup_agronomy import lookup_agronomy
+    from agrotools.tools import lookup_agronomy
 
     return lookup_agronomy(**orjson.loads(arguments)).model_dump_json()
 
