@@ -436,6 +436,7 @@ CASES: list[tuple[str, Files, Arguments, list[Arguments | str], list[Arguments]]
 
 
 @pytest.mark.parametrize(("tool", "files", "reference", "same", "other"), CASES)
+@pytest.mark.tools
 def test_calls_agree_where_the_tool_does_the_same(
     tmp_path: Path, tool: str, files: Files, reference: Arguments, same: list[Arguments | str], other: list[Arguments]
 ) -> None:
