@@ -27,7 +27,7 @@ from agrotools.build.assist.paraphrase import variants_of
 from agrotools.models import RequestedCall
 from agrotools.models.chat_format import read_error
 from agrotools.scoring.judging import read_grade
-from agrotools.scoring.judging.replies import read_published_yes, read_yes_no
+from agrotools.scoring.judging.questions import read_published_yes, read_yes_no
 from agrotools.text import agent_x
 from agrotools.text.loose_json import NotJson, loads
 

@@ -12,7 +12,7 @@ from agrotools.benchmarks.validate import validate_folder
 from agrotools.build.sources import build_source
 from agrotools.build.sources.field.weeds import LICENCE, read_cwfid
 from agrotools.core import BenchmarkError, UsageError
-from agrotools.core.hashing import pairs_by_hash
+from agrotools.core.files import pairs_by_hash
 from support.caches import separate_cache
 
 _DATA = Path(os.environ.get("AGROTOOLS_TEST_DATA", Path(__file__).parents[3] / "shared" / "data")) / "cwfid"

@@ -112,7 +112,7 @@ def _vision(tool: Any, backend: str | None, name: str | None, base_url: str | No
     """Vision endpoint of the tool; None if it needs none."""
     if backend is None and name is None and base_url is None:
         return None
-    from agrotools.runner.settings import tool_model
+    from agrotools.runner.config import tool_model
     from agrotools.tools.vlm.endpoint import VisionEndpoint
 
     backends = {tool.name: backend} if backend else {}

@@ -14,8 +14,8 @@ from agrotools.core import RunStoreError, UsageError
 from agrotools.core.files import Journal
 from agrotools.models import Model
 from agrotools.models.prices import Price, price_of, priced_for_budget
+from agrotools.runner.config import ToolModel
 from agrotools.runner.policies import Agents, PolicySource
-from agrotools.runner.settings import ToolModel
 
 if TYPE_CHECKING:
     from agrotools.models.first_contact import FirstContact

@@ -18,23 +18,27 @@ import orjson
 from agrotools.agents import UNPARSEABLE_LIMIT, ModelAgent, Policy, prompt_hash
 from agrotools.benchmarks import Benchmark, load_benchmark
 from agrotools.core import BudgetReached, Mode, Record, Sample, ToolSpec, UsageError
-from agrotools.core.files import cache_dir
-from agrotools.core.hashing import sha256_of_file
-from agrotools.formats.samples import facts_of, selected
+from agrotools.core.files import cache_dir, sha256_of_file
+from agrotools.formats.benchmark import facts_of, selected
 from agrotools.models import Model, ModelSettings, WireStats
 from agrotools.models.prices import Price
-from agrotools.runner.config import RECORDED, EvalConfig
+from agrotools.runner.config import (
+    RECORDED,
+    EvalConfig,
+    RunSettings,
+    ToolModel,
+    recorded_backends,
+    resolve_settings,
+    tool_model,
+)
 from agrotools.runner.costs import Accounted, accounted, price_for
-from agrotools.runner.execute import execute
+from agrotools.runner.execute import HANDFUL, Pace, RunContext, execute
 from agrotools.runner.manifest import Manifest, identity_hash
-from agrotools.runner.pace import HANDFUL, Pace
 from agrotools.runner.plan import Plan, remaining, work_items
 from agrotools.runner.policies import AgentOptions, PolicySource, policy_source, run_protocol
 from agrotools.runner.progress import Progress, stage_progress
-from agrotools.runner.run_item import RunContext
-from agrotools.runner.settings import RunSettings, ToolModel, recorded_backends, resolve_settings, tool_model
 from agrotools.runner.store import RunStore
-from agrotools.scoring.version import SCORING_VERSION
+from agrotools.scoring.metrics import SCORING_VERSION
 from agrotools.tools import get_tool, tool_specs
 from agrotools.tools.cache import ResultCache
 from agrotools.tools.execution import ToolExecutor

@@ -10,7 +10,7 @@ from agrotools.agents import LLMAgent, ModelAgent, Policy
 from agrotools.agents.protocols import PROTOCOLS
 from agrotools.benchmarks import Benchmark
 from agrotools.core import MODES, Mode, Protocol, Sample, ToolSpec, UsageError
-from agrotools.formats.samples import facts_of
+from agrotools.formats.benchmark import facts_of
 from agrotools.models import DEFAULT_WIRE, Model, ModelSettings, WireSettings, WireStats, make_model
 from agrotools.plugin import RunProtocol, WithPlugins
 from agrotools.runner.prompts import ObservedModel

@@ -30,8 +30,7 @@ from agrotools.tools.result import with_artifact_names
 from agrotools.tools.services import IMAGES, is_service_backend
 from agrotools.tools.services.requests import MOST_QUESTIONS, Question, ServiceRequest, answer, check_service
 from agrotools.tools.vlm import LEARNED, NAME_A_MODEL, VLM
-from agrotools.tools.worker_pool import WorkerPool
-from agrotools.tools.worker_process import START_TIMEOUT_S, CallNotStarted, Worker
+from agrotools.tools.worker_process import START_TIMEOUT_S, CallNotStarted, Worker, WorkerPool
 from agrotools.tools.workspace import Workspace
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from agrotools.core import ToolError
 from agrotools.tools.vlm import LEARNED
-from agrotools.vision.formats import Box
+from agrotools.vision import Box
 
 if TYPE_CHECKING:
     from agrotools.tools.vlm.client import DetectedBoxes, LabelledBoxes, RankedNames, TextAnswer

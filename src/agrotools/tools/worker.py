@@ -1,7 +1,7 @@
 """A worker process: reads calls from its standard input, runs them, writes the replies to its standard output.
 
-Started by :mod:`agrotools.tools.worker_pool` with an empty environment. A tool's own prints go to standard error; the
-process ends when its input does, so that no worker outlives the process that started it.
+Started by :mod:`agrotools.tools.worker_process` with an empty environment. A tool's own prints go to standard error;
+the process ends when its input does, so that no worker outlives the process that started it.
 """
 
 import faulthandler

@@ -25,7 +25,7 @@ from agrotools.core.files import LineFile
 from agrotools.core.progress import Progress, no_progress
 from agrotools.models import Model
 from agrotools.runner.auxiliary_model import Helper, ask_each, ready
-from agrotools.runner.pace import interrupts
+from agrotools.runner.execute import interrupts
 from agrotools.tools.cache import ResultCache
 from agrotools.tools.execution import ToolExecutor, ToolOutcome
 from agrotools.tools.workspace import Workspace

@@ -15,8 +15,8 @@ from agrotools.build.export.card_plots import card_plots
 from agrotools.build.export.croissant import rai_fields
 from agrotools.build.export.tally import Tally, left_out, said, tally, without_left_out
 from agrotools.core import FAMILIES, Sample
-from agrotools.core.benchmark_header import BenchmarkHeader
 from agrotools.core.files import write_whole
+from agrotools.formats.benchmark import BenchmarkHeader
 from agrotools.formats.folder import CARD_FILE, CARD_FOLDER
 
 _MARK = "<!-- Written by agrotools. Remove this line, and the card is no longer renewed. -->"

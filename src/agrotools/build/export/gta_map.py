@@ -8,7 +8,7 @@ import orjson
 from pydantic import Field, ValidationError
 
 from agrotools.core import AnswerType, BenchmarkError, FileKind, FrozenModel
-from agrotools.core.benchmark_header import SourceNote
+from agrotools.formats.benchmark import SourceNote
 
 MAP_FILE = "agrotools-map.toml"
 DEFAULT_MAP = Path(__file__).with_name("gta_map.toml")

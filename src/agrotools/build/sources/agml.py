@@ -23,8 +23,7 @@ import orjson
 from numpy.typing import NDArray
 
 from agrotools.build.area_truth import AreaTruth, Region, count_area
-from agrotools.build.asking import Askable, Subject
-from agrotools.build.questions import QUESTIONS, Picture
+from agrotools.build.asking import Subject
 from agrotools.build.sources.assembling import assembled
 from agrotools.build.sources.field.fruit import fruit_subjects
 from agrotools.build.sources.field.weed_photos import weed_photo_part
@@ -32,9 +31,11 @@ from agrotools.build.sources.part import Originals, Part, first_few, named, pair
 from agrotools.build.sources.public.diseased_plants import Disease, DiseasedPlant, disease_subjects
 from agrotools.build.sources.public.reading import SUFFIXES, find_root, spread, upright_size
 from agrotools.build.templates import load_templates
+from agrotools.build.templates.field import FieldPicture, field_picture, field_templates
+from agrotools.build.templates.template import Template
 from agrotools.core import BenchmarkError, SampleFile, ToolError, UsageError
-from agrotools.core.benchmark_header import BenchmarkHeader, SourceNote
 from agrotools.core.progress import Progress, no_progress
+from agrotools.formats.benchmark import BenchmarkHeader, SourceNote
 from agrotools.formats.replacement import check_replaceable
 from agrotools.tools.lookup.kb_names import kb_names
 from agrotools.vision.reading import read_labels
@@ -187,7 +188,7 @@ def read_agml(name: str, folder: Path, scratch: Path, samples: int) -> Part:
     )
 
 
-_Read = tuple[Sequence[Subject], Sequence[Askable]]
+_Read = tuple[Sequence[Subject], Sequence[Template]]
 _Reader = Callable[[Described, Path, Originals, Counter[str], int], _Read]
 
 
@@ -329,11 +330,11 @@ def _weedy(of: Described, folder: Path, originals: Originals, dropped: Counter[s
             file = originals.file(path, note="Field seen from above.")
             shown[str(file.sha256)] = (file, meaning[values.astype(np.uint8)])
     pairs = pairs_of(shown)
-    return [_weedy_subject(number, pair) for number, pair in enumerate(pairs)], QUESTIONS
+    return [_weedy_subject(number, pair) for number, pair in enumerate(pairs)], field_templates()
 
 
 def _weedy_subject(number: int, pair: Sequence[tuple[SampleFile, NDArray[np.uint8]]]) -> Subject:
-    def picture(index: int, position: int) -> Picture:
+    def picture(index: int, position: int) -> FieldPicture:
         original, classes = pair[index]
         file = named(original, "image", position)
         rows, columns = classes.shape
@@ -341,6 +342,6 @@ def _weedy_subject(number: int, pair: Sequence[tuple[SampleFile, NDArray[np.uint
         def area(region: Region | None) -> AreaTruth:
             return count_area(classes, None, region)
 
-        return Picture((file,), {"image": file.name}, area, columns, rows)
+        return field_picture((file,), {"image": file.name}, area, columns, rows)
 
     return Subject(f"agml-{number}", len(pair), picture, {"pair": number})

@@ -11,10 +11,11 @@ from typing import Any, cast
 import orjson
 from pydantic import JsonValue
 
-from agrotools.build.asking import Askable, Subject
+from agrotools.build.asking import Subject
+from agrotools.build.templates.template import Template
 from agrotools.core import BenchmarkError, Sample, SampleFile
-from agrotools.core.benchmark_header import SourceNote
-from agrotools.core.hashing import pairs_by_hash
+from agrotools.core.files import pairs_by_hash
+from agrotools.formats.benchmark import SourceNote
 from agrotools.formats.folder import FILES_FOLDER
 
 
@@ -41,7 +42,7 @@ class Part:
     name: str
     source: SourceNote
     subjects: Sequence[Subject]
-    questions: Sequence[Askable]
+    questions: Sequence[Template]
     samples: int
     files: Mapping[str, Path]
     metadata: Mapping[str, JsonValue] = field(default_factory=dict)

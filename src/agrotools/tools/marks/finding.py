@@ -22,7 +22,7 @@ from agrotools.tools.marks.outlines import (
     purity,
     stroke_along,
 )
-from agrotools.vision.formats import Box
+from agrotools.vision import Box
 
 MarkColour = Literal["red", "green", "blue", "yellow", "magenta", "cyan", "white"]
 MarkShape = Literal["box", "ellipse", "polygon", "arrow"]

@@ -9,7 +9,7 @@ from agrotools.core import Artifact, ToolError
 from agrotools.knowledge.entry import Entry
 from agrotools.tools.vlm import VLM
 from agrotools.tools.workspace import save_artifact
-from agrotools.vision.formats import Box
+from agrotools.vision import Box
 
 if TYPE_CHECKING:
     from agrotools.tools.recognition.recognisers import ImagePart

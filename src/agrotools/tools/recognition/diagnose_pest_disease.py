@@ -13,7 +13,7 @@ from agrotools.tools.recognition.candidates import Candidate
 from agrotools.tools.recognition.recognisers import BACKENDS, backend_files, data_files_of
 from agrotools.tools.recognition.symptoms import Evidence
 from agrotools.tools.workspace import backend_in_use, shown_name
-from agrotools.vision.formats import Box
+from agrotools.vision import Box
 
 if TYPE_CHECKING:
     from agrotools.tools.lookup.kb_names import KbNames

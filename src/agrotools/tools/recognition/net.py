@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from pydantic import Field, FiniteFloat, StringConstraints, model_validator
 
 from agrotools.tools.recognition.confidence import Floats, Judgement, Score, familiarity_score
+from agrotools.vision import Box
 from agrotools.vision.colours import lab_of
-from agrotools.vision.formats import Box
 from agrotools.vision.nets import (
     DescribedNet,
     DescriptionPart,

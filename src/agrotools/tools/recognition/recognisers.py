@@ -15,7 +15,8 @@ from agrotools.knowledge.loading import kb_files
 from agrotools.tools.learned import LEARNED
 from agrotools.tools.recognition.confidence import Judgement
 from agrotools.tools.vlm import VLM
-from agrotools.vision.formats import Box, clipped_region
+from agrotools.vision import Box
+from agrotools.vision.formats import clipped_region
 from agrotools.vision.reading import RgbImage
 
 if TYPE_CHECKING:

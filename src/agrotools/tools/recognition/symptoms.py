@@ -1,23 +1,18 @@
 """Symptoms of a leaf without their cause: the share that has lost its green, and its colours."""
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict
 
 from agrotools.core import ToolError
-from agrotools.tools.lesions.leaf import Leaf, leaf_in_field, leaf_on_board, shrink_image
-from agrotools.tools.lesions.segmentation import (
-    MOST_SHIFT,
-    MOST_SHIFT_IN_FIELD,
-    healthy_colour,
-    leaf_view,
-    lesion_level,
-)
+from agrotools.vision import Box
 from agrotools.vision.colours import dominant_colours
-from agrotools.vision.formats import Box
+
+if TYPE_CHECKING:
+    from agrotools.tools.lesions.leaf import Leaf
 
 LesionShape = Literal["none", "spots", "streaks", "blotches", "diffuse"]
 _ANALYSIS_PX = 256
@@ -64,6 +59,8 @@ class LeafSymptoms:
 
 def symptoms_of(pixels: NDArray[np.uint8]) -> LeafSymptoms:
     """Symptoms of the leaf in a picture, uint8 (rows, columns, 3). Analysed at a small size: numbers are rough."""
+    from agrotools.tools.lesions.leaf import leaf_in_field, leaf_on_board, shrink_image
+
     small = shrink_image(pixels, _ANALYSIS_PX)
     try:
         leaf = leaf_on_board(small) or leaf_in_field(small)
@@ -75,8 +72,16 @@ def symptoms_of(pixels: NDArray[np.uint8]) -> LeafSymptoms:
     return LeafSymptoms(_evidence(small, leaf), box)
 
 
-def _evidence(small: NDArray[np.uint8], leaf: Leaf) -> Evidence:
+def _evidence(small: NDArray[np.uint8], leaf: "Leaf") -> Evidence:
     import cv2
+
+    from agrotools.tools.lesions.segmentation import (
+        MOST_SHIFT,
+        MOST_SHIFT_IN_FIELD,
+        healthy_colour,
+        leaf_view,
+        lesion_level,
+    )
 
     view = leaf_view(small, leaf.mask, leaf.box, _VIEW_PX)
     most = MOST_SHIFT_IN_FIELD if "field_background" in leaf.flags else MOST_SHIFT

@@ -14,7 +14,7 @@ from agrotools.text.loose_json import NotJson, loads, values_in
 from agrotools.tools.services.requests import MOST_QUESTIONS, Question
 from agrotools.tools.vlm import NAME_A_MODEL
 from agrotools.tools.workspace import vision_in_use
-from agrotools.vision.formats import Box
+from agrotools.vision import Box
 
 FLAG = "model_opinion"
 _LONGEST_REPLY = 100_000

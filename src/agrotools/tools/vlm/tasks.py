@@ -20,7 +20,7 @@ from agrotools.tools.vlm.client import (
     ask_model,
     picture_for_model,
 )
-from agrotools.vision.formats import Box
+from agrotools.vision import Box
 
 LONGEST = 1500
 MOST_THINGS = 300

@@ -18,8 +18,8 @@ from agrotools.build.sources.field.weed_photos import weed_photos
 from agrotools.build.sources.field.weeds import weeds
 from agrotools.build.sources.part import Part
 from agrotools.core import BenchmarkError
-from agrotools.core.benchmark_header import BenchmarkHeader
 from agrotools.core.progress import Progress, no_progress
+from agrotools.formats.benchmark import BenchmarkHeader
 from agrotools.formats.replacement import check_replaceable
 
 PARTS: dict[str, Callable[[Path], Part]] = {

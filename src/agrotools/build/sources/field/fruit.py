@@ -8,7 +8,7 @@ from agrotools.build.asking import Subject
 from agrotools.build.sources.part import Originals, Part, named, pairs_of, read_items
 from agrotools.build.templates import Thing, load_templates
 from agrotools.core import BenchmarkError, Intrinsics, SampleFile
-from agrotools.core.benchmark_header import SourceNote
+from agrotools.formats.benchmark import SourceNote
 
 APPLE_SAMPLES = 24
 SOURCE = SourceNote(

@@ -13,7 +13,7 @@ from agrotools.build.asking import Subject
 from agrotools.build.sources.part import Originals, Part, read_items
 from agrotools.build.templates import Thing, load_templates
 from agrotools.core import Arguments, SampleFile
-from agrotools.core.benchmark_header import SourceNote
+from agrotools.formats.benchmark import SourceNote
 from agrotools.tools.result import round_significant
 from agrotools.vision.rasters import open_raster
 from agrotools.vision.reading import read_labels

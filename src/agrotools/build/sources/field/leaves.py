@@ -10,7 +10,7 @@ from agrotools.build.asking import Subject
 from agrotools.build.sources.part import Originals, Part, named, pairs_of, read_items
 from agrotools.build.templates import Thing, load_templates
 from agrotools.core import BenchmarkError, SampleFile
-from agrotools.core.benchmark_header import SourceNote
+from agrotools.formats.benchmark import SourceNote
 from agrotools.tools.lookup.kb_names import kb_names
 from agrotools.tools.result import round_significant
 from agrotools.vision.reading import read_labels

@@ -21,12 +21,11 @@ from pydantic import JsonValue
 
 from agrotools.build.area_truth import AreaTruth, Region, count_area
 from agrotools.build.asking import Subject
-from agrotools.build.questions import QUESTIONS, Picture
-from agrotools.build.questions.question import MEASURE
 from agrotools.build.sources.part import TRUTH_FILE, Part, first_few, read_items
+from agrotools.build.templates.field import MEASURE, FieldPicture, field_picture, field_templates
 from agrotools.core import BenchmarkError, Sample, SampleFile
-from agrotools.core.benchmark_header import SourceNote
-from agrotools.core.hashing import pairs_by_hash
+from agrotools.core.files import pairs_by_hash
+from agrotools.formats.benchmark import SourceNote
 from agrotools.formats.folder import FILES_FOLDER
 from agrotools.tools.crop_weed.heads import list_heads
 
@@ -143,7 +142,7 @@ def weeds(folder: Path) -> Part:
         "weeds",
         SOURCE,
         [_subject(number, pair) for number, pair in enumerate(pairs)],
-        QUESTIONS,
+        field_templates(),
         SAMPLES,
         {_stored(image): image.path for image in by_hash.values()},
         {"images": len(by_hash), "pairs": len(pairs)},
@@ -180,7 +179,7 @@ def _stored(image: FieldImage) -> str:
 
 
 def _subject(number: int, pair: list[FieldImage]) -> Subject:
-    def picture(index: int, position: int) -> Picture:
+    def picture(index: int, position: int) -> FieldPicture:
         image = pair[index]
         file = SampleFile(
             name=f"image_{position}{image.path.suffix.lower()}",
@@ -195,7 +194,7 @@ def _subject(number: int, pair: list[FieldImage]) -> Subject:
         def area(region: Region | None) -> AreaTruth:
             return count_area(image.classes, image.vegetation, region)
 
-        return Picture((file,), {"image": file.name}, area, image.width, image.height)
+        return field_picture((file,), {"image": file.name}, area, image.width, image.height)
 
     names: list[str] = [image.name for image in pair]
     return Subject(f"pair-{number}", 2, picture, {"pair": number, "images": [*names]})

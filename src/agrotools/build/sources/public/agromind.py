@@ -21,8 +21,8 @@ from agrotools.build.sources.part import Originals, Part, first_few, named
 from agrotools.build.sources.public.reading import find_root, spread, upright_size
 from agrotools.build.templates import Thing, load_templates
 from agrotools.core import BenchmarkError, SampleFile
-from agrotools.core.benchmark_header import SourceNote
-from agrotools.core.hashing import pairs_by_hash
+from agrotools.core.files import pairs_by_hash
+from agrotools.formats.benchmark import SourceNote
 
 GET_IT = (
     "get QA_Pairs from github.com/rssysu/AgroMind and the pictures from huggingface.co/datasets/AgroMind/AgroMind, so"

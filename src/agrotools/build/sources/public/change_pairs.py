@@ -18,7 +18,7 @@ from agrotools.build.sources.part import Originals, Part
 from agrotools.build.sources.public.reading import spread
 from agrotools.build.templates import load_templates
 from agrotools.core import BenchmarkError, SampleFile, ToolError
-from agrotools.core.benchmark_header import SourceNote
+from agrotools.formats.benchmark import SourceNote
 from agrotools.vision.formats import MAX_PIXELS, damaged, file_format, too_large
 from agrotools.vision.rasters import open_raster
 from agrotools.vision.reading import read_image, read_labels

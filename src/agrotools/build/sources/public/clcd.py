@@ -25,7 +25,7 @@ from agrotools.build.sources.public.change_pairs import (
 )
 from agrotools.build.sources.public.reading import find_root
 from agrotools.core import BenchmarkError, SampleFile
-from agrotools.core.benchmark_header import SourceNote
+from agrotools.formats.benchmark import SourceNote
 
 GET_IT = (
     "get CLCD by the links in the README of github.com/liumency/CropLand-CD, so that test/time1, test/time2 and"

@@ -10,7 +10,7 @@ from agrotools.build.sources.part import Originals, Part, first_few
 from agrotools.build.sources.public.reading import SUFFIXES, find_root, spread, upright_size
 from agrotools.build.templates import load_templates
 from agrotools.core import BenchmarkError, SampleFile
-from agrotools.core.benchmark_header import SourceNote
+from agrotools.formats.benchmark import SourceNote
 
 GET_IT = (
     "get yolov5.zip from Zenodo record 6324489 (or Kaggle enddl22/deepnir-11fruits), so that every fruit has its"

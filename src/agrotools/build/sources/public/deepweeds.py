@@ -6,7 +6,7 @@ from agrotools.build.sources.field.weed_photos import CITATION, weed_photo_part
 from agrotools.build.sources.part import Originals, Part, first_few
 from agrotools.build.sources.public.reading import find_root, read_table, spread
 from agrotools.core import BenchmarkError
-from agrotools.core.benchmark_header import SourceNote
+from agrotools.formats.benchmark import SourceNote
 
 GET_IT = (
     "get images.zip from github.com/AlexOlsen/DeepWeeds (468 MB) and its folder labels, so that images/ and"

@@ -33,7 +33,7 @@ from agrotools.build.sources.public.change_pairs import (
 from agrotools.build.sources.public.reading import find_root, spread
 from agrotools.build.templates import Thing, load_templates
 from agrotools.core import Arguments, BenchmarkError, SampleFile
-from agrotools.core.benchmark_header import SourceNote
+from agrotools.formats.benchmark import SourceNote
 from agrotools.tools.result import round_significant
 from agrotools.vision.reading import read_image
 

@@ -34,7 +34,7 @@ from agrotools.build.sources.public.change_pairs import (
 )
 from agrotools.build.sources.public.reading import find_root
 from agrotools.core import BenchmarkError, SampleFile
-from agrotools.core.benchmark_header import SourceNote
+from agrotools.formats.benchmark import SourceNote
 from agrotools.vision.reading import stretched_picture
 
 GET_IT = (

@@ -32,7 +32,7 @@ from agrotools.build.sources.public.ip102_subjects import (
 from agrotools.build.sources.public.reading import find_root, spread
 from agrotools.build.templates import Thing, load_templates
 from agrotools.core import BenchmarkError, SampleFile
-from agrotools.core.benchmark_header import SourceNote
+from agrotools.formats.benchmark import SourceNote
 from agrotools.vision.reading import RgbImage
 
 EXTRACT = "extract_marked_region"

@@ -23,7 +23,7 @@ from agrotools.build.sources.public.reading import find_root, spread
 from agrotools.build.templates import load_templates
 from agrotools.build.tolerances import LEAST_COVER
 from agrotools.core import BenchmarkError
-from agrotools.core.benchmark_header import SourceNote
+from agrotools.formats.benchmark import SourceNote
 
 GET_IT = (
     "get canopy_height/ from huggingface.co/datasets/AI4Forest/Open-Canopy: geometries.geojson and, of at least one of"

@@ -25,7 +25,7 @@ from agrotools.build.sources.public.reading import (
 )
 from agrotools.build.templates import load_templates
 from agrotools.core import BenchmarkError, Intrinsics, ToolError
-from agrotools.core.benchmark_header import SourceNote
+from agrotools.formats.benchmark import SourceNote
 from agrotools.tools.fruit.depth import read_depth
 
 GET_IT = (

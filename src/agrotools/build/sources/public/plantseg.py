@@ -14,7 +14,7 @@ from agrotools.build.sources.public.diseased_plants import Disease, DiseasedPlan
 from agrotools.build.sources.public.reading import SUFFIXES, find_root, read_table
 from agrotools.build.templates import load_templates
 from agrotools.core import BenchmarkError, Sample
-from agrotools.core.benchmark_header import SourceNote
+from agrotools.formats.benchmark import SourceNote
 from agrotools.knowledge.words import folded
 from agrotools.tools.lookup.kb_names import kb_names
 

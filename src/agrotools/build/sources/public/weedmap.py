@@ -17,14 +17,14 @@ from pydantic import JsonValue
 
 from agrotools.build.area_truth import AreaTruth, Region, count_area, quarters
 from agrotools.build.asking import Subject
-from agrotools.build.questions import QUESTIONS, Picture
 from agrotools.build.sources.band_sets import WORDS, BandTile, set_subject, tile_subject
 from agrotools.build.sources.field.weeds import how_parted
 from agrotools.build.sources.part import Originals, Part, named, pairs_of, reasons
 from agrotools.build.sources.public.reading import find_root, spread
 from agrotools.build.templates import load_templates
+from agrotools.build.templates.field import FieldPicture, field_picture, field_templates
 from agrotools.core import BenchmarkError, Sample, SampleFile
-from agrotools.core.benchmark_header import SourceNote
+from agrotools.formats.benchmark import SourceNote
 
 GET_IT = (
     "get the tiles of WeedMap from the ETH Research Collection (doi.org/10.3929/ethz-c-000788571), so that the folders"
@@ -239,7 +239,7 @@ def read(folder: Path, scratch: Path, samples: int) -> Part:
     pairs = [pair for of_map in shown.values() for pair in pairs_of(of_map)]
     subjects = [_subject(f"weedmap-{number}", number, pair) for number, pair in enumerate(pairs)]
     subjects += _band_subjects(pairs, originals)
-    questions = (*QUESTIONS, *load_templates("bands"))
+    questions = (*field_templates(), *load_templates("bands"))
     return Part(
         "weedmap", SOURCE, subjects, questions, samples, originals.files, {"weedmap": facts}, described, dropped
     )
@@ -311,11 +311,11 @@ def _geotiff(bands: NDArray[np.uint8], valid: Mask, names: Sequence[str]) -> byt
 
 
 def _subject(name: str, number: int, pair: Sequence[_Shown]) -> Subject:
-    def picture(index: int, position: int) -> Picture:
+    def picture(index: int, position: int) -> FieldPicture:
         shown = pair[index]
         file = named(shown.file, "bands", position)
         rows, columns = shown.valid.shape
-        return Picture((file,), {"image": file.name}, shown.area, columns, rows, "multispectral image")
+        return field_picture((file,), {"image": file.name}, shown.area, columns, rows, "multispectral image")
 
     return Subject(name, len(pair), picture, {"pair": number})
 

@@ -1,4 +1,4 @@
-"""Judges of open answers: asked about runs, their replies kept in the run folders."""
+"""Options that ``eval`` and ``score`` share: judges of open answers, and text metrics that need a model or a rule."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,9 +10,54 @@ import typer
 from agrotools.cli.exit_codes import STOPPED
 
 if TYPE_CHECKING:
+    from agrotools.plugin import TextComparisons
     from agrotools.runner.auxiliary_model import Helper
     from agrotools.runner.judging import JudgedRun
     from agrotools.scoring.judging import Rubrics
+
+SIMILARITY = "similarity"
+
+Extra = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--with",
+        help="Additional text metric: similarity (all-MiniLM-L6-v2, extra embed) or rouge-l-lexeval (extra zh).",
+    ),
+]
+EmbedderName = Annotated[
+    str | None,
+    typer.Option("--embedder", help="Embedding model for --with similarity, e.g. all-mpnet-base-v2."),
+]
+EmbedderPath = Annotated[
+    Path | None, typer.Option(help="Folder of the embedding model's files; nothing is downloaded.")
+]
+Unadjusted = Annotated[
+    bool,
+    typer.Option(
+        "--unadjusted", help="Mark significant differences without adjusting p-values for the number of comparisons."
+    ),
+]
+
+
+def comparing(extra: list[str] | None, embedder: str | None, embedder_path: Path | None) -> "TextComparisons":
+    """Settings of the three options.
+
+    Raises:
+        UsageError: no such metric, or a package that it needs is not installed.
+    """
+    from agrotools.core import UsageError
+    from agrotools.plugin import TextComparisons, plugins
+    from agrotools.scoring.embedders import chosen_embedder
+
+    extras = frozenset(extra or ())
+    if extras - {SIMILARITY}:
+        known = [SIMILARITY, *(name for plugin in plugins() for name in plugin.scoring.comparisons)]
+        if unknown := sorted(extras.difference(known)):
+            hint = f"known: {', '.join(dict.fromkeys(known))}"
+            raise UsageError(f"--with {unknown[0]}: no such metric", hint=hint)
+    wanted = embedder or embedder_path or SIMILARITY in extras
+    return TextComparisons(extras - {SIMILARITY}, chosen_embedder(embedder, embedder_path) if wanted else None)
+
 
 Judges = Annotated[
     list[str] | None,

@@ -1,6 +1,6 @@
 import re
+from dataclasses import replace
 from functools import cache
-from string import Formatter
 
 import numpy as np
 import pytest
@@ -10,20 +10,21 @@ from hypothesis import strategies as st
 from agrotools.build.area_truth import AreaTruth, count_area
 from agrotools.build.asking import Subject
 from agrotools.build.choosing import choose
-from agrotools.build.questions import QUESTIONS, Ask, Picture, questions_in, settled_draft
-from agrotools.build.questions.question import PLOT_MARGIN
-from agrotools.core import FAMILY_OF_TASK_TYPE, SampleFile, ToleranceSlot
-from agrotools.core.refs import literal_value, resolved_value
+from agrotools.build.templates.field import FieldPicture, field_picture, field_templates
+from agrotools.build.templates.slot_draft import same_answer
+from agrotools.core import SampleFile, ToleranceSlot
+from agrotools.core.refs import resolved_value
 from agrotools.text.expressions import evaluate_from
 from agrotools.tools import get_tool
 from agrotools.tools.result import encode_result
 from agrotools.tools.workspace import artifacts_in
 
 _SIDE = 200
+QUESTIONS = field_templates()
 
 
 @cache
-def _picture(seed: int, number: int, unnamed: bool) -> Picture:
+def _picture(seed: int, number: int, unnamed: bool) -> FieldPicture:
     rng = np.random.default_rng(seed)
     y, x = np.mgrid[0:_SIDE, 0:_SIDE]
     classes = np.zeros((_SIDE, _SIDE), np.uint8)
@@ -37,11 +38,11 @@ def _picture(seed: int, number: int, unnamed: bool) -> Picture:
         plants = plants | (np.hypot(x - centre[0], y - centre[1]) < rng.uniform(1, 9))
     file = SampleFile(name=f"image_{number}.jpg", path=f"{seed}.jpg", kind="image")
     arguments = {"image": file.name}
-    return Picture((file,), arguments, lambda region: count_area(classes, plants, region), _SIDE, _SIDE)
+    return field_picture((file,), arguments, lambda region: count_area(classes, plants, region), _SIDE, _SIDE)
 
 
 def _subject(seed: int, unnamed: bool = False, pictures: int = 2) -> Subject:
-    def picture(index: int, number: int) -> Picture:
+    def picture(index: int, number: int) -> FieldPicture:
         return _picture(10 * seed + index, number, unnamed)
 
     return Subject(f"subject-{seed}", pictures, picture)
@@ -99,43 +100,38 @@ def test_what_unnamed_plants_could_change_is_not_asked():
     """All plants unnamed but a few: no question on crop or weeds may be asked, those on plants and soil may."""
     area = AreaTruth(crop_px=300, weed_px=300, unnamed_px=3000, total_px=40_000)
     file = SampleFile(name="image_1.jpg", path="1.jpg", kind="image")
-    picture = Picture((file,), {"image": file.name}, lambda region: area, _SIDE, _SIDE)
-    ask = Ask((picture,), np.random.default_rng(0))
-    asked = {q.template for q in QUESTIONS if q.things == 1 and settled_draft(q, ask) is not None}
+    picture = field_picture((file,), {"image": file.name}, lambda region: area, _SIDE, _SIDE)
+    rng = np.random.default_rng(0)
+    asked = {q.template for q in QUESTIONS if q.things == 1 and q.asked((picture,), rng) is not None}
     assert "plant_cover" in asked
     assert "bare_soil" in asked
     assert not asked & {"weed_share", "crop_share", "weed_crop_ratio", "leading_plants", "surface_bars", "weed_cover"}
 
 
 @given(seed=st.integers(0, 500), question=st.sampled_from([q for q in QUESTIONS if q.things == 1]))
-def test_a_settled_answer_survives_every_reading(seed, question):
-    ask = Ask((_picture(seed, 1, True),), np.random.default_rng(seed))
-    settled = settled_draft(question, ask)
-    if settled is None:
+def test_an_answer_is_right_however_unnamed_plants_are_counted(seed, question):
+    """The question is asked of the truth as it is read; where all unnamed plants are weeds, its answer still holds."""
+    picture = _picture(seed, 1, True)
+    asked = question.asked((picture,), np.random.default_rng(seed))
+    last = replace(picture, area=lambda region: picture.area(region).readings()[-1])
+    whole = last.part((0, 0, _SIDE, _SIDE))
+    last = replace(last, truth=whole.truth, readings=whole.readings)
+    if asked is None:
         return
-    draft, slots = settled
-    for reading in range(3):
-        areas = []
-        for measure in draft.measures:
-            readings = ask.area(measure.picture, measure.region).readings()
-            areas.append(readings[min(reading, len(readings) - 1)])
-        for slot, other in zip(slots, draft.slots(areas), strict=True):
-            if isinstance(slot, ToleranceSlot):
-                assert abs(slot.value - other.value) <= slot.margin
-            elif slot.type == "plot":
-                for one, two in zip(slot.value["series"], other.value["series"], strict=True):
-                    assert two["y"] == pytest.approx(one["y"], rel=1.1 * PLOT_MARGIN)
-            else:
-                assert slot.value == other.value
+    other = question.asked((last,), np.random.default_rng(seed))
+    if other is None or other.words != asked.words:
+        return  # Near a rule of its own, or with another drawn value.
+    for slot, alike in zip(asked.slots, other.slots, strict=True):
+        assert same_answer(slot, alike)
 
 
 def test_near_ties_are_not_asked():
     for crop, weeds, asked in ((1000, 1100, False), (1000, 1600, True)):
         area = AreaTruth(crop, weeds, 0, 40_000)
         file = SampleFile(name="image_1.jpg", path="1.jpg", kind="image")
-        picture = Picture((file,), {}, lambda region, area=area: area, _SIDE, _SIDE)
+        picture = field_picture((file,), {}, lambda region, area=area: area, _SIDE, _SIDE)
         question = next(q for q in QUESTIONS if q.template == "leading_plants")
-        assert (settled_draft(question, Ask((picture,), np.random.default_rng(0))) is not None) is asked
+        assert (question.asked((picture,), np.random.default_rng(0)) is not None) is asked
 
 
 def test_the_choice_is_even_and_repeatable_and_uses_no_wording_twice():
@@ -155,28 +151,6 @@ def test_one_picture_is_never_asked_about_two():
     chosen = choose([_subject(3, pictures=1)], QUESTIONS, 100, 7)
     assert chosen
     assert all(item.question.things == 1 and len(item.asked.files) == 1 for item in chosen)
-
-
-def test_wordings_are_complete_and_unlike():
-    seen = set()
-    for question in QUESTIONS:
-        assert question.task_type in FAMILY_OF_TASK_TYPE
-        assert len(question.wordings) >= 3
-        for wording in question.wordings:
-            assert wording not in seen
-            seen.add(wording)
-            names = {name for _, name, _, _ in Formatter().parse(wording) if name}
-            assert names <= {
-                "photo", "photos", "one", "two", "first", "second", "First", "limit", "hectares", "first_ha",
-                "second_ha", "x0", "y0", "x1", "y1",
-            }  # fmt: skip
-    assert len({question.template for question in QUESTIONS}) == len(QUESTIONS)
-
-
-def test_literals_of_planned_calls_are_still_open():
-    item = next(i for i in choose([_subject(1)], QUESTIONS, 40, 2) if i.asked.calls[-1].tool == "calculate")
-    later = item.asked.calls[-1]
-    assert "None" in str(literal_value(dict(later.arguments)))
 
 
 def test_the_answer_form_lists_each_choice_once_whatever_the_answer():
@@ -200,7 +174,7 @@ def test_the_answer_form_lists_each_choice_once_whatever_the_answer():
 
 def test_a_question_in_chinese_names_answers_and_bars_in_chinese(tmp_path):
     chinese = re.compile("[\u4e00-\u9fff]")
-    chosen = choose([_subject(seed) for seed in range(8)], questions_in("zh"), 80, 3)
+    chosen = choose([_subject(seed) for seed in range(8)], field_templates("zh"), 80, 3)
     assert {"surface_bars", "leading_plants", "quarter_bars"} <= {item.question.template for item in chosen}
     for item in chosen:
         results = _true_results(item.asked.calls, tmp_path)
@@ -214,15 +188,3 @@ def test_a_question_in_chinese_names_answers_and_bars_in_chinese(tmp_path):
                 assert all(chinese.search(bar) for bar in bars), item.question.template
                 drawn = evaluate_from(slot.from_, results)
                 assert [each["x"] for each in drawn["series"]] == [each["x"] for each in slot.value["series"]]
-
-
-def test_a_yes_or_no_is_asked_with_the_value_and_a_chart_with_the_figure():
-    asked = [
-        item.asked
-        for seed in range(3)
-        for item in choose([_subject(k + 9 * seed) for k in range(8)], QUESTIONS, 90, seed)
-    ]
-    for one in asked:
-        assert (one.answer_type == "plot") == any(slot.type == "plot" for slot in one.slots)
-        if any(slot.type == "boolean" for slot in one.slots):
-            assert any(slot.type == "tolerance" for slot in one.slots)
