@@ -39,6 +39,7 @@ def without_sandboxes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(probing, "missing", lambda runner: ("it is not there", f"install {runner}"))
 
 
+@pytest.mark.process
 def test_what_runs_code_here() -> None:
     available = probing.available_runners()
     if not available:

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from golden_values import agrotools, check
 
+pytestmark = pytest.mark.process
 RUNS = {
     "drawn-planner": "benchmarks/drawn -m baseline:planner",
     "drawn-oracle": "benchmarks/drawn -m baseline:oracle",
@@ -32,9 +33,7 @@ _HASHES = ("benchmark_hash", "model_hash", "prompt_hash", "toolset", "toolset_ha
 _UNSTABLE = ("seconds", "cached")
 
 
-@pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=[pytest.mark.tools] * name.startswith("drawn")) for name in RUNS]
-)
+@pytest.mark.parametrize("name", RUNS)
 def test_a_run_gives_the_stored_scores_records_and_hashes(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     run = tmp_path / "run"
     assert agrotools(monkeypatch, "eval", *RUNS[name].split(), "--out", run) == 0

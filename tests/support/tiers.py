@@ -43,6 +43,7 @@ OF_NAMES = {
     "subprocess": "process",
     "create_subprocess_exec": "process",
     "start_server": "process",
+    "ThreadingHTTPServer": "process",
     "TCPSite": "process",
     "ToolExecutor": "process",
 }
