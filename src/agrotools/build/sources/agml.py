@@ -37,7 +37,7 @@ from agrotools.core import BenchmarkError, SampleFile, ToolError, UsageError
 from agrotools.core.progress import Progress, no_progress
 from agrotools.formats.benchmark import BenchmarkHeader, SourceNote
 from agrotools.formats.replacement import check_replaceable
-from agrotools.tools.lookup.kb_names import kb_names
+from agrotools.knowledge.kb_names import kb_names
 from agrotools.vision.reading import read_labels
 
 _HEALTHY = ("healthy", "normal", "fresh", "background", "no virus", "no damage")

@@ -11,7 +11,7 @@ from agrotools.build.sources.part import Originals, Part, named, pairs_of, read_
 from agrotools.build.templates import Thing, load_templates
 from agrotools.core import BenchmarkError, SampleFile
 from agrotools.formats.benchmark import SourceNote
-from agrotools.tools.lookup.kb_names import kb_names
+from agrotools.knowledge.kb_names import kb_names
 from agrotools.tools.result import round_significant
 from agrotools.vision.reading import read_labels
 

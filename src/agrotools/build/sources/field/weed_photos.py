@@ -9,7 +9,7 @@ from agrotools.build.sources.part import Originals, Part, named, pairs_of, read_
 from agrotools.build.templates import Thing, load_templates
 from agrotools.core import BenchmarkError, SampleFile
 from agrotools.formats.benchmark import SourceNote
-from agrotools.tools.lookup.kb_names import kb_names
+from agrotools.knowledge.kb_names import kb_names
 
 SAMPLES = 30
 CITATION = (

@@ -15,8 +15,8 @@ import numpy as np
 
 from agrotools.build.templates.key_facts import facts_about
 from agrotools.build.templates.slot_draft import JOINED
-from agrotools.knowledge.entry import Entry
-from agrotools.tools.lookup.kb_names import kb_names
+from agrotools.knowledge.entries import Entry
+from agrotools.knowledge.kb_names import kb_names
 
 _NAMES = """
 rice leaf roller; rice leaf caterpillar; paddy stem maggot; asiatic rice borer; yellow rice borer; rice gall

@@ -24,7 +24,7 @@ from agrotools.build.sources.public.ip102_classes import Pest, advice_topics, pa
 from agrotools.build.templates import Thing
 from agrotools.build.templates.template import exact_result
 from agrotools.core import Arguments, SampleFile, ToolError
-from agrotools.tools.lookup.kb_names import kb_names
+from agrotools.knowledge.kb_names import kb_names
 from agrotools.vision.reading import RgbImage, read_image
 
 DIAGNOSE = "diagnose_pest_disease"

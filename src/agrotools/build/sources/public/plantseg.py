@@ -15,8 +15,8 @@ from agrotools.build.sources.public.reading import SUFFIXES, find_root, read_tab
 from agrotools.build.templates import load_templates
 from agrotools.core import BenchmarkError, Sample
 from agrotools.formats.benchmark import SourceNote
+from agrotools.knowledge.kb_names import kb_names
 from agrotools.knowledge.words import folded
-from agrotools.tools.lookup.kb_names import kb_names
 
 GET_IT = (
     "get plantseg.zip from Zenodo record 17719108 (1 GB), so that images/test and Metadata.csv lie side by side; older"

@@ -3,22 +3,22 @@
 import io
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 
 import numpy as np
+import orjson
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from agrotools.core import ToolError
 from agrotools.text.loose_json import NotJson, loads, values_in
-from agrotools.tools.services.requests import MOST_QUESTIONS, Question
-from agrotools.tools.vlm import NAME_A_MODEL
+from agrotools.tools.services import MOST_QUESTIONS, NAME_A_MODEL, Question
 from agrotools.tools.workspace import vision_in_use
 from agrotools.vision import Box
 
 FLAG = "model_opinion"
 _LONGEST_REPLY = 100_000
-_LONGEST_KEPT = 4_000
+_LONGEST_QUOTED = 4_000
 _MOST_VALUES = 20
 _SHOWN = 80
 
@@ -46,7 +46,7 @@ def ask_model(
 
     Args:
         text: what is wanted, in words. The schema of ``wanted`` is written below it.
-        jpeg: the picture, see :func:`agrotools.tools.vlm.client.picture_for_model`.
+        jpeg: the picture, see :func:`picture_for_model`.
         wanted: what the reply is read as.
         check: what is wrong with a reply that has the form; None where nothing is.
         max_output_tokens: of the reply.
@@ -58,30 +58,21 @@ def ask_model(
     """
     model = vision_in_use()
     if model is None:
-        raise ToolError(
-            "backend_unavailable",
-            "the back-end vlm has no model to ask",
-            hint=NAME_A_MODEL,
-        )
+        raise ToolError("backend_unavailable", "the back-end vlm has no model to ask", hint=NAME_A_MODEL)
     schema = wanted.model_json_schema()
-    question = Question(f"{text}\n\n{_form(schema)}", jpeg, schema, max_output_tokens, more=more)
+    form = f"Reply with one JSON object and nothing else. Its JSON Schema:\n{orjson.dumps(schema).decode()}"
+    question = Question(f"{text}\n\n{form}", jpeg, schema, max_output_tokens, more=more)
     for _ in range(MOST_QUESTIONS):
         reply = model.ask(question)
         read, fault = _read(reply, wanted, check)
         if read is not None:
             return read, f"said by the model {model.name}, not measured"
-        question = replace(question, earlier=(reply[:_LONGEST_KEPT], fault))
+        question = replace(question, earlier=(reply[:_LONGEST_QUOTED], fault))
     raise ToolError(
         "tool_failed",
         f"the model {model.name} gave no usable reply: {fault}",  # pyright: ignore[reportPossiblyUnboundVariable]
         hint="another region or question may work; if not, use another model or back-end",
     )
-
-
-def _form(schema: dict[str, Any]) -> str:
-    import orjson
-
-    return f"Reply with one JSON object and nothing else. Its JSON Schema:\n{orjson.dumps(schema).decode()}"
 
 
 def _read(
@@ -90,7 +81,7 @@ def _read(
     """The last value in a reply that is what was wanted; else what is wrong with the last."""
     text = reply[-_LONGEST_REPLY:]
     fault = f"it holds no JSON: {_excerpt(text)}" if text.strip() else "it is empty"
-    told = False
+    is_last = True
     for start, end in reversed(values_in(text)[-_MOST_VALUES:]):
         try:
             read = wanted.model_validate(loads(text[start:end]))
@@ -104,8 +95,8 @@ def _read(
         else:
             if wrong is None:
                 return read, ""
-        if not told:
-            fault, told = wrong[:300], True
+        if is_last:
+            fault, is_last = wrong[:300], False
     return None, fault
 
 

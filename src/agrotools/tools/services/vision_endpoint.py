@@ -8,7 +8,7 @@ from typing import Any
 from agrotools.core import InfrastructureError, ToolError, UsageError
 from agrotools.models import Completion, ImagePart, Message, Model, ModelSettings, TextPart
 from agrotools.models.prices import Price
-from agrotools.tools.services.requests import Question
+from agrotools.tools.services import Question
 
 _SYSTEM = (
     "You look at pictures, many of them from agriculture, and say what they show, for a program that reads your reply. "
@@ -74,11 +74,11 @@ class VisionEndpoint:
             UsageError, BudgetReached: as :meth:`answer`.
         """
         try:
-            return asyncio.run(self._asked_once(self.answer(question)))
+            return asyncio.run(self._answer_and_close(self.answer(question)))
         except InfrastructureError as error:
             raise ToolError("backend_unavailable", error.message, hint=error.hint) from error
 
-    async def _asked_once(self, reply: Coroutine[Any, Any, str]) -> str:
+    async def _answer_and_close(self, reply: Coroutine[Any, Any, str]) -> str:
         try:
             return await reply
         finally:
@@ -115,8 +115,8 @@ def _messages(question: Question) -> list[Message]:
     ]
     if question.earlier:
         reply, fault = question.earlier
-        mend = f"This reply cannot be used: {fault}. Reply again, with the JSON object alone."
-        messages += [Message.of("assistant", reply or "(nothing)"), Message.of("user", mend)]
+        repair = f"This reply cannot be used: {fault}. Reply again, with the JSON object alone."
+        messages += [Message.of("assistant", reply or "(nothing)"), Message.of("user", repair)]
     return messages
 
 
@@ -132,8 +132,8 @@ def _response_format(form: int, schema: dict[str, Any]) -> dict[str, Any]:
 
 
 def _is_about_form(error: InfrastructureError | UsageError) -> bool:
-    said = error.message.lower()
-    return any(words in said for words in ("response_format", "response format", "json_schema", "json_object"))
+    message = error.message.lower()
+    return any(words in message for words in ("response_format", "response format", "json_schema", "json_object"))
 
 
 def _text_of(completion: Completion, name: str) -> str:

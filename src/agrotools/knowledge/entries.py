@@ -1,25 +1,137 @@
-"""Loading of entries from TOML files: those that ship, and the user's own beside them.
+"""Entries of the knowledge base: their form, and loading from TOML files: those that ship, and the user's own.
 
-The user's entries lie in the folders named by ``AGROTOOLS_KB`` (several parted by ``:``), or else in ``kb`` inside the
-user's data folder. A file that cannot be read as an entry is a :class:`Fault` that says where and why; all others are
-loaded. Parsing hundreds of TOML files takes longer than reading their compiled form, which therefore lies in the
-cache under the hash of all of them.
+An entry is one file, ``data/kb/FOLDER/SLUG.toml``. Everything is validated strictly: an unknown key, a number written
+as text or a date that is none is a fault, never silently dropped. The user's entries lie in the folders named by
+``AGROTOOLS_KB`` (several parted by ``:``), or else in ``kb`` inside the user's data folder. A file that cannot be read
+as an entry is a :class:`Fault` that says where and why; all others are loaded. Parsing hundreds of TOML files takes
+longer than reading their compiled form, which therefore lies in the cache under the hash of all of them.
 """
 
 import os
 import tomllib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from datetime import date
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import Field, StringConstraints, TypeAdapter, ValidationError
 from pydantic_core import to_json
 
+from agrotools.core import FrozenModel
 from agrotools.core.files import cache_dir
-from agrotools.core.frozen_model import FrozenModel
-from agrotools.knowledge.entry import Entry
+
+Kind = Literal["pest", "disease", "weed", "crop", "method"]
+Coverage = Literal["verified", "partial", "stub"]
+Section = Literal["identification", "symptoms", "causes", "life_cycle", "thresholds", "management", "reference_values"]
+Passage = Literal[Section, "names"]
+"""A section, or what every entry has: its names, crops and place in the system."""
+ManagementType = Literal["cultural", "biological", "chemical", "monitoring", "physical"]
+PathogenType = Literal[
+    "fungus", "oomycete", "bacterium", "virus", "viroid", "phytoplasma", "nematode", "mite", "insect", "alga",
+    "disorder", "unknown",
+]  # fmt: skip
+GrowthForm = Literal["grass", "broadleaf", "sedge", "shrub", "tree", "vine"]
+How = Literal["page read", "cited in data set paper", "general knowledge, not verified"]
+
+FOLDER_OF_KIND: dict[Kind, str] = {
+    "pest": "pests",
+    "disease": "diseases",
+    "weed": "weeds",
+    "crop": "crops",
+    "method": "methods",
+}
+
+_NAME = Annotated[str, StringConstraints(min_length=1, max_length=120)]
+_TEXT = Annotated[str, StringConstraints(min_length=3, max_length=700)]
+_SHORT = Annotated[str, StringConstraints(min_length=1, max_length=300)]
+_PHRASE = Annotated[str, StringConstraints(min_length=3, max_length=160)]
+_NUMBER = Annotated[float, Field(allow_inf_nan=False)]
+_ID = Annotated[str, StringConstraints(pattern=r"^(pest|disease|weed|crop|method)\.[a-z0-9_]{1,80}$")]
+_KEY = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_-]{1,40}$")]
+
+
+class Names(FrozenModel):
+    """Names of a thing. ``datasets``: key of a data set -> its labels, exactly as published."""
+
+    en: _NAME
+    sci: _NAME | None = None
+    aliases: tuple[_NAME, ...] = Field((), max_length=60)
+    zh: tuple[_NAME, ...] = Field((), max_length=30)
+    datasets: dict[_KEY, tuple[_NAME, ...]] = {}
+
+    def all(self) -> tuple[str, ...]:
+        """Every name once: English, scientific, aliases, Chinese, labels of data sets."""
+        labels = (label for found in self.datasets.values() for label in found)
+        named = (self.en, *([self.sci] if self.sci else []), *self.aliases, *self.zh, *labels)
+        return tuple(dict.fromkeys(named))
+
+
+class Taxonomy(FrozenModel):
+    order: _NAME | None = None
+    family: _NAME | None = None
+    eppo: Annotated[str, StringConstraints(pattern=r"^[A-Z0-9]{5,6}$")] | None = None
+    """code in the EPPO database"""
+    pathogen_type: PathogenType | None = None
+    growth_form: GrowthForm | None = None
+
+
+class Claim(FrozenModel):
+    """One or two sentences of our own, and the keys of the sources they rest on."""
+
+    section: Section
+    text: _TEXT
+    sources: tuple[_KEY, ...]
+    type: ManagementType | None = None
+    """of a management claim"""
+    value: _NUMBER | None = None
+    unit: _SHORT | None = None
+    condition: _SHORT | None = None
+    region: _SHORT | None = None
+    formula: _SHORT | None = None
+
+
+class Source(FrozenModel):
+    """Source of a claim. ``how`` says whether anybody read it there."""
+
+    title: _SHORT
+    publisher: _SHORT
+    year: Annotated[int, Field(ge=1500, le=2100)] | None = None
+    url: Annotated[str, StringConstraints(pattern=r"^https?://\S{3,400}$")] | None = None
+    licence: _SHORT
+    checked: date
+    how: How
+
+
+class Entry(FrozenModel):
+    """One pest, disease, weed, crop or method."""
+
+    id: _ID
+    kind: Kind
+    coverage: Coverage
+    last_reviewed: date
+    crops: tuple[_NAME, ...] = Field((), max_length=80)
+    described_as: tuple[_PHRASE, ...] = Field((), max_length=20)
+    """Short phrases in which people put what they see, as farmers and gardeners say it. They are searched, never shown,
+    and need no source: they claim nothing beyond the claims and contradict none."""
+    names: Names
+    taxonomy: Taxonomy = Taxonomy()
+    claims: tuple[Claim, ...] = Field((), max_length=80)
+    sources: dict[_KEY, Source] = {}
+
+    @property
+    def slug(self) -> str:
+        return self.id.partition(".")[2]
+
+    @property
+    def title(self) -> str:
+        """The English name with the scientific one behind it."""
+        return f"{self.names.en} ({self.names.sci})" if self.names.sci else self.names.en
+
+    def claims_of(self, section: Section) -> tuple[Claim, ...]:
+        return tuple(claim for claim in self.claims if claim.section == section)
+
 
 SHIPPED = Path(__file__).parents[1] / "data" / "kb"
 LONGEST_FILE = 64 * 1024
@@ -149,7 +261,7 @@ def _validated(data: dict[str, Any], text: str, file: str) -> Entry | list[Fault
     return [
         Fault(
             file=file,
-            field=_spelled(fault["loc"]),
+            field=spell_location(fault["loc"]),
             line=line_of(text, fault["loc"]),
             message=_in_words(fault["type"], fault["msg"]),
         )
@@ -161,7 +273,8 @@ def _in_words(kind: str, message: str) -> str:
     return {"extra_forbidden": "no such key", "missing": "this is missing"}.get(kind, message)
 
 
-def _spelled(location: Iterable[str | int]) -> str:
+def spell_location(location: Iterable[str | int]) -> str:
+    """Path to a value, such as ``claims[2].sources``."""
     text = ""
     for part in location:
         text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else part
@@ -232,7 +345,7 @@ _RESULTS: TypeAdapter[list[Entry | list[Fault]]] = TypeAdapter(list[Entry | list
 
 
 def _compiled_file(contents: Iterable[tuple[Path, bytes]]) -> Path:
-    digest = sha256(Path(__file__).with_name("entry.py").read_bytes() + Path(__file__).read_bytes())
+    digest = sha256(Path(__file__).read_bytes())
     for _, content in contents:
         digest.update(sha256(content).digest())
     return cache_dir("knowledge", f"{digest.hexdigest()}.json")

@@ -4,8 +4,7 @@ from collections.abc import Collection, Iterable
 from functools import lru_cache
 from pathlib import Path
 
-from agrotools.knowledge.entry import Entry, Kind
-from agrotools.knowledge.loading import SHIPPED, kb_files, load, toml_files
+from agrotools.knowledge.entries import SHIPPED, Entry, Kind, kb_files, load, toml_files
 from agrotools.knowledge.words import folded
 
 SHIPPED_LABELS = "pool"

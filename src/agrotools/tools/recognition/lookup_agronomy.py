@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, cast, get_args
 from pydantic import BaseModel, ConfigDict, Field
 
 from agrotools.core import Arguments, ToolError
-from agrotools.knowledge.entry import Claim, Coverage, Entry, Kind, Passage
-from agrotools.knowledge.loading import kb_files
+from agrotools.knowledge.entries import Claim, Coverage, Entry, Kind, Passage, kb_files
 from agrotools.tools.arguments import ReferenceCall, drop_arguments
 from agrotools.tools.contract import Agree, ToolResult, tool
 from agrotools.tools.workspace import backend_in_use
@@ -78,8 +77,8 @@ class KnowledgeHits(ToolResult):
 
 def _resolve(call: Arguments, _known: ReferenceCall) -> Arguments:
     """The entry that an id or a whole query names, and of a query beside an id the section that it asks for."""
+    from agrotools.knowledge.kb_names import shipped_names
     from agrotools.knowledge.words import section_asked
-    from agrotools.tools.lookup.kb_names import shipped_names
 
     names, query, crop = shipped_names(), str(call["query"]), call["crop"]
     if call["kb_id"] is not None:

@@ -1,4 +1,7 @@
-"""Tasks of tools for a vision model: description, naming, counting, reading, outlining."""
+"""Tasks of tools for a vision model: description, naming, counting, reading, outlining.
+
+Pictures are uint8 (rows, columns, 3). Every function raises a ``ToolError`` as :func:`ask_model` does.
+"""
 
 from collections.abc import Sequence
 from typing import Annotated, Any
@@ -8,7 +11,7 @@ import orjson
 from numpy.typing import NDArray
 from pydantic import AliasChoices, Field, StringConstraints, model_validator
 
-from agrotools.tools.vlm.client import (
+from agrotools.tools.services.vision_client import (
     FLAG,
     DetectedBoxes,
     LabelledBoxes,
@@ -26,6 +29,8 @@ LONGEST = 1500
 MOST_THINGS = 300
 _OVER_EDGE = 0.02
 _LONG_REPLY = 12_000
+"""Output tokens, enough for 300 boxes; a budget sets this much aside for each question."""
+_OWN_WORD = "scores are the model's own word"
 
 Edges = Annotated[
     tuple[float, float, float, float],
@@ -84,11 +89,7 @@ class OutlinedThings(ModelReply):
 
 
 def describe_picture(pixels: NDArray[np.uint8], box: Box, question: str | None) -> TextAnswer:
-    """Description of the part ``box`` of a picture, uint8 (rows, columns, 3), or the answer to ``question``.
-
-    Raises:
-        ToolError: see :func:`agrotools.tools.vlm.client.ask_model`.
-    """
+    """Description of the part ``box`` of a picture, uint8 (rows, columns, 3), or the answer to ``question``."""
     wanted = (
         f"Answer this question about the picture: {_quote(question)}"
         if question
@@ -98,11 +99,7 @@ def describe_picture(pixels: NDArray[np.uint8], box: Box, question: str | None) 
 
 
 def describe_part(pixels: NDArray[np.uint8], box: Box, attribute: str) -> TextAnswer:
-    """Value of ``attribute`` for the object in the part ``box`` of a picture. The model sees the part in its place.
-
-    Raises:
-        ToolError: see :func:`agrotools.tools.vlm.client.ask_model`.
-    """
+    """Value of ``attribute`` for the object in the part ``box`` of a picture. The model sees the part in its place."""
     height, width = pixels.shape[:2]
     part = picture_for_model(pixels, box)
     whole = picture_for_model(_draw_frame(pixels, box), (0, 0, width, height))
@@ -114,11 +111,7 @@ def describe_part(pixels: NDArray[np.uint8], box: Box, attribute: str) -> TextAn
 
 
 def compare(before: NDArray[np.uint8], after: NDArray[np.uint8], question: str) -> TextAnswer:
-    """Changes from one picture to another, both uint8 (rows, columns, 3), as far as ``question`` asks for them.
-
-    Raises:
-        ToolError: see :func:`agrotools.tools.vlm.client.ask_model`.
-    """
+    """Changes from one picture to another, both uint8 (rows, columns, 3), as far as ``question`` asks for them."""
     first, second = (picture_for_model(each, (0, 0, each.shape[1], each.shape[0])) for each in (before, after))
     wanted = (
         "The two pictures show one place, the first one earlier and the second one later. Say what has changed, as "
@@ -128,11 +121,7 @@ def compare(before: NDArray[np.uint8], after: NDArray[np.uint8], question: str) 
 
 
 def read_latex(pixels: NDArray[np.uint8], box: Box) -> TextAnswer:
-    """The formula in the part ``box`` of a picture, as LaTeX.
-
-    Raises:
-        ToolError: see :func:`agrotools.tools.vlm.client.ask_model`.
-    """
+    """The formula in the part ``box`` of a picture, as LaTeX."""
     picture = picture_for_model(pixels, box)
     said, note = ask_model("Write the formula in this picture as LaTeX, exactly as it stands.", picture.jpeg, Formula)
     return TextAnswer(said.latex, (f"formula: {note}",), (FLAG,))
@@ -141,8 +130,7 @@ def read_latex(pixels: NDArray[np.uint8], box: Box) -> TextAnswer:
 def name_things(pixels: NDArray[np.uint8], box: Box, names: tuple[str, ...]) -> LabelledBoxes:
     """All things of ``names`` in the part ``box`` of a picture.
 
-    Raises:
-        ToolError: see :func:`agrotools.tools.vlm.client.ask_model`; a name outside the list is no usable reply.
+    A name outside the list is no usable reply.
     """
     wanted = (
         "Find every object in the picture that is of one of these kinds, and give it the kind's name exactly as it "
@@ -152,11 +140,7 @@ def name_things(pixels: NDArray[np.uint8], box: Box, names: tuple[str, ...]) -> 
 
 
 def read_lines(pixels: NDArray[np.uint8], box: Box) -> LabelledBoxes:
-    """The lines of text in the part ``box`` of a picture, in reading order.
-
-    Raises:
-        ToolError: see :func:`agrotools.tools.vlm.client.ask_model`.
-    """
+    """The lines of text in the part ``box`` of a picture, in reading order."""
     wanted = (
         "Read all text in the picture, line by line in reading order, exactly as it stands, misprints included: one "
         "entry for each line, its text as the name, in the language it is written in."
@@ -165,11 +149,7 @@ def read_lines(pixels: NDArray[np.uint8], box: Box) -> LabelledBoxes:
 
 
 def outline_things(pixels: NDArray[np.uint8], box: Box, text: str) -> OutlineSet:
-    """The outlines of what ``text`` names in the part ``box`` of a picture.
-
-    Raises:
-        ToolError: see :func:`agrotools.tools.vlm.client.ask_model`.
-    """
+    """The outlines of what ``text`` names in the part ``box`` of a picture."""
     picture = picture_for_model(pixels, box)
     wanted = (
         f"Outline every {_quote(text)} in this picture of {picture.width_px} x {picture.height_px} pixels as closely "
@@ -201,8 +181,7 @@ def _ask_things(wanted: str, pixels: NDArray[np.uint8], box: Box, names: frozens
 
     def fault(seen: NamedThings) -> str | None:
         for number, thing in enumerate(seen.things):
-            x0, y0, x1, y1 = thing.box
-            if not (x0 < x1 and y0 < y1 and _is_inside(picture, x0, y0) and _is_inside(picture, x1, y1)):
+            if not _is_box_inside(picture, thing.box):
                 return f"things.{number}.box {list(thing.box)} is no box inside the picture of {size}"
             if names is not None and thing.name not in names:
                 return f"things.{number}.name {thing.name[:60]!r} is not in the list"
@@ -212,12 +191,17 @@ def _ask_things(wanted: str, pixels: NDArray[np.uint8], box: Box, names: frozens
     boxes = picture.original(np.array([thing.box for thing in seen.things], np.float64).reshape(-1, 4))
     scores = np.array([thing.score for thing in seen.things], np.float64)
     labels = [" ".join(thing.name.split()) for thing in seen.things]
-    return LabelledBoxes(boxes, scores, labels, (note, "scores are the model's own word"), (FLAG,))
+    return LabelledBoxes(boxes, scores, labels, (note, _OWN_WORD), (FLAG,))
 
 
 def _is_inside(picture: ModelPicture, x: float, y: float) -> bool:
     across, down = _OVER_EDGE * picture.width_px, _OVER_EDGE * picture.height_px
     return -across <= x <= picture.width_px + across and -down <= y <= picture.height_px + down
+
+
+def _is_box_inside(picture: ModelPicture, box: tuple[float, float, float, float]) -> bool:
+    x0, y0, x1, y1 = box
+    return x0 < x1 and y0 < y1 and _is_inside(picture, x0, y0) and _is_inside(picture, x1, y1)
 
 
 def _draw_frame(pixels: NDArray[np.uint8], box: Box) -> NDArray[np.uint8]:
@@ -234,8 +218,6 @@ def _quote(value: object) -> str:
 
 
 MOST_OBJECTS = 500
-_OUTPUT_TOKENS = 12_000
-"""Enough for 300 boxes; a budget sets this much aside for each question."""
 
 
 class SeenObject(ModelReply):
@@ -263,11 +245,7 @@ class SeenObjects(ModelReply):
 
 
 def locate_by_model(pixels: NDArray[np.uint8], box: Box, target: str) -> DetectedBoxes:
-    """Boxes of ``target`` by a vision model in the part ``box`` of a picture, uint8 (rows, columns, 3).
-
-    Raises:
-        ToolError: see :func:`agrotools.tools.vlm.client.ask_model`.
-    """
+    """Boxes of ``target`` by a vision model in the part ``box`` of a picture, uint8 (rows, columns, 3)."""
     picture = picture_for_model(pixels, box)
     width, height = picture.width_px, picture.height_px
     text = (
@@ -278,25 +256,17 @@ def locate_by_model(pixels: NDArray[np.uint8], box: Box, target: str) -> Detecte
 
     def fault(seen: SeenObjects) -> str | None:
         for number, thing in enumerate(seen.objects):
-            x0, y0, x1, y1 = thing.box
-            across, down = _OVER_EDGE * width, _OVER_EDGE * height
-            if not (-across <= x0 < x1 <= width + across and -down <= y0 < y1 <= height + down):
+            if not _is_box_inside(picture, thing.box):
                 return (
                     f"objects.{number}.box {list(thing.box)} is no box inside the picture of {width} x {height} pixels"
                 )
         return None
 
-    seen, note = ask_model(text, picture.jpeg, SeenObjects, fault, max_output_tokens=_OUTPUT_TOKENS)
-    boxes = np.array([thing.box for thing in seen.objects], np.float64).reshape(-1, 4)
+    seen, note = ask_model(text, picture.jpeg, SeenObjects, fault, max_output_tokens=_LONG_REPLY)
+    boxes = picture.original(np.array([thing.box for thing in seen.objects], np.float64).reshape(-1, 4))
     scores = np.array([thing.score for thing in seen.objects], np.float64)
-    boxes = picture.original(boxes)
-    left, top = (boxes[:, 0], boxes[:, 1]) if len(boxes) else (scores, scores)
-    order = np.lexsort((left, top, -scores))
-    notes = (note, "scores are the model's own word")
-    return DetectedBoxes(boxes[order], scores[order], notes, (FLAG,))
-
-
-LONGEST_DESCRIPTION = 1500
+    order = np.lexsort((boxes[:, 0], boxes[:, 1], -scores))
+    return DetectedBoxes(boxes[order], scores[order], (note, _OWN_WORD), (FLAG,))
 
 
 class SeenRegion(ModelReply):
@@ -304,20 +274,16 @@ class SeenRegion(ModelReply):
 
     description: Annotated[
         str,
-        StringConstraints(strip_whitespace=True, min_length=1, max_length=LONGEST_DESCRIPTION),
+        StringConstraints(strip_whitespace=True, min_length=1, max_length=LONGEST),
         Field(description="plain text, a few sentences"),
     ]
 
 
 def describe(pixels: NDArray[np.uint8], box: Box, question: str | None) -> TextAnswer:
-    """Description by a vision model of the part ``box`` of a picture, or its answer to ``question``.
-
-    Raises:
-        ToolError: see :func:`agrotools.tools.vlm.client.ask_model`.
-    """
+    """Description by a vision model of the part ``box`` of a picture, or its answer to ``question``."""
     picture = picture_for_model(pixels, box)
     wanted = (
-        f"Answer this question about the picture: {orjson.dumps(question).decode()}"
+        f"Answer this question about the picture: {_quote(question)}"
         if question
         else "Describe what this picture shows: plants and their state, soil, water, buildings, damage."
     )
@@ -353,14 +319,13 @@ def choose_name(
         top_k: candidates at most.
         hint: a sentence more about the picture.
 
-    Raises:
-        ToolError: see :func:`agrotools.tools.vlm.client.ask_model`; a name outside the list is no usable reply.
+    A name outside the list is no usable reply.
     """
     picture = picture_for_model(pixels, box)
     known = {_folded(name): name for name in names[:MOST_NAMES]}
     text = (
         f"Which {what} does this picture show? {hint}\nChoose from this list and from nothing else: "
-        f"{orjson.dumps(list(known.values())).decode()}\nGive up to {top_k} candidates, the likeliest first. The "
+        f"{_quote(list(known.values()))}\nGive up to {top_k} candidates, the likeliest first. The "
         "scores together are at most 1. If it is none of them, or nothing can be told, give no candidates."
     )
 
@@ -374,7 +339,7 @@ def choose_name(
         name = known[_folded(guess.name)]
         best[name] = max(guess.score, best.get(name, 0.0))
     ranked = sorted(best.items(), key=lambda item: -item[1])[:top_k]
-    return RankedNames(tuple(ranked), (f"name: {note}", "scores are the model's own word, not calibrated"), (FLAG,))
+    return RankedNames(tuple(ranked), (f"name: {note}", f"{_OWN_WORD}, not calibrated"), (FLAG,))
 
 
 def _folded(name: str) -> str:

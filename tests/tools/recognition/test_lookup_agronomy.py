@@ -5,9 +5,9 @@ import json
 import pytest
 
 from agrotools.core import ToolError
-from agrotools.knowledge.loading import load
+from agrotools.knowledge.entries import load
 from agrotools.tools import get_tool, lookup_agronomy
-from agrotools.tools.lookup.lookup_agronomy import LABEL_NOTE, KnowledgeHits
+from agrotools.tools.recognition.lookup_agronomy import LABEL_NOTE, KnowledgeHits
 from agrotools.tools.result import encode_result
 from agrotools.tools.workspace import CallContext, call_context, write_artifact
 
