@@ -14,6 +14,7 @@ from agrotools.cli.main import app
 from agrotools.models.endpoint import PROVIDERS
 from agrotools.sandbox import probe as probing
 
+pytestmark = pytest.mark.process  # the first that asks probes the sandboxes
 RUN = CliRunner()
 COMMAND = [sys.executable, "-m", "agrotools", "doctor"]
 SECRET = "sk-not-to-be-shown"
@@ -39,7 +40,6 @@ def without_sandboxes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(probing, "missing", lambda runner: ("it is not there", f"install {runner}"))
 
 
-@pytest.mark.process
 def test_what_runs_code_here() -> None:
     available = probing.available_runners()
     if not available:
