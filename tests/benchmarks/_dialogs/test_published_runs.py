@@ -8,8 +8,9 @@ import pytest
 from typer.testing import CliRunner
 
 from agrotools.benchmarks import load_benchmark
-from agrotools.benchmarks._dialogs.published_run import published_figures
 from agrotools.benchmarks._dialogs.record_dialogues import dialogue_of, published_answer
+from agrotools.benchmarks._dialogs.scores import differences_of_run, published_figures
+from agrotools.benchmarks.gta.plugin import PAPER_RUN
 from agrotools.benchmarks.gta.score import RULES as GTA
 from agrotools.benchmarks.thinkgeo.score import RULES as THINKGEO
 from agrotools.cli.main import app
@@ -26,7 +27,6 @@ from agrotools.core import (
     Unparseable,
 )
 from agrotools.core.refs import literal_value
-from agrotools.runner.published_way import departures
 from agrotools.scoring import embedders
 from support.made_gta import write_gta
 from support.made_thinkgeo import write_thinkgeo
@@ -189,12 +189,12 @@ def test_what_keeps_a_run_from_comparison_is_told():
     run = manifest(
         benchmark="gta", toolset={"OCR": "1:a", "Plot": "1:b"}, backends={"OCR": "recorded"}, sample_ids=("a", "b")
     )
-    told = "; ".join(departures(run, "end-to-end"))
+    told = "; ".join(differences_of_run(run, "end-to-end", PAPER_RUN))
     assert "protocol react" in told
     assert "2 questions of 229" in told
     assert "recorded observations instead of tools for 1 of them" in told
     assert "at most 20 turns, not 10" in told
-    assert "tools" not in "; ".join(departures(run, "step-by-step"))
+    assert "tools" not in "; ".join(differences_of_run(run, "step-by-step", PAPER_RUN))
 
 
 def agrotools(*arguments: object) -> str:
