@@ -291,9 +291,7 @@ def _of_place(part: str, quantity: Quantity, phrase: Phrase, asked: Subject) -> 
     }
 
 
-def _of_calculation(
-    part: str, quantity: Quantity, phrase: Phrase, asked: Subject, operands: set[int]
-) -> Features:
+def _of_calculation(part: str, quantity: Quantity, phrase: Phrase, asked: Subject, operands: set[int]) -> Features:
     change = "change" in asked.kinds
     head = part[max(0, quantity.start - 24) : quantity.start]
     by = cues.BY.search(phrase.before) is not None
