@@ -10,7 +10,8 @@ from fake_cwfid import write_prepared
 from agrotools.benchmarks import load_folder
 from agrotools.benchmarks.validate import validate_folder
 from agrotools.build.sources import build_source
-from agrotools.build.sources.field.weeds import LICENCE, read_cwfid
+from agrotools.build.sources.field.weeds import read_cwfid
+from agrotools.build.sources.part import listing_of
 from agrotools.core import BenchmarkError, UsageError
 from agrotools.core.hashing import pairs_by_hash
 from support.caches import separate_cache
@@ -44,8 +45,9 @@ def test_a_built_benchmark_is_sound(built):
 def test_the_licence_of_the_images_is_carried(built):
     folder, header, _ = built
     assert "non-commercial" in header.licence
-    assert header.sources[0].licence == LICENCE
-    assert LICENCE in (folder / "benchmark.toml").read_text()
+    licence = listing_of("field.cwfid").source.licence
+    assert header.sources[0].licence == licence
+    assert licence in (folder / "benchmark.toml").read_text()
     assert not header.synthetic
 
 

@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from agrotools.build.sources.part import read_items
+from agrotools.build.sources.reading import read_items
 from agrotools.core import BenchmarkError
 
 

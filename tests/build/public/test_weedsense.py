@@ -56,7 +56,7 @@ def _told(path: Path) -> tuple[str, int, int]:
 
 
 def _dropped(part: Part) -> dict[str, int]:
-    return part.metadata["weedsense"]["dropped"]  # pyright: ignore
+    return part.dropped
 
 
 def _masks(folder: Path) -> list[Path]:
