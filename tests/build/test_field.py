@@ -13,7 +13,7 @@ from agrotools.build.sources import build_source
 from agrotools.build.sources.field.weeds import read_cwfid
 from agrotools.build.sources.part import listing_of
 from agrotools.core import BenchmarkError, UsageError
-from agrotools.core.hashing import pairs_by_hash
+from agrotools.core.hashing import pairs_by_hash, sha256_of_file
 from support.caches import separate_cache
 
 _DATA = Path(os.environ.get("AGROTOOLS_TEST_DATA", Path(__file__).parents[3] / "shared" / "data")) / "cwfid"
@@ -65,7 +65,7 @@ def test_clusters_are_the_pairs(built):
 
 def _assert_gold_is_what_the_masks_say(folder, source):
     """Every measured truth, counted again from the source's masks by plain numpy."""
-    images = {image.sha256: image for image in read_cwfid(source)}
+    images = {sha256_of_file(image.path): image for image in read_cwfid(source)}
     for sample in load_folder(folder).samples:
         by_name = {file.name: images[file.sha256] for file in sample.files}
         for step in sample.reference.steps:

@@ -16,7 +16,7 @@ from agrotools.core.errors import (
     ToolErrorKind,
     UsageError,
 )
-from agrotools.core.frozen_model import FrozenModel
+from agrotools.core.frozen_model import FrozenModel, first_fault
 from agrotools.core.record import Record, Score
 from agrotools.core.refs import UnresolvedRef
 from agrotools.core.registry import BENCHMARKS, Registry, imported
@@ -134,6 +134,7 @@ __all__ = [
     "Usage",
     "UsageError",
     "counts_in_headline",
+    "first_fault",
     "imported",
     "slot_types",
 ]

@@ -122,7 +122,7 @@ FAULTS = {
     "no dates": "has no folder time2 or image2",
     "no pairs": "no complete pair",
     "only blank": "show anything",
-    "strange label": r"00001\.png has values that are neither 0 nor 255: 7",
+    "strange label": r"00001\.png has values other than 0, 255 or 0, 1: 7",
     "coloured label": r"00001\.png cannot be used",
     "cut label": r"00001\.png cannot be used",
     "cut picture": r"00002\.png cannot be used",
