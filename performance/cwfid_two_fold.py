@@ -35,7 +35,7 @@ for _threads in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "
 import numpy as np  # noqa: E402
 from numpy.typing import NDArray  # noqa: E402
 
-from agrotools.core.hashing import fold_of, pairs_by_hash  # noqa: E402
+from agrotools.core.files import fold_of, pairs_by_hash  # noqa: E402
 
 MEASURES = (
     "vegetation_iou",

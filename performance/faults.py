@@ -165,7 +165,7 @@ def _run(fault: Fault, scratch: Path) -> None:
 def read_outcome(name: str, folder: Path) -> Outcome:
     """What the folder of a :class:`Command` shows."""
     from agrotools.core import Halt, Record, Unparseable
-    from agrotools.scoring.outcome import outcome_scores
+    from agrotools.scoring.slots import outcome_scores
 
     outcome = Outcome(name)
     if (folder / "ended.json").exists():

@@ -1,4 +1,4 @@
-"""Fit the stance model of :mod:`agrotools.text.stance`: right and denied replies, told by the words around the facts.
+"""Fit the stance model of :mod:`agrotools.text.claims`: right and denied replies, told by the words around the facts.
 
     python training/fit_stance.py measure tests/scoring/sealed/open_*.jsonl    # each writer by a model of the others
     python training/fit_stance.py fit tests/scoring/sealed/open_*.jsonl        # writes data/open_text/stance.json
@@ -24,9 +24,8 @@ from scipy.sparse import csr_matrix
 from sklearn.linear_model import LogisticRegression
 
 from agrotools.build.templates.key_facts import facts_about, topics_with_facts
-from agrotools.knowledge.loading import load
-from agrotools.text.claims import reply_of
-from agrotools.text.stance import features, frame, masked, weight_of
+from agrotools.knowledge.entries import load
+from agrotools.text.claims import features, frame, masked, reply_of, weight_of
 from agrotools.text.statements import Statements
 
 ROOT = Path(__file__).resolve().parent.parent

@@ -4,6 +4,7 @@ The command line calls the same functions.
 """
 
 import asyncio
+import importlib
 import io
 import sys
 import threading
@@ -96,9 +97,8 @@ class Sample:
     def show(self) -> None:
         """Show question, pictures, steps, answer and scores: as HTML in a notebook, else as text on standard output."""
         if "ipykernel" in sys.modules:
-            from IPython.display import HTML, display  # pyright: ignore[reportMissingImports]
-
-            display(HTML(self._repr_html_()))
+            notebook: Any = importlib.import_module("IPython.display")
+            notebook.display(notebook.HTML(self._repr_html_()))
         else:
             self._print(None)
 
@@ -200,7 +200,7 @@ class Run:
     @cached_property
     def judgements(self) -> Any:
         """Judgements of the run's answers, by record."""
-        from agrotools.runner.judging import judged_rows
+        from agrotools.runner.rescore import judged_rows
 
         return judged_rows(self.path)
 
@@ -407,8 +407,7 @@ def score_runs(
         on_run: is given the manifest of each run before its records.
         on_scored: is given every record with its score rows.
     """
-    from agrotools.runner.rescore import Rescored, rescore
-    from agrotools.runner.stored_scores import shown_as_stored
+    from agrotools.runner.rescore import Rescored, rescore, shown_as_stored
     from agrotools.scoring.aggregate import side_by_side
 
     stored = {} if again else shown_as_stored(runs, ())

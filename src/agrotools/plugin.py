@@ -19,7 +19,8 @@ others may import anything public of agrotools. The benchmarks of this package a
 ``tests/plugins`` holds a complete example.
 """
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -27,6 +28,7 @@ from statistics import fmean
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
 from agrotools.core import BENCHMARKS, FrozenModel, Mode, Record, Sample, Score, Slot, Trajectory, imported
+from agrotools.core.slot import SLOT_TYPES
 
 if TYPE_CHECKING:
     from markupsafe import Markup
@@ -45,13 +47,16 @@ if TYPE_CHECKING:
     from agrotools.scoring.embedders import Embedder
     from agrotools.scoring.error_classes import Errors
     from agrotools.scoring.judging import JudgedRows, JudgeQuestion, Rubrics
-    from agrotools.scoring.predictions.compared import Compared
+    from agrotools.scoring.predictions import Compared
     from agrotools.scoring.slots import SlotScore
     from agrotools.scoring.summary import ModeSummary, PublishedFigures, Summary
 
 T = TypeVar("T")
 K = TypeVar("K")
 V = TypeVar("V")
+
+ENGINE = "agrotools."
+"""Beginning of metric ids of the engine; those of a plug-in begin with its own name."""
 
 
 @dataclass(frozen=True)
@@ -367,21 +372,31 @@ def plugin_of(benchmark: str) -> BenchmarkPlugin | None:
 
 
 def benchmark_id(name: str) -> str:
-    """The id of the benchmark that ``name`` is an alias of; any other name as it is."""
-    if name in BENCHMARKS:
+    """The id of the benchmark that ``name`` is an alias of; any other name, and every path, as it is."""
+    if name in BENCHMARKS or "/" in name or os.sep in name:
         return name
     return next((plugin.name for plugin in plugins() if name in plugin.aliases), name)
 
 
 def plugins_of_slots(slots: Iterable[Slot]) -> list[BenchmarkPlugin]:
     """The plug-ins that the types of ``slots`` are from."""
-    types = {type(slot) for slot in slots}
-    return [plugin for plugin in plugins() if not types.isdisjoint(plugin.slots)]
+    types = {type(slot) for slot in slots}.difference(SLOT_TYPES)
+    return [plugin for plugin in plugins() if not types.isdisjoint(plugin.slots)] if types else []
 
 
-def plugins_of_metrics(metrics: Collection[str]) -> list[BenchmarkPlugin]:
+def plugins_about(types: frozenset[str]) -> list[BenchmarkPlugin]:
+    """The plug-ins that may have metrics of slots of these types, by name of the type.
+
+    Of the benchmarks of this package those are imported that have; what is installed beside it is always imported.
+    """
+    known: Mapping[str, frozenset[str]] = imported("agrotools.benchmarks.builtin:SLOT_TYPES")
+    return BENCHMARKS.loaded(name for name in BENCHMARKS if name not in known or not types.isdisjoint(known[name]))
+
+
+def plugins_of_metrics(metrics: Iterable[str]) -> list[BenchmarkPlugin]:
     """The plug-ins that some of ``metrics`` are from."""
-    return [plugin for plugin in plugins() if not plugin.metrics.keys().isdisjoint(metrics)]
+    theirs = {metric for metric in metrics if not metric.startswith(ENGINE)}
+    return [plugin for plugin in plugins() if not plugin.metrics.keys().isdisjoint(theirs)] if theirs else []
 
 
 class WithPlugins(Mapping[str, V]):
@@ -404,7 +419,7 @@ class WithPlugins(Mapping[str, V]):
         return self._joined
 
     def __getitem__(self, key: str) -> V:
-        return self._own[key] if key in self._own else self.joined()[key]
+        return self._own[key] if key in self._own or key.startswith(ENGINE) else self.joined()[key]
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.joined())

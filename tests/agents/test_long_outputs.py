@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from agrotools.agents import LLMAgent, run_end_to_end, run_step_by_step
-from agrotools.agents.truncation import LONG_TEXT, MOST_KEPT, kept_call, kept_text, read_apart
+from agrotools.agents.modes import LONG_TEXT, MOST_KEPT, kept_call, kept_text, read_apart
 from agrotools.core import (
     CallTools,
     Observation,
@@ -25,7 +25,7 @@ from agrotools.core import (
 )
 from agrotools.models import Completion, Message, ModelSettings
 from agrotools.models.base import WireStats
-from agrotools.runner.pace import interrupts
+from agrotools.runner.execute import interrupts
 from agrotools.tools.execution import ToolOutcome
 from support.small_sample import small_sample, view_of
 

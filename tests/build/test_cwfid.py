@@ -4,7 +4,7 @@ from fake_cwfid import fake_field, write_original, write_prepared
 
 from agrotools.build.sources.field.weeds import read_cwfid
 from agrotools.core import BenchmarkError
-from agrotools.core.hashing import sha256_of_file
+from agrotools.core.files import sha256_of_file
 
 
 def _check(images, count):

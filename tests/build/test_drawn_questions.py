@@ -12,7 +12,6 @@ from agrotools.build.scenes.farmland import make_farmland_pair
 from agrotools.build.scenes.marks import STROKE_COLOURS, marked
 from agrotools.build.scenes.scene import save_picture
 from agrotools.build.sources.drawn.benchmark import MODULES
-from agrotools.build.templates import Template
 from agrotools.build.templates.template import exact_result
 from agrotools.build.templates.wording import sentences
 from agrotools.core.refs import resolved_value
@@ -22,6 +21,7 @@ from support.drawn_scenes import asked_of_drawings, drawn_scene, drawn_subjects,
 
 NEVER_OF_DRAWINGS = {"new_pond_count", "new_pond_several"}
 """One pond at most is built in a drawn pair."""
+ENGLISH_ONLY = {"half_bars", "pair_halves"}
 LEAST_WAYS = 34
 """In which a question can be put, since no two of a benchmark may share a sentence."""
 STEP_WORDS = (
@@ -78,11 +78,8 @@ def test_a_question_can_be_put_in_many_ways_that_share_no_sentence_and_name_no_s
 
 @pytest.mark.parametrize("name", MODULES)
 def test_both_languages_ask_the_same(name):
-    english, chinese = (
-        [question for question in questions_of(name, language) if isinstance(question, Template)]
-        for language in ("en", "zh")
-    )
-    assert [question.template for question in english] == [question.template for question in chinese]
+    english = [question for question in questions_of(name, "en") if question.template not in ENGLISH_ONLY]
+    assert [question.template for question in english] == [each.template for each in questions_of(name, "zh")]
     assert all(slot.label_zh for question in english for slot in question.slots)
 
 

@@ -13,7 +13,7 @@ from agrotools.build.sources import build_source
 from agrotools.build.sources.field.weeds import read_cwfid
 from agrotools.build.sources.part import listing_of
 from agrotools.core import BenchmarkError, UsageError
-from agrotools.core.hashing import pairs_by_hash, sha256_of_file
+from agrotools.core.files import pairs_by_hash, sha256_of_file
 from support.caches import separate_cache
 
 _DATA = Path(os.environ.get("AGROTOOLS_TEST_DATA", Path(__file__).parents[3] / "shared" / "data")) / "cwfid"

@@ -6,8 +6,7 @@ from agrotools.build import references
 from agrotools.build.outcomes import ChainBroken
 from agrotools.build.references import PlannedCall, record_reference, ref
 from agrotools.core import SampleFile
-from agrotools.core.files import artifact_path
-from agrotools.core.hashing import sha256_of_file
+from agrotools.core.files import artifact_path, sha256_of_file
 from agrotools.tools.execution import ToolExecutor
 
 _TOOLS = ("calculate", "plot")

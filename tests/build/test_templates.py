@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 from agrotools.build.asking import Subject
 from agrotools.build.choosing import asked_of, choose
-from agrotools.build.questions import QUESTIONS
 from agrotools.build.references import PlannedCall, ref
 from agrotools.build.templates import Template, Thing, load_templates
 from agrotools.core import FAMILY_OF_TASK_TYPE, SampleFile, ToleranceSlot
@@ -49,7 +48,6 @@ def _asked(template: Template, *things: Thing, seed: int = 0):
 
 def test_templates_are_complete_and_unlike():
     assert len({template.template for template in ALL}) == len(ALL)
-    assert not {template.template for template in ALL} & {question.template for question in QUESTIONS}
     wordings = [wording for template in ALL for wording in template.wordings]
     assert len(set(wordings)) == len(wordings)
     for template in ALL:
@@ -91,7 +89,8 @@ def test_no_answer_of_two_choices_stands_alone(template):
 def test_no_wording_names_a_tool_an_argument_or_a_step(template):
     for wording in (*template.wordings, *template.wordings_zh):
         assert not re.search(
-            r"\b(tool|step|function|call)s?\b|\w+_(pct|px|m|mm|mask|model)\b|工具|步骤", re.sub(r"\{\w+\}", "", wording)
+            r"\b(tool|step|function|(?<!We )call)s?\b|\w+_(pct|px|m|mm|mask|model)\b|工具|步骤",
+            re.sub(r"\{\w+\}", "", wording),
         ), wording
 
 
@@ -233,7 +232,7 @@ def test_calls_that_look_closer_follow_the_first_where_one_thing_is_asked_of():
     [
         ({"clear": ["@0.nonsense > 1"]}, "no field 'nonsense'"),
         ({"clear": ["@3.severity_pct > 1"]}, "no step 3"),
-        ({"clear": ["{nobody} > 1"]}, "{nobody} is no word"),
+        ({"clear": ["{nobody} > 1"]}, "{nobody} is not a word"),
         (
             {
                 "slots": [

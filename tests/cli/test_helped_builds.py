@@ -13,7 +13,7 @@ from agrotools.benchmarks import load_folder
 from agrotools.build.assist.traces import read_traces
 from agrotools.cli.main import app
 from agrotools.core import BenchmarkError, UsageError
-from agrotools.core.benchmark_header import BenchmarkHeader
+from agrotools.formats.benchmark import BenchmarkHeader
 from agrotools.formats.folder import read_header
 from agrotools.formats.replacement import replace_folder
 from agrotools.models import WireSettings

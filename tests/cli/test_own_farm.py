@@ -19,7 +19,7 @@ from agrotools.benchmarks.validate import validate_folder
 from agrotools.build.own_photos import read_plan
 from agrotools.cli.main import app
 from agrotools.core import BenchmarkError, UsageError
-from agrotools.core.hashing import sha256_of_file
+from agrotools.core.files import sha256_of_file
 
 
 def _leaf(seed: int, share: float) -> Image.Image:

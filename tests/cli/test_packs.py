@@ -6,7 +6,8 @@ from typer.testing import CliRunner
 
 from agrotools.cli.packs import app
 from agrotools.core import BenchmarkError, UsageError
-from agrotools.tools.crop_weed.heads import HeadInfo, heads_folder, save_head
+from agrotools.tools.crop_weed.heads import HeadInfo, save_head
+from agrotools.tools.crop_weed.measure_crop_weed_area import heads_folder
 from agrotools.tools.recognition.packs import packs_folder
 from support.labelled_pictures import write_folders
 

@@ -8,7 +8,7 @@ from agrotools.core import BenchmarkError, UsageError
 from agrotools.report.layout import rendered
 from agrotools.report.predictions import compared_tables
 from agrotools.scoring import embedders
-from agrotools.scoring.predictions.compared import compare_file
+from agrotools.scoring.predictions import compare_file
 from support.gta_files import CAT, END_GOLD, GOLD_ENDS, GOLD_STEPS, SIX, answer, call
 from support.made_predictions import made_files
 

@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agrotools.core.hashing import fold_of, pairs_by_hash
+from agrotools.core.files import fold_of, pairs_by_hash
 
 
 def test_pairs_follow_the_rank_of_the_hash() -> None:

@@ -8,7 +8,7 @@ from agrotools.core import (
     ToleranceSlot,
     ToolError,
 )
-from agrotools.core.reference_observations import with_shown_observations, with_truth_observations
+from agrotools.core.refs import with_shown_observations, with_truth_observations
 
 REF = "steps[0].observation.weed_pct"
 

@@ -1,12 +1,13 @@
 """The scripts of ``examples`` run as they are."""
 
-import json
 import os
 import subprocess
 import sys
 from pathlib import Path
 
+import nbformat
 import pytest
+from nbclient import NotebookClient
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 ENVIRONMENT = os.environ | {"PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
@@ -51,11 +52,14 @@ def test_baselines_are_evaluated_from_python(tmp_path: Path):
 
 
 @pytest.mark.slow
-def test_the_cells_of_the_notebook_run(tmp_path: Path):
-    cells = json.loads((EXAMPLES / "run_in_notebook.ipynb").read_text(encoding="utf-8"))["cells"]
-    code = "\n".join("".join(cell["source"]) for cell in cells if cell["cell_type"] == "code")
-    (tmp_path / "cells.py").write_text(f"{code}\nprint(sample.scores)\n")
-    assert "agrotools.fas" in run(tmp_path, sys.executable, "cells.py")
+def test_the_notebook_runs_in_a_kernel_and_shows_progress_and_pictures(tmp_path: Path):
+    notebook = nbformat.read(EXAMPLES / "run_in_notebook.ipynb", as_version=4)
+    NotebookClient(notebook, timeout=300, resources={"metadata": {"path": str(tmp_path)}}).execute()
+    outputs = [output for cell in notebook.cells for output in cell.get("outputs", [])]
+    html = [output.get("data", {}).get("text/html", "") for output in outputs]
+    assert any("<progress" in each for each in html)
+    assert any("<img" in each and "Question" in each and "Scores" in each for each in html)
+    assert "agrotools.fas" in outputs[-1].data["text/plain"]
 
 
 @pytest.mark.slow

@@ -9,7 +9,7 @@ from agrotools.benchmarks import load_benchmark, load_folder, with_clusters
 from agrotools.benchmarks.validate import validate_folder
 from agrotools.build.export import write_benchmark
 from agrotools.core import BenchmarkError, Sample, SampleFile, UsageError
-from agrotools.core.benchmark_header import BenchmarkHeader, SourceNote
+from agrotools.formats.benchmark import BenchmarkHeader, SourceNote
 from agrotools.formats.folder import header_toml
 from agrotools.formats.replacement import check_replaceable, replace_folder
 from support.benchmark_folders import HEADER, chart_sample, number_sample, write_folder

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from agrotools.knowledge.loading import SHIPPED, load, toml_files
+from agrotools.knowledge.entries import SHIPPED, load, toml_files
 from agrotools.knowledge.other_names import is_group, is_other_name
 from agrotools.knowledge.retrieval import KnowledgeIndex
 

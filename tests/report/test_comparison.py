@@ -9,7 +9,7 @@ from agrotools.report.html.result_tables import result_tables
 from agrotools.report.tables import tables_text
 from agrotools.scoring import Comparison, Estimate, Interval, Metric, RunAggregator
 from agrotools.scoring.aggregate import side_by_side
-from agrotools.scoring.differences import with_comparison_adjusted
+from agrotools.scoring.summary import with_comparison_adjusted
 from support.plain_sample import plain_sample
 
 

@@ -10,7 +10,7 @@ import pytest
 from agrotools.agents import LLMAgent, run_step_by_step
 from agrotools.benchmarks import Benchmark, load_benchmark
 from agrotools.core import MODES, Mode, Protocol, Sample, ToolSpec
-from agrotools.core.reference_observations import with_shown_observations
+from agrotools.core.refs import with_shown_observations
 from agrotools.models import Message, ModelSettings
 from agrotools.models.encoding import image_urls, request_text
 from agrotools.models.prices import Price

@@ -5,11 +5,10 @@ from pathlib import Path
 import pytest
 
 from agrotools.benchmarks import load_benchmark
-from agrotools.runner.config import EvalConfig
+from agrotools.runner.config import EvalConfig, resolve_settings
 from agrotools.runner.evaluate import default_folder, describe_run
 from agrotools.runner.manifest import Manifest, differences
 from agrotools.runner.policies import policy_source
-from agrotools.runner.settings import resolve_settings
 
 
 def manifest(benchmark: Path, model: str = "baseline:oracle") -> Manifest:

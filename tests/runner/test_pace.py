@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agrotools.models import WireStats
-from agrotools.runner.pace import Pace
+from agrotools.runner.execute import Pace
 
 
 async def test_a_growing_limit_lets_more_in_and_a_falling_one_lets_nobody_in() -> None:

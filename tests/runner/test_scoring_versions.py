@@ -19,11 +19,11 @@ from agrotools.report.html import build_report
 from agrotools.runner.config import EvalConfig
 from agrotools.runner.evaluate import evaluate
 from agrotools.runner.records import iter_records
+from agrotools.runner.rescore import stored_version
 from agrotools.runner.store import RunStore, read_manifest
-from agrotools.runner.stored_scores import stored_version
 from agrotools.scoring import Summary, score_record
 from agrotools.scoring.correlations import with_correlations
-from agrotools.scoring.version import SCORING_VERSION
+from agrotools.scoring.metrics import SCORING_VERSION
 from support.made_runs import made_sample, right, write_run
 
 OLD = Path(__file__).parent / "scoring_version_1"

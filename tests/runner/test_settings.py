@@ -7,8 +7,7 @@ import pytest
 
 from agrotools.benchmarks import Benchmark, load_benchmark
 from agrotools.core import RunStoreError
-from agrotools.runner.config import EvalConfig
-from agrotools.runner.settings import resolve_settings
+from agrotools.runner.config import EvalConfig, resolve_settings
 from support.made_runs import end_to_end, made_sample, write_run
 
 

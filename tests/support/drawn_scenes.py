@@ -8,11 +8,12 @@ from pathlib import Path
 
 import orjson
 
-from agrotools.build.asking import Askable, Subject
+from agrotools.build.asking import Subject
 from agrotools.build.choosing import Chosen, asked_of
 from agrotools.build.sources.drawn import Drawn
 from agrotools.build.sources.part import Originals
 from agrotools.build.templates import load_templates
+from agrotools.build.templates.template import Template
 
 
 def drawn_scene(name: str, seed: int) -> Drawn:
@@ -47,11 +48,10 @@ def drawn_subjects(name: str) -> tuple[list[Subject], Originals]:
     return [subject for scene in scenes for subject in code.subjects(scene, originals)], originals
 
 
-def questions_of(name: str, language: str) -> list[Askable]:
+def questions_of(name: str, language: str) -> list[Template]:
     """All kinds of questions that are asked of a module's scenes."""
     code = import_module(f"agrotools.build.sources.drawn.{name}")
-    written = [template for file in code.TEMPLATES for template in load_templates(file, language)]
-    return [*written, *(code.QUESTIONS(language) if hasattr(code, "QUESTIONS") else ())]
+    return [template for file in code.TEMPLATES for template in load_templates(file, language)]
 
 
 @cache

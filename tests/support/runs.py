@@ -4,7 +4,7 @@ from typing import Any
 
 from agrotools.core import Record, Step, Trajectory
 from agrotools.runner.manifest import Manifest
-from agrotools.scoring.version import SCORING_VERSION
+from agrotools.scoring.metrics import SCORING_VERSION
 from support.plain_sample import plain_sample
 
 

@@ -23,7 +23,7 @@ from agrotools.core import ExactSlot, Mode, Record, Trajectory
 from agrotools.models import WireSettings
 from agrotools.runner import evaluate as evaluation
 from agrotools.runner.config import EvalConfig
-from agrotools.scoring.outcome import outcome_scores
+from agrotools.scoring.slots import outcome_scores
 from agrotools.tools import TOOLS
 from agrotools.tools.execution import ToolExecutor
 from support.fault_server import FAULTS, Body, completion, fault_server_beside, marked, marker_of, turn_of

@@ -2,8 +2,7 @@
 
 import pytest
 
-from agrotools.text.claims import affirms, reply_of
-from agrotools.text.stance import features, frame, stance_of
+from agrotools.text.claims import affirms, features, frame, reply_of, stance_of
 from agrotools.text.statements import Statements
 from support.operations import executed_lines
 

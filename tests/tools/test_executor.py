@@ -16,7 +16,7 @@ import pytest
 import pytest_asyncio
 
 from agrotools.core import InfrastructureError, SampleFile, ToolCall, UsageError
-from agrotools.tools import worker_pool
+from agrotools.tools import worker_process
 from agrotools.tools.contract import ToolResult, tool
 from agrotools.tools.execution import ToolExecutor, ToolOutcome
 from agrotools.tools.workspace import Workspace
@@ -333,7 +333,7 @@ async def test_a_worker_killed_from_outside_is_replaced_unseen(workspace):
 
 
 async def test_a_worker_retires(workspace, monkeypatch):
-    monkeypatch.setattr(worker_pool, "CALLS_PER_WORKER", 20)
+    monkeypatch.setattr(worker_process, "CALLS_PER_WORKER", 20)
     async with ToolExecutor(workers=1, timeout_s=20, find_tool=FIND) as executor:
         pids = set()
         for number in range(21):

@@ -12,7 +12,7 @@ import pytest
 import pytest_asyncio
 
 from agrotools.core import ToolCall
-from agrotools.tools import worker_pool
+from agrotools.tools import worker_process
 from agrotools.tools.execution import ToolExecutor, ToolOutcome
 from agrotools.tools.workspace import Workspace
 
@@ -22,7 +22,7 @@ FIND = hostile_tools.BY_NAME.__getitem__
 
 @pytest.fixture(autouse=True)
 def _a_busy_machine(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(worker_pool, "_QUICK_S", 0.09)
+    monkeypatch.setattr(worker_process, "_QUICK_S", 0.09)
 
 
 @pytest.fixture

@@ -338,5 +338,5 @@ if TYPE_CHECKING:
     import numpy as np
     from PIL import Image
 
-    from agrotools.vision.band_roles import Role
+    from agrotools.vision import Role
     from agrotools.vision.rasters import RasterSource

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from functools import cache
 
 from agrotools.agents.images import file_parts, is_prepared
+from agrotools.agents.modes import kept_text, read_apart, written
 from agrotools.agents.parsing import as_text, excerpt, parse_output
 from agrotools.agents.prompts import fill, render
 from agrotools.agents.protocols import PROTOCOLS
-from agrotools.agents.truncation import kept_text, read_apart, written
 from agrotools.core import Action, Answer, Halt, Mode, Protocol, Reply, SampleView, Step, Termination, ToolSpec
 from agrotools.models import Completion, ContentPart, Message, Model, ModelSettings, TextPart
 from agrotools.models.base import FinishReason

@@ -99,25 +99,28 @@ class AreaTruth:
             replace(self, crop_px=self.crop_px + self.unnamed_px, unnamed_px=0),
         )
 
-    def as_result(self, gsd_m: float | None = None) -> dict[str, JsonValue]:
-        """Result of a perfect ``measure_crop_weed_area``, as far as masks and the ground sampling distance tell."""
+    def as_result(self, gsd_m: float | None = None, digits: int | None = _DIGITS) -> dict[str, JsonValue]:
+        """Result of a perfect ``measure_crop_weed_area``, as far as masks and the ground sampling distance tell.
+
+        ``digits``: significant ones; None: not rounded.
+        """
         pixels = {"total": self.total_px, "veg": self.veg_px, "crop": self.crop_px, "weed": self.weed_px}
         pixels["soil"] = self.soil_px
         area_m2: JsonValue = None
         if gsd_m is not None:
-            area_m2 = {name: round_significant(count * gsd_m**2, _DIGITS) for name, count in pixels.items()}
+            area_m2 = {name: round_significant(count * gsd_m**2, digits) for name, count in pixels.items()}
         return {
             "total_px": self.total_px,
             "veg_px": self.veg_px,
             "crop_px": self.crop_px,
             "weed_px": self.weed_px,
             "soil_px": self.soil_px,
-            "veg_pct": round_significant(self.veg_pct, _DIGITS),
-            "crop_pct": round_significant(self.crop_pct, _DIGITS),
-            "weed_pct": round_significant(self.weed_pct, _DIGITS),
-            "soil_pct": round_significant(self.soil_pct, _DIGITS),
-            "weed_share_of_veg_pct": round_significant(self.weed_share_pct, _DIGITS),
-            "weed_to_crop_ratio": None if self.ratio is None else round_significant(self.ratio, _DIGITS),
+            "veg_pct": round_significant(self.veg_pct, digits),
+            "crop_pct": round_significant(self.crop_pct, digits),
+            "weed_pct": round_significant(self.weed_pct, digits),
+            "soil_pct": round_significant(self.soil_pct, digits),
+            "weed_share_of_veg_pct": round_significant(self.weed_share_pct, digits),
+            "weed_to_crop_ratio": None if self.ratio is None else round_significant(self.ratio, digits),
             "area_m2": area_m2,
             "gsd_m": gsd_m,
         }

@@ -1,15 +1,10 @@
-"""Interfaces of kinds of questions and of subjects.
-
-Questions about crop and weeds are code (:mod:`agrotools.build.questions`), all others are data
-(:mod:`agrotools.build.templates`); both are chosen and built in the same way.
-"""
+"""Subjects that questions can be asked of, and questions that were asked of them."""
 
 import zlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
-import numpy as np
 from pydantic import JsonValue
 
 from agrotools.build.references import PlannedCall
@@ -52,29 +47,3 @@ class Asked:
         if not self.remarks:
             return asked
         return f"{asked} {self.remarks[zlib.crc32(wording.encode()) % len(self.remarks)]}"
-
-
-class Askable(Protocol):
-    """A kind of question about ``things`` things of kind ``of``."""
-
-    @property
-    def template(self) -> str: ...
-
-    @property
-    def task_type(self) -> str: ...
-
-    @property
-    def of(self) -> str: ...
-
-    @property
-    def things(self) -> int: ...
-
-    @property
-    def shuffled(self) -> bool: ...
-
-    @property
-    def wordings(self) -> tuple[str, ...]: ...
-
-    def asked(self, shown: Sequence[Any], rng: np.random.Generator) -> Asked | None:
-        """The question asked of these things; None where it makes no sense there or the truth does not settle it."""
-        ...

@@ -9,7 +9,8 @@ from itertools import combinations
 import numpy as np
 
 from agrotools.build.allocation import Allocation, Marginals, Offer, allocate, offer_order
-from agrotools.build.asking import Askable, Asked, Subject
+from agrotools.build.asking import Asked, Subject
+from agrotools.build.templates.template import Template
 from agrotools.build.templates.wording import sentences
 from agrotools.core import BenchmarkError, Slot, ToleranceSlot
 
@@ -22,7 +23,7 @@ class Chosen:
     """A question asked of a subject: all that a sample needs before its calls are run."""
 
     subject: Subject
-    question: Askable
+    question: Template
     asked: Asked
     wording: str
 
@@ -38,7 +39,7 @@ class Chosen:
 
 def choose(
     subjects: Sequence[Subject],
-    questions: Sequence[Askable],
+    questions: Sequence[Template],
     count: int,
     seed: int,
     said: Collection[str] = (),
@@ -56,7 +57,7 @@ def choose(
     used_up: set[str] = set()
     order = {question.template: index for index, question in enumerate(_interleaved(questions))}
 
-    def candidate(subject: Subject, question: Askable) -> Chosen | None:
+    def candidate(subject: Subject, question: Template) -> Chosen | None:
         key = (subject.name, question.template)
         if key not in candidates:
             candidates[key] = asked_of(subject, question, seed)
@@ -128,7 +129,7 @@ def _copied_is_right(slot: Slot, other: Slot) -> bool:
     ) and getattr(slot, "value", 0) == getattr(other, "value", 1)
 
 
-def asked_of(subject: Subject, question: Askable, seed: int) -> Chosen | None:
+def asked_of(subject: Subject, question: Template, seed: int) -> Chosen | None:
     """The question asked of some of the subject's things, not worded yet; None where the truth settles it for none."""
     if question.of != subject.of or question.things > subject.things:
         return None
@@ -147,7 +148,7 @@ def asked_of(subject: Subject, question: Askable, seed: int) -> Chosen | None:
     return None
 
 
-def _interleaved(questions: Sequence[Askable]) -> list[Askable]:
+def _interleaved(questions: Sequence[Template]) -> list[Template]:
     """Kinds about several things and kinds about one in turn, so that neither waits for the other."""
     pairs = [question for question in questions if question.things > 1]
     singles = [question for question in questions if question.things == 1]
@@ -165,7 +166,7 @@ class Stock:
 
     source: str
     subjects: Sequence[Subject]
-    questions: Sequence[Askable]
+    questions: Sequence[Template]
 
 
 def choose_allocated(stocks: Sequence[Stock], wanted: Marginals, seed: int) -> tuple[list[Chosen], Allocation]:

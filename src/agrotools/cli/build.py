@@ -8,7 +8,7 @@ import typer
 from agrotools.cli.helping import ApiKeyEnv, BaseUrl, Budget, Concurrency, Paraphrase, Price, Traces, helped
 
 if TYPE_CHECKING:
-    from agrotools.core.benchmark_header import BenchmarkHeader
+    from agrotools.formats.benchmark import BenchmarkHeader
 
 
 def build(

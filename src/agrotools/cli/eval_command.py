@@ -5,9 +5,11 @@ from typing import Annotated
 
 import typer
 
-from agrotools.cli.comparing import EmbedderName, EmbedderPath, Extra, comparing
 from agrotools.cli.exit_codes import STOPPED
-from agrotools.cli.judging import (
+from agrotools.cli.scoring_options import (
+    EmbedderName,
+    EmbedderPath,
+    Extra,
     JudgeApiKeyEnv,
     JudgeBaseUrl,
     JudgeBudget,
@@ -20,6 +22,7 @@ from agrotools.cli.judging import (
     JudgeVotes,
     ask_judges,
     check_judges,
+    comparing,
 )
 
 

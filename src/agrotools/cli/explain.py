@@ -28,12 +28,11 @@ def explain(
 
     from agrotools.core import UsageError
     from agrotools.report.explain import print_explanation
-    from agrotools.runner.judging import judged_rows
     from agrotools.runner.records import record_index
+    from agrotools.runner.rescore import judged_rows, stored_version
     from agrotools.runner.store import read_manifest
-    from agrotools.runner.stored_scores import stored_version
     from agrotools.scoring import score_record
-    from agrotools.scoring.version import SCORING_VERSION
+    from agrotools.scoring.metrics import SCORING_VERSION
 
     read_manifest(run)
     index = record_index(run)

@@ -13,8 +13,8 @@ from agrotools.cli.exit_codes import NOT_DONE
 
 if TYPE_CHECKING:
     from agrotools.build.own_photos import DetectedTable, OpenQuestion, Plan
-    from agrotools.core.benchmark_header import BenchmarkHeader
     from agrotools.core.progress import Progress
+    from agrotools.formats.benchmark import BenchmarkHeader
 
 PLAN_ENDING = ".plan.toml"
 

@@ -5,8 +5,8 @@ from typing import Annotated
 
 import typer
 
-from agrotools.cli.comparing import EmbedderName, EmbedderPath, Extra, Unadjusted, comparing
 from agrotools.cli.json_output import print_json
+from agrotools.cli.scoring_options import EmbedderName, EmbedderPath, Extra, Unadjusted, comparing
 
 
 def report(

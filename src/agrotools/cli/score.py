@@ -5,8 +5,10 @@ from typing import Annotated
 
 import typer
 
-from agrotools.cli.comparing import EmbedderName, EmbedderPath, Extra, Unadjusted, comparing
-from agrotools.cli.judging import (
+from agrotools.cli.scoring_options import (
+    EmbedderName,
+    EmbedderPath,
+    Extra,
     JudgeApiKeyEnv,
     JudgeBaseUrl,
     JudgeBudget,
@@ -17,7 +19,9 @@ from agrotools.cli.judging import (
     JudgeRubrics,
     Judges,
     JudgeVotes,
+    Unadjusted,
     ask_judges,
+    comparing,
 )
 
 
@@ -65,7 +69,7 @@ def score(
     """
     from agrotools.cli.results import show_runs
     from agrotools.core import UsageError
-    from agrotools.runner.stored_scores import shown_as_stored
+    from agrotools.runner.rescore import shown_as_stored
 
     if format_ is None and (data or judgements):
         raise UsageError("--data and --judgements go with --format", hint="--format gta|thinkgeo|agentx")

@@ -27,7 +27,7 @@ def score_predictions(
     """
     from agrotools.core import UsageError
     from agrotools.report.predictions import as_data, print_compared
-    from agrotools.scoring.predictions.compared import compare_file, prediction_format
+    from agrotools.scoring.predictions import compare_file, prediction_format
 
     form = prediction_format(format_)
     if len(files) != 1:

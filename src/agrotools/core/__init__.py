@@ -17,10 +17,31 @@ from agrotools.core.errors import (
     UsageError,
 )
 from agrotools.core.frozen_model import FrozenModel, first_fault
-from agrotools.core.record import Record, Score
+from agrotools.core.record import (
+    Action,
+    Answer,
+    Arguments,
+    Artifact,
+    CallTools,
+    Halt,
+    Intrinsics,
+    Observation,
+    Record,
+    ReferenceStep,
+    ReferenceTrajectory,
+    Reply,
+    Sample,
+    SampleFile,
+    SampleView,
+    Score,
+    Step,
+    ToolCall,
+    Trajectory,
+    Unparseable,
+    Usage,
+)
 from agrotools.core.refs import UnresolvedRef
 from agrotools.core.registry import BENCHMARKS, Registry, imported
-from agrotools.core.sample import Intrinsics, Sample, SampleFile, SampleView
 from agrotools.core.slot import (
     BooleanSlot,
     ChoiceSetSlot,
@@ -43,28 +64,12 @@ from agrotools.core.taxonomy import (
     FAMILIES,
     FAMILY_OF_TASK_TYPE,
     MODES,
+    PROTOCOLS,
     AnswerType,
     FileKind,
     Mode,
     Protocol,
     Termination,
-)
-from agrotools.core.trajectory import (
-    Action,
-    Answer,
-    Arguments,
-    Artifact,
-    CallTools,
-    Halt,
-    Observation,
-    ReferenceStep,
-    ReferenceTrajectory,
-    Reply,
-    Step,
-    ToolCall,
-    Trajectory,
-    Unparseable,
-    Usage,
 )
 
 __all__ = [
@@ -73,6 +78,7 @@ __all__ = [
     "FAMILIES",
     "FAMILY_OF_TASK_TYPE",
     "MODES",
+    "PROTOCOLS",
     "Action",
     "AgreementKind",
     "AgrotoolsError",

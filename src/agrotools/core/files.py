@@ -1,13 +1,14 @@
-"""Files that outlive the process and the machine (whole or not at all, and journals that only grow), and their folders.
+"""Files that outlive the process and the machine (whole or not at all, and journals that only grow), folders, hashes.
 
 What a process hands to the operating system survives ``kill -9``; only what was synced survives a power cut.
 """
 
 import errno
+import hashlib
 import os
 import shutil
 import threading
-from collections.abc import Generator
+from collections.abc import Generator, Iterable
 from contextlib import contextmanager, suppress
 from itertools import count
 from pathlib import Path
@@ -298,3 +299,26 @@ def cache_dir(*parts: str) -> Path:
 def artifact_path(folder: Path, sha256: str, suffix: str) -> Path:
     """Where a file that a tool made lies in a run folder or a benchmark folder, named by its content."""
     return folder / "artifacts" / f"{sha256}{suffix}"
+
+
+def sha256_of_file(path: Path) -> str:
+    """SHA-256 of a file's bytes."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def pairs_by_hash(hashes: Iterable[str]) -> list[list[str]]:
+    """Distinct ``hashes`` in ascending order, two by two: ranks 0 and 1 are pair 0, ranks 2 and 3 pair 1...
+
+    The last pair holds one hash where their number is odd.
+    """
+    ranked = sorted(set(hashes))
+    return [ranked[start : start + 2] for start in range(0, len(ranked), 2)]
+
+
+def fold_of(hashes: Iterable[str]) -> dict[str, int]:
+    """The fold of each hash: 0 for members of pairs 0, 2, 4... and 1 for members of pairs 1, 3, 5...
+
+    Both members of a pair are always in the same fold, so a question on the two of them has one fold.
+    """
+    return {member: rank % 2 for rank, pair in enumerate(pairs_by_hash(hashes)) for member in pair}

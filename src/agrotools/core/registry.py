@@ -1,7 +1,7 @@
 """Registries: names that point to code, imported only when asked for."""
 
 import importlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from difflib import get_close_matches
 from functools import cached_property
 from importlib.metadata import entry_points
@@ -22,7 +22,7 @@ class Registry(Generic[T]):
         noun: what a target is, for messages.
         group: group of the entry points.
         targets: those of this package, or the target of a mapping of them.
-        more: further targets, asked for when one is first looked up.
+        more: further targets, asked for when a name is not among the others, or all names are.
     """
 
     def __init__(
@@ -45,9 +45,13 @@ class Registry(Generic[T]):
         targets = dict(own)
         for entry in entry_points(group=self._group):
             targets.setdefault(entry.name, entry.value)
-        for name, target in self._more().items():
-            targets.setdefault(name, target)
         return targets
+
+    @cached_property
+    def _all_targets(self) -> dict[str, str]:
+        for name, target in self._more().items():
+            self._targets.setdefault(name, target)
+        return self._targets
 
     def add(self, name: str, value: T) -> None:
         """Register an object directly, for the life of the process."""
@@ -60,13 +64,13 @@ class Registry(Generic[T]):
         self._loaded.pop(name, None)
 
     def names(self) -> tuple[str, ...]:
-        return tuple(self._targets)
+        return tuple(self._all_targets)
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.names())
 
     def __contains__(self, name: object) -> bool:
-        return name in self._targets
+        return name in self._targets or name in self._all_targets
 
     def get(self, name: str) -> T:
         """The object of that name.
@@ -92,15 +96,16 @@ class Registry(Generic[T]):
         self._loaded[name] = value
         return value
 
-    def loaded(self) -> list[T]:
-        """The objects of all names, without those that cannot be imported."""
-        broken = self.broken()
-        return [self.get(name) for name in self.names() if name not in broken]
+    def loaded(self, names: Iterable[str] | None = None) -> list[T]:
+        """The objects of ``names`` (None: of all), without those that cannot be imported."""
+        wanted = self.names() if names is None else tuple(names)
+        broken = self.broken(wanted)
+        return [self.get(name) for name in wanted if name not in broken]
 
-    def broken(self) -> dict[str, UsageError]:
-        """The errors of all names that cannot be imported."""
+    def broken(self, names: Iterable[str] | None = None) -> dict[str, UsageError]:
+        """The errors of those of ``names`` (None: of all) that cannot be imported."""
         found: dict[str, UsageError] = {}
-        for name in self.names():
+        for name in self.names() if names is None else names:
             try:
                 self.get(name)
             except UsageError as error:

@@ -9,7 +9,9 @@ Mode = Literal["no-tool", "step-by-step", "end-to-end"]
 MODES: tuple[Mode, ...] = ("no-tool", "step-by-step", "end-to-end")
 
 Protocol = str
-"""Name of a protocol, how a conversation is held: ``react``, ``tool-calling`` or one of a benchmark plug-in."""
+"""Name of a protocol, how a conversation is held: one of :data:`PROTOCOLS` or of a benchmark plug-in."""
+PROTOCOLS: tuple[Protocol, ...] = ("react", "tool-calling")
+"""Protocols of the engine."""
 
 AnswerType = Literal["exact", "tolerance", "plot", "open_text", "image"]
 ANSWER_TYPES: tuple[AnswerType, ...] = ("exact", "tolerance", "plot", "open_text", "image")

@@ -13,10 +13,8 @@ import orjson
 from pydantic import ValidationError
 
 from agrotools.core import BenchmarkError, Sample, SampleFile, first_fault
-from agrotools.core.benchmark_header import BenchmarkHeader
-from agrotools.core.hashing import sha256_of_file
-from agrotools.formats.benchmark import Benchmark, Clusters, ContentDigest
-from agrotools.formats.samples import LazySamples, SampleLines
+from agrotools.core.files import sha256_of_file
+from agrotools.formats.benchmark import Benchmark, BenchmarkHeader, Clusters, ContentDigest, LazySamples, SampleLines
 
 HEADER_FILE, SAMPLES_FILE, FILES_FOLDER = "benchmark.toml", "samples.jsonl", "files"
 CROISSANT_FILE = "croissant.json"

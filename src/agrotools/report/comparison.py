@@ -8,9 +8,8 @@ from agrotools.report.layout import console_for, harmless, line
 from agrotools.report.settings import kept_out_line
 from agrotools.scoring import METRICS, Comparison, Estimate, Metric, Summary
 from agrotools.scoring.correlations import MIN_RUNS
-from agrotools.scoring.differences import compared_differences, compared_task_types
 from agrotools.scoring.statistics import MIN_CLUSTERS
-from agrotools.scoring.summary import AcrossRuns, RunCorrelation
+from agrotools.scoring.summary import AcrossRuns, RunCorrelation, compared_differences, compared_task_types
 
 if TYPE_CHECKING:
     from rich.console import RenderableType

@@ -133,8 +133,10 @@ def console_for(file: IO[str] | None) -> "Console":
     """A console on ``file`` (standard output if None): in colour on a terminal, plain and fixed in width elsewhere."""
     from rich.console import Console
 
-    console = Console(file=file, highlight=False)
-    return console if console.is_terminal else Console(file=file, highlight=False, width=PLAIN_WIDTH)
+    console = Console(file=file, highlight=False, force_jupyter=False)
+    return (
+        console if console.is_terminal else Console(file=file, highlight=False, width=PLAIN_WIDTH, force_jupyter=False)
+    )
 
 
 def put(console: "Console", part: "RenderableType") -> None:
@@ -168,7 +170,7 @@ def rendered(parts: Iterable["RenderableType"], width: int) -> str:
     from rich.console import Console
 
     written = StringIO()
-    console = Console(file=written, width=width, highlight=False, force_terminal=False)
+    console = Console(file=written, width=width, highlight=False, force_terminal=False, force_jupyter=False)
     for part in parts:
         put(console, part)
     return "\n".join(row.rstrip() for row in written.getvalue().splitlines()) + "\n"

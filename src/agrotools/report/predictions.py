@@ -6,13 +6,13 @@ from typing import IO, TYPE_CHECKING, Any
 from agrotools.report.cells import DASH, new_table, stacked
 from agrotools.report.layout import console_for, harmless, line, put
 from agrotools.scoring.embedders import MPNET, WITH_COSINES
-from agrotools.scoring.predictions.compared import finite, prediction_format
+from agrotools.scoring.predictions import finite, prediction_format
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from agrotools.scoring.figures import Scores
-    from agrotools.scoring.predictions.compared import Compared
+    from agrotools.scoring.predictions import Compared
 
 _CORRECTED, _PUBLISHED = "_corrected", "_published"
 _MOST_PLACES = 5

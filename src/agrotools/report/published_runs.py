@@ -3,8 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from agrotools.core import Mode
-from agrotools.plugin import plugins
+from agrotools.core import BENCHMARKS, Mode
 from agrotools.report.cells import DASH, Notes, name_cell, new_table, percent, run_names, stacked, value_cell
 from agrotools.report.layout import harmless
 from agrotools.report.published import PublishedRow, paper, published_rows, same_model
@@ -52,8 +51,8 @@ def published_blocks(summaries: Sequence[Summary], notes: Notes) -> list["Render
             blocks.append(figures_table(family, layout, shown, rows, notes))
             blocks += _counts(shown)
     families = {part.published.family for summary in summaries for part in summary.modes.values() if part.published}
-    for plugin in plugins():
-        if plugin.name in families and plugin.reporting.tables:
+    for plugin in BENCHMARKS.loaded(name for name in BENCHMARKS if name in families):
+        if plugin.reporting.tables:
             blocks += plugin.reporting.tables(summaries, notes)
     return blocks
 

@@ -4,12 +4,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from agrotools.core import Mode
-from agrotools.plugin import BenchmarkPlugin, plugins, plugins_of_metrics
+from agrotools.core import BENCHMARKS, Mode
+from agrotools.plugin import BenchmarkPlugin, plugins_of_metrics
 from agrotools.report.cells import Notes, run_names
 from agrotools.scoring import Metric, Summary
-from agrotools.scoring.differences import GAIN_METRICS
 from agrotools.scoring.metrics import own_metric
+from agrotools.scoring.summary import GAIN_METRICS
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -125,9 +125,8 @@ def settings_for(summaries: Sequence[Summary]) -> list[Setting]:
 def used_plugins(summaries: Sequence[Summary]) -> list[BenchmarkPlugin]:
     """The benchmark plug-ins that runs are of, or have metrics of."""
     metrics = {metric for summary in summaries for part in summary.modes.values() for metric in part.metrics}
-    of_metrics = plugins_of_metrics(metrics)
-    names = {summary.benchmark for summary in summaries}
-    return [plugin for plugin in plugins() if plugin in of_metrics or plugin.name in names]
+    names = {plugin.name for plugin in plugins_of_metrics(metrics)} | {summary.benchmark for summary in summaries}
+    return BENCHMARKS.loaded(name for name in BENCHMARKS if name in names)
 
 
 def variants_of(metric: str) -> Sequence[tuple[str, str]]:

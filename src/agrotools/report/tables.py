@@ -40,10 +40,9 @@ from agrotools.report.settings import (
     variants_of,
 )
 from agrotools.scoring import METRICS, CallRatio, ModeSummary, Summary
-from agrotools.scoring.differences import shown_gains
-from agrotools.scoring.metrics import APART_METRIC
+from agrotools.scoring.metrics import APART_METRIC, SCORING_VERSION
 from agrotools.scoring.statistics import MIN_CLUSTERS
-from agrotools.scoring.version import SCORING_VERSION
+from agrotools.scoring.summary import shown_gains
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -182,7 +181,8 @@ def _absent(summaries: Sequence[Summary]) -> frozenset[str]:
             scored |= {*part.metrics}
     # Where nothing was scored, nothing is known of the slots.
     unscored = any(not part.metrics for s in summaries for part in s.modes.values())
-    on_request = frozenset(name for name, info in METRICS.items() if info.on_request)
+    columns = {metric for setting in settings_for(summaries) for metric in setting.metrics}
+    on_request = frozenset(metric for metric in columns if METRICS[metric].on_request)
     return on_request if unscored else on_request | {name for name in (*OUTCOME[1:], PROCESS[-1]) if name not in scored}
 
 

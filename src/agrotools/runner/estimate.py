@@ -12,7 +12,7 @@ from agrotools.agents import ModelAgent
 from agrotools.agents.modes import reference_history
 from agrotools.benchmarks import Benchmark
 from agrotools.core import BenchmarkError, Mode, Sample, SampleView, Step
-from agrotools.core.reference_observations import with_shown_observations
+from agrotools.core.refs import with_shown_observations
 from agrotools.models.encoding import image_urls, request_text
 from agrotools.models.metered import most_output_tokens
 from agrotools.models.prices import IMAGE_TOKENS, Price

@@ -1,39 +1,45 @@
-"""Asks judges about the answers of a run. Every reply is kept in the run's folder, and none is asked for twice."""
+"""Questions to judges about the answers of a run. Every reply is kept in the run's folder, and none is asked for twice.
+
+Of the files that a run made a judge is shown texts in words, images as images, others by name alone.
+"""
 
 import asyncio
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING
+from pathlib import Path, PurePosixPath
+from typing import NamedTuple
 
-from agrotools.core import AgrotoolsError, InfrastructureError, RunStoreError, UsageError
-from agrotools.core.files import LineFile, read_lines, write_whole
+from agrotools.agents.images import Preview, make_preview
+from agrotools.core import AgrotoolsError, Artifact, InfrastructureError, RunStoreError, UsageError
+from agrotools.core.files import LineFile, artifact_path, write_whole
 from agrotools.core.progress import Progress, no_progress
-from agrotools.runner.pace import interrupts
+from agrotools.models import Completion, ContentPart, ImagePart, Message, Model, ModelSettings, TextPart
+from agrotools.models.endpoint import PricedModel
+from agrotools.models.response_cache import KEPT
+from agrotools.runner.auxiliary_model import ask_each, ready_for_repeats
+from agrotools.runner.execute import interrupts
 from agrotools.runner.records import iter_records
+from agrotools.runner.rescore import JUDGEMENT_HINT, JUDGEMENTS_FILE, RUBRICS_PREFIX
 from agrotools.runner.store import RunLock
 from agrotools.scoring.judging import (
-    JudgedRows,
     Judgement,
     JudgeQuestion,
     Rubrics,
     has_rubrics,
     judge_questions,
-    read_rubrics,
     shipped_rubrics,
 )
+from agrotools.scoring.judging.questions import is_image, is_text
 
-if TYPE_CHECKING:
-    from agrotools.models import Completion, Model, ModelSettings
-    from agrotools.runner.auxiliary_model import Helper
-
-JUDGEMENTS_FILE = "judgements.jsonl"
 SPEND_FILE = "judges-spend.jsonl"
 CACHE = "judging"
-_RUBRICS = "judge-rubrics-"
-"""What the name of the user's rubrics begins with in a run's folder."""
+_LONGEST_TEXT = 12_000
+"""Characters of a file; the rest is cut off, which the judge is told."""
+_LONGEST_TOGETHER = 60_000
+_LONGEST_CHARACTER_BYTES = 4
+_DIGITS = re.compile(r"[0-9a-f]+")
 
-_HINT = "remove that line; the judge is then asked about it again"
 _TEMPERATURE_OF_SEVERAL_VOTES = 0.7
 _REJECTED = "rejects the request"
 """What the error of an endpoint says that takes no images, whichever its own words are."""
@@ -62,43 +68,15 @@ class JudgedRun:
     error: AgrotoolsError | None = None
 
 
-def read_judgements(run: Path) -> list[Judgement]:
-    """What judges replied about the answers of ``run``; none where nobody asked any.
-
-    Raises:
-        RunStoreError: the file cannot be read, or a line in it is no judgement.
-    """
-    return read_lines(run / JUDGEMENTS_FILE, Judgement, _HINT)
-
-
-def judged_rows(run: Path) -> JudgedRows:
-    """The rows that the judges of ``run`` give its records: on Agent-X by the rubrics that lie in its folder.
-
-    Raises:
-        RunStoreError: judgements or rubrics cannot be read.
-    """
-    return JudgedRows(read_judgements(run), _rubrics_of(run))
-
-
-def _rubrics_of(run: Path) -> Rubrics | None:
-    """The user's rubrics that the run was last judged by; None: those that ship."""
-    for path in sorted(run.glob(f"{_RUBRICS}*")):
-        try:
-            return read_rubrics(path, path.name.removeprefix(_RUBRICS))
-        except UsageError as error:
-            raise RunStoreError(error.message, hint="remove it, or judge again: --judge-rubrics FILE") from error
-    return None
-
-
 def _keep_rubrics(run: Path, rubrics: Rubrics) -> None:
     """Put the user's rubrics into the run's folder, so that it can be scored again from that alone; ours need not lie
     there, and take the place of others all the same."""
     safe = "".join(letter if letter.isalnum() or letter in "._-" else "-" for letter in rubrics.name)[-80:]
-    path = run / f"{_RUBRICS}{safe}" if rubrics.digest else None
+    path = run / f"{RUBRICS_PREFIX}{safe}" if rubrics.digest else None
     try:
         if path is not None and not (path.is_file() and path.read_bytes() == rubrics.content):
             write_whole(path, rubrics.content)
-        for other in run.glob(f"{_RUBRICS}*"):
+        for other in run.glob(f"{RUBRICS_PREFIX}*"):
             if other != path:
                 other.unlink()
     except OSError as error:
@@ -107,7 +85,7 @@ def _keep_rubrics(run: Path, rubrics: Rubrics) -> None:
 
 def judge_run(
     run: Path,
-    helper: "Helper",
+    helper: PricedModel,
     *,
     votes: int = 1,
     labelled: Mapping[JudgeQuestion, int] | None = None,
@@ -124,7 +102,7 @@ def judge_run(
         RunStoreError: no run, its files cannot be read or written, or another process works on it.
         KeyboardInterrupt: somebody asked to stop; what has been replied is kept.
     """
-    done = JudgedRun(helper.spec)
+    done = JudgedRun(helper.name)
     try:
         lock = RunLock(run)
     except OSError as error:
@@ -132,8 +110,8 @@ def judge_run(
     rubrics = rubrics or shipped_rubrics()
     try:
         _keep_rubrics(run, rubrics)
-        with LineFile(run / JUDGEMENTS_FILE, Judgement, _HINT) as file:
-            held = {(each.asked, each.vote) for each in file.held if each.judge == helper.spec}
+        with LineFile(run / JUDGEMENTS_FILE, Judgement, JUDGEMENT_HINT) as file:
+            held = {(each.asked, each.vote) for each in file.held if each.judge == helper.name}
             wanted: list[Wanted] = []
             for each in _all_wanted(run, votes, labelled or {}, rubrics):
                 if (each.question.asked, each.vote) in held:
@@ -159,7 +137,7 @@ def _all_wanted(run: Path, votes: int, labelled: Mapping[JudgeQuestion, int], ru
 
 async def _ask(
     wanted: Sequence[Wanted],
-    helper: "Helper",
+    helper: PricedModel,
     temperature: float,
     ledger: Path,
     file: LineFile[Judgement],
@@ -167,10 +145,6 @@ async def _ask(
     rubrics: Rubrics,
     progress: Progress,
 ) -> None:
-    from agrotools.models import Model, ModelSettings
-    from agrotools.models.response_cache import KEPT
-    from agrotools.runner.auxiliary_model import Asked, ask_each, ready_for_repeats
-
     stopping = False
 
     def interrupted() -> None:
@@ -190,7 +164,7 @@ async def _ask(
             file.add(
                 Judgement(
                     metric=question.metric,
-                    judge=helper.spec,
+                    judge=helper.name,
                     rubrics=rubrics.digest if has_rubrics(question.metric) else "",
                     prompt=question.prompt,
                     asked=question.asked,
@@ -204,10 +178,10 @@ async def _ask(
             )
             done.asked += 1
             done.without_images += bool(unseen)
-            progress(f"answers graded by {helper.spec}", done.asked, len(wanted))
+            progress(f"answers graded by {helper.name}", done.asked, len(wanted))
 
         try:
-            state: Asked = await ask_each(wanted, one, helper.model, stopped=lambda: stopping)
+            state = await ask_each(wanted, one, helper.model, stopped=lambda: stopping)
         finally:
             await helper.model.close()
     done.missing = len(wanted) - done.asked
@@ -217,11 +191,9 @@ async def _ask(
 
 
 async def _reply(
-    model: "Model", question: JudgeQuestion, run: Path, settings: "ModelSettings"
-) -> "tuple[Completion, tuple[str, ...]]":
+    model: Model, question: JudgeQuestion, run: Path, settings: ModelSettings
+) -> tuple[Completion, tuple[str, ...]]:
     """What the judge replies, and the images that it was not shown: it is asked without them where it takes none."""
-    from agrotools.runner.attachments import put_question
-
     put = await asyncio.to_thread(put_question, question, run)
     try:
         return await model.generate(put.messages, (), settings), put.unseen
@@ -230,3 +202,60 @@ async def _reply(
         if blind.unseen == put.unseen or _REJECTED not in error.message:
             raise
     return await model.generate(blind.messages, (), settings), blind.unseen
+
+
+class Put(NamedTuple):
+    """What is sent to a judge. ``unseen``: names of images of which it gets nothing but the name."""
+
+    messages: list[Message]
+    unseen: tuple[str, ...] = ()
+
+
+def put_question(question: JudgeQuestion, run: Path, *, images: bool = True) -> Put:
+    """``question`` as messages, with what its attachments hold; ``images=False`` for a judge that takes none."""
+    system = Message.of("system", question.system)
+    if not question.attachments:
+        return Put([system, Message.of("user", question.user)])
+    parts: list[ContentPart] = [TextPart(text=question.user)]
+    unseen: list[str] = []
+    left = _LONGEST_TOGETHER
+    for each in question.attachments:
+        path = _place(run, each)
+        if is_text(each):
+            most = min(left, _LONGEST_TEXT)
+            text = _text(path, most)
+            left -= min(len(text or ""), most)
+            parts.append(TextPart(text=_told(each, "cannot be read" if text is None else "", text, question.mark)))
+        elif is_image(each):
+            preview = make_preview(path, each.name, "image", None) if images and path is not None else None
+            if isinstance(preview, Preview):
+                parts += [TextPart(text=f"{each.name}:"), ImagePart(url=preview.url)]
+            else:
+                unseen.append(each.name)
+                parts.append(TextPart(text=_told(each, "cannot be shown")))
+    return Put([system, Message(role="user", content=tuple(parts))], tuple(unseen))
+
+
+def _place(run: Path, artifact: Artifact) -> Path | None:
+    """Where it lies in the run; None where the record names no such place (a run may be a stranger's)."""
+    if artifact.sha256 is None or not _DIGITS.fullmatch(artifact.sha256):
+        return None
+    path = artifact_path(run, artifact.sha256, PurePosixPath(artifact.name).suffix)
+    return None if path.is_symlink() else path
+
+
+def _text(path: Path | None, most: int) -> str | None:
+    """The beginning of a text file; None where it cannot be read."""
+    if path is None:
+        return None
+    try:
+        with path.open("rb") as file:
+            read = file.read(_LONGEST_CHARACTER_BYTES * most + 1)
+    except OSError:
+        return None
+    text = read.decode("utf-8", errors="replace")
+    return text if len(text) <= most else f"{text[:most]} [cut off here]"
+
+
+def _told(artifact: Artifact, lacking: str, text: str | None = None, mark: str = "") -> str:
+    return f"{artifact.name} {lacking}." if lacking else f"{artifact.name}:\n{mark}\n{text}\n{mark}"

@@ -6,7 +6,7 @@ import orjson
 from pydantic import JsonValue
 
 from agrotools.core import MODES, FrozenModel, Mode, Protocol
-from agrotools.scoring.version import FIRST_VERSION
+from agrotools.scoring.metrics import FIRST_VERSION
 
 
 class Manifest(FrozenModel):

@@ -9,7 +9,7 @@ from collections.abc import Set as AbstractSet
 from typing import NamedTuple, overload
 
 from agrotools.core import MODES, Mode, Sample
-from agrotools.formats.samples import Facts, facts_of
+from agrotools.formats.benchmark import Facts, facts_of
 
 Key = tuple[str, str, int]
 """Mode, sample id, epoch: what identifies a record in its run."""

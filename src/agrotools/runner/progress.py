@@ -5,7 +5,9 @@ import sys
 import time
 from collections import deque
 from collections.abc import Callable
-from typing import TYPE_CHECKING, NamedTuple, TextIO, cast
+from html import escape
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, NamedTuple, TextIO, cast
 
 from agrotools.core import Record
 from agrotools.models import WireStats
@@ -44,6 +46,7 @@ class ProgressLine:
         self.live = self._notebook or _is_terminal(stream)
         self._console: Console | None = None
         self._drawing: Live | None = None
+        self._cell: Any = None  # the display handle of IPython
 
     @property
     def cells(self) -> int:
@@ -54,6 +57,9 @@ class ProgressLine:
         """Show title, bar (``share`` of it filled) and text in place of what was drawn before; in a pipe, as a line."""
         if not self.live:
             self.print(f"{title}: {text}")
+            return
+        if self._notebook:
+            self._draw_in_cell(title, text, share)
             return
         from rich.live import Live
 
@@ -81,6 +87,17 @@ class ProgressLine:
             self._drawing.stop()
             self._drawing = None
 
+        self._cell = None
+
+    def _draw_in_cell(self, title: str, text: str, share: float) -> None:
+        """Update one output of the notebook's cell. (rich needs ipywidgets for that.)"""
+        notebook: Any = import_module("IPython.display")
+        line = notebook.HTML(f"{escape(title)} <progress value={share:.4f}></progress> {escape(text)}")
+        if self._cell is None:
+            self._cell = notebook.display(line, display_id=True)
+        else:
+            self._cell.update(line)
+
     def _opened(self) -> "Console":
         if self._console is None:
             from rich.console import Console
@@ -89,13 +106,17 @@ class ProgressLine:
                 """A console whose cursor stays: a run that is killed could not bring it back."""
 
                 def show_cursor(self, show: bool = True) -> bool:
-                    return show and False
+                    del show
+                    return False
 
             self._console = SteadyConsole(
-                file=cast("TextIO", self._stream), force_terminal=not self._notebook, color_system=None, highlight=False
+                file=cast("TextIO", self._stream),
+                force_terminal=True,
+                force_jupyter=False,
+                color_system=None,
+                highlight=False,
             )
-        if not self._notebook:
-            self._console.width = self.cells
+        self._console.width = self.cells
         return self._console
 
     def _frame(self, title: str, text: str, share: float) -> "RenderableType":

@@ -1,32 +1,129 @@
 """Scores of a run from what its folder holds: no model, no tool, no image is needed.
 
-Records are read, scored and written one at a time: a run of any length is scored in little memory.
+Records are read, scored and written one at a time: a run of any length is scored in little memory. Stored scores of
+another scoring version stay as they are until they are asked for anew.
 """
 
+import re
 import shutil
 import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, NamedTuple
+from typing import IO, NamedTuple
 
 import orjson
+from pydantic import ValidationError
 
-from agrotools.core import Mode, Record, RunStoreError, Score
-from agrotools.core.files import written_beside
+from agrotools.core import Mode, Record, RunStoreError, Score, UsageError
+from agrotools.core.files import copy_whole, read_lines, written_beside
 from agrotools.plugin import NO_COMPARISONS, PublishedRun, TextComparisons, plugin_of
-from agrotools.runner.judging import judged_rows
 from agrotools.runner.manifest import Manifest
-from agrotools.runner.published_way import departures
 from agrotools.runner.records import iter_records
 from agrotools.runner.store import read_manifest
-from agrotools.runner.stored_scores import SCORES_FILE, keep_other_version
-from agrotools.scoring import ModeSummary, RunAggregator, Summary, sample_metrics, score_record
+from agrotools.scoring import ModeSummary, RunAggregator, Summary, score_record, stands_for_sample
 from agrotools.scoring.embedders import Embedder
-from agrotools.scoring.judging import JudgedRows
-from agrotools.scoring.version import FIRST_VERSION, OlderRun
+from agrotools.scoring.event_counts import TRUTH_METRIC
+from agrotools.scoring.judging import JudgedRows, Judgement, Rubrics, read_rubrics
+from agrotools.scoring.metrics import FIRST_VERSION, SCORING_VERSION, OlderRun, check_one_version
 
-if TYPE_CHECKING:
-    from agrotools.scoring.embedders import Embedder
+JUDGEMENTS_FILE = "judgements.jsonl"
+RUBRICS_PREFIX = "judge-rubrics-"
+"""Beginning of the name of the user's rubrics in a run's folder."""
+JUDGEMENT_HINT = "remove that line; the judge is then asked about it again"
+SCORES_FILE = "scores.json"
+_OPENING = re.compile(rb'\s*\{\s*"summary":\s*\{\s*"format":\s*\d+,\s*(?:"scoring":\s*"([0-9A-Za-z.]{1,20})")?')
+_OPENING_BYTES = 400
+
+
+def stored_version(run: Path) -> str | None:
+    """The scoring version of the scores of a run folder; None where it holds none, or what was never scores."""
+    try:
+        with (run / SCORES_FILE).open("rb") as file:
+            opening = _OPENING.match(file.read(_OPENING_BYTES))
+    except OSError:
+        return None
+    if opening is None:
+        return None
+    return opening[1].decode() if opening[1] else FIRST_VERSION
+
+
+def other_version_summary(run: Path) -> Summary | None:
+    """The stored summary of a run, where it is of another scoring version; None where there is none.
+
+    Raises:
+        RunStoreError: it cannot be read.
+    """
+    version = stored_version(run)
+    if version in (None, SCORING_VERSION):
+        return None
+    try:
+        return Summary.model_validate(orjson.loads((run / SCORES_FILE).read_bytes())["summary"])
+    except (OSError, ValueError, KeyError, ValidationError) as error:
+        raise RunStoreError(
+            f"the scores of {run}, of scoring version {version}, cannot be read: {str(error).splitlines()[0]}",
+            hint=f"agrotools score {run} --rescore scores it again by version {SCORING_VERSION}",
+        ) from error
+
+
+def shown_as_stored(runs: Sequence[Path], needs: Sequence[str]) -> dict[Path, Summary]:
+    """The runs whose stored scores are shown as they are, being of another scoring version than the present one.
+
+    ``needs``: options that cannot be had without scoring anew.
+
+    Raises:
+        ScoringVersionError: the runs are of different scoring versions;
+        UsageError: one of ``needs`` is asked for of stored scores;
+        RunStoreError: they cannot be read.
+    """
+    stored = {run: found for run in runs if (found := other_version_summary(run)) is not None}
+    check_one_version([stored[run].scoring if run in stored else SCORING_VERSION for run in runs])
+    for run, summary in stored.items():
+        if needs:
+            raise UsageError(
+                f"{needs[0]}: {run} holds scores of scoring version {summary.scoring}, which stay as they are",
+                hint=f"add --rescore to score it again by version {SCORING_VERSION}",
+            )
+    return stored
+
+
+def keep_other_version(run: Path) -> None:
+    """Keep scores of another scoring version as ``scores-vN.json`` before they are written anew.
+
+    Raises:
+        OSError: they cannot be copied.
+    """
+    version = stored_version(run)
+    if version not in (None, SCORING_VERSION) and not (kept := run / f"scores-v{version}.json").exists():
+        copy_whole(run / SCORES_FILE, kept)
+
+
+def read_judgements(run: Path) -> list[Judgement]:
+    """What judges replied about the answers of ``run``; none where nobody asked any.
+
+    Raises:
+        RunStoreError: the file cannot be read, or a line in it is no judgement.
+    """
+    return read_lines(run / JUDGEMENTS_FILE, Judgement, JUDGEMENT_HINT)
+
+
+def judged_rows(run: Path) -> JudgedRows:
+    """The rows that the judges of ``run`` give its records: on Agent-X by the rubrics that lie in its folder.
+
+    Raises:
+        RunStoreError: judgements or rubrics cannot be read.
+    """
+    return JudgedRows(read_judgements(run), _rubrics_of(run))
+
+
+def _rubrics_of(run: Path) -> Rubrics | None:
+    """The user's rubrics that the run was last judged by; None: those that ship."""
+    for path in sorted(run.glob(f"{RUBRICS_PREFIX}*")):
+        try:
+            return read_rubrics(path, path.name.removeprefix(RUBRICS_PREFIX))
+        except UsageError as error:
+            raise RunStoreError(error.message, hint="remove it, or judge again: --judge-rubrics FILE") from error
+    return None
+
 
 _COPIED_AT_ONCE = 1 << 20
 OnScored = Callable[[Record, list[Score]], None]
@@ -103,7 +200,6 @@ def _score(
 ) -> str | None:
     """Add the run's records to ``tally``, and their score rows to ``rows``, as they stand in a list; the id of the
     sample that lost most."""
-    of_sample = (*sample_metrics(), "agrotools.summ_acc_truth")
     worst: tuple[float, str] | None = None
     for record in iter_records(run):
         scores = [*score_record(record, comparisons), *judges.rows(record)]
@@ -113,7 +209,9 @@ def _score(
         if scores:
             rows.write((b",\n    " if rows.tell() else b"") + _rows(record.mode, scores))
         for score in scores:
-            if score.metric in of_sample and (worst is None or (score.value, score.sample_id) < worst):
+            if (stands_for_sample(score.metric) or score.metric == TRUTH_METRIC) and (
+                worst is None or (score.value, score.sample_id) < worst
+            ):
                 worst = (score.value, score.sample_id)
     if not tally.modes:
         raise RunStoreError(f"the run {run} holds no finished sample", hint="run agrotools eval again to resume")
@@ -124,12 +222,14 @@ def _score(
 
 
 def _with_published(
-    summary: Summary, run: Path, manifest: Manifest, embedder: "Embedder | None", judges: JudgedRows
+    summary: Summary, run: Path, manifest: Manifest, embedder: Embedder | None, judges: JudgedRows
 ) -> Summary:
     """The summary with the metrics of the benchmark's own paper, where it is one of those."""
     plugin = plugin_of(manifest.benchmark)
     if plugin is None or plugin.scoring.published is None:
         return summary
+    from agrotools.runner.published_way import departures
+
     whole = read_manifest(run)
     modes: dict[Mode, ModeSummary] = {}
     for mode, part in summary.modes.items():
@@ -146,7 +246,7 @@ def summary_of(
     judges: JudgedRows,
     *,
     allow_invalid: bool = False,
-    embedder: "Embedder | None" = None,
+    embedder: Embedder | None = None,
 ) -> Summary:
     """What the tally of a run comes to, with what the manifest says of the run, what its judges came to, and the
     metrics of the benchmark's own paper where it is one of those.

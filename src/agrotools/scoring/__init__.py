@@ -2,9 +2,8 @@
 
 from agrotools.plugin import MetricInfo
 from agrotools.scoring.aggregate import RunAggregator, compare, summarise
-from agrotools.scoring.metrics import METRICS, sample_metrics
-from agrotools.scoring.outcome import outcome_scores, score_record
-from agrotools.scoring.slots import SlotScore, score_slot
+from agrotools.scoring.metrics import METRICS, stands_for_sample
+from agrotools.scoring.slots import SlotScore, outcome_scores, score_record, score_slot
 from agrotools.scoring.statistics import Estimate, Interval, estimate_difference, estimate_mean
 from agrotools.scoring.steps import step_scores
 from agrotools.scoring.summary import (
@@ -45,9 +44,9 @@ __all__ = [
     "estimate_difference",
     "estimate_mean",
     "outcome_scores",
-    "sample_metrics",
     "score_record",
     "score_slot",
+    "stands_for_sample",
     "step_scores",
     "summarise",
 ]

@@ -4,18 +4,15 @@ from array import array
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import combinations
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from agrotools.core import MODES, Mode, Protocol, Record, Score
+from agrotools.core import MODES, Mode, OpenTextSlot, Protocol, Record, Score
+from agrotools.plugin import ENGINE, plugins_of_slots
 from agrotools.plugin import ModeTally as PluginTally
-from agrotools.plugin import plugins_of_slots
-from agrotools.scoring.chance import OpenTextChance
 from agrotools.scoring.correlations import benchmark_key, correlations, with_correlations
-from agrotools.scoring.differences import with_comparison_adjusted, with_gains_adjusted
 from agrotools.scoring.errors_in_records import ErrorTally
 from agrotools.scoring.event_counts import CallCounts, EventCounts, SecondsTally, ending_of, missing_of, warnings_of
-from agrotools.scoring.metrics import SLOTS_OF_METRIC, compared_metrics
-from agrotools.scoring.outcome import score_record
+from agrotools.scoring.metrics import METRICS, OUTCOME_METRICS, SCORING_VERSION, SLOTS_OF_METRIC
 from agrotools.scoring.sample_units import (
     FLOOR_METRICS,
     STEP_METRICS,
@@ -33,6 +30,7 @@ from agrotools.scoring.sample_units import (
     units_of,
     units_where,
 )
+from agrotools.scoring.slots import score_record
 from agrotools.scoring.statistics import adjusted
 from agrotools.scoring.summary import (
     Comparison,
@@ -44,8 +42,12 @@ from agrotools.scoring.summary import (
     RunDifference,
     SchematicPart,
     Summary,
+    with_comparison_adjusted,
+    with_gains_adjusted,
 )
-from agrotools.scoring.version import SCORING_VERSION
+
+if TYPE_CHECKING:
+    from agrotools.scoring.open_text import OpenTextChance
 
 MAX_INVALID_SHARE = 0.01
 """With more invalid records than this, a mode has no headline."""
@@ -71,12 +73,13 @@ class RunAggregator:
     @property
     def wants_answers(self) -> bool:
         """Whether answers are to be read a second time, against the facts of other samples."""
-        return any(mode.chance.wants_answers for mode in self.modes.values())
+        return any(mode.chance and mode.chance.wants_answers for mode in self.modes.values())
 
     def add_answer(self, record: Record) -> None:
         """A record that was added before."""
-        if record.trajectory and not is_invalid(record) and self.modes[record.mode].chance.wants_answers:
-            self.modes[record.mode].chance.add_answer(record)
+        chance = self.modes[record.mode].chance
+        if record.trajectory and not is_invalid(record) and chance and chance.wants_answers:
+            chance.add_answer(record)
 
     def summary(self, *, allow_invalid: bool = False, planned: Mapping[Mode, int] | None = None) -> Summary:
         """The metrics of all that was added; whose they are is for the caller to say.
@@ -128,7 +131,8 @@ class ModeAggregator:
     """The records of one mode. A sample's *place* is its rank by first record in this mode."""
 
     def __init__(self, mode: Mode, table: SampleTable, protocol: Protocol = "react") -> None:
-        self.chance = OpenTextChance(table)
+        self.chance: OpenTextChance | None = None
+        """Made with the first record that has an open-text slot."""
         self.has_ineligible = False
         """Whether a record is of a sample that no-tool leaves out."""
         self._table = table
@@ -144,7 +148,8 @@ class ModeAggregator:
         self._n_epochs = 0
         self._reasons = Counter[str]()
         self._endings = Counter[str]()
-        self._rows = {metric: Rows() for metric in (STEP_METRICS if mode == "step-by-step" else SLOTS_OF_METRIC)}
+        self._mode = mode
+        self._rows = {metric: Rows() for metric in (STEP_METRICS if mode == "step-by-step" else OUTCOME_METRICS)}
 
     def add(self, record: Record, rows: Sequence[Score]) -> None:
         """A record and its score rows."""
@@ -161,8 +166,8 @@ class ModeAggregator:
             self._reasons[record.invalid or of_trajectory or "infrastructure"] += 1
             return
         for row in rows:
-            if row.metric in self._rows:
-                self._rows[row.metric].add(place, row.step, row.value)
+            if row.metric in self._rows or self._is_of_plugin(row.metric):
+                self._rows.setdefault(row.metric, Rows()).add(place, row.step, row.value)
         self._counts.add(record, rows)
         self._calls.add(record)
         self._error_tally.add(record, number, rows)
@@ -172,12 +177,26 @@ class ModeAggregator:
                 if plugin.name not in self._plugin_tallies:
                     self._plugin_tallies[plugin.name] = plugin.scoring.tally()
                 self._plugin_tallies[plugin.name].add(record, rows)
-        if record.trajectory:
+        if record.trajectory and any(isinstance(slot, OpenTextSlot) and slot.headline for slot in record.sample.answer):
+            if self.chance is None:
+                from agrotools.scoring.open_text import OpenTextChance
+
+                self.chance = OpenTextChance(self._table)
             self.chance.add(record)
 
     def units(self) -> dict[str, Units]:
         """The units of each metric of the mode."""
-        return {metric: self._units(metric) for metric in self._rows}
+        return {metric: self._units(metric) for metric in self.metrics}
+
+    @property
+    def metrics(self) -> list[str]:
+        """The outcome or step metrics of the engine, then those of benchmark plug-ins that records have rows of."""
+        theirs = [metric for metric in self._rows if not metric.startswith(ENGINE)]
+        ours = [metric for metric in self._rows if metric.startswith(ENGINE)]
+        return [*ours, *(sorted(theirs, key=[*SLOTS_OF_METRIC].index) if theirs else ())]
+
+    def _is_of_plugin(self, metric: str) -> bool:
+        return self._mode != "step-by-step" and metric in SLOTS_OF_METRIC
 
     def headline_units(self, metric: str) -> Units | None:
         """The units of a metric that the headline counts; None where the mode has no such metric or no value of it."""
@@ -205,7 +224,7 @@ class ModeAggregator:
             endings=dict(self._endings),
             headline=counted.n_samples > 0 and (allow_invalid or counted.few_invalid),
             metrics=_metrics(units_where(units, self._table, _counted), self._table),
-            ots_chance=self.chance.estimate(_counted),
+            ots_chance=self.chance.estimate(_counted) if self.chance else None,
             counts=self._counts.counts(),
             errors=self._error_tally.counts(),
             seconds=self._seconds.by_part(),
@@ -214,7 +233,7 @@ class ModeAggregator:
                 **drawn._asdict(),
                 headline=allow_invalid or drawn.few_invalid,
                 metrics=_metrics(units_where(units, self._table, _drawn), self._table),
-                ots_chance=self.chance.estimate(_drawn),
+                ots_chance=self.chance.estimate(_drawn) if self.chance else None,
             )
             if drawn.n_samples
             else None,
@@ -403,7 +422,8 @@ def _headline(summary: Summary, tally: RunAggregator) -> _Headline:
         (mode, metric): units
         for mode in MODES
         if mode in tally.modes and summary.modes[mode].headline and not summary.privileged
-        for metric in compared_metrics(mode)
+        for metric in tally.modes[mode].metrics
+        if mode in METRICS[metric].compared_in
         if (units := tally.modes[mode].headline_units(metric)) is not None
     }
 

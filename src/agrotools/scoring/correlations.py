@@ -9,18 +9,16 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from agrotools.scoring.metrics import APART_METRIC, SLOTS_OF_METRIC
+from agrotools.scoring.metrics import APART_METRIC, SLOTS_OF_METRIC, check_one_version
 from agrotools.scoring.sample_units import FLOOR_METRICS, STEP_METRICS, SampleTable, Units, clusters_of
 from agrotools.scoring.statistics import MIN_CLUSTERS, Interval, least_correlation
 from agrotools.scoring.summary import AcrossRuns, Correlation, ModeSummary, RunCorrelation, Summary
-from agrotools.scoring.version import check_one_version
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
     FloatArray = NDArray[np.float64]
-    IntArray = NDArray[np.int64]
 
 OUTCOMES = ("agrotools.fas",)
 _DRAWS = 1000
@@ -85,12 +83,6 @@ def _r(sums: "FloatArray") -> "FloatArray":
         spread = np.sqrt(np.maximum(n * xx - x * x, 0) * np.maximum(n * yy - y * y, 0))
         return np.where(spread > 1e-9, np.clip((n * xy - x * y) / spread, -1, 1), np.nan)
 
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    FloatArray = NDArray[np.float64]
 
 MIN_RUNS = 3
 PAPER_STEPS = ("inst_acc", "tool_acc", "arg_acc", "summ_acc", "summ_acc_objective")
@@ -165,8 +157,9 @@ def _steps(summary: Summary) -> dict[str, float]:
 
 def _outcomes(summary: Summary) -> dict[str, float]:
     # A guess is the same for all runs.
-    ours = [metric for metric in SLOTS_OF_METRIC if metric not in (*FLOOR_METRICS, APART_METRIC)]
-    return _values(summary.modes["end-to-end"], ours, PAPER_OUTCOMES)
+    part = summary.modes["end-to-end"]
+    ours = [name for name in part.metrics if name in SLOTS_OF_METRIC and name not in (*FLOOR_METRICS, APART_METRIC)]
+    return _values(part, ours, PAPER_OUTCOMES)
 
 
 def _values(part: ModeSummary, ours: Sequence[str], papers: Sequence[str]) -> dict[str, float]:

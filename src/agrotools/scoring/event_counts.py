@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from statistics import median
 
 from agrotools.core import CallTools, Halt, Mode, Record, Score, Unparseable
-from agrotools.scoring.metrics import SLOT_METRIC, sample_metrics
+from agrotools.scoring.metrics import SLOT_METRIC, stands_for_sample
 from agrotools.scoring.sample_units import Kind, SampleTable, is_invalid
 from agrotools.scoring.summary import Amount, CallRatio, Counts, ModeSummary, Seconds, SecondsByPart
 
@@ -18,7 +18,6 @@ class EventCounts:
     """Counts over the valid records of one mode, record by record."""
 
     def __init__(self) -> None:
-        self._sample_metrics = sample_metrics()
         self._n = 0
         self._step_by_step = False
         self._successes = 0
@@ -35,7 +34,7 @@ class EventCounts:
         """A valid record and its rows."""
         self._n += 1
         self._step_by_step = self._step_by_step or record.actions is not None
-        of_sample = next((row.value for row in rows if row.metric in self._sample_metrics), 0.0)
+        of_sample = next((row.value for row in rows if stands_for_sample(row.metric)), 0.0)
         self._successes += of_sample >= 1 - 1e-9
         if record.trajectory:
             self._terminations[record.trajectory.termination] += 1

@@ -1,10 +1,13 @@
-"""Figures of scorers of published forms: values with what they are a mean of, and what stands behind each sample."""
+"""Figures of published scorers, as values with what they are a mean of; and the error where such a scorer stops."""
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import re
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from agrotools.core import BenchmarkError
 from agrotools.scoring.statistics import Estimate, estimate_mean
 
 Similarity = Callable[[str, str], float]
@@ -85,3 +88,39 @@ def summed(
         total = math.fsum(part.total for part in parts)
         found[metric] = Figure(min(100.0, 100.0 * total / n) if n else None, n)
     return found
+
+
+_ENDS = (
+    ArithmeticError,
+    AttributeError,
+    LookupError,
+    RecursionError,
+    TypeError,
+    ValueError,
+    re.error,
+)
+
+
+class PublishedScorerStops(BenchmarkError):
+    """The published scorer ends with ``exception`` (the name of a Python class) at ``where``: it has no figures."""
+
+    def __init__(self, exception: str, where: str, reason: str) -> None:
+        super().__init__(
+            f"the published scorer stops with {exception} at {where}: {reason}",
+            hint="the corrected figures do not depend on it",
+        )
+        self.exception = exception
+        self.where = where
+
+
+@contextmanager
+def published(where: str) -> Generator[None]:
+    """Lines that follow a published scorer so closely that they fail where it fails.
+
+    Raises:
+        PublishedScorerStops: instead of the exception of the original.
+    """
+    try:
+        yield
+    except _ENDS as error:
+        raise PublishedScorerStops(type(error).__name__, where, str(error)[:200] or "no reason given") from error

@@ -1,9 +1,23 @@
-"""Metrics by id: what each means to a reader, and which slots of a sample it is the mean of."""
+"""Metrics by id, with their meaning and the slots of a sample they are the mean of; and the version of scoring.
 
-from collections.abc import Callable
+Scores of different versions are never compared.
+"""
 
-from agrotools.core import Mode, Slot, counts_in_headline
-from agrotools.plugin import MetricInfo, WithPlugins
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+
+from agrotools.core import (
+    BENCHMARKS,
+    ExactSlot,
+    Mode,
+    OpenTextSlot,
+    PlotSlot,
+    Sample,
+    ScoringVersionError,
+    Slot,
+    counts_in_headline,
+)
+from agrotools.plugin import ENGINE, MetricInfo, WithPlugins, plugins_about
 from agrotools.text.guess_model import guessable
 
 SLOT_METRIC = "agrotools.slot"
@@ -68,6 +82,8 @@ _OWN = {
         by_judge=True,
     ),
 }
+OUTCOME_METRICS = tuple(name for name, info in _OWN.items() if info.slots)
+"""Metrics of the engine that are means over slots."""
 METRICS = WithPlugins(_OWN, lambda plugin: plugin.metrics)
 """All metrics: those of the engine, and those of benchmark plug-ins."""
 
@@ -78,16 +94,75 @@ SLOTS_OF_METRIC: WithPlugins[Callable[[Slot], bool]] = WithPlugins(
 """Which slots of a sample each metric is the mean of; a sample without any has no row of that metric."""
 
 
+def metrics_about(slots: Sequence[Slot]) -> Mapping[str, MetricInfo]:
+    """The metrics that may be means over some of ``slots``, by id."""
+    return _metrics_about(frozenset(slot.type for slot in slots), BENCHMARKS.names())
+
+
+@cache
+def _metrics_about(types: frozenset[str], _benchmarks: tuple[str, ...]) -> Mapping[str, MetricInfo]:
+    found = dict(_OWN)
+    for plugin in plugins_about(types):
+        for name, info in plugin.metrics.items():
+            found.setdefault(name, info)
+    return {name: info for name, info in found.items() if info.slots}
+
+
 def own_metric(metric: str) -> bool:
     """Whether a metric is one of the engine, which has its place in the tables of every benchmark."""
     return metric in _OWN
 
 
-def sample_metrics() -> tuple[str, ...]:
-    """Metrics that stand for a whole sample, the first that it has; none before a judge was asked about it."""
-    return (*(name for name, info in METRICS.items() if info.stands_for_sample), APART_METRIC)
+def stands_for_sample(metric: str) -> bool:
+    """True if a metric stands for a whole sample, which has no row of it before a judge was asked where one must be."""
+    info = _OWN.get(metric) if metric.startswith(ENGINE) else METRICS.get(metric)
+    return metric == APART_METRIC or (info is not None and info.stands_for_sample)
 
 
-def compared_metrics(mode: Mode) -> tuple[str, ...]:
-    """Metrics by which runs are compared in a mode, pair by pair."""
-    return tuple(name for name, info in METRICS.items() if mode in info.compared_in)
+SCORING_VERSION = "3"
+"""Rises when the same answer may score otherwise, or be asked for otherwise, than before."""
+FIRST_VERSION = "1"
+"""Of runs and scores that do not name theirs."""
+
+
+def check_one_version(versions: Sequence[str]) -> None:
+    """Refuse scores of several scoring versions.
+
+    Raises:
+        ScoringVersionError: there are.
+    """
+    different = sorted(set(versions))
+    if len(different) > 1:
+        raise ScoringVersionError(
+            f"the scores of these runs are of different scoring versions ({' and '.join(different)}): they cannot be "
+            "compared",
+            hint=f"agrotools score RUN --rescore scores an older run again by version {SCORING_VERSION}",
+        )
+
+
+class OlderRun:
+    """Differences of a run under the first scoring version from a new run, from its samples."""
+
+    def __init__(self) -> None:
+        self._listed: set[str] = set()
+        self._unweighted: set[str] = set()
+        self._phrased: set[str] = set()
+
+    def add(self, sample: Sample) -> None:
+        """A sample of the run; one that comes again counts once."""
+        slots = sample.answer
+        if any(isinstance(slot, ExactSlot) and slot.choices for slot in slots):
+            self._listed.add(sample.id)
+        if any(isinstance(slot, PlotSlot) for slot in slots) and len(slots) > 1 and len({s.weight for s in slots}) == 1:
+            self._unweighted.add(sample.id)
+        if any(isinstance(slot, OpenTextSlot) for slot in slots):
+            self._phrased.add(sample.id)
+
+    def remarks(self) -> tuple[str, ...]:
+        """The remarks that apply."""
+        said = (
+            (self._listed, "the answer form listed other names than it does now, so the model saw another prompt"),
+            (self._unweighted, "plot slots have no weights: all slots of a sample count equally"),
+            (self._phrased, "facts of open questions have no concepts: they are read as plain phrasings"),
+        )
+        return tuple(f"{what} (samples: {len(samples)})" for samples, what in said if samples)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from agrotools.core import Record, Sample, Slot, counts_in_headline
-from agrotools.scoring.metrics import GUESS_METRIC, SLOTS_OF_METRIC
+from agrotools.scoring.metrics import GUESS_METRIC, SLOTS_OF_METRIC, metrics_about
 from agrotools.scoring.statistics import Estimate, Interval, estimate_difference, estimate_mean
 from agrotools.scoring.summary import Metric
 
@@ -108,7 +108,7 @@ def _outcome_metrics(slots: Sequence[Slot]) -> frozenset[str]:
     types = tuple((slot.type, counts_in_headline(slot)) for slot in slots)
     if types not in _METRICS_OF_TYPES:
         _METRICS_OF_TYPES[types] = frozenset(
-            metric for metric, belongs in SLOTS_OF_METRIC.items() if any(map(belongs, slots))
+            metric for metric, info in metrics_about(slots).items() if info.slots and any(map(info.slots, slots))
         )
     return _METRICS_OF_TYPES[types]
 

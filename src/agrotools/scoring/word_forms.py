@@ -11,66 +11,18 @@ from agrotools.text.clauses import Negations
 from agrotools.text.normalise import CJK, WORD, normalise
 from agrotools.text.statement_words import stemmer
 
-_TRANSLATION_TABLE = """
-wheat 小麦 麦田; maize corn 玉米; rice paddy 水稻 稻; soybean 大豆; cotton 棉; canola rapeseed rape 油菜
-potato 马铃薯 土豆; barley 大麦; sugarcane cane 甘蔗; tomato 番茄 西红柿; apple 苹果; grape 葡萄
-citrus orange 柑橘 橙; tea 茶; grass 草; tree 树; plant 株 苗 植物; seedling 苗; weed 杂草; crop 作物 庄稼
-leaf leave 叶; fruit 果; flower 花; ear head spike 穗; shoot 芽 梢; bud 芽; boll 铃; tuber 块茎 薯; root 根
-stem stalk 茎 秆; branch 枝; canopy crown 冠; panicle 穗; grain 籽粒 粮食; pod 荚; tiller 分蘖; hive 蜂箱
-insect 昆虫 虫; pest 虫; larva larvae caterpillar 幼虫; moth 蛾; beetle 甲虫; aphid 蚜; planthopper 飞虱
-whitefly 粉虱; egg 卵; lesion spot 病斑 斑; disease diseased 病; trap 诱 板; cow cattle 牛; sheep 羊; pig 猪
-goat 羊; chicken 鸡; animal 动物; bird 鸟; bee 蜂; pond 池塘 塘 坑塘; lake 湖; reservoir 水库; river 河
-ditch canal 渠 沟; dam 坝; well 井; water 水; field 田 地块; plot 地块 小区
-farmland cropland arable 耕地 农田; orchard 果园; forest woodland 林; greenhouse 温室 大棚
-building house 房 建筑; shed barn 棚 仓; road 路; bale 草捆 捆; row 行; gap missing 缺; bed 畦; tractor 拖拉机
-trailer 拖车 挂车; silo 筒仓 仓; solar 光伏; tank 罐; turbine 风机; pivot 喷灌机; machine machinery 机
-spacing distance interval 距; height tall high 高; length long 长; width wide 宽; diameter 径 冠幅
-radius 半径; depth deep 深; mass weight 重; yield 产; volume 体积 方量; density 密度; cover coverage 覆盖 盖度
-canopy 冠层; temperature 温; humidity 湿度; moisture 含水 湿; rainfall precipitation rain 雨 降水
-evapotranspiration 蒸散; reference 参考; irrigation irrigated irrigate 灌溉 浇; nitrogen 氮; phosphorus 磷
-potassium 钾; biomass 生物量; carbon 碳; ph 酸碱度; soil 土; organic 有机; dose rate 用量 施
-fertilizer fertiliser 肥; seed 播种 种子; slope 坡; elevation 高程 海拔; cost price 元 成本; profit 利润
-demand requirement 需; rate 率; speed 速; flooded flood 淹 涝; burnt burned fire 烧 火
-damaged damage 受害 受损; infected infested 发病 染病 受害; affected 受; dead 死; severity severe 严重 严重度
-incidence 发病率; ripe ripened mature 熟; healthy 健康; unripe 未熟; harvest harvested 收
-ready 达到 可以 适合; plucking picking 采; sown planted planting 种; irrigated 灌溉; empty 空; new 新
-visible 可见 看到; loss lost 减少 损失; growth 生长 增长; growing 生长
-short deficient deficiency lacking 缺 不足; nutrient 养分; lodged lodging 倒伏; leaking leak leakage 漏
-lying lie 卧 躺; standing 站; grazing graze 吃草; blooming bloom flowering 开花 花; drinking 饮; wet wetter 湿
-dry drier drought 干 旱; open 开; closed 关 闭; broken 破 断; fallen 倒; crossing cross 穿 横; bare 裸
-stressed stress 胁迫; level 位; bulb 鳞茎 球; sample 样; total 总 共; pollen 花粉; nest 巢; fence 围栏 栅栏
-bag 袋; box crate 箱; barrel 桶; drone 无人机; sprinkler 喷头; pipe 管; pump 泵; worker person people 人
-vehicle car truck 车; boat ship 船; fish 鱼; shrimp 虾; duck 鸭; goose 鹅; horse 马; calf calves 犊; lamb 羔
-snail 螺 蜗牛; locust grasshopper 蝗; mite 螨; thrip 蓟马; borer 螟; lime 石灰; manure dung 粪; compost 堆肥
-straw 秸秆 草; stubble 茬; mulch film 膜 地膜; plastic 塑料; used use 使用 采用
-drip 滴灌; mastitis 乳房炎; pan 池; salt 盐; protein 蛋白; oil 油; sugar 糖; starch 淀粉
-sand 砂 沙; clay 黏 粘; silt 粉; salinity saline 盐; bank 岸; embankment 堤; terrace 梯田; village 村; town 镇
-windmill 风车; panel 板; tyre tire 轮胎; sack 袋; carrot 胡萝卜; onion 洋葱; cabbage 甘蓝 白菜; lettuce 生菜
-pepper 椒; cucumber 黄瓜; melon 瓜; pumpkin 南瓜; strawberry 草莓; banana 香蕉; mango 芒果; pear 梨; peach 桃
-cherry 樱桃; olive 橄榄; coffee 咖啡; cocoa 可可; peanut groundnut 花生; bean 豆; pea 豌豆; sunflower 向日葵
-sorghum 高粱; millet 谷子 粟; oat 燕麦; rye 黑麦; meadow pasture grassland 草地 牧; palm 棕榈; poplar 杨
-pine 松; oak 栎; area 面积; parasitised parasitized 寄生; needed need necessary 需 应; spray spraying 喷 施药
-treatment 防治; threshold 阈值 指标; stage 期; photo image picture 照片 图; left 左; right 右; upper top 上
-lower bottom 下; north northern 北; south southern 南; east eastern 东; west western 西; red 红; green 绿
-yellow 黄; white 白; black 黑; young 幼; old 老; cloud 云; shadow shade 阴影; stored storage 储; removed 移
-can 罐; mown mowed mow cut 刈 割; ploughed plowed tilled 耕 犁; sprayed 喷; harvested 收; pruned 剪; planted 种
-hedge 树篱 绿篱 篱; breed breeding 繁殖 筑巢; dune 沙丘; advance 推进 前移; certified certify 认证; frost 霜 冻
-haze 霾; mask 口罩; shade 荫; stripe 条; wire 铁丝 线; post 桩 柱; gate 门; roof 顶; door 门; window 窗
-feed fodder 饲料; trough 槽; straw 秸秆; heap pile 堆; mud 泥; ice 冰; snow 雪; wind 风; hail 冰雹 雹; storm 暴风
-erosion 侵蚀; landslide 滑坡; bridge 桥; insurance 保险; market 市场; variety cultivar 品种; colour color 颜色 色
-shape 形; size 大小; smell 气味; mould mold 霉; fungus fungal 真菌 菌; virus viral 病毒; bacteria bacterial 细菌
-nematode 线虫; rat mouse mice rodent 鼠; predator 天敌; ladybird ladybug 瓢虫; spider 蜘蛛; ant 蚂蚁; worm 虫
-earthworm 蚯蚓; limit 限 标准; standard 标准; quota 配额; rule 规定 要求; range 范围; recommended 推荐; season 季
-sowing 播种; date 日期; spot 斑; curl 卷; rolled 卷; yellowing 黄; burn 灼 焦; herd 群; udder 乳房; hoof 蹄; lame 跛
-calving 产犊; pregnant 孕; milk 奶 乳; egg 蛋 卵; feather 羽; comb 冠; litter 垫料; vent 通风; ventilation 通风
-fan 风扇 风机; lamp light 灯 光; sensor 传感器; battery 电池; camera 相机; signal 信号; map 图
-"""
+_DATA = Path(__file__).parents[1] / "data"
 
 
-def _read_translations() -> dict[str, tuple[str, ...]]:
+def _data_lines(name: str) -> list[str]:
+    lines = (_DATA / name).read_text("utf-8").splitlines()
+    return [line for line in lines if line and not line.startswith("#")]
+
+
+@cache
+def _translations() -> dict[str, tuple[str, ...]]:
     found: dict[str, tuple[str, ...]] = {}
-    for entry in _TRANSLATION_TABLE.replace("\n", ";").split(";"):
-        words = entry.split()
+    for words in (entry.split() for line in _data_lines("translations.txt") for entry in line.split(";")):
         chinese = tuple(word for word in words if word > "\u2e80")
         for word in words:
             if word < "\u2e80":
@@ -78,12 +30,10 @@ def _read_translations() -> dict[str, tuple[str, ...]]:
     return found
 
 
-_TRANSLATIONS = _read_translations()
-
-
 def translated(word: str) -> tuple[str, ...]:
     """Chinese words, or parts of them, for the stem of an English word."""
-    return next((_TRANSLATIONS[form] for form in (word, f"{word}e", f"{word}y") if form in _TRANSLATIONS), ())
+    known = _translations()
+    return next((known[form] for form in (word, f"{word}e", f"{word}y") if form in known), ())
 
 
 _ROOT_FORMS = {
@@ -158,7 +108,6 @@ def says(word: str, said: frozenset[str], text: str) -> bool:
 
 
 _COMPARE = frozenset("多大高宽长重密快好深厚少小低矮窄短轻稀慢差浅薄")
-_OPPOSITES_FILE = Path(__file__).parents[1] / "data" / "opposites.txt"
 
 
 class Family(NamedTuple):
@@ -207,8 +156,7 @@ def _read_family(line: str) -> Family:
 
 @lru_cache(maxsize=1)
 def _all_families() -> tuple[Family, ...]:
-    lines = _OPPOSITES_FILE.read_text("utf-8").splitlines()
-    return tuple(_read_family(line) for line in lines if line and not line.startswith("#"))
+    return tuple(map(_read_family, _data_lines("opposites.txt")))
 
 
 @lru_cache(maxsize=1)

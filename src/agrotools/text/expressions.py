@@ -26,6 +26,7 @@ from agrotools.text.agronomy import AGRONOMIC_FUNCTIONS
 from agrotools.text.expression_functions import (
     CONSTANTS,
     GENERAL_FUNCTIONS,
+    STATISTICAL_FUNCTIONS,
     ExpressionError,
     Function,
     Number,
@@ -34,7 +35,6 @@ from agrotools.text.expression_functions import (
     shown,
 )
 from agrotools.text.expression_syntax import parse_expression, plain_expression
-from agrotools.text.statistical import STATISTICAL_FUNCTIONS
 
 MAX_ELEMENTS = 10_000
 """Longest list, counting the elements of lists inside it."""

@@ -11,8 +11,15 @@ revisited"): one whole number holds a row of the usual table, a bit for each cha
 
 import re
 import string
+import warnings
 from collections.abc import Hashable, Sequence
+from contextlib import suppress
+from functools import cache
+from importlib import import_module
+from typing import Any
 
+from agrotools.core import UsageError
+from agrotools.core.files import cache_dir
 from agrotools.text.normalise import CJK, WORD, normalise
 
 LONGEST = 20_000
@@ -93,3 +100,33 @@ def length_in_row(row: int, count: int) -> int:
     """The length of the longest common subsequence with the first ``count`` elements of ``second``, by a row of
     :func:`common_rows`."""
     return count - (row & ((1 << count) - 1)).bit_count()
+
+
+# --- words of a Chinese text -----------------------------------------------------------------------------------------
+
+
+@cache
+def jieba_cutter() -> tuple[Any, str]:
+    """A tokenizer of jieba's with its dictionary, and jieba's version.
+
+    Raises:
+        UsageError: jieba is not installed.
+    """
+    with warnings.catch_warnings():
+        # Its strings have escapes that newer Pythons warn of, and it imports pkg_resources where that is present.
+        warnings.simplefilter("ignore")
+        try:
+            jieba: Any = import_module("jieba")
+        except ImportError as error:
+            raise UsageError(
+                "parting Chinese text into words needs jieba", hint="pip install 'agrotools[zh]'"
+            ) from error
+        jieba.setLogLevel("CRITICAL")
+        cutter = jieba.Tokenizer()
+        # It keeps its dictionary compiled, by default where every user of the machine could put another in its place.
+        folder = cache_dir("jieba")
+        with suppress(OSError):  # without the folder it reads its list anew each time
+            folder.mkdir(parents=True, exist_ok=True)
+        cutter.tmp_dir = str(folder)
+        cutter.initialize()
+    return cutter, str(jieba.__version__)

@@ -26,6 +26,12 @@ class ToolResult(BaseModel):
     flags: tuple[str, ...] = ()
 
 
+class ResultPart(BaseModel):
+    """Base of the records inside a result."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True, populate_by_name=True)
+
+
 def encode_result(
     result: ToolResult, significant_digits: int | None = 6
 ) -> tuple[dict[str, JsonValue], tuple[Artifact, ...]]:

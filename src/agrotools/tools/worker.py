@@ -1,7 +1,7 @@
 """A worker process: reads calls from its standard input, runs them, writes the replies to its standard output.
 
-Started by :mod:`agrotools.tools.worker_pool` with an empty environment. A tool's own prints go to standard error; the
-process ends when its input does, so that no worker outlives the process that started it.
+Started by :mod:`agrotools.tools.worker_process` with an empty environment. A tool's own prints go to standard error;
+the process ends when its input does, so that no worker outlives the process that started it.
 """
 
 import faulthandler
@@ -98,7 +98,7 @@ def _run(request: dict[str, Any]) -> Reply:
     ``outside`` (replies so far of a service on the network) it may be a ``request``.
     """
     from agrotools.tools.result import ToolResult, encode_result
-    from agrotools.tools.services.requests import AnswerNeeded, ModelReplies, ServiceReplies, ServiceRequest
+    from agrotools.tools.services import AnswerNeeded, ModelReplies, ServiceReplies, ServiceRequest
     from agrotools.tools.workspace import CallContext, call_context
 
     tool = load(request["target"])

@@ -2,11 +2,11 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Literal, get_args
+from typing import get_args
 
 from agrotools.core import ToolError
+from agrotools.vision import Role
 
-Role = Literal["B", "G", "R", "RE", "NIR"]
 ROLES: tuple[Role, ...] = get_args(Role)
 
 _WORDS: dict[Role, frozenset[str]] = {

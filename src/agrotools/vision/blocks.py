@@ -12,7 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from agrotools.vision.formats import Box, refuse_outside
+from agrotools.vision import Box
+from agrotools.vision.formats import refuse_outside
 from agrotools.vision.rasters import RasterSource
 
 BLOCK_PX = 2**19

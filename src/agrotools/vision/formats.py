@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Literal
 
 from agrotools.core import ToolError
+from agrotools.vision import Box
 
 Format = Literal["jpeg", "png", "webp", "tiff", "envi"]
 
@@ -11,9 +12,6 @@ PHOTO_FORMATS: dict[Format, str] = {"jpeg": "JPEG", "png": "PNG", "webp": "WEBP"
 """Formats that Pillow reads here, by Pillow's names."""
 RASTER_DRIVERS: dict[Format, str] = {"tiff": "GTiff", "envi": "ENVI", "png": "PNG", "jpeg": "JPEG"}
 """Formats that rasterio reads here, by GDAL's names. No other driver is ever opened."""
-
-Box = tuple[int, int, int, int]
-"""x0, y0, x1, y1 in pixels, half-open, origin top left."""
 
 MAX_PIXELS = 100_000_000
 """Largest picture that is decoded, or window of a raster that is read."""

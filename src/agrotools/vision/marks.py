@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from agrotools.vision.formats import Box
+from agrotools.vision import Box
 from agrotools.vision.overlay import LONGEST_SIDE, Colour, Layer, dim_outside, with_legend
 
 if TYPE_CHECKING:

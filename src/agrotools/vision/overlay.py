@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from agrotools.vision.formats import Box
+from agrotools.vision import Box
 
 if TYPE_CHECKING:
     from PIL.Image import Image

@@ -17,11 +17,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agrotools.core import ToolError
-from agrotools.vision.band_roles import Role, roles_by_name, roles_by_wavelength
+from agrotools.vision import Box, Role
+from agrotools.vision.band_roles import roles_by_name, roles_by_wavelength
 from agrotools.vision.formats import (
     MAX_PIXELS,
     RASTER_DRIVERS,
-    Box,
     Format,
     damaged,
     envi_header,

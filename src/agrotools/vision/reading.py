@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agrotools.core import ToolError
-from agrotools.vision.band_roles import Role
-from agrotools.vision.formats import MAX_PIXELS, PHOTO_FORMATS, Box, damaged, file_format, refuse_outside, too_large
+from agrotools.vision import Box, Role
+from agrotools.vision.formats import MAX_PIXELS, PHOTO_FORMATS, damaged, file_format, refuse_outside, too_large
 from agrotools.vision.rasters import RasterSource
 
 if TYPE_CHECKING:

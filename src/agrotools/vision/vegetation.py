@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agrotools.core import ToolError
-from agrotools.vision.band_roles import Role
+from agrotools.vision import Index, Role
 
 _GROWTH_ROUNDS = 3
 """Growth steps of the certainly large parts before the parts of the rest are counted."""
@@ -43,9 +43,6 @@ def small_parts(mask: NDArray[np.bool_], least_px: int) -> NDArray[np.bool_] | N
     found = np.zeros(mask.shape, np.bool_)
     found.ravel()[places] = small[parts]
     return found
-
-
-Index = Literal["exg", "exgr", "cive", "lab_a", "ndvi", "gndvi", "ndre"]
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from agrotools.benchmarks.agrieval import lexeval
 from agrotools.core import UsageError
-from agrotools.text.jieba_words import jieba_cutter
+from agrotools.text.rouge import jieba_cutter
 
 EXTRACTED = {
     "B": "B",

@@ -11,7 +11,7 @@ from agrotools.cli.main import app
 from agrotools.core import BenchmarkError, UsageError
 from agrotools.report.layout import rendered
 from agrotools.report.predictions import as_data, compared_tables
-from agrotools.scoring.predictions.compared import Compared, compare_file
+from agrotools.scoring.predictions import Compared, compare_file
 
 OPTIONS = {"A": "叶绿体", "B": "线粒体", "C": "内质网", "D": " "}
 CHOICE = {"id": 1, "question_type": "单选", "question": "？", "options": OPTIONS, "answer": "B"}

@@ -16,7 +16,7 @@ from agrotools.benchmarks.agrieval.published_open import (
     score_open,
     stop_at,
 )
-from agrotools.scoring.stops import PublishedScorerStops
+from agrotools.scoring.figures import PublishedScorerStops
 
 ROWS = [
     json.loads(line)

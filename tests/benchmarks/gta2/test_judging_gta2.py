@@ -10,7 +10,7 @@ from agrotools.benchmarks.gta2.slots import SubTasksSlot
 from agrotools.core import Artifact, Observation, Record, Step, ToolCall, Trajectory
 from agrotools.core.files import artifact_path
 from agrotools.models import ImagePart
-from agrotools.runner.attachments import put_question
+from agrotools.runner.judging import put_question
 from agrotools.scoring import outcome_scores, summarise
 from agrotools.scoring.judging import JudgedRows, Judgement, JudgeQuestion, judge_questions
 from support.made_gta import draw

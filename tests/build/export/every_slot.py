@@ -7,8 +7,8 @@ from PIL import Image
 
 from agrotools.build.export import write_benchmark
 from agrotools.core import Sample
-from agrotools.core.benchmark_header import BenchmarkHeader, SourceNote
-from agrotools.core.hashing import sha256_of_file
+from agrotools.core.files import sha256_of_file
+from agrotools.formats.benchmark import BenchmarkHeader, SourceNote
 from agrotools.formats.folder import FILES_FOLDER
 
 TOOLS = ("count_objects", "calculate", "plot", "lookup_agronomy", "identify_weed")

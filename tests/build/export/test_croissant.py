@@ -6,7 +6,7 @@ from every_slot import HEADER, samples, write_every_slot
 
 from agrotools.benchmarks import load_folder
 from agrotools.build.export.croissant import check_croissant, croissant
-from agrotools.core.hashing import sha256_of_file
+from agrotools.core.files import sha256_of_file
 
 # Its JSON-LD library warns of itself.
 pytestmark = pytest.mark.filterwarnings("ignore:ConjunctiveGraph is deprecated:DeprecationWarning")

@@ -19,8 +19,8 @@ from agrotools.build.sources.public.ip102_pests import CLASSES, CROPS, known_as,
 from agrotools.build.templates import Thing, load_templates
 from agrotools.core import BenchmarkError
 from agrotools.core.progress import no_progress
+from agrotools.knowledge.kb_names import kb_names
 from agrotools.tools import extract_marked_region
-from agrotools.tools.lookup.kb_names import kb_names
 from support.caches import separate_cache
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from agrotools.core import UsageError
 from agrotools.knowledge.corpus import known_tokens
 from agrotools.knowledge.corpus.terms import TERM_BITS, TermCutter
-from agrotools.text.jieba_words import jieba_cutter
+from agrotools.text.rouge import jieba_cutter
 
 BIGRAMS = TermCutter("bigrams")
 

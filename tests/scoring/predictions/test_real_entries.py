@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from agrotools.scoring.predictions.compared import compare_file
+from agrotools.scoring.predictions import compare_file
 
 
 def test_the_gold_of_real_entries_has_all_points_when_corrected_and_loses_its_minus_as_published(

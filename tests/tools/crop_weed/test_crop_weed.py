@@ -9,19 +9,19 @@ import pytest
 from PIL import Image
 
 from agrotools.core import BenchmarkError, ToolError
-from agrotools.core.hashing import fold_of
+from agrotools.core.files import fold_of
 from agrotools.tools.crop_weed import training
 from agrotools.tools.crop_weed.features import cell_features
 from agrotools.tools.crop_weed.heads import (
     applicable_heads,
     file_sha256,
     fingerprint,
-    heads_folder,
     kernel,
     list_heads,
     load_head,
     separate_crop,
 )
+from agrotools.tools.crop_weed.measure_crop_weed_area import heads_folder
 from agrotools.tools.crop_weed.training import plants_of, train_crop_weed_heads
 
 

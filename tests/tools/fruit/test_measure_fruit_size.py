@@ -11,7 +11,8 @@ from PIL import Image
 from agrotools.core import Intrinsics, SampleFile, ToolError
 from agrotools.tools import get_tool
 from agrotools.tools.fruit.finding import focal_from_sphere
-from agrotools.tools.fruit.result import FruitSizes, size_classes
+from agrotools.tools.fruit.measure_fruit_size import FruitSizes
+from agrotools.tools.fruit.result import size_classes
 from agrotools.tools.workspace import CallContext, artifacts_in, call_context
 from support.orchard_scenes import GREEN_FRUIT, ORANGE_FRUIT, Scene, orchard
 

@@ -13,8 +13,8 @@ from PIL import Image
 
 from agrotools.core import SampleFile, ToolError
 from agrotools.tools import get_tool
-from agrotools.tools.lesions.analyze_lesions import RULES
-from agrotools.tools.lesions.result import LeafLesions, grade_of
+from agrotools.tools.lesions.analyze_lesions import RULES, LeafLesions
+from agrotools.tools.lesions.result import grade_of
 from agrotools.tools.workspace import CallContext, artifacts_in, call_context, write_artifact
 from support.picture_files import discs, noisy, png_header_only, write_raster
 

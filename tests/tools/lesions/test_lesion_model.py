@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 from agrotools.core import ToolError
+from agrotools.tools.lesions.analyze_lesions import model_files
 from agrotools.tools.lesions.segmentation import (
     LeafView,
     load_lesion_model,
     local_mean,
     mahalanobis,
-    model_files,
     pixel_features,
     read_lesion_model,
 )

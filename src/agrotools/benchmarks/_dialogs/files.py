@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path, PurePosixPath
 
 from agrotools.core import BenchmarkError, FileKind, SampleFile
-from agrotools.core.hashing import sha256_of_file
+from agrotools.core.files import sha256_of_file
 from agrotools.formats.folder import resolve_file
 
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_.-]+")

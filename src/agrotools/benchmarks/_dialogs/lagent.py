@@ -11,10 +11,10 @@ from collections.abc import Callable, Mapping, Sequence
 
 from agrotools.agents.images import file_parts
 from agrotools.agents.llm import halt_of, reply_of
-from agrotools.agents.observations import observation_data
+from agrotools.agents.modes import read_apart, written
 from agrotools.agents.parsing import excerpt
 from agrotools.agents.prompts import fill, render
-from agrotools.agents.truncation import read_apart, written
+from agrotools.agents.protocols import observation_data
 from agrotools.benchmarks._dialogs.declared import Declared, declared_by, declared_tools
 from agrotools.benchmarks._dialogs.lagent_format import (
     ACTION,

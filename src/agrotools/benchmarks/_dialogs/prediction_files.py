@@ -15,7 +15,7 @@ from agrotools.benchmarks._dialogs.messages import gold_messages, read_message
 from agrotools.benchmarks._dialogs.published_scorer import Dialogue
 from agrotools.core import BenchmarkError
 from agrotools.core.errors import NoFileError
-from agrotools.scoring.predictions.compared import read_json
+from agrotools.scoring.predictions import read_json
 from agrotools.text.loose_json import is_list, is_object, is_text
 
 Mode = Literal["step-by-step", "end-to-end"]

@@ -11,9 +11,8 @@ from agrotools.benchmarks._dialogs.prediction_files import join_data, read_data,
 from agrotools.benchmarks._dialogs.published_scorer import Dialogue, Rules
 from agrotools.core import BenchmarkError
 from agrotools.plugin import PredictionInput
-from agrotools.scoring.figures import Scores, Similarity
-from agrotools.scoring.predictions.compared import Compared
-from agrotools.scoring.stops import PublishedScorerStops
+from agrotools.scoring.figures import PublishedScorerStops, Scores, Similarity
+from agrotools.scoring.predictions import Compared
 
 _NO_DATA = "needs the data set, which holds the answers (--data)"
 _OF_ANSWERS = ("text_answers", "objective", "subjective", "no_text_answer", "image_tasks", "unscorable")

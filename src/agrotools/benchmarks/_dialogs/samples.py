@@ -16,9 +16,8 @@ from agrotools.benchmarks._dialogs.findings import (
     stop_at_faults,
 )
 from agrotools.core import MODES, BenchmarkError, Mode, Protocol, Sample
-from agrotools.core.benchmark_header import BenchmarkHeader, SourceNote
 from agrotools.core.progress import Progress
-from agrotools.formats.benchmark import Benchmark, ContentDigest, with_clusters
+from agrotools.formats.benchmark import Benchmark, BenchmarkHeader, ContentDigest, SourceNote, with_clusters
 
 
 class PublishedWay(NamedTuple):

@@ -9,7 +9,7 @@ from pydantic import Field
 
 from agrotools.core import Artifact, ToolError
 from agrotools.tools.contract import Agree, FileArgument, Tool, ToolResult, tool
-from agrotools.vision.formats import Box
+from agrotools.vision import Box
 
 P = ParamSpec("P")
 R = TypeVar("R", bound=ToolResult)

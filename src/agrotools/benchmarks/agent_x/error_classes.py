@@ -8,7 +8,7 @@ from agrotools.benchmarks.agent_x.published_scorer import TOOLS
 from agrotools.core import Record
 from agrotools.plugin import RecordErrors
 from agrotools.scoring.error_classes import IN_HEAD, OF_SCORES, Errors
-from agrotools.scoring.keyword_extraction import keywords
+from agrotools.scoring.errors_in_records import keywords
 from agrotools.text.agent_x import raw_object, without_thinking
 from agrotools.text.loose_json import is_list, is_object, is_text
 

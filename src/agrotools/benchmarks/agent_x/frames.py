@@ -7,8 +7,7 @@ from typing import Any, Literal
 
 from agrotools.benchmarks._dialogs.files import instead
 from agrotools.core import BenchmarkError
-from agrotools.core.files import cache_dir
-from agrotools.core.hashing import sha256_of_file
+from agrotools.core.files import cache_dir, sha256_of_file
 
 Choice = Literal["even", "first"]
 PLACE = "video-frames"

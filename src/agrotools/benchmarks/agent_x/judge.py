@@ -16,7 +16,7 @@ from agrotools.benchmarks.agent_x.published_scorer import COLUMNS
 from agrotools.core import FrozenModel, Record, UsageError
 from agrotools.plugin import JudgedMetric, Judging
 from agrotools.scoring.judging import Rubrics
-from agrotools.scoring.judging.replies import JudgeQuestion, mark_of, prompt_hash, read_score
+from agrotools.scoring.judging.questions import JudgeQuestion, mark_of, prompt_hash, read_score
 from agrotools.scoring.published_form import agent_x_gold, agent_x_prediction
 
 METRICS = {key: f"agent_x.{column}" for key, column in COLUMNS.items()}

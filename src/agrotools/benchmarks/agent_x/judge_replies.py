@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 from agrotools.benchmarks.agent_x.published_scorer import COLUMNS
 from agrotools.core import BenchmarkError
-from agrotools.scoring.predictions.compared import read_json, read_text
+from agrotools.scoring.predictions import read_json, read_text
 from agrotools.text.loose_json import NotJson, is_list, is_object, is_text, loads, values_in
 
 _THINKING = re.compile(r"^.*</think>", re.DOTALL)

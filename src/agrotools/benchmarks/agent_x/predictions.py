@@ -15,10 +15,9 @@ from agrotools.benchmarks.agent_x.published_errors import error_analysis
 from agrotools.benchmarks.agent_x.published_scorer import aggregate, mended, tool_call_statistics
 from agrotools.core import BenchmarkError
 from agrotools.plugin import PredictionFormat, PredictionInput
-from agrotools.scoring.figures import Scores
-from agrotools.scoring.keyword_extraction import keywords
-from agrotools.scoring.predictions.compared import Compared, read_json
-from agrotools.scoring.stops import PublishedScorerStops
+from agrotools.scoring.errors_in_records import keywords
+from agrotools.scoring.figures import PublishedScorerStops, Scores
+from agrotools.scoring.predictions import Compared, read_json
 from agrotools.text.loose_json import is_list, is_object, is_text
 
 _FORM = 'predictions look like [{"0": {"query": ..., "reasoning_steps": [...], "final_answer": {...}}}, ...]'

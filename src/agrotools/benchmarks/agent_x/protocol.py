@@ -5,9 +5,9 @@ from collections.abc import Callable, Sequence
 
 from agrotools.agents.images import file_parts
 from agrotools.agents.llm import halt_of, reply_of
+from agrotools.agents.modes import read_apart, written
 from agrotools.agents.parsing import excerpt
 from agrotools.agents.prompts import render
-from agrotools.agents.truncation import read_apart, written
 from agrotools.core import (
     Action,
     Answer,

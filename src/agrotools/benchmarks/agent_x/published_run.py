@@ -15,11 +15,11 @@ from agrotools.benchmarks.agent_x.published_errors import error_analysis
 from agrotools.benchmarks.agent_x.published_scorer import COLUMNS, GENERATIVE_ROWS, aggregate, tool_call_statistics
 from agrotools.core import Record
 from agrotools.plugin import PublishedRun, Scoring
-from agrotools.scoring.judging.panel import JudgedRows
+from agrotools.scoring.figures import PublishedScorerStops
+from agrotools.scoring.judging.judgements import JudgedRows
 from agrotools.scoring.published_form import agent_x_gold, agent_x_prediction, in_file_order
 from agrotools.scoring.sample_units import is_invalid
 from agrotools.scoring.statistics import Estimate
-from agrotools.scoring.stops import PublishedScorerStops
 from agrotools.scoring.summary import PublishedFigures
 
 FAMILY = "agent-x"

@@ -15,8 +15,7 @@ import re
 from collections.abc import Callable, Sequence
 from functools import cache
 
-from agrotools.text.jieba_words import jieba_cutter
-from agrotools.text.rouge import common_rows, length_in_row, without_punctuation
+from agrotools.text.rouge import common_rows, jieba_cutter, length_in_row, without_punctuation
 
 _SEPARATORS = str.maketrans("", "", "、.,;，和")
 _RUN = re.compile("[ABCDE]{1,5}")

@@ -8,7 +8,7 @@ from pydantic import Field
 
 from agrotools.benchmarks.loading import Loading, settings_of
 from agrotools.core import BenchmarkError, FrozenModel, UsageError
-from agrotools.core.benchmark_header import SourceNote
+from agrotools.formats.benchmark import SourceNote
 
 if TYPE_CHECKING:
     from agrotools.formats.benchmark import Benchmark

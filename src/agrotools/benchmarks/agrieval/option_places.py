@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from agrotools.benchmarks.agrieval.slots import OptionsSlot
 from agrotools.core import FrozenModel, Record, Score
-from agrotools.scoring.outcome import SLOT_METRIC
+from agrotools.scoring.slots import SLOT_METRIC
 from agrotools.scoring.statistics import Estimate, estimate_mean
 
 

@@ -14,10 +14,8 @@ from agrotools.benchmarks.agrieval.load import QuestionSettings
 from agrotools.benchmarks.agrieval.prompting import Examples, Ordered, orders_of, prompt_of, prompts_hash
 from agrotools.benchmarks.agrieval.slots import OptionsSlot, ReferenceTextSlot
 from agrotools.core import Sample, Slot
-from agrotools.core.benchmark_header import BenchmarkHeader, SourceNote
 from agrotools.core.progress import Progress
-from agrotools.formats.benchmark import Benchmark
-from agrotools.formats.samples import Facts, LazySamples
+from agrotools.formats.benchmark import Benchmark, BenchmarkHeader, Facts, LazySamples, SourceNote
 
 if TYPE_CHECKING:
     from agrotools.knowledge.corpus import Passage

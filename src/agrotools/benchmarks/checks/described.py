@@ -8,7 +8,7 @@ import orjson
 
 from agrotools.benchmarks.checks.fault import Fault
 from agrotools.core import BenchmarkError
-from agrotools.core.hashing import sha256_of_file
+from agrotools.core.files import sha256_of_file
 from agrotools.formats.folder import CROISSANT_FILE, resolve_file
 
 _HINT = "write it anew: agrotools export DIR --format croissant"

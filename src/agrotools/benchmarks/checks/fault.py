@@ -8,7 +8,7 @@ from typing import Protocol, cast
 from pydantic import JsonValue, ValidationError
 
 from agrotools.core import AgrotoolsError, FrozenModel, Sample, ToolError, ToolSpec, UsageError
-from agrotools.core.benchmark_header import BenchmarkHeader
+from agrotools.formats.benchmark import BenchmarkHeader
 
 
 class Fault(FrozenModel):

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from agrotools.benchmarks.checks.fault import Checked
 from agrotools.core import BenchmarkError
-from agrotools.core.hashing import sha256_of_file
+from agrotools.core.files import sha256_of_file
 from agrotools.formats.folder import resolve_file
 
 _IMAGE_SUFFIXES = {".jpg", ".jpeg", ".png", ".tif", ".tiff", ".webp", ".bmp"}

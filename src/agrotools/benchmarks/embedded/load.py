@@ -17,8 +17,7 @@ from filelock import FileLock
 
 from agrotools.benchmarks.loading import Loading, no_options
 from agrotools.core import BenchmarkError
-from agrotools.core.files import cache_dir
-from agrotools.core.hashing import sha256_of_file
+from agrotools.core.files import cache_dir, sha256_of_file
 from agrotools.formats.benchmark import Benchmark
 from agrotools.formats.folder import load_folder
 

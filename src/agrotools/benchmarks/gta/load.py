@@ -15,9 +15,8 @@ from agrotools.benchmarks._dialogs.samples import ReadSet, benchmark_of, samples
 from agrotools.benchmarks.gta.plugin import TOOLS
 from agrotools.benchmarks.loading import Loading, settings_of
 from agrotools.core import Sample
-from agrotools.core.benchmark_header import SourceNote
 from agrotools.core.progress import Progress, no_progress
-from agrotools.formats.benchmark import Benchmark
+from agrotools.formats.benchmark import Benchmark, SourceNote
 
 VERSION = "1"
 GTA = SourceNote(

@@ -3,7 +3,7 @@
 from agrotools.benchmarks._dialogs.predictions import CALLS_ONCE, IMAGES, compare_dialogues, differences_of
 from agrotools.benchmarks.gta.score import RULES
 from agrotools.plugin import PredictionFormat, PredictionInput
-from agrotools.scoring.predictions.compared import Compared
+from agrotools.scoring.predictions import Compared
 
 
 def _compare(given: PredictionInput) -> Compared:

@@ -12,7 +12,7 @@ from agrotools.benchmarks.gta2.slots import SubTasksSlot
 from agrotools.core import Artifact, Record, Slot, Trajectory
 from agrotools.plugin import JudgedMetric, Judging
 from agrotools.scoring.judging import Rubrics
-from agrotools.scoring.judging.replies import JudgeQuestion, is_image, is_text, mark_of, prompt_hash, read_score
+from agrotools.scoring.judging.questions import JudgeQuestion, is_image, is_text, mark_of, prompt_hash, read_score
 
 GPT_SCORE = "gta2.gpt_score"
 SCORE_CORRECTED = "gta2.score_corrected"

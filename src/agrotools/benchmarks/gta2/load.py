@@ -20,9 +20,8 @@ from agrotools.benchmarks.gta2.tools import GTA2_TOOLS, offered_tools
 from agrotools.benchmarks.gta2.trees import tree_of
 from agrotools.benchmarks.loading import Loading, settings_of
 from agrotools.core import BenchmarkError, Mode, Sample
-from agrotools.core.benchmark_header import SourceNote
 from agrotools.core.progress import Progress, no_progress
-from agrotools.formats.benchmark import Benchmark
+from agrotools.formats.benchmark import Benchmark, SourceNote
 
 VERSION = "1"
 GTA2 = SourceNote(

@@ -12,8 +12,8 @@ from agrotools.benchmarks.thinkgeo.plugin import has_questions
 from agrotools.core import BenchmarkError, KeywordsSlot, Record
 from agrotools.plugin import JudgedMetric, Judging
 from agrotools.scoring.judging import Rubrics
-from agrotools.scoring.judging.replies import JudgeQuestion, prompt_hash, read_published_yes, read_yes_no
-from agrotools.scoring.predictions.compared import read_json
+from agrotools.scoring.judging.questions import JudgeQuestion, prompt_hash, read_published_yes, read_yes_no
+from agrotools.scoring.predictions import read_json
 from agrotools.text.loose_json import is_list, is_object, is_text
 
 LLM_SCORE = "thinkgeo.llm_score"

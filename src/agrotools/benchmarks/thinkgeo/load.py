@@ -18,9 +18,8 @@ from agrotools.benchmarks.loading import Loading, settings_of
 from agrotools.benchmarks.thinkgeo.plugin import TOOLS
 from agrotools.benchmarks.thinkgeo.use_cases import difficulties, use_case
 from agrotools.core import BenchmarkError, Sample
-from agrotools.core.benchmark_header import SourceNote
 from agrotools.core.progress import Progress, no_progress
-from agrotools.formats.benchmark import Benchmark
+from agrotools.formats.benchmark import Benchmark, SourceNote
 
 VERSION = "1"
 THINKGEO = SourceNote(

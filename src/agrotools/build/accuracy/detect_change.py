@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from agrotools.build.accuracy.figures import Figure, f1_of, mean_of, median_of, ratio_of
 from agrotools.build.accuracy.study import Bench, Study
-from agrotools.core.hashing import fold_of
+from agrotools.core.files import fold_of
 from agrotools.tools.change.buildings import RoofRule, TextureRule, built_change
 from agrotools.tools.change.picture_pairs import shift_back, shift_between
 from agrotools.tools.change.result import CHANGED, GAINED, LOST

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from agrotools.build.accuracy.figures import Figure, mean_of
 from agrotools.build.accuracy.study import Bench, Study
 from agrotools.core import BenchmarkError, ToolError
-from agrotools.core.hashing import fold_of
+from agrotools.core.files import fold_of
 from agrotools.tools.marks.finding import COLOURS, PURE_COLOURS, MarkColour, MarkShape, find_marks
 from agrotools.vision.reading import read_image
 

@@ -11,9 +11,9 @@ from agrotools.build.accuracy.study import Bench, Study
 from agrotools.core import BenchmarkError, ToolError
 from agrotools.tools.fruit.depth import read_depth
 from agrotools.tools.fruit.finding import focal_from_sphere
-from agrotools.tools.fruit.result import FruitSizes
-from agrotools.tools.lesions.analyze_lesions import RULES
-from agrotools.tools.lesions.result import LESION, LeafLesions
+from agrotools.tools.fruit.measure_fruit_size import FruitSizes
+from agrotools.tools.lesions.analyze_lesions import RULES, LeafLesions
+from agrotools.tools.lesions.result import LESION
 from agrotools.vision.reading import read_image, read_labels
 
 if TYPE_CHECKING:

@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 
 from agrotools.build.accuracy.figures import Figure, mean_of
 from agrotools.build.accuracy.study import Bench, Study
-from agrotools.core.hashing import pairs_by_hash
+from agrotools.core.files import pairs_by_hash
 from agrotools.tools.crop_weed.bands import CorrectCounts
-from agrotools.tools.crop_weed.result import BandTriplet
+from agrotools.tools.crop_weed.measure_crop_weed_area import BandTriplet
 
 BLOCK_PX = 160
 """Side of the blocks that are learnt from or tried on together: wider than a plant."""

@@ -28,7 +28,7 @@ from agrotools.core import (
 )
 from agrotools.core.progress import Progress, no_progress
 from agrotools.runner.policies import PolicySource, policy_source
-from agrotools.scoring import outcome_scores, sample_metrics
+from agrotools.scoring import outcome_scores, stands_for_sample
 
 BLIND = ("echo", "prior", "random")
 """Baselines that look at no picture and call no tool."""
@@ -79,7 +79,7 @@ async def _solved(source: PolicySource, benchmark: Benchmark, samples: Sequence[
     for sample in samples:
         trajectory = await run_no_tool(source.make(sample, "no-tool", 0), benchmark.view(sample, "no-tool"))
         rows = outcome_scores(Record(sample=sample, mode="no-tool", trajectory=trajectory))
-        solved.append(next((row.value for row in rows if row.metric in sample_metrics()), 0.0) >= 1.0)
+        solved.append(next((row.value for row in rows if stands_for_sample(row.metric)), 0.0) >= 1.0)
     return solved
 
 

@@ -23,8 +23,7 @@ from agrotools.core import (
     Unparseable,
     UnresolvedRef,
 )
-from agrotools.core.reference_observations import restated
-from agrotools.core.refs import iter_refs, resolve_ref
+from agrotools.core.refs import iter_refs, resolve_ref, restated
 from agrotools.models import Message, Model, ModelSettings, TextPart
 from agrotools.scoring.implied import implied_slot
 from agrotools.scoring.slots import score_slot

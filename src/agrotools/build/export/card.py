@@ -17,8 +17,8 @@ from pydantic import JsonValue
 from agrotools.build.export.croissant import rai_fields
 from agrotools.build.export.tally import Tally, left_out, said, tally, without_left_out
 from agrotools.core import ANSWER_TYPES, FAMILIES, Sample
-from agrotools.core.benchmark_header import BenchmarkHeader
 from agrotools.core.files import write_whole
+from agrotools.formats.benchmark import BenchmarkHeader
 from agrotools.formats.folder import CARD_FILE, CARD_FOLDER
 
 if TYPE_CHECKING:

@@ -24,8 +24,8 @@ import orjson
 from agrotools import __version__
 from agrotools.build.export.tally import Tally, left_out, tally
 from agrotools.core import Sample
-from agrotools.core.benchmark_header import BenchmarkHeader
 from agrotools.core.files import write_whole
+from agrotools.formats.benchmark import BenchmarkHeader
 from agrotools.formats.folder import CARD_FILE, CROISSANT_FILE
 
 TERMS: dict[str, Any] = orjson.loads(files("agrotools.build.export").joinpath("croissant.json").read_bytes())

@@ -15,8 +15,8 @@ from pydantic import ValidationError
 from agrotools.build.export.card import write_card
 from agrotools.build.export.croissant import write_croissant
 from agrotools.core import BenchmarkError, FrozenModel, Sample, first_fault
-from agrotools.core.benchmark_header import BenchmarkHeader
 from agrotools.core.files import artifact_path
+from agrotools.formats.benchmark import BenchmarkHeader
 from agrotools.formats.folder import (
     CARD_FILE,
     CARD_FOLDER,

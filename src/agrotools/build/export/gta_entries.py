@@ -25,7 +25,7 @@ from agrotools.core import (
     ToleranceSlot,
     first_fault,
 )
-from agrotools.core.benchmark_header import SourceNote
+from agrotools.formats.benchmark import SourceNote
 
 MAP_FILE = "agrotools-map.toml"
 DEFAULT_MAP = Path(__file__).with_name("gta_map.toml")

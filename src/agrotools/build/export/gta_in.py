@@ -44,9 +44,9 @@ from agrotools.core import (
     SampleFile,
     first_fault,
 )
-from agrotools.core.benchmark_header import BenchmarkHeader
-from agrotools.core.hashing import sha256_of_file
+from agrotools.core.files import sha256_of_file
 from agrotools.core.progress import Progress, no_progress
+from agrotools.formats.benchmark import BenchmarkHeader
 from agrotools.formats.folder import FILES_FOLDER
 from agrotools.formats.replacement import replace_folder
 from agrotools.tools import AGROTOOLS, tool_names

@@ -22,8 +22,8 @@ from agrotools.build.export.croissant import TERMS
 from agrotools.build.export.folder import place_file, read_exported, replacing_export, write_benchmark
 from agrotools.build.export.tally import tally
 from agrotools.core import BenchmarkError, Sample, UsageError
-from agrotools.core.benchmark_header import BenchmarkHeader
 from agrotools.core.progress import Progress, no_progress
+from agrotools.formats.benchmark import BenchmarkHeader
 from agrotools.formats.replacement import replace_folder
 from agrotools.text.answer_form import answer_form
 

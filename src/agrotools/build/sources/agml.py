@@ -23,7 +23,6 @@ from numpy.typing import NDArray
 
 from agrotools.build.area_truth import AreaTruth, Region, count_area
 from agrotools.build.asking import Subject
-from agrotools.build.questions import QUESTIONS, Picture
 from agrotools.build.sources.assembling import assembled
 from agrotools.build.sources.boxes import read_coco
 from agrotools.build.sources.field.fruit import fruit_subjects
@@ -40,11 +39,12 @@ from agrotools.build.sources.reading import (
     refuse_missing,
     spread,
 )
+from agrotools.build.templates.field import FieldPicture, field_picture, field_templates
 from agrotools.core import BenchmarkError, SampleFile, ToolError, UsageError
-from agrotools.core.benchmark_header import BenchmarkHeader, SourceNote
 from agrotools.core.progress import Progress, no_progress
+from agrotools.formats.benchmark import BenchmarkHeader, SourceNote
 from agrotools.formats.replacement import check_replaceable
-from agrotools.tools.lookup.kb_names import kb_names
+from agrotools.knowledge.kb_names import kb_names
 from agrotools.vision.reading import read_labels
 
 _HEALTHY = ("healthy", "normal", "fresh", "background", "no virus", "no damage")
@@ -303,11 +303,11 @@ def _weedy(of: Described, data: DataSet) -> Part:
         else:
             file = data.originals.file(path, note="Field seen from above.")
             shown.append((file, meaning[values.astype(np.uint8)]))
-    return data.part([_weedy_subject(number, pair) for number, pair in enumerate(pairs_of(shown))], QUESTIONS)
+    return data.part([_weedy_subject(number, pair) for number, pair in enumerate(pairs_of(shown))], field_templates())
 
 
 def _weedy_subject(number: int, pair: Sequence[tuple[SampleFile, NDArray[np.uint8]]]) -> Subject:
-    def picture(index: int, position: int) -> Picture:
+    def picture(index: int, position: int) -> FieldPicture:
         original, classes = pair[index]
         file = named(original, "image", position)
         rows, columns = classes.shape
@@ -315,6 +315,6 @@ def _weedy_subject(number: int, pair: Sequence[tuple[SampleFile, NDArray[np.uint
         def area(region: Region | None) -> AreaTruth:
             return count_area(classes, None, region)
 
-        return Picture((file,), {"image": file.name}, area, columns, rows)
+        return field_picture((file,), {"image": file.name}, area, columns, rows)
 
     return Subject(f"agml-{number}", len(pair), picture, {"pair": number})

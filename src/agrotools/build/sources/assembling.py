@@ -14,8 +14,8 @@ from agrotools.build.outcomes import Tally
 from agrotools.build.sources.part import Part
 from agrotools.build.templates.wording import sentences
 from agrotools.core import Sample
-from agrotools.core.benchmark_header import BenchmarkHeader, canary_of
 from agrotools.core.progress import Progress
+from agrotools.formats.benchmark import BenchmarkHeader, canary_of
 from agrotools.formats.folder import FILES_FOLDER
 from agrotools.formats.replacement import replace_folder
 from agrotools.tools import AGROTOOLS

@@ -13,12 +13,13 @@ from typing import Any, TypeVar
 
 from pydantic import JsonValue
 
-from agrotools.build.asking import Askable, Subject
+from agrotools.build.asking import Subject
 from agrotools.build.templates import Thing, load_templates
+from agrotools.build.templates.template import Template
 from agrotools.build.templates.thing import Words
 from agrotools.core import BenchmarkError, FrozenModel, Sample, SampleFile
-from agrotools.core.benchmark_header import SourceNote
-from agrotools.core.hashing import pairs_by_hash
+from agrotools.core.files import pairs_by_hash
+from agrotools.formats.benchmark import SourceNote
 from agrotools.formats.folder import FILES_FOLDER
 
 T = TypeVar("T")
@@ -68,7 +69,7 @@ class Part:
     name: str
     source: SourceNote
     subjects: Sequence[Subject]
-    questions: Sequence[Askable]
+    questions: Sequence[Template]
     samples: int
     files: Mapping[str, Path]
     metadata: Mapping[str, JsonValue] = field(default_factory=dict)
@@ -180,7 +181,7 @@ class DataSet:
     def part(
         self,
         subjects: Sequence[Subject],
-        questions: Sequence[Askable | str],
+        questions: Sequence[Template | str],
         metadata: Mapping[str, JsonValue] | None = None,
         described: Callable[[Sequence[Sample]], dict[str, JsonValue]] = lambda _: {},
     ) -> Part:

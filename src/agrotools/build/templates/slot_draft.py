@@ -1,15 +1,17 @@
 """Slots of a template before their values are known."""
 
+import math
 import re
 from collections import Counter
 from collections.abc import Sequence
 from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import Field, JsonValue
+from pydantic import Field
 
+from agrotools.build import tolerances
 from agrotools.build.templates.key_facts import open_gold
 from agrotools.build.templates.thing import Thing, Words, distinct_files, filled, references_written_out
-from agrotools.build.templates.wording import Language, english_names
+from agrotools.build.templates.wording import Language, english_names, said_in
 from agrotools.core import (
     BooleanSlot,
     ChoiceSetSlot,
@@ -18,20 +20,27 @@ from agrotools.core import (
     FrozenModel,
     OpenTextSlot,
     PlotSlot,
+    PlotSpec,
     Slot,
     ToleranceSlot,
     UnresolvedRef,
 )
+from agrotools.core.refs import Results
 from agrotools.text.expressions import evaluate_from
 from agrotools.text.normalise import CJK
 
 JOINED = " | "
 """Between several names in one word of a template."""
+PLOT_MARGIN = 0.05
+"""A point of a chart is right within 5 %; so far must the truth be known."""
 
 
 class SlotDraft(FrozenModel):
     """``options`` are all members of the label set of an exact slot or a choice set, ``aliases`` other names of some of
-    them; in both, words stand for what they mean, and a word may hold several names, " | " between them. An open answer
+    them; in both, words stand for what they mean, and a word may hold several names, " | " between them. ``value`` is
+    an expression for a number that ``from`` gives but for rounding; ``tolerance`` names one of
+    :mod:`agrotools.build.tolerances` (``["share", "@0.weed_pct", "@0.crop_pct"]``) instead of ``abs_tol`` and
+    ``rel_tol``; a number below ``least_margins`` of its own tolerance is not asked for. An open answer
     is scored by ``facts`` (phrasings of each) or by the key facts that are held about ``topic`` of the knowledge base's
     ``entry``; a ``topic`` with references (``@1.value``) is what they give."""
 
@@ -40,18 +49,19 @@ class SlotDraft(FrozenModel):
     label: str
     label_zh: str = ""
     from_: Annotated[str, Field(alias="from")]
+    value: str = ""
     unit: str | None = None
     abs_tol: float = 0.0
     rel_tol: float = 0.0
+    tolerance: tuple[str, ...] = ()
+    least_margins: float = 0.0
     options: tuple[str, ...] = ()
     aliases: dict[str, tuple[str, ...]] = {}
     facts: tuple[tuple[str, ...], ...] = ()
     entry: str = ""
     topic: str = ""
 
-    def slot(
-        self, words: Words, results: Sequence[dict[str, JsonValue] | None], things: Sequence[Thing], said: Language
-    ) -> Slot:
+    def slot(self, words: Words, results: Results, things: Sequence[Thing], said: Language) -> Slot:
         """The slot with the value that follows from ``results``.
 
         Raises:
@@ -59,7 +69,7 @@ class SlotDraft(FrozenModel):
             ValueError: the value is none of the options.
         """
         from_ = references_written_out(filled(self.from_, words))
-        value: Any = evaluate_from(from_, results)
+        value: Any = evaluated(self.value or self.from_, words, results)
         if value is None:
             raise UnresolvedRef(f"{from_} is null")
         label = self.label_zh if said == "zh" and self.label_zh else self.label
@@ -67,8 +77,8 @@ class SlotDraft(FrozenModel):
         options = tuple(dict.fromkeys(one for option in self.options for one in _several(filled(option, words))))
         match self.type:
             case "tolerance":
-                tolerance = {"unit": self.unit, "abs_tol": self.abs_tol, "rel_tol": self.rel_tol}
-                return ToleranceSlot.model_validate({**common, "value": float(value), **tolerance})
+                number = {"value": float(value), "unit": self.unit, **self._margins(words, results)}
+                return ToleranceSlot.model_validate({**common, **number})
             case "boolean":
                 return BooleanSlot.model_validate({**common, "value": bool(value)})
             case "file":
@@ -79,7 +89,7 @@ class SlotDraft(FrozenModel):
             case "plot":
                 return PlotSlot.model_validate({**common, "value": value})
             case "choice_set":
-                aliases = {option: names for option in options if (names := self._other_names(option, words))}
+                aliases = {option: names for option in options if (names := self._other_names(option, words, said))}
                 several = ChoiceSetSlot.model_validate(
                     {**common, "value": tuple(value), "choices": options, "aliases": aliases}
                 )
@@ -92,19 +102,36 @@ class SlotDraft(FrozenModel):
                 aliases = {
                     label: names
                     for label in dict.fromkeys((str(value), *options))
-                    if (names := self._other_names(label, words))
+                    if (names := self._other_names(label, words, said))
                 }
                 slot = ExactSlot.model_validate({**common, "value": value, "choices": options, "aliases": aliases})
                 # Options that stand in braces are called what the question calls them.
                 return in_one_language(slot, said, translate=not any("{" in option for option in self.options))
 
-    def _other_names(self, value: str, words: Words) -> tuple[str, ...]:
-        """Other names of a label, each once: those given, and in English what is asked in Chinese."""
+    def is_large_enough(self, slot: Slot) -> bool:
+        """True unless the value of a number is below :attr:`least_margins` of its tolerance."""
+        if not self.least_margins or not isinstance(slot, ToleranceSlot):
+            return True
+        return slot.value >= self.least_margins * slot.margin
+
+    def _margins(self, words: Words, results: Results) -> dict[str, float]:
+        if not self.tolerance:
+            return {"abs_tol": self.abs_tol, "rel_tol": self.rel_tol}
+        kind, *parents = self.tolerance
+        margins = getattr(tolerances, f"of_{kind}")(*(evaluated(each, words, results) for each in parents))
+        return {"abs_tol": margins.abs_tol, "rel_tol": margins.rel_tol}
+
+    def _other_names(self, value: str, words: Words, language: Language) -> tuple[str, ...]:
+        """Other names of a label, each once: those given, and in the other language what is asked in one."""
         given = [name for of, names in self.aliases.items() if filled(of, words) == value for name in names]
-        found = [*(one for name in given for one in _several(filled(name, words))), *english_names(value)]
+        found = [
+            *(one for name in given for one in _several(filled(name, words))),
+            said_in(language, value),
+            *english_names(value),
+        ]
         return tuple(dict.fromkeys(name for name in found if name != value))
 
-    def _key_facts(self, words: Words, results: Sequence[dict[str, JsonValue] | None]) -> dict[str, Any]:
+    def _key_facts(self, words: Words, results: Results) -> dict[str, Any]:
         if self.facts:
             return {"facts": [{"phrases": [filled(phrase, words) for phrase in phrases]} for phrases in self.facts]}
         entry, topic = filled(self.entry, words), filled(self.topic, words)
@@ -113,6 +140,23 @@ class SlotDraft(FrozenModel):
         if (gold := open_gold(entry, topic)) is None:
             raise UnresolvedRef(f"no value to calculate with: there are no key facts on {topic} of {entry}")
         return gold._asdict()
+
+
+def evaluated(expression: str, words: Words, results: Results) -> Any:
+    """Value of an expression in words and references (``@0.weed_pct > {limit}``)."""
+    return evaluate_from(references_written_out(filled(expression, words)), results)
+
+
+def same_answer(slot: Slot, other: Slot) -> bool:
+    """True if ``other`` is right by ``slot``: a number within its tolerance, the points of a chart within 5 %."""
+    if isinstance(slot, ToleranceSlot) and isinstance(other, ToleranceSlot):
+        return abs(slot.value - other.value) <= slot.margin
+    if isinstance(slot, PlotSlot) and isinstance(other, PlotSlot):
+        first, second = (
+            [y for series in PlotSpec.model_validate(chart.value).series for y in series.y] for chart in (slot, other)
+        )
+        return all(math.isclose(a, b, rel_tol=PLOT_MARGIN) for a, b in zip(first, second, strict=True))
+    return getattr(slot, "value", None) == getattr(other, "value", None)
 
 
 def _several(names: str) -> list[str]:

@@ -48,7 +48,7 @@ from pydantic import Field, JsonValue, field_validator
 
 from agrotools.build.asking import Asked
 from agrotools.build.references import PlannedCall
-from agrotools.build.templates.slot_draft import SlotDraft
+from agrotools.build.templates.slot_draft import SlotDraft, evaluated, same_answer
 from agrotools.build.templates.thing import (
     Thing,
     Words,
@@ -56,7 +56,6 @@ from agrotools.build.templates.thing import (
     distinct_files,
     filled,
     filled_arguments,
-    references_written_out,
 )
 from agrotools.build.templates.wording import Language, expanded, said_in
 from agrotools.core import (
@@ -70,33 +69,37 @@ from agrotools.core import (
     UnresolvedRef,
     counts_in_headline,
 )
-from agrotools.core.refs import resolved_value
-from agrotools.text.expressions import evaluate, evaluate_from
+from agrotools.core.refs import Results, resolved_value
+from agrotools.text.expressions import evaluate
 from agrotools.tools.result import round_significant
 
 _DIGITS = 6
 """Tools round what they return to six significant digits."""
 
 
-def exact_result(tool: str, arguments: Mapping[str, Any]) -> dict[str, JsonValue]:
-    """Result of ``calculate``, ``plot`` or ``lookup_agronomy`` for these arguments, as far as questions need it."""
+def exact_result(tool: str, arguments: Mapping[str, Any], *, unrounded: bool = False) -> dict[str, JsonValue]:
+    """Result of ``calculate``, ``plot`` or ``lookup_agronomy`` for these arguments, as far as questions need it.
+
+    ``unrounded``: so are the values in ``arguments``; a result of ``calculate`` stays so, a chart's points are rounded.
+    """
     if tool == "calculate":
-        return _calculated(arguments)
+        value = evaluate(arguments["expression"], arguments.get("variables") or {})
+        if isinstance(value, float) and not unrounded:
+            value = round_significant(value, _DIGITS)
+        return {"value": value}
     if tool == "plot":
-        return {"spec": _spec(arguments)}
+        return {"spec": _spec(arguments, unrounded)}
     return _looked_up(arguments)
 
 
-def _calculated(arguments: Mapping[str, Any]) -> dict[str, JsonValue]:
-    value = evaluate(arguments["expression"], arguments.get("variables") or {})
-    return {"value": cast(JsonValue, round_significant(float(value), _DIGITS) if isinstance(value, float) else value)}
+def _spec(arguments: Mapping[str, Any], unrounded: bool) -> dict[str, JsonValue]:
+    def y(values: Sequence[Any]) -> list[Any]:
+        return [round_significant(value, _DIGITS) for value in values] if unrounded else list(values)
 
-
-def _spec(arguments: Mapping[str, Any]) -> dict[str, JsonValue]:
-    series = tuple(PlotSeries.model_validate(each) for each in arguments["series"])
-    told = {name: arguments[name] for name in ("title", "x_label", "y_label", "x_unit", "y_unit") if name in arguments}
+    series = tuple(PlotSeries.model_validate({**each, "y": y(each["y"])}) for each in arguments["series"])
+    shown = {name: arguments[name] for name in ("title", "x_label", "y_label", "x_unit", "y_unit") if name in arguments}
     legend = arguments["kind"] == "pie" or len(series) > 1
-    spec = PlotSpec.model_validate({"kind": arguments["kind"], "series": series, "legend": legend, **told})
+    spec = PlotSpec.model_validate({"kind": arguments["kind"], "series": series, "legend": legend, **shown})
     return spec.model_dump(mode="json")
 
 
@@ -139,6 +142,10 @@ class Template(FrozenModel):
     must not follow from the place."""
     answer_type: AnswerType
     given: dict[str, Choices] = {}
+    drawn: tuple[str | int, ...] = ()
+    """Parts or values that suit what is measured (:func:`~agrotools.build.templates.field.drawn_parts`)."""
+    needs: tuple[str, ...] = ()
+    """Rules that are checked before anything is drawn, of what is measured as its source reads it."""
     clear: tuple[str, ...] = ()
     steps: tuple[StepDraft, ...] = ()
     slots: Annotated[tuple[SlotDraft, ...], Field(min_length=1)]
@@ -158,6 +165,15 @@ class Template(FrozenModel):
             ValueError: the template names what is not there.
         """
         things = tuple(shown)
+        if not self._holds(self.needs, {}, [thing.as_read for thing in things]):
+            return None
+        if self.drawn:
+            from agrotools.build.templates.field import drawn_parts
+
+            if (drawn := drawn_parts(self.drawn, things, rng)) is None:
+                return None
+            parts, values = drawn
+            return self._asked_with(parts, {name: only for name, (only,) in self.given.items()} | {**values})
         draws = _draws(self.given, rng)
         # Which answer of those offered should come out is drawn first, as far as drawn values allow: a yes is then no
         # likelier than a no, nor one class than another.
@@ -178,34 +194,59 @@ class Template(FrozenModel):
         return otherwise
 
     def _asked_with(self, things: tuple[Thing, ...], given: Mapping[str, Any]) -> Asked | None:
-        """The question with these drawn values; None where they do not make it clear, or no slot of it would count."""
+        """The question with these drawn values; None where they do not make it clear, readings of the truth do not
+        agree on its answer, or no slot of it would count."""
         spoken = {**_words(things), **{name: _spoken(value) for name, value in given.items()}}
         words = {name: said_in(self.language, word) for name, word in spoken.items()}
-        calls = list(calls_on(things))
-        results: list[dict[str, JsonValue] | None] = [call.truth for call in calls]
-        try:
-            # Rules about the things alone come first: a drawn value need not be charted to be refused.
-            if not all(evaluate_from(references_written_out(filled(rule, words)), results) for rule in self.clear):
-                return None
-            for step in self.steps:
-                calls.append(_planned(step, words))
-                plain = resolved_value(cast(JsonValue, dict(calls[-1].arguments)), results)
-                results.append(exact_result(step.tool, cast("dict[str, Any]", plain)))
-            slots = tuple(draft.slot(words, results, things, self.language) for draft in self.slots)
-        except UnresolvedRef as error:
-            if "is null" in str(error) or "no value to calculate" in str(error):
-                return None
-            raise ValueError(f"template {self.template}: {error}") from error
-        if not any(map(counts_in_headline, slots)):
+        measured = calls_on(things)
+        read = product(*(thing.readings for thing in things))
+        every = read if things[0].readings else [[call.truth for call in measured]]
+        answers = (self._answer(things, words, [*results]) for results in every)
+        slots = next(answers)
+        if slots is None or not any(map(counts_in_headline, slots)):
             return None
+        if not all(map(SlotDraft.is_large_enough, self.slots, slots)):
+            return None
+        if not all(other is not None and all(map(same_answer, slots, other)) for other in answers):
+            return None
+        files = " and ".join(dict.fromkeys(file.name for thing in things for file in thing.files[1:]))
+        remarks = things[0].remarks if self.language == "en" else ()
         return Asked(
             files=distinct_files(things),
-            calls=tuple(calls),
+            calls=(*measured, *(_planned(step, words) for step in self.steps)),
             slots=slots,
             answer_type=self.answer_type,
             words=words,
-            remarks=things[0].remarks if self.language == "en" else (),
+            remarks=tuple(filled(remark, {**words, "files": files}) for remark in remarks),
         )
+
+    def _answer(
+        self, things: tuple[Thing, ...], words: Words, results: list[dict[str, JsonValue] | None]
+    ) -> tuple[Slot, ...] | None:
+        """The slots that follow from what the measurements return; None where that leaves them open."""
+        unrounded = bool(things[0].readings)
+        try:
+            # Rules about the things alone come first: a drawn value need not be charted to be refused.
+            if not self._holds(self.clear, words, results):
+                return None
+            for step in self.steps:
+                arguments = cast(JsonValue, dict(_planned(step, words).arguments))
+                plain = cast("dict[str, Any]", resolved_value(arguments, results))
+                results.append(exact_result(step.tool, plain, unrounded=unrounded))
+            return tuple(draft.slot(words, results, things, self.language) for draft in self.slots)
+        except UnresolvedRef as error:
+            return self._left_open(error)
+
+    def _holds(self, rules: Sequence[str], words: Words, results: Results) -> bool:
+        try:
+            return all(evaluated(rule, words, results) for rule in rules)
+        except UnresolvedRef as error:
+            return bool(self._left_open(error))
+
+    def _left_open(self, error: UnresolvedRef) -> None:
+        """Raises ValueError: the template names what is not there, rather than what the truth leaves open."""
+        if "is null" not in str(error) and "no value to calculate" not in str(error):
+            raise ValueError(f"template {self.template}: {error}") from error
 
 
 @cache

@@ -71,7 +71,9 @@ class Thing:
     for wordings (``{one_...}``, ``{two_...}``: prefixed by the thing's place in the sample). ``before`` are calls
     before the measurement (a marked region is found, then measured); where they or the measurement refer to steps,
     these are counted within the thing. ``closer`` are calls that look closer at what the measurement returned, by the
-    sample's own count of steps; only made where one thing is asked of.
+    sample's own count of steps; only made where one thing is asked of. ``readings`` are the unrounded truth as the
+    source reads it, and other ways to read it: what they do not agree on is not asked. A thing that has them is
+    measured by its one call.
     """
 
     files: tuple[SampleFile, ...]
@@ -84,6 +86,12 @@ class Thing:
     remarks: tuple[str, ...] = ()
     closer: tuple[PlannedCall, ...] = ()
     before: tuple[PlannedCall, ...] = ()
+    readings: tuple[dict[str, JsonValue], ...] = ()
+
+    @property
+    def as_read(self) -> dict[str, JsonValue]:
+        """The truth as the source reads it."""
+        return self.readings[0] if self.readings else dict(self.truth)
 
     @property
     def measured(self) -> PlannedCall:

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agrotools.core import UsageError
-from agrotools.text.jieba_words import jieba_cutter
+from agrotools.text.rouge import jieba_cutter
 
 TokensName = Literal["bigrams", "jieba"]
 TERM_BITS = 48

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from agrotools.core import CallTools, Halt, Record, Score, Unparseable
 from agrotools.report.trace import why_wrong
-from agrotools.scoring import sample_metrics
+from agrotools.scoring import stands_for_sample
 from agrotools.scoring.sample_units import is_invalid
 
 if TYPE_CHECKING:
@@ -134,7 +134,7 @@ def value_of(record: Record, scores: list[Score]) -> float | None:
     if is_invalid(record):
         return None
     if record.actions is None:
-        return next((row.value for row in scores if row.metric in sample_metrics()), 0.0)
+        return next((row.value for row in scores if stands_for_sample(row.metric)), 0.0)
     return sum(step_is_right(record, index, scores) for index in range(len(record.actions))) / len(record.actions)
 
 

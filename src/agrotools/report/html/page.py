@@ -25,7 +25,7 @@ from agrotools.report.layout import harmless, shortened
 from agrotools.report.papers import Papers, papers_of_runs
 from agrotools.report.tables import scoring_lines, warning_lines
 from agrotools.scoring import Summary, score_record
-from agrotools.scoring.version import SCORING_VERSION
+from agrotools.scoring.metrics import SCORING_VERSION
 
 if TYPE_CHECKING:
     from markupsafe import Markup

@@ -12,8 +12,7 @@ from agrotools.agents.images import PREVIEWED_KINDS, Unreadable, make_picture
 from agrotools.benchmarks import BENCHMARKS
 from agrotools.benchmarks.checking import file_roots
 from agrotools.core import Artifact, BenchmarkError, SampleFile
-from agrotools.core.files import artifact_path
-from agrotools.core.hashing import sha256_of_file
+from agrotools.core.files import artifact_path, sha256_of_file
 from agrotools.formats.folder import HEADER_FILE, resolve_file
 from agrotools.runner.manifest import Manifest
 

@@ -13,13 +13,11 @@ from agrotools.report.html.choosing import Outcomes
 from agrotools.report.html.pictures import artifact_key, benchmark_roots, file_key
 from agrotools.report.layout import fields_text, shortened
 from agrotools.runner.costs import read_spend
-from agrotools.runner.judging import judged_rows
 from agrotools.runner.manifest import Manifest
 from agrotools.runner.policies import is_baseline
 from agrotools.runner.records import RECORDS_FILE, OrderedRecords, RecordIndex
-from agrotools.runner.rescore import check_comparisons, summary_of
+from agrotools.runner.rescore import check_comparisons, judged_rows, shown_as_stored, summary_of
 from agrotools.runner.store import read_manifest
-from agrotools.runner.stored_scores import shown_as_stored
 from agrotools.scoring import ModeSummary, RunAggregator, Summary, score_record
 from agrotools.scoring.aggregate import side_by_side
 from agrotools.scoring.judging import JudgedRows

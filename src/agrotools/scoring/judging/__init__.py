@@ -1,10 +1,15 @@
 """Judges: models that grade answers. They are asked elsewhere; here is what to ask, and what their replies come to."""
 
-from agrotools.scoring.judging.judgements import Judged, Judgement, Judgements, by_question, judged, judged_scores
-from agrotools.scoring.judging.panel import (
+from agrotools.scoring.judging.judgements import (
+    Judged,
     JudgedRows,
+    Judgement,
+    Judgements,
     PanelTally,
     agreement,
+    by_question,
+    judged,
+    judged_scores,
 )
 from agrotools.scoring.judging.questions import (
     JUDGED_METRICS,
@@ -15,10 +20,10 @@ from agrotools.scoring.judging.questions import (
     judge_questions,
     labelled_questions,
     open_question,
+    read_grade,
     read_rubrics,
     shipped_rubrics,
 )
-from agrotools.scoring.judging.replies import read_grade
 
 __all__ = [
     "JUDGED_METRICS",

@@ -6,13 +6,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from agrotools.core import Arguments, Artifact, ToolError
 from agrotools.tools.arguments import ReferenceCall, drop_arguments, normalise_set
 from agrotools.tools.contract import Agree, FileArgument, ImageFile, Region, ToolResult, tool
+from agrotools.tools.result import ResultPart
 from agrotools.tools.workspace import file_info, save_artifact, shown_name
-from agrotools.vision.formats import Box, clipped_region, file_format
+from agrotools.vision import Box
+from agrotools.vision.formats import clipped_region, file_format
 
 if TYPE_CHECKING:
     from agrotools.vision.blocks import RunningStatistics, SmallPicture
@@ -31,10 +33,8 @@ DsmFile = Annotated[Path, FileArgument("raster", "raster of the elevation of the
 DtmFile = Annotated[Path, FileArgument("raster", "raster of the elevation of the bare ground (DTM), for dsm")]
 
 
-class HeightBin(BaseModel):
+class HeightBin(ResultPart):
     """A class of height."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
     lo_m: float
     """lower limit, included, metres"""

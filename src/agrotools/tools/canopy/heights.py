@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agrotools.core import ToolError
+from agrotools.vision import Box
 from agrotools.vision.blocks import BLOCK_PX, raster_blocks
-from agrotools.vision.formats import Box
 from agrotools.vision.rasters import RasterSource
 
 METRES_PER_UNIT = {

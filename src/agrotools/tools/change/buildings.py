@@ -8,6 +8,7 @@ tens of pixels wide, its roof is a compact patch less yellow than soil and dry p
 from dataclasses import dataclass
 from typing import Literal
 
+import cv2
 import numpy as np
 from numpy.typing import NDArray
 
@@ -89,8 +90,6 @@ def built_change(
         valid: bool (rows, columns), where both have data.
         gsd_m: metres per pixel; single roofs are looked for up to :data:`ROOFS_UP_TO_M`, else settlement texture.
     """
-    import cv2
-
     fine = gsd_m is not None and gsd_m <= ROOFS_UP_TO_M
     height, width = valid.shape
     shrink = min(1.0, gsd_m / _WORKING_M) if fine and gsd_m is not None else 1.0
@@ -125,8 +124,6 @@ def settlement_texture(
     PanTex (Pesaresi, Gerhardinger and Kayitakire 2008, IEEE JSTARS 1) with squared differences, which are the contrast
     of the co-occurrence matrix without quantising it.
     """
-    import cv2
-
     filled = np.where(valid, lightness, 0).astype(np.float32)
     there = valid.astype(np.float32)
     height, width = valid.shape
@@ -197,8 +194,6 @@ def _without_lasting(
     rule: RoofRule,
 ) -> NDArray[np.bool_]:
     """The patches whose outline and surroundings are not seen on both dates."""
-    import cv2
-
     count, labels, stats, _ = cv2.connectedComponentsWithStats(mask.astype(np.uint8), connectivity=8)
     margin = max(2, round(rule.margin_m / gsd_m))
     brush = disc(margin)
@@ -238,8 +233,6 @@ def roofs(
 
 def _to_half_height(patches: NDArray[np.bool_], values: NDArray[np.float32], usual: float) -> NDArray[np.bool_]:
     """Each patch without its rim beyond half of its own contrast: smoothing carries strong colours outwards."""
-    import cv2
-
     count, found = cv2.connectedComponents(patches.astype(np.uint8), connectivity=8)
     labels = np.asarray(found, np.int32)
     sums = np.bincount(labels.ravel(), weights=values.ravel(), minlength=count)
@@ -248,8 +241,6 @@ def _to_half_height(patches: NDArray[np.bool_], values: NDArray[np.float32], usu
 
 
 def _smooth(values: NDArray[np.float32], valid: NDArray[np.bool_], sigma_px: float) -> NDArray[np.float32]:
-    import cv2
-
     if sigma_px <= 0.3:
         return values
     sums, weights = (
@@ -267,8 +258,6 @@ def disc(radius_px: float) -> NDArray[np.uint8]:
 
 
 def _open_mask(mask: NDArray[np.bool_], radius_px: float) -> NDArray[np.bool_]:
-    import cv2
-
     if radius_px < 1:
         return mask
     # A roof cut by the border of the picture is continued beyond it.

@@ -1,20 +1,19 @@
 """Change between two pictures, rasters or masks of one place."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, cast
 
 from pydantic import Field, JsonValue
 
-from agrotools.core import Arguments, ToolError
+from agrotools.core import Arguments, Artifact, ToolError
 from agrotools.tools.arguments import ReferenceCall, drop_arguments
-from agrotools.tools.change.pond_evidence import WEIGHTS_FILE
-from agrotools.tools.change.result import ChangeResult
-from agrotools.tools.contract import Agree, ImageFile, MaskFile, Region, tool
+from agrotools.tools.contract import Agree, ImageFile, MaskFile, Region, ToolResult, tool
+from agrotools.tools.result import ResultPart
 from agrotools.tools.workspace import file_info, shown_name
+from agrotools.vision import Box
 
 if TYPE_CHECKING:
-    from agrotools.tools.change.pairs import ChangeRequest
     from agrotools.tools.change.result import ChangeInputs
 
 Target = Literal["farmland", "pond", "vegetation", "any"]
@@ -22,13 +21,155 @@ MethodChoice = Literal["auto", "cva", "irmad", "pca_kmeans", "post_class", "mask
 Bands = dict[str, int | str]
 LabelMap = dict[str, list[int]]
 
+POND_WEIGHTS = Path(__file__).parents[2] / "data" / "pond_evidence.json"
+"""Weights of the two tests on ponds."""
 _OF_LABELS: tuple[MethodChoice, ...] = ("auto", "mask_diff")
 _MARKED: dict[Target, str] = {"farmland": "farmland", "pond": "water", "vegetation": "vegetation", "any": "marked"}
 
 
+Method = Literal["mask_diff", "index_difference", "post_class", "cva", "irmad", "pca_kmeans", "water_masks"]
+PondEvent = Literal["constructed", "demolished", "dried", "wetted", "none"]
+
+
+class Transition(ResultPart):
+    """One cell of the transition matrix: what was one class before and is another after."""
+
+    from_class: str = Field(alias="from")
+    """class before"""
+    to_class: str = Field(alias="to")
+    """class after"""
+    px: int
+    """pixels"""
+    pct: float
+    """percent of all pixels with data in both"""
+    area_ha: float | None
+    """hectares; null without a known scale"""
+
+
+class TransitionMatrix(ResultPart):
+    """Areas from each class (row) to each class (column), the unchanged on the diagonal."""
+
+    classes: tuple[str, ...]
+    """names of rows and columns, in order"""
+    px: tuple[tuple[int, ...], ...]
+    """pixels"""
+    pct: tuple[tuple[float, ...], ...]
+    """percent of all pixels with data in both"""
+    ha: tuple[tuple[float, ...], ...] | None
+    """hectares; null without a known scale"""
+
+
+class PondChange(ResultPart):
+    """Change of standing water."""
+
+    event: PondEvent | None
+    """what happened; null where it cannot be told"""
+    area_before_px: int
+    """water before, pixels"""
+    area_after_px: int
+    """water after, pixels"""
+    delta_pct: float | None
+    """change of the water area, percent of the area before; null without water before"""
+
+
+class VegetationChange(ResultPart):
+    """Change of plants."""
+
+    index: str
+    """vegetation index that was compared"""
+    mean_before: float | None
+    """mean index before; null where only plants and no plants were told apart"""
+    mean_after: float | None
+    """mean index after"""
+    threshold: float | None
+    """least difference of the index that counts as gain or loss"""
+    cover_before_pct: float | None
+    """plant cover before, percent; null where the index alone was compared"""
+    cover_after_pct: float | None
+    """plant cover after, percent"""
+
+
+class ChangeResult(ToolResult):
+    changed: bool | None
+    """whether there is change of the kind asked for; null where the evidence is too weak to say"""
+    change_px: int
+    """changed pixels"""
+    change_pct: float
+    """changed, percent of total_px"""
+    change_area_m2: float | None
+    """changed area, m^2; null without a known scale"""
+    change_area_ha: float | None
+    """changed area, hectares; null without a known scale"""
+    total_px: int
+    """pixels with data on both dates; percentages refer to these"""
+    gain_px: int | None
+    """pixels gained (buildings, plants, water or the marked class); null where change has no direction"""
+    loss_px: int | None
+    """pixels lost; null where change has no direction or only gains are looked for"""
+    gain_area_m2: float | None
+    """gained area, m^2"""
+    loss_area_m2: float | None
+    """lost area, m^2"""
+    transitions: tuple[Transition, ...]
+    """from one class to another, largest first; empty where no classes are told apart"""
+    dominant_transition: str | None
+    """the largest transition as 'from->to'; null where there is none"""
+    transition_matrix: TransitionMatrix | None
+    """all transitions, with what stayed the same; null where no classes are told apart"""
+    pond: PondChange | None
+    """for target pond"""
+    vegetation: VegetationChange | None
+    """for target vegetation"""
+    registration_shift_px: tuple[float, float] | None
+    """how far the picture after lay to the right and down, pixels, before it was moved back; null: not compared"""
+    gsd_m: float | None
+    """ground sampling distance that was used, metres per pixel"""
+    method: Method
+    """how change was found"""
+    mask: Artifact
+    """0 no change, 1 gained, 2 lost, 3 changed without direction, 255 no data or outside"""
+    overlay: Artifact
+    """before, after and the map of change side by side"""
+
+
+@dataclass(frozen=True)
+class ChangeRequest:
+    """Arguments of a call that every method uses; see the tool."""
+
+    gsd_m: float | None = None
+    region: Box | None = None
+    min_area_px: int | None = None
+    min_area_m2: float | None = None
+
+    def least_px(self, gsd_m: float | None, default: int) -> int:
+        """The smallest patch that counts, pixels, at this scale.
+
+        Raises:
+            ToolError: ``missing_metadata``, square metres without a scale; ``invalid_argument``, both given.
+        """
+        if self.min_area_px is not None and self.min_area_m2 is not None:
+            raise ToolError(
+                "invalid_argument",
+                "min_area_px and min_area_m2 are both given",
+                argument="min_area_m2",
+                hint="give one of the two",
+            )
+        if self.min_area_px is not None:
+            return self.min_area_px
+        if self.min_area_m2 is None:
+            return default
+        if gsd_m is None:
+            raise ToolError(
+                "missing_metadata",
+                "min_area_m2 needs the ground sampling distance, which is not known",
+                argument="gsd_m",
+                hint="give gsd_m (metres per pixel), or min_area_px",
+            )
+        return max(1, round(self.min_area_m2 / gsd_m**2))
+
+
 def _resolve(call: Arguments, known: ReferenceCall) -> Arguments:
     """Resolved call: pictures or labels, the method, the smallest patch in pixels."""
-    from agrotools.tools.change.pairs import ChangeRequest
 
     before, after = call["before"], call["after"]
     first, second = call["before_mask"] or before, call["after_mask"] or after
@@ -53,7 +194,7 @@ def _int(value: JsonValue) -> int | None:
     return value if isinstance(value, int) else None
 
 
-@tool(category="change", version="1", resolves=_resolve, data_files=lambda: (WEIGHTS_FILE,))
+@tool(category="change", version="1", resolves=_resolve, data_files=lambda: (POND_WEIGHTS,))
 def detect_change(
     before: ImageFile,
     after: ImageFile,
@@ -121,7 +262,6 @@ def detect_change(
         Pesaresi et al. 2008; NDVI, Rouse et al. 1974; NDWI, McFeeters 1996; threshold, Otsu 1979.
     """
     from agrotools.tools.change.label_change import LabelFiles, label_change
-    from agrotools.tools.change.pairs import ChangeRequest
     from agrotools.tools.change.result import change_result
 
     if (before_mask is None) != (after_mask is None):
@@ -156,7 +296,7 @@ def _from_pictures(
     *,
     register: bool,
     threshold: float | Literal["otsu"],
-    asked: "ChangeRequest",
+    asked: ChangeRequest,
 ) -> "ChangeInputs":
     from agrotools.tools.change.index_change import has_index, has_land_bands, index_change, land_class_change
     from agrotools.tools.change.pairs import are_rasters

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agrotools.core import SampleFile, ToolError
+from agrotools.tools.change.detect_change import ChangeRequest, VegetationChange
 from agrotools.tools.change.label_change import pond_of_masks
 from agrotools.tools.change.pairs import (
-    ChangeRequest,
     RasterPair,
     blocks_of_rows,
     check_common,
@@ -30,16 +30,16 @@ from agrotools.tools.change.result import (
     SAME,
     ChangeCounts,
     ChangeInputs,
-    VegetationChange,
     counts_of,
     without_specks,
 )
 from agrotools.tools.workspace import file_info, shown_name
-from agrotools.vision.band_roles import Role, chosen_roles, listed_bands, roles_by_name
-from agrotools.vision.formats import Box, clipped_region
+from agrotools.vision import Box, Index, Role
+from agrotools.vision.band_roles import chosen_roles, listed_bands, roles_by_name
+from agrotools.vision.formats import clipped_region
 from agrotools.vision.rasters import RasterSource, open_raster
 from agrotools.vision.reading import stretched_picture
-from agrotools.vision.vegetation import INDICES, Index, index_values, otsu_of_counts
+from agrotools.vision.vegetation import INDICES, index_values, otsu_of_counts
 
 LEAST_DIFFERENCE = 0.1
 """Smallest threshold that is found by itself: below it, sensors and air make normalised differences differ."""

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agrotools.core import ToolError
+from agrotools.tools.change.detect_change import ChangeRequest, PondChange
 from agrotools.tools.change.pairs import (
-    ChangeRequest,
     are_rasters,
     blocks_of_rows,
     check_common,
@@ -28,11 +28,11 @@ from agrotools.tools.change.result import (
     SAME,
     ChangeCounts,
     ChangeInputs,
-    PondChange,
     without_specks,
 )
 from agrotools.tools.workspace import file_info, shown_name
-from agrotools.vision.formats import Box, clipped_region
+from agrotools.vision import Box
+from agrotools.vision.formats import clipped_region
 from agrotools.vision.rasters import RasterSource
 from agrotools.vision.reading import read_labels
 

@@ -13,7 +13,8 @@ from agrotools.core import ToolError
 from agrotools.tools.change.result import PANEL_PX
 from agrotools.tools.inputs import Scale, choose_scale
 from agrotools.tools.workspace import file_info
-from agrotools.vision.formats import Box, file_format
+from agrotools.vision import Box
+from agrotools.vision.formats import file_format
 from agrotools.vision.rasters import RasterSource, open_raster
 from agrotools.vision.reading import read_image
 
@@ -265,42 +266,6 @@ def _warp(first: Any, second: Any, name: str, argument: str, labels: bool) -> An
 
 LARGEST_WHOLE_PX = 25_000_000
 """Size above which steps that need the whole picture in memory (specks, photographs) are refused."""
-
-
-@dataclass(frozen=True)
-class ChangeRequest:
-    """Arguments of a call that every method uses; see the tool."""
-
-    gsd_m: float | None = None
-    region: Box | None = None
-    min_area_px: int | None = None
-    min_area_m2: float | None = None
-
-    def least_px(self, gsd_m: float | None, default: int) -> int:
-        """The smallest patch that counts, pixels, at this scale.
-
-        Raises:
-            ToolError: ``missing_metadata``, square metres without a scale; ``invalid_argument``, both given.
-        """
-        if self.min_area_px is not None and self.min_area_m2 is not None:
-            raise ToolError(
-                "invalid_argument",
-                "min_area_px and min_area_m2 are both given",
-                argument="min_area_m2",
-                hint="give one of the two",
-            )
-        if self.min_area_px is not None:
-            return self.min_area_px
-        if self.min_area_m2 is None:
-            return default
-        if gsd_m is None:
-            raise ToolError(
-                "missing_metadata",
-                "min_area_m2 needs the ground sampling distance, which is not known",
-                argument="gsd_m",
-                hint="give gsd_m (metres per pixel), or min_area_px",
-            )
-        return max(1, round(self.min_area_m2 / gsd_m**2))
 
 
 def pair_scale(given: float | None, files: Sequence[Path], in_file: float | None = None) -> Scale:

@@ -7,12 +7,13 @@ Unsupervised measures give the difference of each pixel after both dates are bro
 from dataclasses import dataclass
 from typing import Any, Literal
 
+import cv2
 import numpy as np
 from numpy.typing import NDArray
 
 from agrotools.tools.change.buildings import built_change
+from agrotools.tools.change.detect_change import ChangeRequest, PondChange, VegetationChange
 from agrotools.tools.change.index_change import answer_of_plants
-from agrotools.tools.change.pairs import ChangeRequest
 from agrotools.tools.change.picture_pairs import Pictures
 from agrotools.tools.change.result import (
     CHANGED,
@@ -21,14 +22,11 @@ from agrotools.tools.change.result import (
     NO_DATA,
     SAME,
     ChangeInputs,
-    PondChange,
-    VegetationChange,
     counts_of,
     two_classes,
     without_specks,
 )
-from agrotools.vision.band_roles import Role
-from agrotools.vision.formats import Box
+from agrotools.vision import Box, Role
 from agrotools.vision.vegetation import choose_index, otsu_threshold, segment
 
 Unsupervised = Literal["cva", "irmad", "pca_kmeans"]
@@ -150,8 +148,6 @@ def pca_kmeans(before: NDArray[np.float32], after: NDArray[np.float32], valid: N
 
     The magnitude is the position between the two cluster means, 0 to 1 and beyond; above 0.5 a pixel has changed.
     """
-    import cv2
-
     # Basis functions of the principal components are filters: the feature vectors need not be laid out in memory.
     difference = np.where(valid, change_vectors(before, after, valid).magnitude, 0).astype(np.float32)
     if float(difference.max()) < _LEAST_MAGNITUDE:
@@ -372,8 +368,6 @@ def water_change(pictures: Pictures, asked: ChangeRequest) -> ChangeInputs:
 
 def _drop_overlapping(here: NDArray[np.bool_], there: NDArray[np.bool_]) -> NDArray[np.bool_]:
     """Regions of the first mask that hardly overlap the second."""
-    import cv2
-
     count, labels = cv2.connectedComponents(here.astype(np.uint8), connectivity=8)
     places = np.asarray(labels, np.int32)
     area = np.bincount(places.ravel(), minlength=count)

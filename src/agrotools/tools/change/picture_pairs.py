@@ -4,12 +4,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+import cv2
 import numpy as np
 from numpy.typing import NDArray
 
 from agrotools.core import ToolError
+from agrotools.tools.change.detect_change import ChangeRequest
 from agrotools.tools.change.pairs import (
-    ChangeRequest,
     PhotoPair,
     are_rasters,
     check_common,
@@ -19,8 +20,9 @@ from agrotools.tools.change.pairs import (
     refuse_too_large,
 )
 from agrotools.tools.workspace import file_info, shown_name
-from agrotools.vision.band_roles import Role, chosen_roles, roles_by_name
-from agrotools.vision.formats import Box, clipped_region
+from agrotools.vision import Box, Role
+from agrotools.vision.band_roles import chosen_roles, roles_by_name
+from agrotools.vision.formats import clipped_region
 from agrotools.vision.rasters import RasterSource
 from agrotools.vision.reading import picture_of, stretched_picture
 
@@ -62,8 +64,6 @@ def shift_between(before: NDArray[np.uint8], after: NDArray[np.uint8], valid: ND
         before, after: uint8 (rows, columns, 3).
         valid: bool (rows, columns), where both have data.
     """
-    import cv2
-
     height, width = valid.shape
     if min(height, width) < _SMALLEST_SIDE:
         return Shift(0.0, 0.0, 0.0, is_clear=False)
@@ -91,8 +91,6 @@ def shift_back(
 
     By whole pixels: interpolation would blur this picture and not the other, and contrast is what is compared.
     """
-    import cv2
-
     height, width = valid.shape
     matrix = np.array([[1, 0, -round(shift.dx)], [0, 1, -round(shift.dy)]], np.float32)
     flat = cv2.warpAffine(picture, matrix, (width, height), flags=cv2.INTER_NEAREST, borderMode=cv2.BORDER_REPLICATE)
@@ -102,8 +100,6 @@ def shift_back(
 
 def _edges(picture: NDArray[np.uint8], valid: NDArray[np.bool_], size: tuple[int, int]) -> NDArray[np.float32]:
     """Gradient magnitude of lightness, compressed so that a few strong edges do not decide, mean 0 where valid."""
-    import cv2
-
     grey = cv2.cvtColor(cv2.resize(picture, size, interpolation=cv2.INTER_AREA), cv2.COLOR_RGB2GRAY).astype(np.float32)
     grey = cv2.GaussianBlur(grey, (0, 0), 1.0)
     strength = np.sqrt(np.hypot(cv2.Sobel(grey, cv2.CV_32F, 1, 0), cv2.Sobel(grey, cv2.CV_32F, 0, 1)))
@@ -116,8 +112,6 @@ def _edges(picture: NDArray[np.uint8], valid: NDArray[np.bool_], size: tuple[int
 
 
 def _shift_image(picture: NDArray[np.float32], dx: float, dy: float) -> NDArray[np.float32]:
-    import cv2
-
     matrix = np.array([[1, 0, dx], [0, 1, dy]], np.float32)
     return np.asarray(cv2.warpAffine(picture, matrix, picture.shape[::-1], flags=cv2.INTER_LINEAR), np.float32)
 
@@ -169,8 +163,6 @@ def read_pictures(
         ToolError: as the readers; ``shape_mismatch`` (sizes; a shift of over 5 % of the width), ``crs_mismatch``,
             ``limit``, ``region_empty``, ``nothing_found``.
     """
-    import cv2
-
     names = shown_name(before), shown_name(after)
     raw: tuple[NDArray[np.float32], NDArray[np.float32]] | None = None
     infrared: tuple[NDArray[np.float32], NDArray[np.float32]] | None = None

@@ -5,13 +5,13 @@ Weights: ``data/pond_evidence.json``, written by ``training/fit_pond_evidence.py
 
 import json
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-WEIGHTS_FILE = Path(__file__).parents[2] / "data" / "pond_evidence.json"
+from agrotools.tools.change.detect_change import POND_WEIGHTS
+
 _CLIP = 4.0
 
 
@@ -45,7 +45,7 @@ class Evidence:
         return float(1.0 / (1.0 + np.exp(-np.clip(value, -50, 50))))
 
 
-_WEIGHTS: dict[str, Any] = json.loads(WEIGHTS_FILE.read_bytes())
+_WEIGHTS: dict[str, Any] = json.loads(POND_WEIGHTS.read_bytes())
 
 
 def _read_weights(name: str) -> Evidence:

@@ -8,6 +8,7 @@ all sides. A basin that stayed means that the pond fell dry or filled; no basin 
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
+import cv2
 import numpy as np
 from numpy.typing import NDArray
 
@@ -113,8 +114,6 @@ def pond_change(
 
 
 def _shrink(plane: Any, shrink: float) -> Any:
-    import cv2
-
     if plane is None:
         return None
     size = (max(1, round(plane.shape[1] / shrink)), max(1, round(plane.shape[0] / shrink)))
@@ -242,8 +241,6 @@ def _closedness(apart: NDArray[np.float64]) -> tuple[float, float]:
 
 def _alignment(light: Plane, depth: Plane, valid: Mask) -> float:
     """Excess of gradients across the outline over those further out."""
-    import cv2
-
     smooth = cv2.GaussianBlur(light, (0, 0), 1.0)
     level = cv2.GaussianBlur(depth, (0, 0), 1.5)
     gx, gy = cv2.Sobel(smooth, cv2.CV_32F, 1, 0), cv2.Sobel(smooth, cv2.CV_32F, 0, 1)

@@ -2,16 +2,24 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, TypeVar
+from typing import TypeVar
 
+import cv2
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict, Field
+from PIL import Image, ImageDraw, ImageFont
 
-from agrotools.core import Artifact, ToolError
-from agrotools.tools.contract import ToolResult
+from agrotools.core import ToolError
+from agrotools.tools.change.detect_change import (
+    ChangeResult,
+    Method,
+    PondChange,
+    Transition,
+    TransitionMatrix,
+    VegetationChange,
+)
 from agrotools.tools.workspace import save_artifact
-from agrotools.vision.formats import Box
+from agrotools.vision import Box
 from agrotools.vision.overlay import (
     BLACK,
     ORANGE,
@@ -24,10 +32,6 @@ from agrotools.vision.overlay import (
     with_legend,
 )
 from agrotools.vision.vegetation import small_parts
-
-if TYPE_CHECKING:
-    from PIL.Image import Image
-
 
 SAME, GAINED, LOST, CHANGED, NO_DATA = 0, 1, 2, 3, 255
 MAP_COLOURS: dict[int, Colour] = {
@@ -82,7 +86,7 @@ def draw_change(
     region: Box | None = None,
     gsd_m: float | None = None,
     title: str = "",
-) -> "Image":
+) -> Image.Image:
     """Before, after, and the second picture in grey with the change tinted and outlined; legend and scale bar below.
 
     Args:
@@ -92,9 +96,6 @@ def draw_change(
         region: in pixels of ``changes``; what lies outside is dimmed.
         gsd_m: metres per pixel of ``changes``, for a scale bar.
     """
-    import cv2
-    from PIL import Image
-
     height, width = changes.shape
     size = panel_size(width, height)
     factor = size[0] / width
@@ -120,20 +121,14 @@ def draw_change(
 
 
 def _resize(picture: NDArray[np.uint8], size: tuple[int, int]) -> NDArray[np.uint8]:
-    import cv2
-
     return np.asarray(cv2.resize(picture, size, interpolation=_resize_method(size, picture.shape[1])), np.uint8)
 
 
 def _resize_method(size: tuple[int, int], width: int) -> int:
-    import cv2
-
     return cv2.INTER_AREA if size[0] < width else cv2.INTER_NEAREST
 
 
 def _draw_frame(panel: NDArray[np.uint8], box: Box) -> NDArray[np.uint8]:
-    import cv2
-
     x0, y0, x1, y1 = box
     framed = panel.copy()
     dim_outside(framed, box, _DIMMED)
@@ -141,8 +136,6 @@ def _draw_frame(panel: NDArray[np.uint8], box: Box) -> NDArray[np.uint8]:
 
 
 def _draw_name(panel: NDArray[np.uint8], name: str) -> NDArray[np.uint8]:
-    from PIL import Image, ImageDraw, ImageFont
-
     picture = Image.fromarray(panel)
     ImageDraw.Draw(picture).text(
         (6, 4), name, fill=(255, 255, 255), font=ImageFont.load_default(size=16), stroke_width=2, stroke_fill=BLACK
@@ -150,116 +143,8 @@ def _draw_name(panel: NDArray[np.uint8], name: str) -> NDArray[np.uint8]:
     return np.asarray(picture)
 
 
-Method = Literal["mask_diff", "index_difference", "post_class", "cva", "irmad", "pca_kmeans", "water_masks"]
-PondEvent = Literal["constructed", "demolished", "dried", "wetted", "none"]
-
 _Number = TypeVar("_Number", int, float)
 _HECTARE_M2 = 10_000.0
-
-
-class _Part(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True, populate_by_name=True)
-
-
-class Transition(_Part):
-    """One cell of the transition matrix: what was one class before and is another after."""
-
-    from_class: str = Field(alias="from")
-    """class before"""
-    to_class: str = Field(alias="to")
-    """class after"""
-    px: int
-    """pixels"""
-    pct: float
-    """percent of all pixels with data in both"""
-    area_ha: float | None
-    """hectares; null without a known scale"""
-
-
-class TransitionMatrix(_Part):
-    """Areas from each class (row) to each class (column), the unchanged on the diagonal."""
-
-    classes: tuple[str, ...]
-    """names of rows and columns, in order"""
-    px: tuple[tuple[int, ...], ...]
-    """pixels"""
-    pct: tuple[tuple[float, ...], ...]
-    """percent of all pixels with data in both"""
-    ha: tuple[tuple[float, ...], ...] | None
-    """hectares; null without a known scale"""
-
-
-class PondChange(_Part):
-    """Change of standing water."""
-
-    event: PondEvent | None
-    """what happened; null where it cannot be told"""
-    area_before_px: int
-    """water before, pixels"""
-    area_after_px: int
-    """water after, pixels"""
-    delta_pct: float | None
-    """change of the water area, percent of the area before; null without water before"""
-
-
-class VegetationChange(_Part):
-    """Change of plants."""
-
-    index: str
-    """vegetation index that was compared"""
-    mean_before: float | None
-    """mean index before; null where only plants and no plants were told apart"""
-    mean_after: float | None
-    """mean index after"""
-    threshold: float | None
-    """least difference of the index that counts as gain or loss"""
-    cover_before_pct: float | None
-    """plant cover before, percent; null where the index alone was compared"""
-    cover_after_pct: float | None
-    """plant cover after, percent"""
-
-
-class ChangeResult(ToolResult):
-    changed: bool | None
-    """whether there is change of the kind asked for; null where the evidence is too weak to say"""
-    change_px: int
-    """changed pixels"""
-    change_pct: float
-    """changed, percent of total_px"""
-    change_area_m2: float | None
-    """changed area, m^2; null without a known scale"""
-    change_area_ha: float | None
-    """changed area, hectares; null without a known scale"""
-    total_px: int
-    """pixels with data on both dates; percentages refer to these"""
-    gain_px: int | None
-    """pixels gained (buildings, plants, water or the marked class); null where change has no direction"""
-    loss_px: int | None
-    """pixels lost; null where change has no direction or only gains are looked for"""
-    gain_area_m2: float | None
-    """gained area, m^2"""
-    loss_area_m2: float | None
-    """lost area, m^2"""
-    transitions: tuple[Transition, ...]
-    """from one class to another, largest first; empty where no classes are told apart"""
-    dominant_transition: str | None
-    """the largest transition as 'from->to'; null where there is none"""
-    transition_matrix: TransitionMatrix | None
-    """all transitions, with what stayed the same; null where no classes are told apart"""
-    pond: PondChange | None
-    """for target pond"""
-    vegetation: VegetationChange | None
-    """for target vegetation"""
-    registration_shift_px: tuple[float, float] | None
-    """how far the picture after lay to the right and down, pixels, before it was moved back; null: not compared"""
-    gsd_m: float | None
-    """ground sampling distance that was used, metres per pixel"""
-    method: Method
-    """how change was found"""
-    mask: Artifact
-    """0 no change, 1 gained, 2 lost, 3 changed without direction, 255 no data or outside"""
-    overlay: Artifact
-    """before, after and the map of change side by side"""
 
 
 @dataclass(frozen=True, eq=False)

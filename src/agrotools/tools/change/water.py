@@ -9,6 +9,7 @@ several channels at many thresholds, as in Matas et al. 2004, BMVC); each is put
 from dataclasses import dataclass
 from functools import cached_property
 
+import cv2
 import numpy as np
 from numpy.typing import NDArray
 
@@ -121,8 +122,6 @@ def least_area_px(gsd_m: float | None, given: int | None) -> int:
 
 def channels_of(rgb: NDArray[np.uint8], valid: Mask) -> Channels:
     """The channels of a picture; where there is no data they hold their median."""
-    import cv2
-
     smooth = cv2.GaussianBlur(cv2.medianBlur(np.ascontiguousarray(rgb), 3), (0, 0), 0.9).astype(np.float32) + 6.0
     red, green, blue = cv2.split(smooth)
     total = red + green + blue
@@ -155,8 +154,6 @@ def ring_features(channels: Channels, mask: Mask) -> NDArray[np.float64] | None:
     Sharpness of the outline; share of the difference that is the same on all sides, shares of the sides that are
     darker, bluer. Against the whole picture: darker, bluer; greenness; flatter. Spread of brightness; area.
     """
-    import cv2
-
     crop = crop_around(mask, 14)
     if crop is None:
         return None
@@ -229,8 +226,6 @@ def sector_differences(
 
 def signed_distance(mask: Mask) -> Plane:
     """Distance to the outline of ``mask`` in pixels, positive inside, float32. Beyond the picture is outside."""
-    import cv2
-
     padded = cv2.copyMakeBorder(mask.astype(np.uint8), 1, 1, 1, 1, cv2.BORDER_CONSTANT, value=0)
     inside = cv2.distanceTransform(padded, cv2.DIST_L2, 3)[1:-1, 1:-1]
     outside = cv2.distanceTransform((~mask).astype(np.uint8), cv2.DIST_L2, 3)
@@ -251,8 +246,6 @@ def candidates(channels: Channels, least_px: int) -> list[Mask]:
 
     They are sought at half the resolution in all but small pictures; the masks are those of the picture.
     """
-    import cv2
-
     rows, columns = channels.valid.shape
     shrink = float(np.clip(max(rows, columns) / _SEARCH_PX, 1.0, 2.0))
     number = int(_CANDIDATES * np.clip(rows * columns / _CANDIDATES_PX, 1.0, 8.0))
@@ -283,8 +276,6 @@ def candidates(channels: Channels, least_px: int) -> list[Mask]:
 
 def _components(above: Mask, slope: Plane, least: float, most: float) -> list[tuple[float, Box, Mask]]:
     """Compact components: sharpness of the outline over that of the inside, box (x, y, width, height), mask in it."""
-    import cv2
-
     count, labels, stats, _ = cv2.connectedComponentsWithStats(above.astype(np.uint8), connectivity=4)
     area, wide, high = stats[:, cv2.CC_STAT_AREA], stats[:, cv2.CC_STAT_WIDTH], stats[:, cv2.CC_STAT_HEIGHT]
     fits = (area >= least) & (area <= most) & (area > 0.40 * wide * high)
@@ -307,8 +298,6 @@ def _components(above: Mask, slope: Plane, least: float, most: float) -> list[tu
 
 def refine_outline(channels: Channels, mask: Mask) -> Mask:
     """The region with its outline where inside and surroundings are parted best (Fisher's linear discriminant 1936)."""
-    import cv2
-
     crop = crop_around(mask, 8)
     if crop is None:
         return mask
@@ -359,8 +348,6 @@ def _by_ring_test(channels: Channels, least_px: int) -> Water:
 
 
 def _by_ndwi(rgb: NDArray[np.uint8], nir: NDArray[np.floating], valid: Mask, least_px: int) -> Water:
-    import cv2
-
     green = cv2.GaussianBlur(rgb[..., 1].astype(np.float32), (0, 0), 0.8)
     there = valid & np.isfinite(nir)
     infrared = cv2.GaussianBlur(np.where(there, nir, 0).astype(np.float32), (0, 0), 0.8)
@@ -394,8 +381,6 @@ def _place_mask(box: Box, mask: Mask, shape: tuple[int, ...]) -> Mask:
 
 def enlarge_mask(mask: Mask, size: tuple[int, int]) -> Mask:
     """A mask at another size (columns, rows), its outline smooth."""
-    import cv2
-
     if size == (mask.shape[1], mask.shape[0]):
         return mask
     return np.asarray(cv2.resize(mask.astype(np.float32), size, interpolation=cv2.INTER_LINEAR) >= 0.5)

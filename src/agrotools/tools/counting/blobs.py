@@ -6,6 +6,7 @@ The Laplacian is taken as the difference of two Gaussians (Marr and Hildreth 198
 import math
 from dataclasses import dataclass
 
+import cv2
 import numpy as np
 from numpy.typing import NDArray
 
@@ -43,8 +44,6 @@ def find_blobs(values: Values, diameters_px: tuple[float, float], *, least_stren
         diameters_px: smallest and largest diameter to look for, pixels.
         least_strength: spots of less contrast are noise, in units of ``values``.
     """
-    import cv2
-
     smallest, largest = diameters_px
     shrink = min(1.0, _FINEST_PX / smallest)
     height, width = values.shape
@@ -71,8 +70,6 @@ def find_blobs(values: Values, diameters_px: tuple[float, float], *, least_stren
 
 def _response(values: Values, diameter: float) -> Values:
     """About the contrast of a disc of that diameter where there is one."""
-    import cv2
-
     sigma = max(0.5, diameter / (2 * math.sqrt(2)))
     inner = cv2.GaussianBlur(values, (0, 0), sigma / math.sqrt(_RATIO), borderType=cv2.BORDER_REFLECT_101)
     outer = cv2.GaussianBlur(values, (0, 0), sigma * math.sqrt(_RATIO), borderType=cv2.BORDER_REFLECT_101)
@@ -104,8 +101,6 @@ def typical_size_px(values: Values, largest: float) -> float | None:
 
     The mean over directions falls to its first minimum about where a spot lies on a gap.
     """
-    import cv2
-
     height, width = values.shape
     shrink = min(1.0, 512 / max(height, width))
     size = (max(1, round(width * shrink)), max(1, round(height * shrink)))

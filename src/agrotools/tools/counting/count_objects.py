@@ -1,24 +1,24 @@
 """Count and positions of objects of one kind in a picture."""
 
 from dataclasses import replace
+from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, cast
 
 import numpy as np
 from pydantic import Field, JsonValue
 
-from agrotools.core import Arguments, ToolError
+from agrotools.core import Arguments, Artifact, ToolError
 from agrotools.tools.arguments import ReferenceCall, drop_arguments
-from agrotools.tools.contract import Agree, FileArgument, ImageFile, Region, tool
-from agrotools.tools.counting.fruit_net import fruit_net_files
-from agrotools.tools.counting.result import ObjectCount
+from agrotools.tools.contract import Agree, FileArgument, ImageFile, Region, ToolResult, tool
 from agrotools.tools.learned import LEARNED, weight_files
-from agrotools.tools.vlm import VLM
+from agrotools.tools.services import VLM
 from agrotools.tools.workspace import backend_in_use, file_info, shown_name
-from agrotools.vision.formats import Box, clipped_region, file_format
+from agrotools.vision import Box
+from agrotools.vision.formats import clipped_region, file_format
 
 if TYPE_CHECKING:
-    from agrotools.tools.counting.methods import CountedObjects, Mode
+    from agrotools.tools.counting.methods import CountedObjects
 
 ChmFile = Annotated[Path, FileArgument("raster", "canopy height model of the same place, heights in metres")]
 RULES = "rules"
@@ -27,9 +27,49 @@ _SAME_EXTENT = 0.02
 _OF_CROWNS_IN_HEIGHTS = ("min_height_m", "window_a_m", "window_b")
 
 
+Mode = Literal["crown_chm", "crown_rgb", "fruit", "blob", "plant"]
+Detector = Mode | Literal["vlm", "learned"]
+
+
+class ObjectCount(ToolResult):
+    count: int
+    """objects found, with a score of at least score_min"""
+    count_interval: tuple[float, float] | None
+    """about where 95 % of true counts lie when so many are found, by the errors of the detector on photographs that it
+    did not learn from; null where those are not known (then count is as good as the notes say)"""
+    density_per_ha: float | None
+    """objects per hectare of the part that was looked at; null where the size of a pixel is not known"""
+    median_size_px: float | None
+    """median diameter (of a circle of the same area), pixels; null without objects"""
+    median_size_m: float | None
+    """the same in metres; null where the size of a pixel is not known"""
+    median_height_m: float | None
+    """median height of the trees, metres; null unless they were counted in a canopy height model"""
+    boxes: tuple[tuple[float, float, float, float], ...] | None
+    """[x0, y0, x1, y1] in pixels, best first, at most 300; null where not asked for"""
+    centres: tuple[tuple[float, float], ...] | None
+    """[x, y] in pixels, in the order of boxes: tree tops for crown_chm"""
+    scores: tuple[float, ...] | None
+    """0..1 in the order of boxes: how clearly each stands out; no probabilities"""
+    mode: Detector
+    """the detector that was used; vlm and learned where a model looked"""
+    gsd_m: float | None
+    """ground sampling distance that was used, metres per pixel"""
+    table: Artifact
+    """all objects, one per line: centre, box, diameter, score, height"""
+    overlay: Artifact
+    """the picture with the objects marked"""
+
+
+def fruit_net_files() -> list[Path]:
+    """The files that the answers of the fruit net depend on."""
+    folder = Path(str(files("agrotools"))) / "data" / "nets"
+    return [folder / "fruits.json", folder / "fruits.onnx"]
+
+
 def _resolve(call: Arguments, known: ReferenceCall) -> Arguments:
     """The detector, what the target means to it, and the file that it looks at."""
-    from agrotools.tools.counting.methods import Mode, detector_target, mode_for
+    from agrotools.tools.counting.methods import detector_target, mode_for
 
     if known.result.get("mode") in ("vlm", "learned"):
         return call
@@ -112,7 +152,6 @@ def count_objects(
         by the distance to their edge (Beucher and Lantuejoul 1979).
     """
     from agrotools.tools.counting.methods import (
-        Mode,
         crowns_in_colours,
         fruit_by_colour,
         fruit_by_net,
@@ -214,7 +253,7 @@ def _count_by_model(
     scale = choose_scale(gsd_m, (info.gsd_m if info else None) or _gsd_of_raster(image))
     by = "vlm" if backend == VLM else "learned"
     if by == "vlm":
-        from agrotools.tools.vlm.tasks import locate_by_model
+        from agrotools.tools.services.vision_tasks import locate_by_model
 
         pointed = locate_by_model(picture.pixels, box, target)
     else:
@@ -358,7 +397,7 @@ def _size(image: Path) -> tuple[int, int]:
     return pixels.width, pixels.height
 
 
-def _doubt_flags(target: str, mode: "Mode") -> tuple[str, ...]:
+def _doubt_flags(target: str, mode: Mode) -> tuple[str, ...]:
     """Say so where a detector was asked for that is not the one for such things."""
     from agrotools.tools.counting.methods import mode_for
 

@@ -8,14 +8,15 @@ Communication and Image Representation 1).
 import math
 from dataclasses import dataclass
 
+import cv2
 import numpy as np
 from numpy.typing import NDArray
 
 from agrotools.core import ToolError
 from agrotools.tools.canopy.heights import height_scale_of, in_metres, refuse_many_bands
 from agrotools.tools.counting.methods import CountedObjects
+from agrotools.vision import Box
 from agrotools.vision.blocks import SmallPicture, block_boxes
-from agrotools.vision.formats import Box
 from agrotools.vision.overlay import LONGEST_SIDE, viridis
 from agrotools.vision.rasters import RasterSource
 
@@ -116,15 +117,11 @@ def shrink_heights(heights: Heights, factor: int) -> Heights:
 
 
 def _fill_pits(heights: Heights) -> Heights:
-    import cv2
-
     around = cv2.medianBlur(np.ascontiguousarray(heights), 3)
     return np.where(around - heights > PIT_M, around, heights).astype(np.float32)
 
 
 def _smooth(heights: Heights, sigma_px: float) -> Heights:
-    import cv2
-
     if sigma_px < 0.3:
         return heights
     return np.asarray(cv2.GaussianBlur(heights, (0, 0), sigma_px, borderType=cv2.BORDER_REPLICATE), np.float32)
@@ -133,8 +130,6 @@ def _smooth(heights: Heights, sigma_px: float) -> Heights:
 def _tops(
     smooth: Heights, gsd_m: float, min_height_m: float, window_m: tuple[float, float]
 ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    import cv2
-
     peaks = (smooth >= cv2.dilate(smooth, np.ones((3, 3), np.uint8))) & (smooth >= min_height_m) & (smooth > 0)
     rows, columns = np.nonzero(peaks)
     order = np.lexsort((columns, rows, -smooth[rows, columns]))

@@ -17,12 +17,14 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
+import cv2
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field, FiniteFloat
 
-from agrotools.vision.formats import Box
-from agrotools.vision.nets import DescribedNet, DescriptionPart, nets_folder, read_whole_net, unusable_weights
+from agrotools.tools.counting.count_objects import fruit_net_files
+from agrotools.vision import Box
+from agrotools.vision.nets import DescribedNet, DescriptionPart, read_whole_net, unusable_weights
 
 Boxes = NDArray[np.float64]
 """(n, 4): x0, y0, x1, y1 in pixels."""
@@ -166,8 +168,6 @@ def detect_in_tiles(
         side: of a tile after resizing, pixels.
         overlap: of tiles, pixels: as wide as the largest object, or it is cut in every tile.
     """
-    import cv2
-
     height, width = pixels.shape[:2]
     size = (max(1, round(width * scale)), max(1, round(height * scale)))
     how = cv2.INTER_AREA if scale < 1 else cv2.INTER_LINEAR
@@ -266,11 +266,6 @@ class FruitNet:
         figures = self.info.figures_of_counts[fruit]
         half = 1.96 * math.sqrt(max(0.0, figures.count_dispersion) * max(1, count))
         return max(0.0, count - half), count + half
-
-
-def fruit_net_files() -> list[Path]:
-    """The files that the net's answers depend on."""
-    return [nets_folder() / "fruits.json", nets_folder() / "fruits.onnx"]
 
 
 @lru_cache(maxsize=1)

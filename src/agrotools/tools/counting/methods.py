@@ -3,19 +3,20 @@
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Literal, get_args
+from typing import get_args
 
+import cv2
 import numpy as np
 from numpy.typing import NDArray
 
 from agrotools.core import ToolError
 from agrotools.tools.counting.blobs import find_blobs, typical_size_px
+from agrotools.tools.counting.count_objects import Mode
 from agrotools.tools.counting.fruit_net import FruitName, FruitNet, find_fruit, load_fruit_net
+from agrotools.vision import Box
 from agrotools.vision.colours import lab_of
-from agrotools.vision.formats import Box
 from agrotools.vision.vegetation import otsu_threshold
 
-Mode = Literal["crown_chm", "crown_rgb", "fruit", "blob", "plant"]
 DETECTORS: dict[Mode, str] = {
     "crown_chm": "tree crowns in a canopy height model",
     "crown_rgb": "tree crowns in a colour picture from above",
@@ -141,8 +142,6 @@ def singular(word: str) -> str:
 
 def crowns_in_colours(pixels: NDArray[np.uint8], gsd_m: float | None, expected_size_px: float | None) -> CountedObjects:
     """Tree crowns as spots that are green and bright, of about the size given, else 5 m, else the texture's own."""
-    import cv2
-
     rgb = pixels.astype(np.float32)
     total = np.maximum(rgb.sum(axis=2), np.float32(1))
     green = np.clip((2 * rgb[..., 1] - rgb[..., 0] - rgb[..., 2]) / total, 0, 1)
@@ -186,8 +185,6 @@ def round_spots(pixels: NDArray[np.uint8], expected_size_px: float | None) -> Co
 def plants_on_soil(mask: NDArray[np.bool_], expected_size_px: float | None) -> CountedObjects:
     """Components of a vegetation mask, small gaps closed; those far larger than one plant taken apart if its size is
     known."""
-    import cv2
-
     parts = _components(mask, 0)
     if not len(parts[0]):
         return _no_objects()
@@ -270,8 +267,6 @@ def _with_threshold_at(place: float, scores: Floats, least: Floats) -> Floats:
 
 def fruit_by_colour(pixels: NDArray[np.uint8], target: str, expected_size_px: float | None) -> CountedObjects:
     """Fruit that is redder (or more orange) than its surroundings; touching ones are taken apart at their necks."""
-    import cv2
-
     lab = lab_of(pixels)
     along_a, along_b = colour_direction(target)
     along = np.float32(along_a) * lab[..., 1] + np.float32(along_b) * lab[..., 2]
@@ -348,8 +343,6 @@ def _no_objects() -> CountedObjects:
 
 def _components(mask: NDArray[np.bool_], gap: int) -> tuple[NDArray[np.int32], Floats, NDArray[np.int32]]:
     """Statistics, middles and numbers (from 1) of what hangs together, or would if gaps were closed."""
-    import cv2
-
     closed = mask.astype(np.uint8)
     if gap:
         disc = cv2.getStructuringElement(cv2.MORPH_ELLIPSE, (2 * gap + 1, 2 * gap + 1))
@@ -370,8 +363,6 @@ def _split_touching(
     labels: NDArray[np.int32], number: int, stat: NDArray[np.int32], width: float
 ) -> tuple[Floats, Floats, Floats]:
     """Centres, boxes and diameters of the plants in one component: peaks of the distance to its edge."""
-    import cv2
-
     left, top, across, down = (int(part) for part in stat[:4])
     piece = np.pad((labels[top : top + down, left : left + across] == number + 1).astype(np.uint8), 1)
     distance = cv2.GaussianBlur(cv2.distanceTransform(piece, cv2.DIST_L2, 5), (0, 0), max(0.5, 0.1 * width))

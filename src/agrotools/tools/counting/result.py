@@ -1,55 +1,23 @@
 """The result of counting, and the picture and table that show it."""
 
 import io
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from agrotools.core import Artifact
-from agrotools.tools.contract import ToolResult
-from agrotools.tools.counting.methods import Mode
+from agrotools.tools.counting.count_objects import Detector, ObjectCount
 from agrotools.tools.workspace import save_artifact
-from agrotools.vision.formats import Box
+from agrotools.vision import Box
 
 if TYPE_CHECKING:
     from agrotools.tools.counting.methods import CountedObjects
 
-Detector = Mode | Literal["vlm", "learned"]
 MOST_LISTED = 300
 """Objects that a result lists; the table holds all."""
 _SMALLEST_SIDE = 960
 """Smaller pictures are enlarged to about this, so that marks do not hide what they mark."""
-
-
-class ObjectCount(ToolResult):
-    count: int
-    """objects found, with a score of at least score_min"""
-    count_interval: tuple[float, float] | None
-    """about where 95 % of true counts lie when so many are found, by the errors of the detector on photographs that it
-    did not learn from; null where those are not known (then count is as good as the notes say)"""
-    density_per_ha: float | None
-    """objects per hectare of the part that was looked at; null where the size of a pixel is not known"""
-    median_size_px: float | None
-    """median diameter (of a circle of the same area), pixels; null without objects"""
-    median_size_m: float | None
-    """the same in metres; null where the size of a pixel is not known"""
-    median_height_m: float | None
-    """median height of the trees, metres; null unless they were counted in a canopy height model"""
-    boxes: tuple[tuple[float, float, float, float], ...] | None
-    """[x0, y0, x1, y1] in pixels, best first, at most 300; null where not asked for"""
-    centres: tuple[tuple[float, float], ...] | None
-    """[x, y] in pixels, in the order of boxes: tree tops for crown_chm"""
-    scores: tuple[float, ...] | None
-    """0..1 in the order of boxes: how clearly each stands out; no probabilities"""
-    mode: Detector
-    """the detector that was used; vlm and learned where a model looked"""
-    gsd_m: float | None
-    """ground sampling distance that was used, metres per pixel"""
-    table: Artifact
-    """all objects, one per line: centre, box, diameter, score, height"""
-    overlay: Artifact
-    """the picture with the objects marked"""
 
 
 def count_result(

@@ -8,6 +8,7 @@ pixels.
 from dataclasses import dataclass
 from typing import Any
 
+import cv2
 import numpy as np
 from numpy.typing import NDArray
 
@@ -50,8 +51,6 @@ def cell_features(pixels: NDArray[np.uint8], mask: NDArray[np.bool_]) -> Cells:
             infrared in false colour), the outer ones those in which they are dark.
         mask: bool (rows, columns), the plants. The picture is at least 16 pixels wide and high.
     """
-    import cv2
-
     size = (pixels.shape[1] // 2, pixels.shape[0] // 2)
 
     def half(image: NDArray[np.generic]) -> Map:
@@ -104,13 +103,9 @@ class _Pool:
         self._soil_near = {width: self.blurred(1 - self.cover, width) + np.float32(1e-4) for width in _SOIL_WINDOWS}
 
     def on_grid(self, image: Map) -> Map:
-        import cv2
-
         return np.asarray(cv2.resize(image, self.grid, interpolation=cv2.INTER_AREA), np.float32)
 
     def blurred(self, image: Map, width: int) -> Map:
-        import cv2
-
         return np.asarray(cv2.GaussianBlur(image, (0, 0), width / 2, borderType=cv2.BORDER_REFLECT), np.float32)
 
     def over_plants(self, image: Map, windows: tuple[int, ...] = WINDOWS) -> list[Map]:
@@ -139,16 +134,12 @@ class _Pool:
 
 def _inward(plants: NDArray[np.bool_]) -> Map:
     """Distance to the edge of the leaf, cut off where it says nothing of leaves any more."""
-    import cv2
-
     distance = cv2.distanceTransform(plants.astype(np.uint8), cv2.DIST_L2, 5)
     return np.minimum(np.asarray(distance, np.float32), np.float32(_WIDEST))
 
 
 def _width_maps(plants: NDArray[np.bool_], inward: Map) -> list[Map]:
     """Distance to the edge of the leaf, its square, and what is left of the plants when thin parts are opened away."""
-    import cv2
-
     area = plants.astype(np.uint8)
     opened = [np.asarray(cv2.morphologyEx(area, cv2.MORPH_OPEN, _disc(radius)), np.float32) for radius in _OPENINGS]
     return [inward, inward * inward, *opened]
@@ -156,7 +147,6 @@ def _width_maps(plants: NDArray[np.bool_], inward: Map) -> list[Map]:
 
 def _fork_maps(plants: NDArray[np.bool_], inward: Map) -> list[Map]:
     """Ends and forks of the leaves' skeleton, and leaf width along it."""
-    import cv2
     from skimage.morphology import skeletonize
 
     skeleton = skeletonize(plants)
@@ -169,15 +159,11 @@ def _fork_maps(plants: NDArray[np.bool_], inward: Map) -> list[Map]:
 
 def _gap_maps(bright: Map, plants: NDArray[np.bool_]) -> list[Map]:
     """Dark gaps and veins within leaves, by width."""
-    import cv2
-
     there = plants.astype(np.float32)
     return [np.asarray(cv2.morphologyEx(bright, cv2.MORPH_BLACKHAT, _disc(r)), np.float32) * there for r in _GAPS]
 
 
 def _edges(bright: Map, plants: NDArray[np.bool_]) -> list[_Edge]:
-    import cv2
-
     there = plants.astype(np.float32)
 
     def slope(image: Map, x: int, y: int) -> Map:
@@ -207,7 +193,6 @@ def _edges(bright: Map, plants: NDArray[np.bool_]) -> list[_Edge]:
 def _patterns(bright: Map) -> list[Map]:
     """Uniform local binary patterns (Ojala et al. 2002) with eight neighbours, at radius 1 and, smoothed, at radius 3:
     one map for each of the ten patterns."""
-    import cv2
     from skimage.feature import local_binary_pattern
 
     maps: list[Map] = []
@@ -220,6 +205,4 @@ def _patterns(bright: Map) -> list[Map]:
 
 
 def _disc(radius: int) -> NDArray[np.uint8]:
-    import cv2
-
     return np.asarray(cv2.getStructuringElement(cv2.MORPH_ELLIPSE, (2 * radius + 1, 2 * radius + 1)), np.uint8)

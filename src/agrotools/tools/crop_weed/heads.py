@@ -14,12 +14,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import cv2
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import FiniteFloat, ValidationError
 
 from agrotools.core import FrozenModel, ToolError
-from agrotools.core.files import cache_dir
+from agrotools.tools.crop_weed.measure_crop_weed_area import head_files, heads_folder
 from agrotools.vision.nets import checked_arrays, pack_arrays, unusable_weights
 
 if TYPE_CHECKING:
@@ -94,16 +95,6 @@ class CropWeed:
     @property
     def is_familiar(self) -> bool:
         return self.familiarity >= self.head.familiar
-
-
-def heads_folder() -> Path:
-    return cache_dir("heads", "crop_weed")
-
-
-def head_files() -> list[Path]:
-    """Every file that the choice and use of a head depends on."""
-    folder = heads_folder()
-    return sorted([*folder.glob("*.json"), *folder.glob("*.npz")]) if folder.is_dir() else []
 
 
 def list_heads() -> tuple[list[HeadInfo], list[str]]:
@@ -211,8 +202,6 @@ def familiarity(similarity: NDArray[np.float32]) -> float:
 
 def spread_over_plants(cells: "Cells", probability: NDArray[np.float32], shape: tuple[int, int]) -> NDArray[np.float32]:
     """Probabilities of cells, averaged with those of neighbouring plants, as float32 (rows, columns)."""
-    import cv2
-
     weight = np.where(cells.used, cells.cover, np.float32(0)).astype(np.float32)
     values = np.zeros(cells.used.shape, np.float32)
     values[cells.used] = probability
@@ -250,8 +239,6 @@ def fingerprint(pixels: NDArray[np.uint8]) -> str:
 
 
 def _square(pixels: NDArray[np.uint8]) -> NDArray[np.float32]:
-    import cv2
-
     side = 16 * 17
     small = cv2.resize(pixels, (side, side), interpolation=cv2.INTER_AREA)
     return np.asarray(small, np.float32).mean(axis=2)

@@ -13,19 +13,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agrotools.core import SampleFile, ToolError
-from agrotools.tools.crop_weed.result import NO_DATA, PLANTS, SOIL, AreaInputs, SeparationChoice
+from agrotools.tools.crop_weed.measure_crop_weed_area import SeparationChoice
+from agrotools.tools.crop_weed.result import NO_DATA, PLANTS, SOIL, AreaInputs
 from agrotools.tools.crop_weed.separation import NOT_SEPARATED
 from agrotools.tools.field_picture import WHOLE_PX, raster_roles
 from agrotools.tools.inputs import choose_scale
-from agrotools.vision.band_roles import Role
+from agrotools.vision import Box, Index, Role
 from agrotools.vision.blocks import SmallPicture, block_boxes
-from agrotools.vision.formats import Box, clipped_region, file_format
+from agrotools.vision.formats import clipped_region, file_format
 from agrotools.vision.overlay import LONGEST_SIDE
 from agrotools.vision.rasters import RasterSource, open_raster
 from agrotools.vision.reading import stretched_picture
 from agrotools.vision.vegetation import (
     INDICES,
-    Index,
     IndexThreshold,
     choose_index,
     choose_threshold,

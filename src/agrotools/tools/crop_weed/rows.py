@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+import cv2
 import numpy as np
 from numpy.typing import NDArray
 
@@ -102,8 +103,6 @@ def crop_in_rows(rows: Rows, mask: NDArray[np.bool_]) -> NDArray[np.bool_]:
     A plant (connected component) smaller than the rows are wide goes where most of it is; larger ones, where crop and
     weeds touch, are parted at the edge of the row. Weeds inside a row cannot be told from crop this way.
     """
-    import cv2
-
     inside = distance_to_row(rows, mask.shape) <= rows.half_width_px
     count, labels, stats, _ = cv2.connectedComponentsWithStats(mask.astype(np.uint8), connectivity=8)
     plants = np.asarray(labels, np.int32)
@@ -119,8 +118,6 @@ def _shrink(
     mask: NDArray[np.bool_], valid: NDArray[np.bool_] | None
 ) -> tuple[NDArray[np.float32], NDArray[np.float32], float]:
     """Cover and weight of data at a working size, and pixels of the mask per pixel of it."""
-    import cv2
-
     scale = max(1.0, max(mask.shape) / _WORK_PX)
     size = (max(1, round(mask.shape[1] / scale)), max(1, round(mask.shape[0] / scale)))
     cover = cv2.resize(mask.astype(np.float32), size, interpolation=cv2.INTER_AREA)

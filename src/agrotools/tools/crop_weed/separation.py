@@ -16,7 +16,7 @@ from agrotools.tools.crop_weed.heads import (
     load_head,
     separate_crop,
 )
-from agrotools.tools.crop_weed.result import UNTRAINED, Method, SeparationChoice
+from agrotools.tools.crop_weed.measure_crop_weed_area import UNTRAINED, Method, SeparationChoice
 from agrotools.tools.crop_weed.rows import (
     LEAST_ACCORD,
     LEAST_PEAK_RATIO,

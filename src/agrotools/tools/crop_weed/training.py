@@ -9,12 +9,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import cv2
 import numpy as np
 import orjson
 from numpy.typing import NDArray
 
 from agrotools.core import BenchmarkError, ToolError, UsageError
-from agrotools.core.hashing import fold_of, pairs_by_hash
+from agrotools.core.files import fold_of, pairs_by_hash
 from agrotools.tools.crop_weed.features import FEATURES_VERSION, Cells, cell_features
 from agrotools.tools.crop_weed.heads import (
     Head,
@@ -144,8 +145,6 @@ def plants_of(pixels: NDArray[np.uint8]) -> NDArray[np.bool_]:
 
 
 def _views(picture: TrainingPicture) -> _Views:
-    import cv2
-
     mask = plants_of(picture.pixels)
     own = cell_features(picture.pixels, mask)
     rows: list[NDArray[np.float32]] = []
@@ -167,8 +166,6 @@ def _views(picture: TrainingPicture) -> _Views:
 
 
 def _share_in_cells(chosen: NDArray[np.bool_], grid: tuple[int, ...]) -> NDArray[np.float32]:
-    import cv2
-
     size = (grid[1], grid[0])
     return np.asarray(cv2.resize(chosen.astype(np.float32), size, interpolation=cv2.INTER_AREA), np.float32)
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from PIL import Image
 
 from agrotools.core import SampleFile, ToolError
 from agrotools.vision.formats import PHOTO_FORMATS, file_format
@@ -90,8 +91,6 @@ def focal_from_exif(path: Path, size: tuple[int, int]) -> float | None:
     kind = file_format(path)
     if kind not in PHOTO_FORMATS:
         return None
-    from PIL import Image
-
     try:
         with Image.open(path, formats=[PHOTO_FORMATS[kind]]) as image:
             value = float(image.getexif().get_ifd(0x8769).get(0xA405, 0))

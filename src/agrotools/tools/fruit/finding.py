@@ -10,14 +10,15 @@ CIE 15:2004. Hysteresis thresholding: Canny 1986. Threshold: Otsu 1979.
 """
 
 from dataclasses import dataclass
-from typing import Literal
 
+import cv2
 import numpy as np
 from numpy.typing import NDArray
 
 from agrotools.core import ToolError
 from agrotools.tools.fruit.camera import Camera
 from agrotools.tools.fruit.circles import Cone, angle_from
+from agrotools.tools.fruit.measure_fruit_size import Fruit
 from agrotools.tools.fruit.measuring import (
     Depth,
     FruitMeasurement,
@@ -28,9 +29,7 @@ from agrotools.tools.fruit.measuring import (
     smooth_depth,
     surface_depth,
 )
-from agrotools.vision.formats import Box
-
-Fruit = Literal["apple", "orange", "peach", "tomato"]
+from agrotools.vision import Box
 
 _DIRECTIONS: dict[Fruit, tuple[float, float]] = {
     "apple": (1.0, 0.0),
@@ -58,8 +57,6 @@ class FruitMask:
 
 def fruit_channel(pixels: NDArray[np.uint8], fruit: Fruit = "apple") -> NDArray[np.float32]:
     """The colour channel that ``fruit`` stands out in, in Lab units, float32 (rows, columns), lightly smoothed."""
-    import cv2
-
     lab = cv2.cvtColor(pixels, cv2.COLOR_RGB2LAB)
     towards_a, towards_b = _DIRECTIONS[fruit]
     channel = np.float32(towards_a) * lab[..., 1] + np.float32(towards_b) * lab[..., 2]
@@ -75,8 +72,6 @@ def find_fruit_pixels(
         pixels: uint8 (rows, columns, 3), sRGB.
         valid: where there is a picture; None: everywhere.
     """
-    import cv2
-
     channel = fruit_channel(pixels, fruit)
     seen = channel[valid] if valid is not None else channel.ravel()
     if not seen.size:
@@ -110,8 +105,6 @@ def half_level(channel: NDArray[np.float32], mask: NDArray[np.bool_], around: in
     A blurred edge crosses the halfway level where the sharp edge was; a lower threshold would make all fruit larger.
     ``around``: how many pixels of surroundings to look at.
     """
-    import cv2
-
     width = max(1, around)
     core = cv2.erode(mask.astype(np.uint8), np.ones((3, 3), np.uint8)).astype(np.bool_)
     grown = cv2.dilate(mask.astype(np.uint8), np.ones((3, 3), np.uint8), iterations=2).astype(np.bool_)
@@ -208,8 +201,6 @@ def _central_fruit(view: View, colour: FruitMask, box: Box, ellipse: Mask) -> Ma
 
 def _split_fruits(view: View, fruit: Mask, box: Box) -> NDArray[np.int32]:
     """A number for each fruit among touching ones, int32 (rows, columns), 0 where there is none."""
-    import cv2
-
     x0, y0, x1, y1 = box
     mask = fruit.copy()
     if view.smooth is not None:
@@ -232,7 +223,6 @@ def _split_fruits(view: View, fruit: Mask, box: Box) -> NDArray[np.int32]:
 
 def _split_at_necks(piece: Mask) -> NDArray[np.int32]:
     """A connected piece, parted at its necks: numbers from 1."""
-    import cv2
     from skimage.morphology import reconstruction
     from skimage.segmentation import watershed
 
@@ -252,8 +242,6 @@ def _split_at_necks(piece: Mask) -> NDArray[np.int32]:
 
 def _has_one_top(surface: NDArray[np.float32]) -> bool:
     """True if a surface is one hill, all of whose levels are in one piece: then it has no neck."""
-    import cv2
-
     highest = (surface == cv2.dilate(surface, np.ones((3, 3), np.uint8))) & (surface > 0)
     return cv2.connectedComponents(highest.astype(np.uint8), connectivity=8)[0] == 2
 
@@ -299,8 +287,6 @@ def _boxes_of(labels: NDArray[np.int32]) -> list[tuple[int, int, int, int] | Non
 
 def _depth_jumps(depth: Depth) -> Mask:
     """Pixels where depth changes by more than a fruit's own roundness within three pixels."""
-    import cv2
-
     low = np.where(np.isfinite(depth), depth, np.float32(1e9)).astype(np.float32)
     high = np.where(np.isfinite(depth), depth, np.float32(-1e9)).astype(np.float32)
     kernel = np.ones((3, 3), np.uint8)
@@ -323,8 +309,6 @@ def _drop_duplicates(found: list[FruitMeasurement]) -> list[FruitMeasurement]:
 
 def _main_piece(part: Mask, ellipse: Mask) -> Mask | None:
     """The connected piece with most pixels near the middle, with other pieces of a tenth of its size or more."""
-    import cv2
-
     opened = cv2.morphologyEx(part.astype(np.uint8), cv2.MORPH_OPEN, np.ones((2, 2), np.uint8))
     count, labels, stats, _ = cv2.connectedComponentsWithStats(opened, connectivity=4)
     if count < 2:
@@ -340,8 +324,6 @@ def _main_piece(part: Mask, ellipse: Mask) -> Mask | None:
 
 def _graph_cut(pixels: NDArray[np.uint8], view: View, box: Box) -> Mask:
     """The fruit in a box by graph cuts: background is what lies around the box, fruit the middle of it."""
-    import cv2
-
     x0, y0, x1, y1 = box
     height, width = view.fruit.shape
     margin = max(4, (x1 - x0) // 4, (y1 - y0) // 4)

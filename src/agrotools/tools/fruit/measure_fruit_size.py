@@ -1,20 +1,18 @@
 """Sizes of the fruits in a picture."""
 
-from dataclasses import fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, cast
+from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 
 import numpy as np
 from pydantic import Field
 
-from agrotools.core import Arguments, ToolError
+from agrotools.core import Arguments, Artifact, ToolError
 from agrotools.tools.arguments import ReferenceCall, drop_arguments, round_converted
-from agrotools.tools.contract import Agree, DepthFile, ImageFile, Region, tool
-from agrotools.tools.fruit.camera import CameraArguments
-from agrotools.tools.fruit.finding import Fruit
-from agrotools.tools.fruit.result import FruitSizes
+from agrotools.tools.contract import Agree, DepthFile, ImageFile, Region, ToolResult, tool
+from agrotools.tools.result import ResultPart
 from agrotools.tools.workspace import file_info, shown_name
-from agrotools.vision.formats import Box, clipped_region
+from agrotools.vision import Box
+from agrotools.vision.formats import clipped_region
 
 if TYPE_CHECKING:
     from agrotools.tools.fruit.camera import Camera
@@ -31,12 +29,60 @@ _SPARSE_DEPTH = 0.4
 _MOST_BOXES = 2000
 
 
-_OF_CAMERA = tuple(field.name for field in fields(CameraArguments))
+Fruit = Literal["apple", "orange", "peach", "tomato"]
+_OF_CAMERA = (
+    "fx_px",
+    "fy_px",
+    "cx_px",
+    "cy_px",
+    "focal_mm",
+    "sensor_width_mm",
+    "calibrated_width_px",
+    "calibrated_height_px",
+)
+
+
+class FruitSize(ResultPart):
+    """One fruit."""
+
+    id: int
+    """number in the overlay; with boxes, the place of its box in the list, from 1"""
+    centre_px: tuple[float, float]
+    """x, y of its middle, hidden parts included"""
+    radius_px: float
+    """radius of its outline, hidden parts included"""
+    distance_mm: float
+    """from the camera to its middle, along the optical axis"""
+    diameter_mm: float
+    visibility: float
+    """share of its outline's area that is seen, 0 to 1"""
+    arc_coverage: float
+    """share of its outline that is seen, 0 to 1"""
+    used_in_mean: bool
+    """whether enough of it is seen for mean, median, sd and size classes"""
+
+
+class FruitSizes(ToolResult):
+    fruits: tuple[FruitSize, ...]
+    n: int
+    """fruits found whose distance is known"""
+    n_measured: int
+    """fruits seen well enough to count in mean, median, sd and size classes"""
+    mean_diameter_mm: float | None
+    median_diameter_mm: float | None
+    sd_mm: float | None
+    """standard deviation of the diameters (n - 1); null under two fruits"""
+    size_classes: dict[str, int]
+    """fruits per class of diameter in millimetres, lower end included"""
+    boxes_without_fruit: tuple[int, ...]
+    """places in the list of boxes, from 1, in which no fruit could be measured; empty without boxes"""
+    overlay: Artifact
+    """the picture with each outline and its diameter"""
 
 
 def _resolve(call: Arguments, known: ReferenceCall) -> Arguments:
     """The camera at the size of the image, however it was given; the unit of depth where there is depth."""
-    from agrotools.tools.fruit.camera import choose_camera
+    from agrotools.tools.fruit.camera import CameraArguments, choose_camera
 
     if call["depth"] is None:
         call = drop_arguments(call, "depth_unit_mm")
@@ -114,7 +160,7 @@ def measure_fruit_size(
         :mod:`agrotools.tools.fruit.measuring`, :mod:`agrotools.tools.fruit.finding` and
         :mod:`agrotools.tools.fruit.finding`.
     """
-    from agrotools.tools.fruit.camera import choose_camera
+    from agrotools.tools.fruit.camera import CameraArguments, choose_camera
     from agrotools.tools.fruit.finding import find_fruit_pixels, find_fruits
     from agrotools.tools.fruit.result import FruitInputs, fruit_result
     from agrotools.vision.reading import read_image

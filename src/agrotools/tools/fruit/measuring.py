@@ -8,12 +8,13 @@ it.)
 
 from dataclasses import dataclass
 
+import cv2
 import numpy as np
 from numpy.typing import NDArray
 
 from agrotools.tools.fruit.camera import Camera
 from agrotools.tools.fruit.circles import Cone, Evidence, Floats, RoundFit, angle_from, fit_round
-from agrotools.vision.formats import Box
+from agrotools.vision import Box
 
 Mask = NDArray[np.bool_]
 Depth = NDArray[np.float32]
@@ -86,8 +87,6 @@ class View:
 
 def smooth_depth(depth: Depth) -> Depth:
     """Depth without flying pixels: medians of 5 x 5, NaN where most of them are unknown."""
-    import cv2
-
     filled = np.where(np.isfinite(depth), depth, np.float32(0)).astype(np.float32)
     middle = cv2.medianBlur(filled, 5)
     return np.where(middle > 0, middle, np.float32(np.nan)).astype(np.float32)
@@ -248,8 +247,6 @@ def _doubt(view: View, part: Mask, box: Box, surface: float) -> Floats:
 
 def _others(fruit: Mask, part: Mask) -> Mask:
     """Pixels of other fruits, up to this one; the blurred rim of this one is none."""
-    import cv2
-
     apart = cv2.morphologyEx((fruit & ~part).astype(np.uint8), cv2.MORPH_OPEN, np.ones((4, 4), np.uint8))
     return cv2.dilate(apart, np.ones((3, 3), np.uint8), iterations=2).astype(np.bool_) & ~part
 

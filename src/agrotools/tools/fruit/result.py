@@ -5,16 +5,15 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
+import cv2
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict
 
-from agrotools.core import Artifact
-from agrotools.tools.contract import ToolResult
 from agrotools.tools.fruit.circles import outline_points
+from agrotools.tools.fruit.measure_fruit_size import FruitSize, FruitSizes
 from agrotools.tools.fruit.measuring import FruitMeasurement, View
 from agrotools.tools.workspace import save_artifact
-from agrotools.vision.formats import Box
+from agrotools.vision import Box
 from agrotools.vision.marks import Mark, draw_marks
 from agrotools.vision.overlay import BLACK, ORANGE, SKY_BLUE
 
@@ -31,46 +30,6 @@ _MOST_ZOOM = 4.0
 _SURE_SCORE = 0.3
 _FRAGMENT = 0.6
 """Outlines under this share of the usual size are taken for fragments: fruits of a picture vary by some 10 %."""
-
-
-class FruitSize(BaseModel):
-    """One fruit."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
-
-    id: int
-    """number in the overlay; with boxes, the place of its box in the list, from 1"""
-    centre_px: tuple[float, float]
-    """x, y of its middle, hidden parts included"""
-    radius_px: float
-    """radius of its outline, hidden parts included"""
-    distance_mm: float
-    """from the camera to its middle, along the optical axis"""
-    diameter_mm: float
-    visibility: float
-    """share of its outline's area that is seen, 0 to 1"""
-    arc_coverage: float
-    """share of its outline that is seen, 0 to 1"""
-    used_in_mean: bool
-    """whether enough of it is seen for mean, median, sd and size classes"""
-
-
-class FruitSizes(ToolResult):
-    fruits: tuple[FruitSize, ...]
-    n: int
-    """fruits found whose distance is known"""
-    n_measured: int
-    """fruits seen well enough to count in mean, median, sd and size classes"""
-    mean_diameter_mm: float | None
-    median_diameter_mm: float | None
-    sd_mm: float | None
-    """standard deviation of the diameters (n - 1); null under two fruits"""
-    size_classes: dict[str, int]
-    """fruits per class of diameter in millimetres, lower end included"""
-    boxes_without_fruit: tuple[int, ...]
-    """places in the list of boxes, from 1, in which no fruit could be measured; empty without boxes"""
-    overlay: Artifact
-    """the picture with each outline and its diameter"""
 
 
 @dataclass(frozen=True, eq=False)
@@ -193,8 +152,6 @@ def _cropped_view(found: FruitInputs) -> tuple[int, int, NDArray[np.uint8], floa
 
     A few boxes are shown from near: in a picture of a whole row of trees nobody could check the outline of one fruit.
     """
-    import cv2
-
     rows, columns = found.pixels.shape[:2]
     if not found.boxes:
         return 0, 0, found.pixels, 1.0

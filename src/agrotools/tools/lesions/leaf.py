@@ -10,14 +10,14 @@ only if another colour or a narrow neck separates it.
 import math
 from dataclasses import dataclass
 
+import cv2
 import numpy as np
 from numpy.typing import NDArray
 
 from agrotools.core import ToolError
+from agrotools.tools.lesions.analyze_lesions import Lab
+from agrotools.vision import Box
 from agrotools.vision.colours import lab_of
-from agrotools.vision.formats import Box
-
-Lab = tuple[float, float, float]
 
 SMALL_PX = 640
 """Longest side at which a leaf is looked for; its outline is drawn at full size afterwards."""
@@ -58,8 +58,6 @@ class Leaf:
 
 def shrink_image(pixels: NDArray[np.uint8], longest: int = SMALL_PX) -> NDArray[np.uint8]:
     """The picture with its longest side at most ``longest`` pixels."""
-    import cv2
-
     height, width = pixels.shape[:2]
     factor = longest / max(height, width)
     if factor >= 1:
@@ -123,8 +121,6 @@ def leaf_on_board(pixels: NDArray[np.uint8]) -> Leaf | None:
     Raises:
         ToolError: ``nothing_found`` where nothing on the plain background looks like a leaf.
     """
-    import cv2
-
     small = shrink_image(pixels)
     lab = lab_of(small)
     board, plain_share = estimate_board(lab)
@@ -166,8 +162,6 @@ def leaf_on_board(pixels: NDArray[np.uint8]) -> Leaf | None:
 
 def largest_area(mask: NDArray[np.bool_]) -> tuple[NDArray[np.bool_], float]:
     """The largest connected part, and how large the next one is in relation to it (0: there is none)."""
-    import cv2
-
     count, labels, stats, _ = cv2.connectedComponentsWithStats(mask.astype(np.uint8), connectivity=4)
     if count < 2:
         return np.zeros_like(mask), 0.0
@@ -179,8 +173,6 @@ def largest_area(mask: NDArray[np.bool_]) -> tuple[NDArray[np.bool_], float]:
 
 def fill_holes(mask: NDArray[np.bool_], largest_share: float = 1.0) -> NDArray[np.bool_]:
     """The mask with everything filled that it encloses, of at most ``largest_share`` of its own area each."""
-    import cv2
-
     padded = np.pad(~mask, 1, constant_values=True).astype(np.uint8)
     _, labels, stats, _ = cv2.connectedComponentsWithStats(padded, connectivity=4)
     small = np.asarray(stats)[:, cv2.CC_STAT_AREA] <= largest_share * mask.sum()
@@ -193,8 +185,6 @@ def threshold_enlarged(
     level: NDArray[np.float32], mask: NDArray[np.bool_], shape: tuple[int, ...]
 ) -> NDArray[np.bool_]:
     """A mask at full size, from a small one and the levels (0..255, inside from 128) that it was cut from."""
-    import cv2
-
     near = np.asarray(cv2.dilate(mask.astype(np.uint8), np.ones((3, 3), np.uint8)), np.bool_)
     kept = np.where(near, level, 0)
     kept = np.where(mask & (kept < 128), 160, kept)
@@ -242,8 +232,6 @@ def leaf_in_field(pixels: NDArray[np.uint8]) -> Leaf:
     Raises:
         ToolError: ``nothing_found`` where little is coloured like a plant.
     """
-    import cv2
-
     small = shrink_image(pixels, FIELD_SIZE_PX)
     lab = np.asarray(cv2.GaussianBlur(lab_of(small), (0, 0), 1.0), np.float32)
     hue = np.degrees(np.arctan2(lab[..., 2], lab[..., 1]))
@@ -283,8 +271,6 @@ def leaf_in_field(pixels: NDArray[np.uint8]) -> Leaf:
 
 def _middle_area(mask: NDArray[np.bool_]) -> tuple[NDArray[np.bool_], float]:
     """The connected part that is large and near the middle, and the size of the largest other one beside it."""
-    import cv2
-
     _, labels, stats, centres = cv2.connectedComponentsWithStats(mask.astype(np.uint8), connectivity=4)
     areas = np.asarray(stats)[1:, cv2.CC_STAT_AREA].astype(np.float64)
     height, width = mask.shape
@@ -295,8 +281,6 @@ def _middle_area(mask: NDArray[np.bool_]) -> tuple[NDArray[np.bool_], float]:
 
 
 def _solidity(mask: NDArray[np.bool_]) -> float:
-    import cv2
-
     outlines, _ = cv2.findContours(mask.astype(np.uint8), cv2.RETR_EXTERNAL, cv2.CHAIN_APPROX_SIMPLE)
     around = np.zeros(mask.shape, np.uint8)
     cv2.fillConvexPoly(around, cv2.convexHull(np.concatenate(list(outlines))), 1)
@@ -304,12 +288,8 @@ def _solidity(mask: NDArray[np.bool_]) -> float:
 
 
 def _open_mask(mask: NDArray[np.bool_], reach: int) -> NDArray[np.bool_]:
-    import cv2
-
     return np.asarray(cv2.morphologyEx(mask.astype(np.uint8), cv2.MORPH_OPEN, _disc(reach)), np.bool_)
 
 
 def _disc(radius: int) -> NDArray[np.uint8]:
-    import cv2
-
     return np.asarray(cv2.getStructuringElement(cv2.MORPH_ELLIPSE, (2 * radius + 1, 2 * radius + 1)), np.uint8)

@@ -7,24 +7,20 @@ from bisect import bisect_left
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
+import cv2
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict
 
-from agrotools.core import Artifact
-from agrotools.tools.contract import ToolResult
+from agrotools.tools.lesions.analyze_lesions import GradeScale, LeafLesions, Lesion
 from agrotools.tools.lesions.leaf import Leaf
 from agrotools.tools.workspace import save_artifact
+from agrotools.vision import Box
 from agrotools.vision.colours import lab_of
-from agrotools.vision.formats import Box
 from agrotools.vision.marks import Mark, draw_marks
 from agrotools.vision.overlay import SKY_BLUE, VERMILLION, class_picture
 
 if TYPE_CHECKING:
     from PIL.Image import Image
-
-
-GradeScale = Literal["percent", "0-4", "1-9"]
 
 
 @dataclass(frozen=True)
@@ -71,60 +67,6 @@ MOSTLY_PCT = 50.0
 _CLASS_COLOURS = {BACKGROUND: (235, 235, 235), HEALTHY: SKY_BLUE, LESION: VERMILLION, OUTSIDE: (0, 0, 0)}
 _LEAST_SHOWN_PX = 800
 _NEAR_EDGE = 0.008
-
-
-class Lesion(BaseModel):
-    """One connected patch of diseased tissue."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
-
-    box: tuple[int, int, int, int]
-    """bounds [x0, y0, x1, y1], pixels of the original image"""
-    area_px: int
-    """area, pixels"""
-    area_mm2: float | None
-    """area, mm^2; null where the scale is not known"""
-    eccentricity: float
-    """of the ellipse with the same second moments: 0 a circle, towards 1 a line"""
-    mean_lab: tuple[float, float, float]
-    """mean colour, CIE L*a*b* (L 0..100)"""
-    touches_edge: bool
-    """whether it reaches the outline of the leaf, where shadow and folds are easily taken for lesions"""
-
-
-class LeafLesions(ToolResult):
-    leaf_area_px: int
-    """the whole leaf, lesions included, pixels"""
-    lesion_area_px: int
-    """all lesions together, pixels"""
-    severity_pct: float
-    """lesion_area_px over leaf_area_px, percent"""
-    leaf_area_mm2: float | None
-    """the whole leaf, mm^2; null where the scale is not known"""
-    lesion_area_mm2: float | None
-    """all lesions, mm^2; null where the scale is not known"""
-    grade: float
-    """severity on grade_scale; the notes say where its bounds come from"""
-    grade_scale: GradeScale
-    """the scale of grade"""
-    n_lesions: int
-    """separate lesions of at least min_lesion_px pixels"""
-    lesions: tuple[Lesion, ...]
-    """the lesions, largest first, at most 50; all are in table"""
-    leaf_box: tuple[int, int, int, int]
-    """bounds of the leaf [x0, y0, x1, y1], pixels of the original image"""
-    healthy_lab: tuple[float, float, float]
-    """colour of healthy tissue, given or found on the leaf, CIE L*a*b*"""
-    method: Literal["model", "rules"]
-    """how lesions were told from healthy tissue"""
-    scale_mm_px: float | None
-    """millimetres per pixel that were used"""
-    mask: Artifact
-    """class numbers per pixel: 0 background, 1 healthy leaf, 2 lesion, 255 outside the region"""
-    overlay: Artifact
-    """the picture with the outlines of leaf and lesions"""
-    table: Artifact | None
-    """all lesions as CSV; null where there are none"""
 
 
 @dataclass(frozen=True, eq=False)
@@ -190,8 +132,6 @@ def lesion_result(analysed: LesionInputs) -> LeafLesions:
 
 def _lesion_rows(analysed: LesionInputs) -> tuple[NDArray[np.bool_], list[Lesion]]:
     """The lesions that are large enough: their mask, and the table, largest first."""
-    import cv2
-
     leaf, (left, top, _, _) = analysed.leaf, analysed.box
     x0, y0, x1, y1 = leaf.box
     inside = leaf.mask[y0:y1, x0:x1]
@@ -249,8 +189,6 @@ def _eccentricities(
 
 
 def _overlay(analysed: LesionInputs, kept: NDArray[np.bool_], count: int, severity: float) -> "Image":
-    import cv2
-
     height, width = analysed.shown.shape[:2]
     left, top, right, bottom = analysed.box
     larger = max(1, math.ceil(_LEAST_SHOWN_PX / max(height, width)))

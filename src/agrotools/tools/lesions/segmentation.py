@@ -13,16 +13,16 @@ from dirt or a dry vein.
 import math
 from dataclasses import dataclass
 from functools import lru_cache
-from importlib.resources import files
 from pathlib import Path
 
+import cv2
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import FiniteFloat, ValidationError
 
 from agrotools.core import FrozenModel, ToolError
-from agrotools.tools.lesions.leaf import Lab
-from agrotools.vision.formats import Box
+from agrotools.tools.lesions.analyze_lesions import Lab, model_files
+from agrotools.vision import Box
 from agrotools.vision.nets import Arrays, checked_arrays, unusable_weights
 
 SIDE_PX = 280
@@ -60,7 +60,6 @@ def leaf_view(pixels: NDArray[np.uint8], mask: NDArray[np.bool_], box: Box, side
         mask: the leaf, bool (rows, columns), not empty.
         box: bounds of the mask.
     """
-    import cv2
 
     from agrotools.vision.colours import lab_of
 
@@ -80,8 +79,6 @@ def leaf_view(pixels: NDArray[np.uint8], mask: NDArray[np.bool_], box: Box, side
 
 def local_mean(values: NDArray[np.float32], mask: NDArray[np.bool_], sigma: float) -> NDArray[np.float32]:
     """Gaussian mean over the pixels of the mask alone; outside it, whatever is near. Wide ones at a smaller size."""
-    import cv2
-
     weight = mask.astype(np.float32)
     height, width = mask.shape
     step = max(1, int(sigma // 4))
@@ -100,8 +97,6 @@ def local_mean(values: NDArray[np.float32], mask: NDArray[np.bool_], sigma: floa
 
 def pixel_features(view: LeafView) -> NDArray[np.float32]:
     """Features of the leaf's pixels, float32 (pixels of the mask, features), in the order of ``lab[mask]``."""
-    import cv2
-
     lab, mask = view.lab, view.mask
     median = view.median
     fine = local_mean(lab, mask, _FINE)[mask]
@@ -206,12 +201,6 @@ class LesionModel:
         return self.probability(pixel_features(view))
 
 
-def model_files() -> list[Path]:
-    """The files that the model's answers depend on."""
-    folder = Path(str(files("agrotools"))) / "data"
-    return [folder / "lesion_model.json", folder / "lesion_model.npz"]
-
-
 @lru_cache(maxsize=1)
 def load_lesion_model() -> LesionModel:
     """The shipped model.
@@ -258,8 +247,6 @@ def _layers(arrays: Arrays, member: int) -> tuple[tuple[NDArray[np.float32], NDA
 def leaf_traits(view: LeafView) -> NDArray[np.float64]:
     """Median L, a, b, the logarithm of length over breadth (by second moments), and the share of its convex hull that
     a leaf fills, float64 (5,)."""
-    import cv2
-
     rows, columns = np.nonzero(view.mask)
     spread = np.cov(np.stack([columns, rows]).astype(np.float64)) if len(rows) > 1 else np.eye(2)
     small, large = np.linalg.eigvalsh(spread + np.eye(2) / 12)
@@ -354,8 +341,6 @@ def remove_rim(view: LeafView, level: NDArray[np.float32]) -> NDArray[np.float32
 
     A patch that reaches further in stays whole.
     """
-    import cv2
-
     lesion = np.zeros(view.mask.shape, np.uint8)
     lesion[view.mask] = level >= 1
     inset = np.asarray(cv2.distanceTransform(np.pad(view.mask, 1).astype(np.uint8), cv2.DIST_L2, 3))[1:-1, 1:-1]

@@ -9,9 +9,10 @@ from pydantic import BaseModel, ConfigDict, Field
 from agrotools.core import Arguments, Artifact, ToolError
 from agrotools.tools.arguments import ReferenceCall, drop_arguments, round_converted
 from agrotools.tools.contract import Agree, ImageFile, Region, ToolResult, tool
-from agrotools.tools.plants.scale import ScaleMarker
+from agrotools.tools.result import ResultPart
 from agrotools.tools.workspace import file_info, save_artifact, shown_name
-from agrotools.vision.formats import Box, clipped_region
+from agrotools.vision import Box
+from agrotools.vision.formats import clipped_region
 
 if TYPE_CHECKING:
     from agrotools.tools.plants.measuring import Plant
@@ -22,10 +23,19 @@ _LEAVES_AT_END = 9
 _FEW_LEAVES = 2
 
 
-class PlantForm(BaseModel):
-    """One plant."""
+class ScaleMarker(BaseModel):
+    """An object of known size in the picture."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+    model_config = ConfigDict(extra="forbid", use_attribute_docstrings=True)
+
+    type: Literal["ruler", "color_card", "circle"]
+    """what it is"""
+    size_cm: Annotated[float, Field(gt=0, le=1000)]
+    """its length; of a circle its diameter"""
+
+
+class PlantForm(ResultPart):
+    """One plant."""
 
     box: Box
     """x0, y0, x1, y1 in pixels"""
@@ -49,10 +59,8 @@ class PlantForm(BaseModel):
     skeleton_length_cm: float | None
 
 
-class GrowthStage(BaseModel):
+class GrowthStage(ResultPart):
     """Growth stage of the largest plant, by the number of its leaves."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
     label: Literal["seedling", "leaf development", "nine or more leaves"]
     bbch: int

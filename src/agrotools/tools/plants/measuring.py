@@ -10,11 +10,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import cv2
 import numpy as np
 from numpy.typing import NDArray
 
 from agrotools.tools.plants.scale import Disc
-from agrotools.vision.formats import Box
+from agrotools.vision import Box
 from agrotools.vision.marks import Mark, draw_marks
 from agrotools.vision.overlay import BLUE, BLUISH_GREEN, ORANGE, REDDISH_PURPLE, SKY_BLUE, VERMILLION, YELLOW, Colour
 
@@ -74,8 +75,6 @@ def find_plants(mask: Mask, *, side_view: bool) -> Plants:
         mask: bool (rows, columns).
         side_view: whether plants stand up in the picture, so that their lowest end is a stem.
     """
-    import cv2
-
     gap = min(3, max(1, round(0.003 * max(mask.shape))))
     joined = cv2.dilate(mask.astype(np.uint8), cv2.getStructuringElement(cv2.MORPH_ELLIPSE, (2 * gap + 1, 2 * gap + 1)))
     count, found_labels, stats, _ = cv2.connectedComponentsWithStats(joined, connectivity=8)
@@ -118,8 +117,6 @@ def _box(stats: NDArray[np.int32]) -> Box:
 
 def _hull(mask: Mask) -> list[Point]:
     """Convex hull of the pixels' corners, not of their centres: a single pixel has an area of one."""
-    import cv2
-
     rows = np.flatnonzero(mask.any(axis=1))
     first, last = mask.argmax(axis=1), mask.shape[1] - mask[:, ::-1].argmax(axis=1)
     corners = [(x, y + step) for y in rows for x in (first[y], last[y]) for step in (0, 1)]
@@ -137,7 +134,6 @@ def skeleton_of(mask: Mask, *, side_view: bool) -> tuple[float, tuple[Point, ...
 
     A branch of the skeleton that does not leave the largest disc around its junction is a bump of the outline, no leaf.
     """
-    import cv2
     from skimage.morphology import skeletonize
 
     scale = min(1.0, SKELETON_PX / max(mask.shape))
@@ -206,8 +202,6 @@ def _end_branches(skeleton: Mask) -> list[list[tuple[int, int]]]:
 
 
 def _neighbours(skeleton: Mask) -> NDArray[np.uint8]:
-    import cv2
-
     kernel = np.array([[1, 1, 1], [1, 0, 1], [1, 1, 1]], np.uint8)
     return np.asarray(cv2.filter2D(skeleton.astype(np.uint8), -1, kernel, borderType=cv2.BORDER_CONSTANT), np.uint8)
 
@@ -249,8 +243,6 @@ def draw_plants(
         heights: whether heights were measured.
         disc: the scale marker that was used.
     """
-    import cv2
-
     zoom = max(1, _LEAST_SIDE_PX // max(pixels.shape[:2]))
     marks: list[Mark] = []
     for number, plant in enumerate(plants, start=1):

@@ -7,14 +7,14 @@ is the only one.
 
 import math
 from dataclasses import dataclass
-from typing import Annotated, Literal
 
+import cv2
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict, Field
 
 from agrotools.core import ToolError
 from agrotools.tools.inputs import choose_scale
+from agrotools.tools.plants.measure_weed_phenotype import ScaleMarker
 
 _LONGEST_PX = 1200
 _LEVELS = 24
@@ -43,8 +43,6 @@ def find_discs(pixels: NDArray[np.uint8], exclude: NDArray[np.bool_] | None = No
         pixels: uint8 (rows, columns, 3).
         exclude: bool (rows, columns), plants: round leaves are no markers.
     """
-    import cv2
-
     height, width = pixels.shape[:2]
     shrink = min(1.0, _LONGEST_PX / max(height, width))
     size = (max(1, round(width * shrink)), max(1, round(height * shrink)))
@@ -70,8 +68,6 @@ def find_discs(pixels: NDArray[np.uint8], exclude: NDArray[np.bool_] | None = No
 
 
 def _round_parts(cut: NDArray[np.uint8], left_out: NDArray[np.float32] | None) -> list[Disc]:
-    import cv2
-
     contours, _ = cv2.findContours(cut, cv2.RETR_EXTERNAL, cv2.CHAIN_APPROX_NONE)
     height, width = cut.shape
     found: list[Disc] = []
@@ -120,17 +116,6 @@ def _typical(group: list[Disc]) -> Disc:
 
 
 _INSTEAD = "measure a known length in pixels and pass scale_cm_px"
-
-
-class ScaleMarker(BaseModel):
-    """An object of known size in the picture."""
-
-    model_config = ConfigDict(extra="forbid", use_attribute_docstrings=True)
-
-    type: Literal["ruler", "color_card", "circle"]
-    """what it is"""
-    size_cm: Annotated[float, Field(gt=0, le=1000)]
-    """its length; of a circle its diameter"""
 
 
 @dataclass(frozen=True)

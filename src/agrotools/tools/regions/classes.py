@@ -6,6 +6,7 @@ from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
+from PIL import Image
 
 from agrotools.core import SampleFile, ToolError
 from agrotools.vision.formats import MAX_PIXELS, file_format
@@ -50,8 +51,6 @@ def is_label_file(
         return "known"
     if file_format(path, shown_as=info.name if info else None) != "png":
         return ""
-    from PIL import Image
-
     try:
         with Image.open(path, formats=["PNG"]) as image:
             if image.mode not in ("P", "L", "1") or image.width * image.height > MAX_PIXELS:

@@ -5,14 +5,16 @@ Texture: co-occurrence of grey levels (Haralick, Shanmugam and Dinstein 1973).
 
 from dataclasses import dataclass
 
+import cv2
 import numpy as np
 from numpy.typing import NDArray
 
 from agrotools.core import ToolError
+from agrotools.tools.regions.describe_region import BandValues, DominantColour, HealthHints, RegionShape
 from agrotools.tools.regions.picture import RegionPicture
-from agrotools.tools.regions.result import BandValues, DominantColour, HealthHints, RegionShape
+from agrotools.vision import Index
 from agrotools.vision.colours import dominant_colours
-from agrotools.vision.vegetation import INDICES, Index, Vegetation, choose_index, index_values, segment
+from agrotools.vision.vegetation import INDICES, Vegetation, choose_index, index_values, segment
 
 
 def plants_of(picture: RegionPicture) -> Vegetation | None:
@@ -84,7 +86,6 @@ def shape_of(mask: NDArray[np.bool_]) -> RegionShape:
     Of moments, hull and perimeter (Crofton's formula over four directions) the largest piece is measured, without its
     holes filled; pieces touch by sides or corners.
     """
-    import cv2
     from skimage.measure import regionprops
 
     count, labels, stats, _ = cv2.connectedComponentsWithStats(mask.astype(np.uint8), connectivity=8)
@@ -110,8 +111,6 @@ def shape_of(mask: NDArray[np.bool_]) -> RegionShape:
 
 def _hull_px(piece: NDArray[np.uint8]) -> float:
     """Pixels inside the convex hull, those that it passes through included."""
-    import cv2
-
     contours, _ = cv2.findContours(piece, cv2.RETR_EXTERNAL, cv2.CHAIN_APPROX_NONE)
     hull = cv2.convexHull(max(contours, key=len))
     filled = np.zeros(piece.shape, np.uint8)
@@ -163,8 +162,6 @@ def texture_of(pixels: NDArray[np.uint8], valid: NDArray[np.bool_]) -> TextureNu
 
     Of a picture above a megapixel the middle strip of rows is looked at, at full resolution: texture depends on it.
     """
-    import cv2
-
     rows = max(2, _MOST_PX // max(1, pixels.shape[1]))
     if pixels.shape[0] > rows:
         top = (pixels.shape[0] - rows) // 2

@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agrotools.core import SampleFile, ToolError
-from agrotools.vision.band_roles import Role, chosen_roles, roles_by_name
-from agrotools.vision.formats import Box, clipped_region, file_format
+from agrotools.vision import Box, Role
+from agrotools.vision.band_roles import chosen_roles, roles_by_name
+from agrotools.vision.formats import clipped_region, file_format
 from agrotools.vision.rasters import RasterSource, open_raster
 from agrotools.vision.reading import read_image, stretched_picture
 

@@ -22,8 +22,8 @@ from agrotools.build.sources.drawn.drawing import Order, draw_all
 from agrotools.build.sources.part import Originals
 from agrotools.build.templates import load_templates
 from agrotools.build.templates.wording import Language
-from agrotools.core.benchmark_header import BenchmarkHeader, SourceNote, canary_of
 from agrotools.core.progress import Progress, no_progress
+from agrotools.formats.benchmark import BenchmarkHeader, SourceNote, canary_of
 from agrotools.formats.folder import FILES_FOLDER
 from agrotools.formats.replacement import check_replaceable, replace_folder
 from agrotools.tools import AGROTOOLS
@@ -219,8 +219,7 @@ def _orders(modules: Mapping[str, ModuleType], wanted: Marginals, seed: int) -> 
 def _stock(module: ModuleType, drawn: Sequence[Drawn], originals: Originals, language: Language) -> Stock:
     subjects = [subject for each in drawn for subject in module.subjects(each, originals)]
     questions = [template for file in module.TEMPLATES for template in load_templates(file, language)]
-    written = module.QUESTIONS(language) if hasattr(module, "QUESTIONS") else ()
-    return Stock(module.STANDS_FOR, subjects, [*questions, *written])
+    return Stock(module.STANDS_FOR, subjects, questions)
 
 
 def _of(stock: Stock, chosen: Sequence[Chosen]) -> list[Chosen]:

@@ -18,7 +18,8 @@ from agrotools.build.sources.drawn.saving import find_mark, grown, mark_each, sa
 from agrotools.build.sources.part import Originals, named
 from agrotools.build.templates.thing import Thing
 from agrotools.core import SampleFile
-from agrotools.tools.lesions.result import GradeScale, grade_of
+from agrotools.tools.lesions.analyze_lesions import GradeScale
+from agrotools.tools.lesions.result import grade_of
 from agrotools.tools.result import round_significant
 
 NAME = "leaf_lesions"

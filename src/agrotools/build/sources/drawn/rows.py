@@ -11,7 +11,6 @@ from pydantic import JsonValue
 
 from agrotools.build.area_truth import AreaTruth, Region, count_area
 from agrotools.build.asking import Subject
-from agrotools.build.questions import Picture, questions_in
 from agrotools.build.scenes.canvas import BANDS
 from agrotools.build.scenes.painting import outlined
 from agrotools.build.scenes.rows import CLASSES, COLUMNS_PX, ROWS_PX, make_scene
@@ -19,15 +18,15 @@ from agrotools.build.scenes.scene import Difficulty
 from agrotools.build.sources.drawn import Drawn
 from agrotools.build.sources.drawn.saving import INSIDE, outline_call, save_labels, save_photo, save_raster
 from agrotools.build.sources.part import Originals, named
-from agrotools.build.templates import Thing
+from agrotools.build.templates import Thing, field
+from agrotools.build.templates.field import FieldPicture, field_picture
 from agrotools.core import SampleFile
 from agrotools.tools.crop_weed.bands import ranked_bands
 from agrotools.tools.result import round_significant
 
 NAME = "rows"
 STANDS_FOR = "weedmap"
-TEMPLATES = ("drawn_bands", "drawn_rows")
-QUESTIONS = questions_in
+TEMPLATES = ("drawn_bands", "drawn_rows", *field.TEMPLATES)
 BACKENDS = {"measure_crop_weed_area": "untrained"}
 """The same observations on every machine, whatever heads were trained there."""
 
@@ -106,7 +105,7 @@ def _ranking(bands: NDArray[np.uint16], classes: NDArray[np.uint8]) -> dict[str,
 
 
 def subjects(drawn: Drawn, originals: Originals) -> list[Subject]:
-    """``field``: what :mod:`agrotools.build.questions` asks about; ``composite``: three bands of a raster each,
+    """``field``: what :mod:`agrotools.build.templates.field` asks about; ``composite``: three bands of a raster each,
     with the class map; ``all_bands``: the whole raster with it; ``row_part``: the part of a photo inside a red box."""
     record = cast("dict[str, Any]", drawn.record)
     metadata: dict[str, JsonValue] = {"difficulty": drawn.difficulty}
@@ -129,7 +128,7 @@ def subjects(drawn: Drawn, originals: Originals) -> list[Subject]:
     ]
 
 
-def _picture(fields: list["_Field"], view: View, index: int, place: int) -> Picture:
+def _picture(fields: list["_Field"], view: View, index: int, place: int) -> FieldPicture:
     return fields[index].picture(view, place)
 
 
@@ -150,7 +149,7 @@ class _Field:
         named_classes = {str(value): name for value, name in CLASSES.items()}
         self.labels = originals.file(self._labels, kind="mask", classes=named_classes, note=_LABELS_NOTE, **size)
 
-    def picture(self, view: View, place: int) -> Picture:
+    def picture(self, view: View, place: int) -> FieldPicture:
         shown = named(self.raster, "bands", place) if view == "bands" else named(self.photo, "image", place)
         files: tuple[SampleFile, ...] = (shown,)
         arguments: dict[str, Any] = {"image": shown.name}
@@ -159,7 +158,7 @@ class _Field:
             arguments["label_raster"] = files[1].name
         noun = "multispectral image" if view == "bands" else "photo"
         remarks = _REMARKS if view == "map" else ()
-        return Picture(files, arguments, self.area, COLUMNS_PX, ROWS_PX, noun, remarks)
+        return field_picture(files, arguments, self.area, COLUMNS_PX, ROWS_PX, noun, remarks)
 
     def area(self, region: Region | None) -> AreaTruth:
         return count_area(_classes(self._labels), None, region)

@@ -16,8 +16,8 @@ from agrotools.build.sources.field.photos import leaf_photos, leaves, weed_photo
 from agrotools.build.sources.field.weeds import weeds
 from agrotools.build.sources.part import Adapter
 from agrotools.core import BenchmarkError
-from agrotools.core.benchmark_header import BenchmarkHeader
 from agrotools.core.progress import Progress, no_progress
+from agrotools.formats.benchmark import BenchmarkHeader
 from agrotools.formats.replacement import check_replaceable
 
 PARTS: dict[str, Adapter] = {

@@ -11,8 +11,8 @@ from agrotools.build.sources.part import Adapter, DataSet, Part, adapter, photo_
 from agrotools.build.sources.reading import read_items
 from agrotools.build.templates import Thing
 from agrotools.core import BenchmarkError, SampleFile
-from agrotools.knowledge.entry import Entry
-from agrotools.tools.lookup.kb_names import kb_names
+from agrotools.knowledge.entries import Entry
+from agrotools.knowledge.kb_names import kb_names
 from agrotools.tools.result import round_significant
 from agrotools.vision.reading import read_labels
 

@@ -20,10 +20,9 @@ from pydantic import JsonValue
 
 from agrotools.build.area_truth import AreaTruth, Region, count_area
 from agrotools.build.asking import Subject
-from agrotools.build.questions import QUESTIONS, Picture
-from agrotools.build.questions.question import MEASURE
 from agrotools.build.sources.part import DataSet, Part, adapter, named, pairs_of
 from agrotools.build.sources.reading import TRUTH_FILE, read_items, refuse_missing
+from agrotools.build.templates.field import MEASURE, FieldPicture, field_picture, field_templates
 from agrotools.core import BenchmarkError, Sample, SampleFile
 from agrotools.tools.crop_weed.heads import list_heads
 
@@ -124,7 +123,7 @@ def weeds(data: DataSet) -> Part:
         raise BenchmarkError(f"{data.folder} holds {len(images)} images; at least four are needed")
     subjects = [_subject(number, pair) for number, pair in enumerate(pairs)]
     counts = {"images": len(data.originals.files), "pairs": len(pairs)}
-    return data.part(subjects, QUESTIONS, counts, describe_separation)
+    return data.part(subjects, field_templates(), counts, describe_separation)
 
 
 def describe_separation(samples: Sequence[Sample]) -> dict[str, JsonValue]:
@@ -152,14 +151,14 @@ def describe_separation(samples: Sequence[Sample]) -> dict[str, JsonValue]:
 
 
 def _subject(number: int, pair: list[tuple[SampleFile, FieldImage]]) -> Subject:
-    def picture(index: int, position: int) -> Picture:
+    def picture(index: int, position: int) -> FieldPicture:
         file, image = pair[index]
         file = named(file, "image", position)
 
         def area(region: Region | None) -> AreaTruth:
             return count_area(image.classes, image.vegetation, region)
 
-        return Picture((file,), {"image": file.name}, area, image.width, image.height)
+        return field_picture((file,), {"image": file.name}, area, image.width, image.height)
 
     names: list[JsonValue] = [image.name for _, image in pair]
     return Subject(f"pair-{number}", 2, picture, {"pair": number, "images": names})

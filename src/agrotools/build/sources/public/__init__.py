@@ -16,8 +16,8 @@ from agrotools.build.allocation import QUERIES, SOURCE_PCTS, apportioned
 from agrotools.build.sources.assembling import assembled
 from agrotools.build.sources.part import Adapter
 from agrotools.core import BenchmarkError
-from agrotools.core.benchmark_header import BenchmarkHeader
 from agrotools.core.progress import Progress, no_progress
+from agrotools.formats.benchmark import BenchmarkHeader
 from agrotools.formats.replacement import check_replaceable
 
 DATASETS: Mapping[str, float] = SOURCE_PCTS

@@ -14,8 +14,8 @@ from agrotools.build.sources.reading import read_photo, spread
 from agrotools.build.templates import Thing
 from agrotools.build.templates.slot_draft import JOINED
 from agrotools.core import BenchmarkError, SampleFile
-from agrotools.knowledge.entry import Entry
-from agrotools.tools.lookup.kb_names import kb_names
+from agrotools.knowledge.entries import Entry
+from agrotools.knowledge.kb_names import kb_names
 
 CAUSES = {"fungus": "fungi", "oomycete": "oomycetes", "bacterium": "bacteria", "virus": "viruses"}
 """Kinds of cause that are asked about; their plurals are what templates call all such diseases of a plant."""

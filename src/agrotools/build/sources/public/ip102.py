@@ -40,7 +40,7 @@ from agrotools.build.sources.reading import find_root, png_of, read_lines, refus
 from agrotools.build.templates import Thing
 from agrotools.build.templates.template import exact_result
 from agrotools.core import Arguments, BenchmarkError, SampleFile
-from agrotools.tools.lookup.kb_names import kb_names
+from agrotools.knowledge.kb_names import kb_names
 
 LOOK_UP = "lookup_agronomy"
 TEMPLATES = ("pest", "pest_group", "pest_advice", "pest_marked", "pest_count")

@@ -18,8 +18,8 @@ from agrotools.build.sources.part import DataSet
 from agrotools.build.templates.key_facts import facts_about
 from agrotools.build.templates.slot_draft import JOINED
 from agrotools.core import ToolError
-from agrotools.knowledge.entry import Entry
-from agrotools.tools.lookup.kb_names import kb_names
+from agrotools.knowledge.entries import Entry
+from agrotools.knowledge.kb_names import kb_names
 from agrotools.vision.reading import RgbImage, read_image
 
 _NAMES = """

@@ -13,8 +13,8 @@ from agrotools.build.sources.part import DataSet, Part, adapter, first_few
 from agrotools.build.sources.public.diseased_plants import Disease, DiseasedPlant, disease_subjects
 from agrotools.build.sources.reading import SUFFIXES, by_stem, find_root, first_of, read_table
 from agrotools.core import BenchmarkError, Sample
+from agrotools.knowledge.kb_names import kb_names
 from agrotools.knowledge.words import folded
-from agrotools.tools.lookup.kb_names import kb_names
 
 PLANTS = (
     "apple", "banana", "basil", "bean", "bell pepper", "blueberry", "broccoli", "cabbage", "carrot", "cauliflower",

@@ -16,11 +16,11 @@ from pydantic import JsonValue
 
 from agrotools.build.area_truth import AreaTruth, Region, count_area, quarters
 from agrotools.build.asking import Subject
-from agrotools.build.questions import QUESTIONS, Picture
 from agrotools.build.sources.band_sets import WORDS, BandTile, set_subject, tile_subject
 from agrotools.build.sources.field.weeds import describe_separation
 from agrotools.build.sources.part import DataSet, Part, adapter, named, pairs_of, reasons
 from agrotools.build.sources.reading import find_root, geotiff_of, spread
+from agrotools.build.templates.field import FieldPicture, field_picture, field_templates
 from agrotools.core import BenchmarkError, Sample, SampleFile
 
 MAPS: Mapping[str, tuple[str, ...]] = {"003": ("B", "G", "R", "RE", "NIR"), "005": ("G", "R", "RE", "NIR")}
@@ -222,7 +222,7 @@ def read(data: DataSet) -> Part:
     pairs = [pair for of_map in shown.values() for pair in pairs_of(of_map)]
     subjects = [_subject(f"weedmap-{number}", number, pair) for number, pair in enumerate(pairs)]
     subjects += _band_subjects(pairs, data)
-    return data.part(subjects, [*QUESTIONS, "bands"], {"weedmap": facts}, described)
+    return data.part(subjects, [*field_templates(), "bands"], {"weedmap": facts}, described)
 
 
 def _enough_data(valid: Mask) -> bool:
@@ -274,11 +274,11 @@ def _note(names: Sequence[str]) -> str:
 
 
 def _subject(name: str, number: int, pair: Sequence[_Shown]) -> Subject:
-    def picture(index: int, position: int) -> Picture:
+    def picture(index: int, position: int) -> FieldPicture:
         file, truth = pair[index]
         file = named(file, "bands", position)
         rows, columns = truth.valid.shape
-        return Picture((file,), {"image": file.name}, truth.area, columns, rows, "multispectral image")
+        return field_picture((file,), {"image": file.name}, truth.area, columns, rows, "multispectral image")
 
     return Subject(name, len(pair), picture, {"pair": number})
 

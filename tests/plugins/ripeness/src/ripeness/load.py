@@ -4,7 +4,7 @@ from pathlib import Path
 
 from agrotools.benchmarks import Benchmark, Loading, with_clusters
 from agrotools.core import Observation, ReferenceStep, ReferenceTrajectory, Sample
-from agrotools.core.benchmark_header import BenchmarkHeader
+from agrotools.formats.benchmark import BenchmarkHeader
 from ripeness.slots import GradeSlot
 
 _GRADES = {"green": 1, "pink": 3, "dark red": 5}

@@ -1,0 +1,175 @@
+"""Pictures of fields with crop, weeds and soil: the things that the templates ``field*.toml`` are asked of."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, cast
+
+import numpy as np
+
+from agrotools.build import area_truth
+from agrotools.build.area_truth import AreaTruth, Region
+from agrotools.build.templates.template import Template, load_templates
+from agrotools.build.templates.thing import Thing
+from agrotools.build.templates.wording import Language
+from agrotools.core import Arguments, SampleFile
+
+MEASURE = "measure_crop_weed_area"
+TEMPLATES = ("field", "field_pairs", "field_charts")
+"""Files of templates, those about one picture first."""
+
+_ROUND_AREAS_HA = (1.4, 2.5, 3.6, 4.2, 5.5, 6.8, 7.5, 8.4, 12.5, 16.0)
+"""Sizes of fields as people say them."""
+_CLASS_EDGES = ((1, 3), (2, 5), (2, 7), (3, 8), (4, 10), (5, 12), (6, 15), (8, 20), (12, 25))
+"""Covers of weeds in percent from which on they are moderate, and heavy."""
+
+
+def field_templates(language: Language = "en") -> tuple[Template, ...]:
+    """The templates that can be asked of pictures of fields in a language."""
+    return tuple(template for file in TEMPLATES for template in load_templates(file, language))
+
+
+@dataclass(frozen=True)
+class FieldPicture(Thing):
+    """A picture whose areas of crop, weeds and soil are known, as a whole and in every part.
+
+    ``width`` and ``height`` in pixels; ``area`` counts its truth.
+    """
+
+    width: int = 0
+    height: int = 0
+    area: Callable[[Region | None], AreaTruth] = field(kw_only=True)
+
+    def part(self, region: Region) -> "FieldPicture":
+        """The same picture of which only ``region`` is measured."""
+        return replace(
+            self,
+            arguments={**self.arguments, "region": list(region)},
+            thought=f"{self.thought[:-1]} in the part asked for.",
+            **_counts(self.area(region), self.files[0].gsd_m),
+        )
+
+
+def field_picture(
+    files: tuple[SampleFile, ...],
+    arguments: Arguments,
+    area: Callable[[Region | None], AreaTruth],
+    width: int,
+    height: int,
+    noun: str = "photo",
+    remarks: tuple[str, ...] = (),
+) -> FieldPicture:
+    """A picture that questions about crop, weeds and soil can be asked of.
+
+    Args:
+        files: the picture first.
+        arguments: arguments of the measuring tool for it.
+        noun: what the person asking calls it.
+        remarks: sentences that the person might add ("The class map is in {files}.").
+    """
+    name = files[0].name
+    return FieldPicture(
+        files=files,
+        tool=MEASURE,
+        arguments=arguments,
+        called=name,
+        thought=f"I need the areas of crop, weeds and bare soil in {name}.",
+        words={"photo": noun, "photos": f"{noun}s"},
+        remarks=remarks,
+        width=width,
+        height=height,
+        area=area,
+        **_counts(area(None), files[0].gsd_m),
+    )
+
+
+def _counts(area: AreaTruth, gsd_m: float | None) -> dict[str, Any]:
+    readings = tuple(reading.as_result(gsd_m, digits=None) for reading in area.readings())
+    return {"truth": area.as_result(gsd_m), "readings": readings}
+
+
+Drawn = tuple[tuple[Thing, ...], Mapping[str, Any]]
+"""Things to measure and values of words."""
+
+
+def drawn_parts(what: Sequence[str | int], shown: Sequence[Thing], rng: np.random.Generator) -> Drawn | None:
+    """Parts or values that suit what is measured, drawn as the list ``drawn`` of a template says; None where none do.
+
+    ``["halves"]``, ``["quarters"]``, ``["box", field, least]``: parts of the pictures, a box with at least so much of
+    a measured field; ``["limit", field, low, high]``: a whole number clear of the field; ``["classes", field]``: two
+    edges of classes; ``["hectares", word...]``: sizes of fields.
+    """
+    pictures = cast("Sequence[FieldPicture]", shown)
+    kind, *more = what
+    match kind:
+        case "halves":
+            return _halves(pictures, rng)
+        case "quarters":
+            (picture,) = pictures
+            regions = area_truth.quarters(picture.width, picture.height)
+            return tuple(picture.part(region) for _, region in regions), {}
+        case "box":
+            return _box(pictures[0], str(more[0]), float(more[1]), rng)
+        case "limit":
+            low, high = int(more[1]), int(more[2])
+            limit = _limit_clear_of(rng, _values(pictures, str(more[0])), range(low, high + 1))
+            return None if limit is None else (tuple(pictures), {"limit": limit})
+        case "classes":
+            edges = _class_edges(_values(pictures, str(more[0]))[0], rng)
+            return None if edges is None else (tuple(pictures), {"first": edges[0], "second": edges[1]})
+        case "hectares":
+            return tuple(pictures), {str(word): float(rng.choice(_ROUND_AREAS_HA)) for word in more}
+        case _:
+            raise ValueError(f"{kind} cannot be drawn")
+
+
+def _values(pictures: Iterable[Thing], name: str) -> list[float]:
+    return [cast(float, picture.readings[0][name]) for picture in pictures]
+
+
+def _halves(pictures: Sequence[FieldPicture], rng: np.random.Generator) -> Drawn:
+    """The left and right halves of all pictures, or the upper and lower ones."""
+    upright = rng.uniform() < 0.5
+    halves = [area_truth.halves(picture.width, picture.height)[not upright] for picture in pictures]
+    parts = tuple(picture.part(region) for picture, of_it in zip(pictures, halves, strict=True) for _, region in of_it)
+    first, second = (name for name, _ in halves[0])
+    words = {"first": first, "second": second, "First": first.capitalize()}
+    words |= {"first_half": f"{first} half", "second_half": f"{second} half"}
+    called = {place: picture.called for place, picture in zip(("one", "two"), pictures, strict=False)}
+    return parts, words | called
+
+
+def _box(picture: FieldPicture, name: str, least: float, rng: np.random.Generator) -> Drawn | None:
+    """A box of a third to two thirds of each side, at multiples of 20 px."""
+    for _ in range(20):
+        width = round(picture.width * rng.uniform(0.35, 0.65) / 20) * 20
+        height = round(picture.height * rng.uniform(0.35, 0.65) / 20) * 20
+        x0 = int(rng.integers(0, (picture.width - width) // 20 + 1)) * 20
+        y0 = int(rng.integers(0, (picture.height - height) // 20 + 1)) * 20
+        part = picture.part((x0, y0, x0 + width, y0 + height))
+        if _values([part], name)[0] >= least:
+            return (part,), {"x0": x0, "y0": y0, "x1": x0 + width, "y1": y0 + height}
+    return None
+
+
+def _limit_clear_of(rng: np.random.Generator, covers: Sequence[float], limits: Iterable[int]) -> int | None:
+    """A limit (percent) that stays a point apart from every cover: by chance below the largest or above it.
+
+    ``limits`` are to be near the middle of usual covers, so that their size does not tell which.
+    """
+    clear = [limit for limit in limits if all(abs(limit - cover) >= 1.0 for cover in covers)]
+    low = [limit for limit in clear if limit < max(covers)]
+    high = [limit for limit in clear if limit > max(covers)]
+    sides = [side for side in (low, high) if side]
+    if not sides:
+        return None
+    side = sides[int(rng.integers(len(sides)))]
+    return side[int(rng.integers(len(side)))]
+
+
+def _class_edges(cover: float, rng: np.random.Generator) -> tuple[int, int] | None:
+    """Edges half a point apart from the cover. Its class is drawn before them, so that none is the usual one."""
+    edges = [_CLASS_EDGES[int(k)] for k in rng.permutation(len(_CLASS_EDGES))]
+    clear = [pair for pair in edges if all(abs(cover - edge) >= 0.5 for edge in pair)]
+    wanted = int(rng.integers(3))
+    fitting = [pair for pair in clear if sum(cover >= edge for edge in pair) == wanted] or clear
+    return fitting[0] if fitting else None
