@@ -57,6 +57,7 @@ def test_the_field_map_is_one(tmp_path: Path):
     assert fields.answer.types == {"numeric": "tolerance"}
 
 
+@pytest.mark.process
 def test_a_data_set_becomes_a_benchmark(examples: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("AGROTOOLS_CACHE", str(tmp_path / "cache"))
     counts = (0, 5, 9, 14)

@@ -1,4 +1,4 @@
-"""Samples read from the files of a published benchmark, and the benchmark that is made of them."""
+"""Loading of published benchmarks: the layout of their files, their samples, and checks of what was read."""
 
 import json
 from collections.abc import Callable, Mapping, Sequence
@@ -14,27 +14,15 @@ from agrotools.benchmarks._dialogs.findings import (
     Findings,
     PublishedSettings,
     stop_at_faults,
+    told,
 )
-from agrotools.core import MODES, BenchmarkError, Mode, Protocol, Sample
+from agrotools.benchmarks._dialogs.plugin_parts import PaperRun
+from agrotools.benchmarks.checking import FileCheck
+from agrotools.core import MODES, BenchmarkError, Mode, Sample, UsageError
+from agrotools.core.files import cache_dir
 from agrotools.core.progress import Progress
 from agrotools.formats.benchmark import Benchmark, BenchmarkHeader, ContentDigest, SourceNote, with_clusters
-
-
-class PublishedWay(NamedTuple):
-    """The protocol of a paper, and the number of model turns after which a sample ended; None where there is one."""
-
-    protocol: Protocol
-    max_steps: int | None = None
-
-
-PUBLISHED_WAYS = {
-    "gta": PublishedWay("lagent", 10),
-    "gta-2": PublishedWay("lagent", 10),
-    "thinkgeo": PublishedWay("lagent", 15),
-    "agent-x": PublishedWay("agent-x"),
-}
-"""Protocol and turn limit of each paper, by benchmark: the defaults of a run."""
-
+from agrotools.plugin import ExpectedCount
 
 ReadOne = Callable[[int, Any, EntryFindings], Sample | None]
 
@@ -93,9 +81,9 @@ def _with_own_ids(samples: Sequence[Sample], findings: Findings) -> list[Sample]
 
 def benchmark_of(
     name: str,
-    version: str,
     description: str,
     source: SourceNote,
+    paper: PaperRun,
     toolset: Sequence[str],
     read: ReadSet,
     settings: PublishedSettings,
@@ -122,16 +110,15 @@ def benchmark_of(
         "settings": json.loads(settings.model_dump_json(exclude_defaults=True)),
         "notes": [*notes],
     }
-    way = PUBLISHED_WAYS.get(name)
     header = BenchmarkHeader(
         name=name,
-        version=version,
+        version="1",
         licence=source.licence,
         description=description,
         toolset=(*(tool for tool in toolset if tool in used), *sorted(used.difference(toolset))),
         sources=(source,),
-        protocol=way.protocol if way else None,
-        max_steps=way.max_steps if way else None,
+        protocol=paper.protocol,
+        max_steps=paper.max_steps,
         modes=modes,
         metadata=metadata,
     )
@@ -141,3 +128,77 @@ def benchmark_of(
         digest.add(sample)
     content_hash = digest.hexdigest(lambda: sorted(samples, key=lambda sample: sample.id))
     return Benchmark(header, read.root, samples, content_hash, read.elsewhere)
+
+
+class Layout(NamedTuple):
+    """How the files of a benchmark are published."""
+
+    name: str
+    files: tuple[str, ...]
+    """Names of the file of entries, the likeliest first."""
+    folders: tuple[str, ...]
+    """Folders below the data root that may hold it, the likeliest first; the data root itself comes last."""
+    tree: str
+    """What lies where, for a person."""
+    get_it: str
+    """Where it is to be had."""
+
+    def find(self, data_root: Path | None) -> Path:
+        """The file of entries below ``data_root``.
+
+        Raises:
+            UsageError: no folder was given.
+            BenchmarkError: the folder is not there, or holds no such file; the message says what is expected where.
+        """
+        if data_root is None:
+            raise UsageError(
+                f"where are the files of {self.name}?",
+                hint=f"--data-root DIR, or `agrotools benchmarks check {self.name} DIR`; {self.source}",
+            )
+        root = data_root.expanduser()
+        if root.is_file():
+            raise BenchmarkError(f"{root} is a file, not a folder", hint=f"give the folder DIR; {self.source}")
+        if not root.is_dir():
+            raise BenchmarkError(f"there is no folder {root}", hint=self.source)
+        for folder in (*self.folders, "."):
+            for name in self.files:
+                if (root / folder / name).is_file():
+                    # Not the file itself: where it is a link, the images still lie beside the link.
+                    return (root / folder).resolve() / name
+        raise BenchmarkError(f"{root} holds no {' or '.join(self.files)} of {self.name}", hint=self.source)
+
+    def roots(self, data_root: Path | None) -> list[Path]:
+        """Folders that paths of files are relative to; frames of videos are in the cache."""
+        return [self.find(data_root).parent, cache_dir().resolve()]
+
+    @property
+    def source(self) -> str:
+        """Source of the files, and the tree that is expected."""
+        return f"to be had from {self.get_it}; expected: {self.tree}"
+
+
+def file_check(
+    read: ReadSet, layout: Layout, notes: Sequence[str] = (), expected: tuple[ExpectedCount, ...] | None = None
+) -> FileCheck:
+    """Check of what was read; ``notes`` come before what is wrong with ``toolmeta.json`` beside the data."""
+    return FileCheck(
+        files=tuple(str(path) for path in read.files),
+        entries=read.entries,
+        samples=read.samples,
+        faults=read.faults,
+        notes=[*read.findings.notes(), *notes, *_toolmeta_faults(read.root)],
+        hint=f"whole files are {layout.source}" if read.faults else "",
+        expected=expected,
+    )
+
+
+def _toolmeta_faults(root: Path) -> list[str]:
+    """Faults of the ``toolmeta.json`` that the protocol lagent reads."""
+    from agrotools.benchmarks._dialogs.lagent_format import TOOLMETA_FILE, read_toolmeta
+
+    try:
+        if (root / TOOLMETA_FILE).is_file():
+            read_toolmeta(root / TOOLMETA_FILE)
+    except BenchmarkError as error:
+        return [told(error)]
+    return []

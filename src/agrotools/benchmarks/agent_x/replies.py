@@ -1,4 +1,4 @@
-"""Replies in the form of Agent-X: one JSON object with ``reasoning_steps`` and ``final_answer``, made up in one go.
+"""Predictions in the form of Agent-X: an object with ``reasoning_steps`` and ``final_answer``, made up in one reply.
 
 Keys as its prediction files have them (Ashraf et al. 2025, arXiv 2505.24876); what a step's tool is called (``tool`` or
 ``tool_used``) and what it gave (``output`` or ``tool_output``) stays as it was written.
@@ -10,7 +10,10 @@ from typing import Any, NamedTuple, cast
 
 from pydantic import JsonValue
 
+from agrotools.benchmarks._dialogs.record_dialogues import returned_content
+from agrotools.core import Record, Sample, UsageError
 from agrotools.text.loose_json import MAX_DEPTH, NotJson, dumps, loads, values_in, without_surrogates
+from agrotools.tools import get_tool
 
 STEPS, ANSWER = "reasoning_steps", "final_answer"
 _OPEN_FENCE = re.compile(r"\A```(?:json)?", re.IGNORECASE)
@@ -120,3 +123,66 @@ def _text(value: JsonValue) -> str:
     if value is None:
         return ""
     return value if isinstance(value, str) else dumps(value)
+
+
+def prediction_of(record: Record) -> dict[str, Any]:
+    """The record as the object that Agent-X keeps of a prediction: steps with what the tools returned, and the answer.
+
+    Agent-X has a model make the outputs up, and so has a run in the protocol agent-x, whose reply is told as it is; of
+    any other run they are what the tools gave.
+    """
+    sample = record.sample
+    if record.mode == "no-tool" and (made_up := _made_up(record)):
+        return {
+            "query": sample.query,
+            "filename": str(sample.metadata.get("file_path", "")),
+            "reasoning_steps": [*made_up.steps],
+            "final_answer": {"value": made_up.value, "justification": made_up.justification},
+        }
+    steps: list[dict[str, Any]] = []
+    for number, step in enumerate(record.trajectory.calls if record.trajectory else (), start=1):
+        assert step.call is not None
+        failed = step.observation is None or step.observation.error is not None
+        returned = "" if failed else returned_content(step.observation)["content"]
+        steps.append(
+            {
+                "step": number,
+                "task": step.thought,
+                "tool_used": step.call.tool,
+                "tool_output": returned,
+                "thought": step.thought,
+            }
+        )
+    answer = record.trajectory.answer if record.trajectory else None
+    return {
+        "query": sample.query,
+        "filename": str(sample.metadata.get("file_path", "")),
+        "reasoning_steps": steps or "",
+        "final_answer": {"value": answer or "", "justification": ""},
+    }
+
+
+def _made_up(record: Record) -> Prediction | None:
+    steps = record.trajectory.steps if record.trajectory else ()
+    if not steps or steps[-1].kind != "answer" or steps[-1].reply is None:
+        return None
+    read = read_prediction(steps[-1].reply.text)
+    return None if isinstance(read, str) else read
+
+
+def gold_of(sample: Sample) -> dict[str, Any]:
+    """The sample as Agent-X publishes it."""
+    return {
+        "query": sample.query,
+        "query_type": sample.metadata.get("query_type", ""),
+        "reasoning_steps": sample.metadata.get("reasoning_steps", []),
+        "final_answer": sample.metadata.get("final_answer", {}),
+        "tool_metadata": {name: _tool_entry(name) for name in sample.toolset},
+    }
+
+
+def _tool_entry(name: str) -> dict[str, str]:
+    try:
+        return {"name": name, "description": get_tool(name).spec.description}
+    except UsageError:
+        return {"name": name}
