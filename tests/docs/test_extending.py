@@ -12,7 +12,7 @@ from agrotools.benchmarks import load_folder
 from agrotools.benchmarks.validate import validate_folder
 from agrotools.build.accuracy.figures import estimate
 from agrotools.build.accuracy.study import Bench
-from agrotools.build.export.gta_map import read_map
+from agrotools.build.export.gta_entries import read_map
 from agrotools.core import Observation, Registry, SampleFile, SampleView, ToolCall
 from agrotools.tools.execution import ToolOutcome
 
