@@ -211,6 +211,7 @@ def run(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.slow
 def test_a_run_shows_published_corrected_and_printed_figures_side_by_side(run: Path):
     told = agrotools("score", run)
     assert "GTA, step by step: as its scorer has it, and corrected" in told
@@ -224,6 +225,7 @@ def test_a_run_shows_published_corrected_and_printed_figures_side_by_side(run: P
         assert "107.8" in page
 
 
+@pytest.mark.slow
 def test_the_embedder_of_a_run_is_named_wherever_its_cosines_are(run: Path, monkeypatch: pytest.MonkeyPatch):
     told = agrotools("score", run)
     assert "(--with similarity, or --embedder)" in " ".join(told.split())
@@ -238,6 +240,7 @@ def test_the_embedder_of_a_run_is_named_wherever_its_cosines_are(run: Path, monk
     assert json.loads((run / "scores.json").read_bytes())["summary"]["modes"]["end-to-end"]["published"] == figures
 
 
+@pytest.mark.slow
 def test_a_report_and_a_fresh_run_compare_texts_as_asked(
     root: Path, run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):

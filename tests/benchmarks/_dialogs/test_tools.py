@@ -86,6 +86,7 @@ def test_a_change_takes_its_pictures_as_text() -> None:
     assert get_tool("OCR").spec.agreement["image"] == "file"
 
 
+@pytest.mark.process
 def test_naming_the_tools_loads_no_heavy_library() -> None:
     script = (
         "import sys, agrotools.tools as t\n"

@@ -9,14 +9,18 @@ import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
 from types import MappingProxyType
 
 import numpy as np
 
+from agrotools.build.sources.part import DataSet
 from agrotools.build.templates.key_facts import facts_about
 from agrotools.build.templates.slot_draft import JOINED
+from agrotools.core import ToolError
 from agrotools.knowledge.entries import Entry
 from agrotools.knowledge.kb_names import kb_names
+from agrotools.vision.reading import RgbImage, read_image
 
 _NAMES = """
 rice leaf roller; rice leaf caterpillar; paddy stem maggot; asiatic rice borer; yellow rice borer; rice gall
@@ -51,6 +55,10 @@ CROPS: tuple[str, ...] = tuple(crop for crop, count in _CROPS for _ in range(cou
 UNKNOWN = ("pest.rice_shell_pest",)
 """Names that stand for no insect that anybody could tell."""
 _KEY = "ip102"
+DIAGNOSE = "diagnose_pest_disease"
+NOTE = "Photograph of a pest; egg, young and adult are called alike."
+SMALLEST_PX = 64
+"""Shorter side; some are thumbnails of 52."""
 
 
 @dataclass(frozen=True)
@@ -154,6 +162,19 @@ def zh(pest: Pest) -> str:
     return names.zh[0] if names.zh else names.sci or names.en
 
 
+def readable(path: Path, data: DataSet) -> RgbImage | None:
+    """A picture upright and in colour; None where it is none or a thumbnail, which is counted."""
+    try:
+        picture = read_image(path, shown_as=path.name)
+    except ToolError:
+        data.dropped["unreadable"] += 1
+        return None
+    if min(picture.width, picture.height) < SMALLEST_PX:
+        data.dropped[f"under {SMALLEST_PX} px"] += 1
+        return None
+    return picture
+
+
 def advice_topics(pest: Pest) -> tuple[str, ...]:
     """Topics on which key facts about a pest are held."""
     return tuple(topic for topic in ("symptoms", "management") if facts_about(pest.entry.id, topic))
@@ -161,8 +182,8 @@ def advice_topics(pest: Pest) -> tuple[str, ...]:
 
 def trait_of(pest: Pest) -> str | None:
     """A damage that its entry tells of."""
-    told = " ".join(claim.text for claim in pest.entry.claims_of("symptoms"))
-    return next((word for word in TRAITS if word in told), None)
+    symptoms = " ".join(claim.text for claim in pest.entry.claims_of("symptoms"))
+    return next((word for word in TRAITS if word in symptoms), None)
 
 
 def words_of(pest: Pest, rng: np.random.Generator) -> dict[str, str]:
@@ -209,7 +230,7 @@ def pair_words(pests: Sequence[Pest], rng: np.random.Generator) -> dict[str, str
     sought = pests[int(rng.integers(len(pests)))]
     order = sought.entry.taxonomy.order or ""
     trait = next((word for one in pests if (word := trait_of(one)) and _alone(one, pests, word)), "")
-    told = TRAITS.get(trait, ("", "", ()))
+    trait_en, trait_zh, _ = TRAITS.get(trait, ("", "", ()))
     return {
         "sought": sought.name,
         "sought_zh": zh(sought),
@@ -218,8 +239,8 @@ def pair_words(pests: Sequence[Pest], rng: np.random.Generator) -> dict[str, str
         "sought_order_means": ORDERS[order][0] if order else "",
         "sought_order_zh": ORDERS[order][1] if order else "",
         "trait_word": trait,
-        "trait": told[0],
-        "trait_zh": told[1],
+        "trait": trait_en,
+        "trait_zh": trait_zh,
     }
 
 
