@@ -19,10 +19,9 @@ from agrotools.build.assist.tracing import Traced, trace_folder
 from agrotools.core import RunStoreError
 from agrotools.models import WireSettings
 from agrotools.models.endpoint import Endpoint, priced_model
-from support.building_models import serving, text_of
 from support.caches import separate_cache
 from support.fault_server import closed_port
-from support.openai_server import BEHAVIOURS, Body, ReferenceFollower, completion, error
+from support.openai_server import BEHAVIOURS, Body, ReferenceFollower, completion, error, serving, text_of
 from support.sums_benchmark import write_sums
 
 QUICK = WireSettings(attempts=2, first_wait_s=0.01, longest_wait_s=0.02, retry_wall_s=2)
