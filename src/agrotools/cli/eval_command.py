@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from agrotools.cli.exit_codes import STOPPED
+from agrotools.cli.output import STOPPED
 from agrotools.cli.scoring_options import (
     EmbedderName,
     EmbedderPath,

@@ -69,7 +69,7 @@ def export(
 
 def _export_predictions(run: Path, folder: Path) -> None:
     from agrotools.core import RunStoreError
-    from agrotools.runner.predictions import write_predictions
+    from agrotools.runner.published_way import write_predictions
 
     try:
         written = write_predictions(run, folder)
