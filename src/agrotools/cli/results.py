@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from agrotools.cli.json_output import print_json
+from agrotools.cli.output import print_json
 
 if TYPE_CHECKING:
     from agrotools.api import Run

@@ -252,10 +252,10 @@ def summary_of(
     Raises:
         RunStoreError: the records of ``run`` cannot be read.
     """
-    said = ("benchmark", "benchmark_version", "benchmark_options", "synthetic", "model", "protocol", "privileged")
-    told = {name: getattr(manifest, name) for name in said}
-    told |= {"judging": judges.panel(), "not_as_new": _not_as_new(run, manifest)}
-    summary = tally.summary(allow_invalid=allow_invalid, planned=manifest.planned).model_copy(update=told)
+    fields = ("benchmark", "benchmark_version", "benchmark_options", "synthetic", "model", "protocol", "privileged")
+    update = {name: getattr(manifest, name) for name in fields}
+    update |= {"judging": judges.panel(), "not_as_new": _not_as_new(run, manifest)}
+    summary = tally.summary(allow_invalid=allow_invalid, planned=manifest.planned).model_copy(update=update)
     return _with_published(summary, run, manifest, embedder, judges)
 
 
