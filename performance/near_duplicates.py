@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 from PIL import Image, ImageOps
 
-from agrotools.build.quality.images import Look, look_of, near_pairs
+from agrotools.build.quality.checking import Look, look_of, near_pairs
 from agrotools.core import ToolError
 from agrotools.vision.reading import read_image
 

@@ -23,7 +23,6 @@ import orjson
 from numpy.typing import NDArray
 
 from agrotools.build.area_truth import AreaTruth, Region, count_area
-from agrotools.build.asking import Subject
 from agrotools.build.sources.assembling import assembled
 from agrotools.build.sources.field.fruit import fruit_subjects
 from agrotools.build.sources.field.weed_photos import weed_photo_part
@@ -33,6 +32,7 @@ from agrotools.build.sources.public.reading import SUFFIXES, find_root, spread, 
 from agrotools.build.templates import load_templates
 from agrotools.build.templates.field import FieldPicture, field_picture, field_templates
 from agrotools.build.templates.template import Template
+from agrotools.build.templates.thing import Subject
 from agrotools.core import BenchmarkError, SampleFile, ToolError, UsageError
 from agrotools.core.progress import Progress, no_progress
 from agrotools.formats.benchmark import BenchmarkHeader, SourceNote

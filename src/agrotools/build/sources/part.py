@@ -11,8 +11,8 @@ from typing import Any, cast
 import orjson
 from pydantic import JsonValue
 
-from agrotools.build.asking import Subject
 from agrotools.build.templates.template import Template
+from agrotools.build.templates.thing import Subject
 from agrotools.core import BenchmarkError, Sample, SampleFile
 from agrotools.core.files import pairs_by_hash
 from agrotools.formats.benchmark import SourceNote

@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agrotools.build.area_truth import Region, halves, quarters
-from agrotools.build.asking import Subject
 from agrotools.build.sources.part import Originals, Part, read_items
 from agrotools.build.templates import Thing, load_templates
+from agrotools.build.templates.thing import Subject
 from agrotools.core import Arguments, SampleFile
 from agrotools.formats.benchmark import SourceNote
 from agrotools.tools.result import round_significant

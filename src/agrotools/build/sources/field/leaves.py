@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from agrotools.build.asking import Subject
 from agrotools.build.sources.part import Originals, Part, named, pairs_of, read_items
 from agrotools.build.templates import Thing, load_templates
+from agrotools.build.templates.thing import Subject
 from agrotools.core import BenchmarkError, SampleFile
 from agrotools.formats.benchmark import SourceNote
 from agrotools.tools.lookup.kb_names import kb_names

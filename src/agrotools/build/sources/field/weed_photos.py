@@ -4,9 +4,9 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from agrotools.build.asking import Subject
 from agrotools.build.sources.part import Originals, Part, named, pairs_of, read_items
 from agrotools.build.templates import Thing, load_templates
+from agrotools.build.templates.thing import Subject
 from agrotools.core import BenchmarkError, SampleFile
 from agrotools.formats.benchmark import SourceNote
 from agrotools.tools.lookup.kb_names import kb_names

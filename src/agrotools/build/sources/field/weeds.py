@@ -20,9 +20,9 @@ from numpy.typing import NDArray
 from pydantic import JsonValue
 
 from agrotools.build.area_truth import AreaTruth, Region, count_area
-from agrotools.build.asking import Subject
 from agrotools.build.sources.part import TRUTH_FILE, Part, first_few, read_items
 from agrotools.build.templates.field import MEASURE, FieldPicture, field_picture, field_templates
+from agrotools.build.templates.thing import Subject
 from agrotools.core import BenchmarkError, Sample, SampleFile
 from agrotools.core.files import pairs_by_hash
 from agrotools.formats.benchmark import SourceNote

@@ -15,11 +15,11 @@ from typing import Any, cast
 
 import orjson
 
-from agrotools.build.asking import Subject
 from agrotools.build.sources.field.fruit import fruit_subjects
 from agrotools.build.sources.part import Originals, Part, first_few, named
 from agrotools.build.sources.public.reading import find_root, spread, upright_size
 from agrotools.build.templates import Thing, load_templates
+from agrotools.build.templates.thing import Subject
 from agrotools.core import BenchmarkError, SampleFile
 from agrotools.core.files import pairs_by_hash
 from agrotools.formats.benchmark import SourceNote

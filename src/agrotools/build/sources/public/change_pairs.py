@@ -12,11 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import JsonValue
 
-from agrotools.build.asking import Subject
 from agrotools.build.sources.field.land import change_subjects
 from agrotools.build.sources.part import Originals, Part
 from agrotools.build.sources.public.reading import spread
 from agrotools.build.templates import load_templates
+from agrotools.build.templates.thing import Subject
 from agrotools.core import BenchmarkError, SampleFile, ToolError
 from agrotools.formats.benchmark import SourceNote
 from agrotools.vision.formats import MAX_PIXELS, damaged, file_format, too_large

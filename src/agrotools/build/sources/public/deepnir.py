@@ -4,11 +4,11 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
-from agrotools.build.asking import Subject
 from agrotools.build.sources.field.fruit import fruit_subjects
 from agrotools.build.sources.part import Originals, Part, first_few
 from agrotools.build.sources.public.reading import SUFFIXES, find_root, spread, upright_size
 from agrotools.build.templates import load_templates
+from agrotools.build.templates.thing import Subject
 from agrotools.core import BenchmarkError, SampleFile
 from agrotools.formats.benchmark import SourceNote
 

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 from pydantic import JsonValue
 
-from agrotools.build.asking import Subject
 from agrotools.build.sources.part import Originals, named
 from agrotools.build.sources.public.reading import spread, upright_size
 from agrotools.build.templates import Thing
 from agrotools.build.templates.slot_draft import JOINED
+from agrotools.build.templates.thing import Subject
 from agrotools.core import BenchmarkError, SampleFile
 from agrotools.knowledge.entry import Entry
 from agrotools.tools.lookup.kb_names import kb_names

@@ -16,7 +16,6 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import JsonValue
 
-from agrotools.build.asking import Subject
 from agrotools.build.references import PlannedCall, ref
 from agrotools.build.sources.part import Originals, Part, reasons
 from agrotools.build.sources.public.change_pairs import (
@@ -32,6 +31,7 @@ from agrotools.build.sources.public.change_pairs import (
 )
 from agrotools.build.sources.public.reading import find_root, spread
 from agrotools.build.templates import Thing, load_templates
+from agrotools.build.templates.thing import Subject
 from agrotools.core import Arguments, BenchmarkError, SampleFile
 from agrotools.formats.benchmark import SourceNote
 from agrotools.tools.result import round_significant

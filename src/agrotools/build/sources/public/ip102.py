@@ -15,7 +15,6 @@ from pathlib import Path
 import numpy as np
 from pydantic import JsonValue
 
-from agrotools.build.asking import Subject
 from agrotools.build.references import PlannedCall, ref
 from agrotools.build.sources.part import Originals, Part, first_few, named
 from agrotools.build.sources.public.ip102_boxes import Box, Boxed, read_boxed
@@ -31,6 +30,7 @@ from agrotools.build.sources.public.ip102_subjects import (
 )
 from agrotools.build.sources.public.reading import find_root, spread
 from agrotools.build.templates import Thing, load_templates
+from agrotools.build.templates.thing import Subject
 from agrotools.core import BenchmarkError, SampleFile
 from agrotools.formats.benchmark import SourceNote
 from agrotools.vision.reading import RgbImage

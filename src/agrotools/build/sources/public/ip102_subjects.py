@@ -17,12 +17,12 @@ from typing import Any
 
 from pydantic import JsonValue
 
-from agrotools.build.asking import Subject
 from agrotools.build.references import PlannedCall, ref
 from agrotools.build.sources.part import Originals, named
 from agrotools.build.sources.public.ip102_classes import Pest, advice_topics, pair_words, rng_of, trait_of, words_of
 from agrotools.build.templates import Thing
 from agrotools.build.templates.template import exact_result
+from agrotools.build.templates.thing import Subject
 from agrotools.core import Arguments, SampleFile, ToolError
 from agrotools.tools.lookup.kb_names import kb_names
 from agrotools.vision.reading import RgbImage, read_image

@@ -16,12 +16,12 @@ import orjson
 from numpy.typing import NDArray
 from pydantic import JsonValue
 
-from agrotools.build.asking import Subject
+from agrotools.build.area_truth import LEAST_COVER
 from agrotools.build.sources.field.canopy import canopy_subjects
 from agrotools.build.sources.part import Originals, Part, reasons
 from agrotools.build.sources.public.reading import find_root, spread
 from agrotools.build.templates import load_templates
-from agrotools.build.tolerances import LEAST_COVER
+from agrotools.build.templates.thing import Subject
 from agrotools.core import BenchmarkError
 from agrotools.formats.benchmark import SourceNote
 

@@ -10,7 +10,6 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from agrotools.build.asking import Subject
 from agrotools.build.sources.field.fruit import TOGETHER, apple_subject
 from agrotools.build.sources.part import Originals, Part, first_few
 from agrotools.build.sources.public.reading import (
@@ -24,6 +23,7 @@ from agrotools.build.sources.public.reading import (
     upright_size,
 )
 from agrotools.build.templates import load_templates
+from agrotools.build.templates.thing import Subject
 from agrotools.core import BenchmarkError, Intrinsics, ToolError
 from agrotools.formats.benchmark import SourceNote
 from agrotools.tools.fruit.depth import read_depth

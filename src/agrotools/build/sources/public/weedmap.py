@@ -16,13 +16,13 @@ from numpy.typing import NDArray
 from pydantic import JsonValue
 
 from agrotools.build.area_truth import AreaTruth, Region, count_area, quarters
-from agrotools.build.asking import Subject
 from agrotools.build.sources.band_sets import WORDS, BandTile, set_subject, tile_subject
 from agrotools.build.sources.field.weeds import how_parted
 from agrotools.build.sources.part import Originals, Part, named, pairs_of, reasons
 from agrotools.build.sources.public.reading import find_root, spread
 from agrotools.build.templates import load_templates
 from agrotools.build.templates.field import FieldPicture, field_picture, field_templates
+from agrotools.build.templates.thing import Subject
 from agrotools.core import BenchmarkError, Sample, SampleFile
 from agrotools.formats.benchmark import SourceNote
 

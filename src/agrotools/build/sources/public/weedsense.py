@@ -15,12 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agrotools.build.area_truth import AreaTruth
-from agrotools.build.asking import Subject
 from agrotools.build.sources.part import Originals, Part, named, reasons
 from agrotools.build.sources.public.change_pairs import refuse_other_size, refused
 from agrotools.build.sources.public.reading import SUFFIXES, find_root, read_table, spread, upright_size
 from agrotools.build.templates import Thing, load_templates
 from agrotools.build.templates.field import MEASURE
+from agrotools.build.templates.thing import Subject
 from agrotools.core import BenchmarkError, SampleFile
 from agrotools.formats.benchmark import SourceNote
 from agrotools.tools.plants.measuring import Plant, find_plants
