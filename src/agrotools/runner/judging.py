@@ -15,8 +15,9 @@ from agrotools.core import AgrotoolsError, Artifact, InfrastructureError, RunSto
 from agrotools.core.files import LineFile, artifact_path, write_whole
 from agrotools.core.progress import Progress, no_progress
 from agrotools.models import Completion, ContentPart, ImagePart, Message, Model, ModelSettings, TextPart
+from agrotools.models.endpoint import PricedModel
 from agrotools.models.response_cache import KEPT
-from agrotools.runner.auxiliary_model import Helper, ask_each, ready_for_repeats
+from agrotools.runner.auxiliary_model import ask_each, ready_for_repeats
 from agrotools.runner.execute import interrupts
 from agrotools.runner.records import iter_records
 from agrotools.runner.rescore import JUDGEMENT_HINT, JUDGEMENTS_FILE, RUBRICS_PREFIX
@@ -27,7 +28,6 @@ from agrotools.scoring.judging import (
     Rubrics,
     has_rubrics,
     judge_questions,
-    shipped_rubrics,
 )
 from agrotools.scoring.judging.questions import is_image, is_text
 
@@ -67,14 +67,16 @@ class JudgedRun:
     error: AgrotoolsError | None = None
 
 
-def _keep_rubrics(run: Path, rubrics: Rubrics) -> None:
+def _keep_rubrics(run: Path, rubrics: Rubrics | None) -> None:
     """Put the user's rubrics into the run's folder, so that it can be scored again from that alone; ours need not lie
     there, and take the place of others all the same."""
-    safe = "".join(letter if letter.isalnum() or letter in "._-" else "-" for letter in rubrics.name)[-80:]
-    path = run / f"{RUBRICS_PREFIX}{safe}" if rubrics.digest else None
+    path = None
     try:
-        if path is not None and not (path.is_file() and path.read_bytes() == rubrics.content):
-            write_whole(path, rubrics.content)
+        if rubrics is not None:
+            safe = "".join(letter if letter.isalnum() or letter in "._-" else "-" for letter in rubrics.name)[-80:]
+            path = run / f"{RUBRICS_PREFIX}{safe}"
+            if not (path.is_file() and path.read_bytes() == rubrics.content):
+                write_whole(path, rubrics.content)
         for other in run.glob(f"{RUBRICS_PREFIX}*"):
             if other != path:
                 other.unlink()
@@ -84,7 +86,7 @@ def _keep_rubrics(run: Path, rubrics: Rubrics) -> None:
 
 def judge_run(
     run: Path,
-    helper: Helper,
+    helper: PricedModel,
     *,
     votes: int = 1,
     labelled: Mapping[JudgeQuestion, int] | None = None,
@@ -92,8 +94,8 @@ def judge_run(
     progress: Progress = no_progress,
 ) -> JudgedRun:
     """Ask the judge of ``helper`` about every answer of ``run`` that it has not graded ``votes`` times, and about
-    ``labelled`` answers (with their right grades) likewise. Each reply is written as it comes. ``rubrics``: those of
-    Agent-X's criteria, of which the run keeps a copy; None: ours.
+    ``labelled`` answers (with their right grades) likewise. Each reply is written as it comes. ``rubrics``: the
+    user's, of which the run keeps a copy; None: those that ship.
 
     Temperature 0 for a single vote, 0.7 where several are asked for.
 
@@ -101,16 +103,15 @@ def judge_run(
         RunStoreError: no run, its files cannot be read or written, or another process works on it.
         KeyboardInterrupt: somebody asked to stop; what has been replied is kept.
     """
-    done = JudgedRun(helper.spec)
+    done = JudgedRun(helper.name)
     try:
         lock = RunLock(run)
     except OSError as error:
         raise RunStoreError(f"cannot work in {run}: {error.strerror or error}", hint="give a run folder") from error
-    rubrics = rubrics or shipped_rubrics()
     try:
         _keep_rubrics(run, rubrics)
         with LineFile(run / JUDGEMENTS_FILE, Judgement, JUDGEMENT_HINT) as file:
-            held = {(each.asked, each.vote) for each in file.held if each.judge == helper.spec}
+            held = {(each.asked, each.vote) for each in file.held if each.judge == helper.name}
             wanted: list[Wanted] = []
             for each in _all_wanted(run, votes, labelled or {}, rubrics):
                 if (each.question.asked, each.vote) in held:
@@ -126,7 +127,9 @@ def judge_run(
     return done
 
 
-def _all_wanted(run: Path, votes: int, labelled: Mapping[JudgeQuestion, int], rubrics: Rubrics) -> Iterator[Wanted]:
+def _all_wanted(
+    run: Path, votes: int, labelled: Mapping[JudgeQuestion, int], rubrics: Rubrics | None
+) -> Iterator[Wanted]:
     for question, label in labelled.items():
         yield from (Wanted(question, vote, label=label) for vote in range(votes))
     for record in iter_records(run):
@@ -136,12 +139,12 @@ def _all_wanted(run: Path, votes: int, labelled: Mapping[JudgeQuestion, int], ru
 
 async def _ask(
     wanted: Sequence[Wanted],
-    helper: Helper,
+    helper: PricedModel,
     temperature: float,
     ledger: Path,
     file: LineFile[Judgement],
     done: JudgedRun,
-    rubrics: Rubrics,
+    rubrics: Rubrics | None,
     progress: Progress,
 ) -> None:
     stopping = False
@@ -163,8 +166,8 @@ async def _ask(
             file.add(
                 Judgement(
                     metric=question.metric,
-                    judge=helper.spec,
-                    rubrics=rubrics.digest if has_rubrics(question.metric) else "",
+                    judge=helper.name,
+                    rubrics=rubrics.digest if rubrics and has_rubrics(question.metric) else "",
                     prompt=question.prompt,
                     asked=question.asked,
                     vote=each.vote,
@@ -177,7 +180,7 @@ async def _ask(
             )
             done.asked += 1
             done.without_images += bool(unseen)
-            progress(f"answers graded by {helper.spec}", done.asked, len(wanted))
+            progress(f"answers graded by {helper.name}", done.asked, len(wanted))
 
         try:
             state = await ask_each(wanted, one, helper.model, stopped=lambda: stopping)

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from agrotools.build.sources.part import read_items
+from agrotools.build.sources.reading import read_items
 from agrotools.core import Artifact, SampleFile, ToolError
 from agrotools.tools import get_tool
 from agrotools.tools.result import ToolResult

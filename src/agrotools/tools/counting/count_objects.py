@@ -12,7 +12,7 @@ from agrotools.core import Arguments, Artifact, ToolError
 from agrotools.tools.arguments import ReferenceCall, drop_arguments
 from agrotools.tools.contract import Agree, FileArgument, ImageFile, Region, ToolResult, tool
 from agrotools.tools.learned import LEARNED, weight_files
-from agrotools.tools.vlm import VLM
+from agrotools.tools.services import VLM
 from agrotools.tools.workspace import backend_in_use, file_info, shown_name
 from agrotools.vision import Box
 from agrotools.vision.formats import clipped_region, file_format
@@ -253,7 +253,7 @@ def _count_by_model(
     scale = choose_scale(gsd_m, (info.gsd_m if info else None) or _gsd_of_raster(image))
     by = "vlm" if backend == VLM else "learned"
     if by == "vlm":
-        from agrotools.tools.vlm.tasks import locate_by_model
+        from agrotools.tools.services.vision_tasks import locate_by_model
 
         pointed = locate_by_model(picture.pixels, box, target)
     else:
