@@ -19,10 +19,11 @@ from typing import Any, NamedTuple
 
 from agrotools.agents.parsing import parse_output
 from agrotools.benchmarks._dialogs import answer_keywords, lagent_format
-from agrotools.benchmarks.agent_x.judge_replies import read_judge_score
+from agrotools.benchmarks.agent_x import replies as agent_x
+from agrotools.benchmarks.agent_x.judge import read_judge_score
 from agrotools.benchmarks.agrieval.score import read_options, text_values
 from agrotools.benchmarks.agrieval.slots import OptionsSlot, ReferenceTextSlot
-from agrotools.benchmarks.gta2 import published_scorer as gta2
+from agrotools.benchmarks.gta2 import score as gta2
 from agrotools.build.assist.paraphrase import variants_of
 from agrotools.core import (
     BooleanSlot,
@@ -40,7 +41,6 @@ from agrotools.models.chat_format import read_error
 from agrotools.scoring.judging import read_grade
 from agrotools.scoring.judging.questions import read_published_yes, read_yes_no
 from agrotools.scoring.slots import score_slot
-from agrotools.text import agent_x
 from agrotools.text.loose_json import NotJson, loads
 
 _LETTERS = {"A": "remove the leaves", "B": "14", "C": "both", "D": "none"}

@@ -25,6 +25,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from statistics import fmean
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
 from agrotools.core import BENCHMARKS, FrozenModel, Mode, Record, Sample, Score, Slot, Trajectory, imported
@@ -110,8 +111,6 @@ class PublishedRun(NamedTuple):
     records: Sequence[Record]
     judges: "JudgedRows"
     embedder: "Embedder | None"
-    differs: tuple[str, ...] = ()
-    """Differences of the run from those of the paper, each in a few words."""
 
 
 @dataclass(frozen=True)
@@ -150,8 +149,8 @@ class Judging:
     metrics: Mapping[str, JudgedMetric]
     questions: "Callable[[Record, Rubrics | None], list[JudgeQuestion]]"
     """What there is to ask of a record; empty where it is not one of the benchmark or holds no answer to grade."""
-    rubrics: "Callable[[Path | None, str], Rubrics] | None" = None
-    """The rubrics of a file of the user's (with a name for it), those that ship for None."""
+    read_rubrics: "Callable[[Path, str], Rubrics] | None" = None
+    """The rubrics of a user's file, under a name; None where answers are not graded by rubrics."""
     calibrated: str = ""
     """The metric, if any, whose judges can be tried on answers with known grades beside a reference text."""
 
@@ -188,6 +187,30 @@ class RecordErrors:
     """Adds the errors of a valid record."""
     not_looked_for: Mapping[str, str] = field(default_factory=dict)
     """By class of errors: why such records cannot tell it."""
+
+
+class ErrorSource(NamedTuple):
+    """Place in a paper that tells classes of errors apart. ``name``: that of the paper, for short."""
+
+    name: str
+    arxiv: str
+    place: str
+    words: Mapping[str, str]
+    """By class (:data:`agrotools.scoring.error_classes.CLASSES`): the paper's word for it."""
+    shares: Mapping[str, tuple[str, ...]] = MappingProxyType({})
+    """A table of errors as percentages of each other: by the paper's word the classes that are counted for it."""
+
+    def __str__(self) -> str:
+        return f"{self.name} (arXiv {self.arxiv}), {self.place}"
+
+
+class PublishedFiles(NamedTuple):
+    """Figures that a paper prints: ``rows.csv``, ``set.csv`` and ``paper.toml`` in a folder of a package."""
+
+    package: str
+    family: str
+    """Beginning of the ids of metrics in them."""
+    folder: str = "published"
 
 
 class PartColumn(NamedTuple):
@@ -227,6 +250,14 @@ class PredictionInput(NamedTuple):
     embedder: "Embedder | None" = None
 
 
+class PredictionContent(NamedTuple):
+    """Content of a prediction file, as JSON."""
+
+    content: Any
+    questions: int | None = None
+    """Number of questions of the data set, where its scorer pairs predictions with them by position."""
+
+
 @dataclass(frozen=True)
 class PredictionFormat:
     """Prediction files of another program: read, scored as published and corrected, and written from runs."""
@@ -243,6 +274,8 @@ class PredictionFormat:
     """What ids end in as published and corrected."""
     refused: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     """Options (``data``, ``judgements``, ``embedder``) that do not fit: message and hint."""
+    write: "Callable[[Manifest, Mode, Sequence[Record]], PredictionContent | None] | None" = None
+    """The file of a mode of a run, from its valid records; None where the mode has no such file."""
 
 
 def _no_words(_benchmark: "Benchmark") -> str:
@@ -310,9 +343,9 @@ class BenchmarkPlugin:
     """The files that a user must bring, and where they are to be had."""
     aliases: tuple[str, ...] = ()
     """Other spellings that the command line accepts."""
-    find: Callable[[Path | None], str] | None = None
-    """Where its files are below a folder, in words; raises :class:`~agrotools.core.AgrotoolsError` where they are not.
-    None: it needs no files."""
+    find: Callable[[Path | None], Path | str] | None = None
+    """Place of its files below a folder, or a word on it; raises :class:`~agrotools.core.AgrotoolsError` where they are
+    not there. None: it needs no files."""
     file_roots: Callable[[Path | None], Sequence[Path]] | None = None
     """Folders that the paths of its files are relative to, for the pictures of a report."""
     check: "Callable[[Path | None, Progress], FileCheck] | None" = None
@@ -326,10 +359,16 @@ class BenchmarkPlugin:
     """Metrics of its own; ids begin with its name and a dot."""
     tools: Mapping[str, str] = field(default_factory=dict)
     """Tools of its own: name to ``"package.module:NAME"``."""
+    tool_categories: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """By category: the tools of the paper in it, for ``agrotools benchmarks describe``."""
     protocols: Mapping[str, RunProtocol] = field(default_factory=dict)
     """Protocols of its own, by the name for ``--protocol``."""
     predictions: Mapping[str, str] = field(default_factory=dict)
     """By name for ``--format``: a :class:`PredictionFormat`."""
+    published: PublishedFiles | None = None
+    """Figures that its paper prints, to be shown beside runs."""
+    error_sources: tuple[ErrorSource, ...] = ()
+    """Classes of errors in its paper."""
     error_counts: Mapping[tuple[str, Mode], str] = field(default_factory=dict)
     """By protocol and mode: a :class:`RecordErrors`."""
     scoring_target: str = ""

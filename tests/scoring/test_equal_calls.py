@@ -185,6 +185,7 @@ CASES = json.loads(Path(__file__).with_name("equal_calls.json").read_text("utf-8
 """Calls, what may stand in them otherwise (a text: what auto came to, as the result says), and what may not."""
 
 
+@pytest.mark.tools
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case['tool']}-{case['files']}")
 def test_calls_agree_where_the_tool_does_the_same(tmp_path: Path, case: dict[str, Any]) -> None:
     tool, reference = case["tool"], case["call"]

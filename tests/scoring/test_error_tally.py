@@ -11,10 +11,9 @@ from hypothesis import strategies as st
 from agrotools.agents import run_end_to_end, run_single_shot, run_step_by_step
 from agrotools.agents.modes import Refusal
 from agrotools.agents.parsing import parse_output
-from agrotools.benchmarks._dialogs.declared import declared_by
-from agrotools.benchmarks._dialogs.error_classes import errors_of_dialogues
 from agrotools.benchmarks._dialogs.lagent import LagentAgent
-from agrotools.benchmarks._dialogs.record_dialogues import dialogue_of
+from agrotools.benchmarks._dialogs.lagent_format import declared_by
+from agrotools.benchmarks._dialogs.record_dialogues import dialogue_of, errors_of_dialogues
 from agrotools.benchmarks.agent_x.protocol import AgentXAgent
 from agrotools.core import (
     CallTools,
@@ -38,7 +37,7 @@ from agrotools.core.slot import Fact
 from agrotools.models import Completion
 from agrotools.models.scripted import ScriptedModel
 from agrotools.scoring import RunAggregator, Summary
-from agrotools.scoring.error_classes import CLASSES, OF_KEYWORDS, PAPER_TABLES
+from agrotools.scoring.error_classes import CLASSES, OF_KEYWORDS, error_sources
 from agrotools.scoring.errors_in_records import errors_of_records
 from agrotools.scoring.summary import ErrorCount
 from support.plain_sample import plain_sample
@@ -287,8 +286,9 @@ def test_the_tally_and_all_records_at_once_agree():
 
 
 def test_the_rows_of_the_papers_tables_are_classes():
-    for table in PAPER_TABLES:
-        for classes in table.rows.values():
+    for source in error_sources():
+        assert set(source.words) <= set(CLASSES)
+        for classes in source.shares.values():
             assert set(classes) <= set(CLASSES)
 
 

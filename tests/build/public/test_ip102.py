@@ -15,7 +15,7 @@ from agrotools.build.choosing import choose
 from agrotools.build.sources.assembling import SEED, assembled
 from agrotools.build.sources.part import Part
 from agrotools.build.sources.public.ip102 import TEMPLATES, read
-from agrotools.build.sources.public.ip102_classes import CLASSES, CROPS, known_as, others_on, pests
+from agrotools.build.sources.public.ip102_pests import CLASSES, CROPS, known_as, others_on, pests
 from agrotools.build.templates import Thing, load_templates
 from agrotools.core import BenchmarkError
 from agrotools.core.progress import no_progress

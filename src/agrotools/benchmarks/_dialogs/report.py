@@ -1,0 +1,168 @@
+"""Tables of runs in the metrics of their benchmark's paper: as published, corrected, beside printed rows."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from types import MappingProxyType
+from typing import TYPE_CHECKING, NamedTuple
+
+from agrotools.core import Mode
+from agrotools.report.cells import DASH, Notes, name_cell, new_table, percent, run_names, stacked, value_cell
+from agrotools.report.layout import harmless
+from agrotools.report.published import PublishedRow, paper, published_rows, same_model
+from agrotools.scoring import PublishedFigures, Summary
+from agrotools.scoring.embedders import WITH_COSINES
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+    from rich.text import Text
+
+MARK = "†"
+
+
+class Layout(NamedTuple):
+    """A table as a paper lays it out: the columns (end of a metric's id to heading), and where the printed rows are."""
+
+    title: str
+    columns: Mapping[str, str]
+    table: str = ""
+
+
+STEPS = {"inst_acc": "Inst", "tool_acc": "Tool", "arg_acc": "Arg", "summ_acc": "Summ"}
+"""Columns of step-by-step runs in the papers of GTA and ThinkGeo."""
+
+
+def published_tables(
+    family: str,
+    layouts: Mapping[Mode, Layout],
+    summaries: Sequence[Summary],
+    notes: Notes,
+    split_tables: Mapping[str, str] = MappingProxyType({}),
+) -> list["RenderableType"]:
+    """A table for each mode that runs have metrics of the paper of, above its printed rows.
+
+    ``split_tables``: by the option ``split`` of runs, the table of the paper in place of the layout's.
+    """
+    blocks: list[RenderableType] = []
+    for mode, layout in layouts.items():
+        if shown := figures_shown(family, mode, summaries):
+            runs = [summary for _, summary, _ in shown]
+            split = next((split for run in runs if (split := run.benchmark_options.get("split")) in split_tables), "")
+            rows = _printed(family, mode, split_tables.get(str(split), layout.table), runs)
+            blocks.append(figures_table(family, layout, shown, rows, notes))
+            blocks += _counts(shown)
+    return blocks
+
+
+Shown = tuple[str, Summary, PublishedFigures]
+"""The name of a run, what it came to, and its figures of a mode."""
+
+
+def figures_shown(family: str, mode: Mode, summaries: Sequence[Summary]) -> list[Shown]:
+    """The runs with published figures of the family in the mode."""
+    return [
+        (name, summary, figures)
+        for name, summary in zip(run_names(summaries), summaries, strict=True)
+        if (figures := _figures(summary, mode)) is not None and figures.family == family
+    ]
+
+
+def _figures(summary: Summary, mode: Mode) -> PublishedFigures | None:
+    return summary.modes[mode].published if mode in summary.modes else None
+
+
+def figures_table(
+    family: str,
+    layout: Layout,
+    shown: Sequence[Shown],
+    rows: Sequence[PublishedRow],
+    notes: Notes,
+    benchmark: str = "",
+) -> "RenderableType":
+    """Table of runs as published and corrected, above printed ``rows``.
+
+    ``family``: beginning of the ids of metrics; ``benchmark``: id of the printed rows, where it is another.
+    """
+    table = new_table(f"{layout.title}: as its scorer has it, and corrected")
+    table.add_column("", overflow="fold", min_width=14)
+    for column, heading in layout.columns.items():
+        table.add_column(heading + _embedder_mark(column, [figures for _, _, figures in shown], notes), justify="right")
+    for name, summary, figures in shown:
+        marks = (
+            notes.mark(f"Not comparable with the printed rows: {harmless('; '.join(figures.differs))}.")
+            if figures.differs
+            else ""
+        )
+        table.add_row(name_cell(f"{name}{marks}", summary), *(stacked([""]) for _ in layout.columns))
+        table.add_row(
+            stacked(["  as published"], value_style=""),
+            *(_reference_cell(figures, f"{family}.{column}", notes) for column in layout.columns),
+        )
+        table.add_row(
+            stacked(["  corrected"], value_style=""),
+            *(_corrected_cell(figures, f"{family}.{column}", notes) for column in layout.columns),
+        )
+    if rows:
+        about = paper(benchmark or family)
+        note = notes.mark(f"{about.title} (arXiv {about.arxiv}), Table {rows[0].table}, as printed. {about.protocol}")
+        table.add_row(stacked([f"printed {MARK}{note}"]), *(stacked([""]) for _ in layout.columns))
+        for model in dict.fromkeys(row.model for row in rows):
+            table.add_row(
+                stacked([f"  {model}"], value_style="dim"),
+                *(_printed_cell(rows, model, f"{family}.{column}", notes) for column in layout.columns),
+            )
+    return table
+
+
+def _counts(shown: Sequence[Shown]) -> Iterator["RenderableType"]:
+    """A line with the counts of the published scorer for a single run."""
+    from rich.text import Text
+
+    counts = shown[0][2].counts
+    text = ", ".join(f"{name.replace('_', ' ')} {n}" for name, n in counts.items())
+    if len(shown) == 1 and text:
+        yield Text(f"counted by the published scorer: {text}", style="dim")
+
+
+def _embedder_mark(column: str, shown: Sequence[PublishedFigures], notes: Notes) -> str:
+    """Leads from the heading of a metric to the models whose cosines are in it."""
+    used = ", ".join(dict.fromkeys(harmless(figures.embedder) for figures in shown if figures.embedder))
+    if not used or column not in WITH_COSINES:
+        return ""
+    return notes.mark(f"By cosines of {used} where answers are subjective or images.")
+
+
+def _reference_cell(figures: PublishedFigures, metric: str, notes: Notes) -> "Text":
+    if figures.stops:
+        return notes.dash(f"The published scorer ends with an exception here: {figures.stops}")
+    if metric in figures.left_out:
+        return notes.dash(_reason(figures.left_out[metric]))
+    value = figures.reference.get(metric)
+    return stacked([DASH if value is None else percent(value)])
+
+
+def _corrected_cell(figures: PublishedFigures, metric: str, notes: Notes) -> "Text":
+    estimate = figures.corrected.get(f"{metric}_corrected")
+    if estimate is None:
+        return notes.dash(_reason(figures.left_out.get(f"{metric}_corrected", "nothing here is counted by it")))
+    return value_cell(estimate)
+
+
+def _reason(left_out: str) -> str:
+    return f"{left_out} (--with similarity, or --embedder)" if "embedder" in left_out else left_out
+
+
+def _printed(family: str, mode: Mode, table: str, summaries: Sequence[Summary]) -> list[PublishedRow]:
+    """The printed rows of the models that were run, and of the best two others by the last column that is printed."""
+    rows = [row for row in published_rows(family) if row.table == table and row.setting == mode]
+    wanted = {row.model for row in rows for summary in summaries if same_model(row.model, summary.model)}
+    last = [row for row in rows if row.metric == f"{family}.{'ans_acc' if mode == 'end-to-end' else 'summ_acc'}"]
+    best = sorted(last, key=lambda row: row.number, reverse=True)[:2]
+    chosen = wanted | {row.model for row in best}
+    return [row for row in rows if row.model in chosen]
+
+
+def _printed_cell(rows: Sequence[PublishedRow], model: str, metric: str, notes: Notes) -> "Text":
+    found = next((row for row in rows if row.model == model and row.metric == metric), None)
+    if found is None:
+        return stacked([DASH], value_style="dim")
+    marks = "".join(notes.mark(f"{MARK} {doubt}") for doubt in found.doubts)
+    return stacked([f"{found.percent}{marks}"], value_style="dim")
