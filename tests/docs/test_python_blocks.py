@@ -101,9 +101,15 @@ def test_runs_are_read_and_compared(page: dict[str, Any]):
     assert page["difference"].metric
 
 
-@pytest.mark.parametrize("page", [*map("{}.md".format, ("retrieval", "sandbox", "tools", "python")), "../examples"])
-def test_pages_and_examples_import_public_modules_alone(page: str):
-    files = (DOCS / page).glob("*.py") if page == "../examples" else [DOCS / page]
-    text = "\n".join(file.read_text(encoding="utf-8") for file in files)
+@pytest.mark.parametrize(
+    "path",
+    [
+        *(f"docs/{page}.md" for page in ("retrieval", "sandbox", "tools", "python")),
+        *map(str, ROOT.glob("examples/*.py")),
+    ],
+    ids=lambda path: Path(path).name,
+)
+def test_pages_and_examples_import_public_modules_alone(path: str):
+    text = (ROOT / path).read_text(encoding="utf-8")
     modules = re.findall(r"^ *(?:from|import) (agrotools[.\w]*)", text, re.MULTILINE)
     assert set(modules) <= {"agrotools", "agrotools.tools", "agrotools.plugin"}
