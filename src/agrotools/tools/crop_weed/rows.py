@@ -43,12 +43,6 @@ class Rows:
         return self.peak_ratio >= LEAST_PEAK_RATIO and self.repeat >= LEAST_REPEAT and self.accord >= LEAST_ACCORD
 
 
-def find_rows(mask: NDArray[np.bool_], valid: NDArray[np.bool_] | None = None) -> Rows | None:
-    """Parallel, equally spaced rows in a vegetation mask, or None where there is no evidence of any."""
-    rows = likeliest_rows(mask, valid)
-    return rows if rows is not None and rows.is_evident else None
-
-
 def likeliest_rows(mask: NDArray[np.bool_], valid: NDArray[np.bool_] | None = None) -> Rows | None:
     """The rows that fit a vegetation mask best, evident or not; None where nothing in it repeats.
 

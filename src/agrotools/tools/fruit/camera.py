@@ -1,6 +1,6 @@
 """Pinhole camera of a picture: focal length from arguments, metadata or EXIF; pixels to directions and back."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -51,14 +51,6 @@ class Camera:
             self.fy_px * points[..., 1] / depth + self.cy_px,
         )
 
-    def scaled(self, across: float, down: float) -> "Camera":
-        """The camera of a picture that was resized by these factors."""
-        return Camera(self.fx_px * across, self.fy_px * down, self.cx_px * across, self.cy_px * down)
-
-    def moved(self, x: float, y: float) -> "Camera":
-        """The camera of a cut-out whose top left corner was at ``x``, ``y``."""
-        return replace(self, cx_px=self.cx_px - x, cy_px=self.cy_px - y)
-
 
 def camera_at_size(camera: Camera, calibrated: tuple[int, int], size: tuple[int, int], name: str) -> Camera:
     """A camera calibrated at one picture size (width, height), for a picture of another: fx * W / W_calibrated.
@@ -75,12 +67,7 @@ def camera_at_size(camera: Camera, calibrated: tuple[int, int], size: tuple[int,
             argument="fx_px",
             hint="pass the intrinsics of this picture; for a crop, shift cx_px and cy_px by its corner",
         )
-    return camera.scaled(across, down)
-
-
-def focal_from_lens(focal_mm: float, sensor_width_mm: float, width_px: int) -> float:
-    """Focal length in pixels from that of the lens and the width of the sensor, which the picture fills."""
-    return focal_mm / sensor_width_mm * width_px
+    return Camera(camera.fx_px * across, camera.fy_px * down, camera.cx_px * across, camera.cy_px * down)
 
 
 def focal_from_exif(path: Path, size: tuple[int, int]) -> float | None:
@@ -143,7 +130,7 @@ def choose_camera(
     if given.fx_px is not None:
         return _from_pixels(given, size, name)
     if given.focal_mm is not None and given.sensor_width_mm is not None:
-        focal = focal_from_lens(given.focal_mm, given.sensor_width_mm, size[0])
+        focal = given.focal_mm / given.sensor_width_mm * size[0]
         note = f"focal length {focal:.1f} px from {given.focal_mm:g} mm and a sensor {given.sensor_width_mm:g} mm wide"
         return ChosenCamera(_camera_with_centre(given, focal, focal, size), (note + ", which the picture fills",))
     if known is not None and known.intrinsics is not None:
