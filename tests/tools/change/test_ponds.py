@@ -134,7 +134,7 @@ def test_pictures_of_nothing_hold_no_ponds(shape: tuple[int, int], tone: int) ->
     empty = np.full((*shape, 3), tone, np.uint8)
     found = pond_change(empty, empty, np.ones(shape, bool))
     assert found.event == "none"
-    assert not found.water_before.any() and not found.water_after.any()
+    assert not (found.water_before | found.water_after).any()
     nothing = pond_change(empty, empty, np.zeros(shape, bool))
     assert nothing.event == "none"
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agrotools.tools.crop_weed.rows import Rows, crop_in_rows, distance_to_row, likeliest_rows
+from agrotools.tools.crop_weed.separation import Rows, crop_in_rows, distance_to_row, likeliest_rows
 from support.picture_files import planted_rows
 
 

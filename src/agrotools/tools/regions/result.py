@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 from agrotools.core import Artifact, ToolError
 from agrotools.tools.inputs import choose_scale, read_mask_pixels
 from agrotools.tools.learned import describe_learned
-from agrotools.tools.regions.classes import class_counts, class_layers, is_label_file
 from agrotools.tools.regions.describe_region import Attribute, RegionDescription, RegionShape
 from agrotools.tools.regions.numbers import (
     band_values,
@@ -21,7 +20,13 @@ from agrotools.tools.regions.numbers import (
     shape_of,
     texture_of,
 )
-from agrotools.tools.regions.picture import RegionPicture, read_region_picture
+from agrotools.tools.regions.picture import (
+    RegionPicture,
+    class_counts,
+    class_layers,
+    is_label_file,
+    read_region_picture,
+)
 from agrotools.tools.vlm import VLM
 from agrotools.tools.workspace import backend_in_use, file_info, save_artifact, shown_name
 from agrotools.vision import Box

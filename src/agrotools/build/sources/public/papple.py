@@ -26,7 +26,7 @@ from agrotools.build.sources.public.reading import (
 from agrotools.build.templates import load_templates
 from agrotools.core import BenchmarkError, Intrinsics, ToolError
 from agrotools.formats.benchmark import SourceNote
-from agrotools.tools.fruit.depth import read_depth
+from agrotools.tools.fruit.camera import read_depth
 
 GET_IT = (
     "get PApple_RGB-D-Size_dataset_v4.zip from Zenodo record 7260694, so that images/test, gt_json/test, depth_maps"
