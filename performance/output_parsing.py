@@ -1,4 +1,4 @@
-"""How long it takes to read what a model, a judge or a proposing model wrote: 100 kB and 1 MB of one thing.
+"""Time to read what a model, a judge or a proposing model wrote (slots included): 100 kB and 1 MB of one thing.
 
     python performance/output_parsing.py [--reader NAME] [--unit TEXT] [--quick] [--json]
 
@@ -6,7 +6,6 @@ Every reader of such text gets every unit repeated, alone and inside of what it 
 Seconds are those of the processor; printed is each reader with its slowest text. Reading is linear if 1 MB takes at
 most 15 times as long as 100 kB. What takes more than two seconds is stopped, and not tried at the next size.
 With ``--quick`` 4 kB and 40 kB stand for 100 kB and 1 MB.
-The readers of slots are in ``answer_reading.py``.
 """
 
 import argparse
@@ -15,20 +14,33 @@ import signal
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from functools import partial
 from typing import Any, NamedTuple
 
 from agrotools.agents.parsing import parse_output
-from agrotools.benchmarks._dialogs import lagent_format
-from agrotools.benchmarks.agent_x.judge_replies import read_judge_score
+from agrotools.benchmarks._dialogs import answer_keywords, lagent_format
+from agrotools.benchmarks.agent_x import replies as agent_x
+from agrotools.benchmarks.agent_x.judge import read_judge_score
 from agrotools.benchmarks.agrieval.score import read_options, text_values
 from agrotools.benchmarks.agrieval.slots import OptionsSlot, ReferenceTextSlot
-from agrotools.benchmarks.gta2 import published_scorer as gta2
+from agrotools.benchmarks.gta2 import score as gta2
 from agrotools.build.assist.paraphrase import variants_of
+from agrotools.core import (
+    BooleanSlot,
+    ChoiceSetSlot,
+    ExactSlot,
+    Fact,
+    FileSlot,
+    KeywordsSlot,
+    OpenTextSlot,
+    ReferenceTextsSlot,
+    ToleranceSlot,
+)
 from agrotools.models import RequestedCall
 from agrotools.models.chat_format import read_error
 from agrotools.scoring.judging import read_grade
 from agrotools.scoring.judging.questions import read_published_yes, read_yes_no
-from agrotools.text import agent_x
+from agrotools.scoring.slots import score_slot
 from agrotools.text.loose_json import NotJson, loads
 
 _LETTERS = {"A": "remove the leaves", "B": "14", "C": "both", "D": "none"}
@@ -76,6 +88,23 @@ READERS: dict[str, Callable[[str], Any]] = {
     "paraphrases": variants_of,
     "error body": lambda text: read_error(400, text.encode()),
 }
+SLOTS = (
+    ToleranceSlot(name="share", label="share of weeds", value=12.5, unit="%", abs_tol=0.2),
+    ToleranceSlot(name="trees", label="number of trees", value=14),
+    ExactSlot(name="species", label="species", value="Siam weed", distractors=("Snake weed", "Lantana")),
+    ExactSlot(name="pest", label="pest", value="Siam weed"),
+    BooleanSlot(name="changed", label="whether the farmland changed", value=True),
+    ChoiceSetSlot(name="parts", label="parts", value=("leaf",), choices=("leaf", "stem")),
+    FileSlot(name="which", label="image", value="image_2.jpg", choices=("image_1.jpg", "image_2.jpg")),
+    OpenTextSlot(name="advice", label="advice", facts=(Fact(phrases=("remove leaves",)),)),
+    KeywordsSlot(name="answer", label="answer", whitelist=(("14", "fourteen"), ("siam weed",), ("yes",))),
+    ReferenceTextsSlot(name="text", label="text", values=("remove the leaves",)),
+)
+_LISTS = {"whitelist": [["14", "fourteen"], ["siam weed"], ["yes"]], "blacklist": [["no"]]}
+SLOT_READERS: dict[str, Callable[[str], Any]] = {
+    **{f"slot {slot.name} ({slot.type})": partial(score_slot, slot, SLOTS) for slot in SLOTS},
+    "keywords, corrected": lambda text: answer_keywords.states(text, _LISTS),
+}
 UNITS = (
     *(" ", "\n", "\t", " \n", "\r\n", "\u3000", "*", "_", "#", "# ", "**", "* ", "> ", "- ", "`", "```", "```\n"),
     *("```json\n", "{", "[", "(", "}", "]", "[{", "{}", "[]", "{},", "[1,", '{"', '{"a":', '{"a": 1} ', "{'a': 1}, "),
@@ -84,46 +113,26 @@ UNITS = (
     *('["a", ', ",", ",}", ", ", "//", "/", "None ", "True", "action", "Action:", "Action: a\n", "Action:\n"),
     *("Action: None\n", "Action Input:", "Action Input: {", "Action 1:", "Action: a\nAction Input: {}\n"),
     *("Final Answer:", "Final Answer", "Final Answer:\n", "final_", "final answer ", "Thought:", "Thought"),
-    *("thought *", "Observation:", "<think>", "</think>", "</think>\n", "<think", "<tool_call>", "<|"),
-    *(
-        "[TOOL_CALLS]",
-        "最终答案：",
-        "最终答案",
-        "行动：",
-        "行动输入：",
-        "思考",
-        "思考：",
-        "观察：",
-        "答案",
-        "答案A",
-        "答案是",
-        "选",
-        "A",
-        "B",
-        "AB",
-    ),
-    *(
-        "A、",
-        "A. ",
-        "A or ",
-        "选A",
-        "选项A",
-        "选项",
-        "选项A ",
-        "正确",
-        "错误",
-        "综上所述",
-        "综上所述A",
-        "不是A，",
-        "C错误",
-        "score",
-        "score:",
-    ),
-    *("score: 1 ", "Grade: ", "评分：", "grade is ", "grade ", "1", "1/", "1 / ", "1.", "0.5", "-", "1-", "1 or "),
-    *("12 ", "9", "1e", "e9", "字", "除去病叶", "。", "yes", "yes ", "no", "是", "不", "a", "a ", "a.", "abc "),
-    *("remove the leaves ", "\ud800", "é", "<", "<a", "|", "| a | b |\n", ":", "：", "=", "is ", "of ", "to ", "\x00"),
-    *("%", "reasoning_steps", '{"reasoning_steps": [], ', '{"reasoning_steps": [], "final_answer": "a"} '),
-    *('{"Score": 1, ', "{'Score': 0.5} ", '{"variants": ["a"]} ', "((", "(1, "),
+    *("thought *", "Observation:", "<think>", "</think>", "</think>\n", "<think", "<tool_call>", "<|", "[TOOL_CALLS]"),
+    *("最终答案：", "最终答案", "行动：", "行动输入：", "思考", "思考：", "观察：", "答案", "答案A", "答案是", "选"),
+    *("A", "B", "AB", "A、", "A. ", "A or ", "选A", "选项A", "选项", "选项A ", "正确", "错误", "综上所述"),
+    *("综上所述A", "不是A，", "C错误", "score", "score:", "score: 1 ", "Grade: ", "评分：", "grade is ", "grade "),
+    *("1", "1/", "1 / ", "1.", "0.5", "-", "1-", "1 or ", "12 ", "9", "1e", "e9", "字", "除去病叶", "。", "yes"),
+    *("yes ", "no", "是", "不", "a", "a ", "a.", "abc ", "remove the leaves ", "\ud800", "é", "<", "<a", "|"),
+    *("| a | b |\n", ":", "：", "=", "is ", "of ", "to ", "\u0000", "1 1 1\n", "7", "1,234,", "1,", "1.2.3."),
+    *("1-1-1 ", "12 or ", "12 trees, ", "12 % ", "12.5 % or ", "14 (", "14 (8) ", '{"trees": 14} ', '{"trees": 14, '),
+    *("'1", "a: ", "a: a: a: ", "trees: ", "trees: 14 ", "trees: 14\n", "trees\n", "trees: yes no "),
+    *("| a | b |\n|---|---|\n| 1 | 2 |\n", "| trees | share |\n|---|---|\n| 14 | 2 |\n", "siam weed ", "siam weed, "),
+    *("siam weed or ", "siam weed\n", "siam weed (", "it is siam weed. ", "lantana; ", "it is not siam weed. "),
+    *("siam weed is ruled out and ", "is siam weed? ", "leaf and stem, ", "not ", "not, a, ", "n't ", "没有"),
+    *("不是马缨丹，", "一", "一二三", "十百千万", "百分之", "三分之一", "一成", "一棵", "是否", "的", "1个"),
+    *("yes no ", "no, ", "yes or no ", "changed ", "it has not changed. ", "one ", "twenty one ", "one hundred and "),
+    *("a hundred ", "more than 14 ", "from 1 to 2 ", "total 14 ", "= 3 ", "8 + 6 = ", "in image 1 "),
+    *("images 1, 2, 3, ", "2023-05-14 ", "10^", "\\text{", "$", "final answer: ", "wait ", "so ", "therefore ", "or "),
+    *("maybe. ", ". ", "\t \n", "1. ", "²", "12 per ", "per ", "square ", "?", "e", "+", "image_1.jpg "),
+    *("remove leaves ", "%", "reasoning_steps", '{"reasoning_steps": [], '),
+    *('{"reasoning_steps": [], "final_answer": "a"} ', '{"Score": 1, ', "{'Score': 0.5} ", '{"variants": ["a"]} '),
+    *("((", "(1, "),
 )
 FRAMES = (
     ("", ""),
@@ -203,12 +212,13 @@ def _ends(work: Callable[[], Any]) -> bool:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--reader", choices=READERS)
+    parser.add_argument("--reader", choices=READERS | SLOT_READERS)
     parser.add_argument("--unit")
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--json", action="store_true")
     given = parser.parse_args()
-    readers = {given.reader: READERS[given.reader]} if given.reader else READERS
+    readers = READERS | SLOT_READERS
+    readers = {given.reader: readers[given.reader]} if given.reader else readers
     slowest: dict[str, Row] = {}
     faults: list[Row] = []
     sizes = QUICK if given.quick else SIZES

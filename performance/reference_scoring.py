@@ -29,10 +29,11 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
 
 from agrotools.benchmarks._dialogs import corrected_scorer as corrected_dialogues
 from agrotools.benchmarks._dialogs import published_scorer as published_dialogues
-from agrotools.benchmarks._dialogs.error_classes import errors_of_dialogues
 from agrotools.benchmarks._dialogs.published_scorer import Dialogue
-from agrotools.benchmarks.agent_x import corrected_scorer, published_scorer
-from agrotools.benchmarks.agent_x.error_classes import errors_of_agent_x
+from agrotools.benchmarks._dialogs.record_dialogues import errors_of_dialogues
+from agrotools.benchmarks.agent_x import published_scorer
+from agrotools.benchmarks.agent_x import score as corrected_scorer
+from agrotools.benchmarks.agent_x.predictions import errors_of_agent_x
 from agrotools.benchmarks.gta.score import RULES as GTA
 from agrotools.benchmarks.thinkgeo.score import RULES as THINKGEO
 from agrotools.core import BenchmarkError

@@ -21,7 +21,7 @@ import numpy as np
 from gguf import GGUFWriter, TokenType
 
 _PACKAGE = Path(__file__).resolve().parents[1] / "src" / "agrotools"
-_TEXTS = (*_PACKAGE.glob("agents/prompts/*.j2"), *_PACKAGE.glob("tools/analytics/calculate*.py"))
+_TEXTS = (*_PACKAGE.glob("agents/prompts/*.j2"), *_PACKAGE.glob("tools/general/calculate.py"))
 """Of what words prompts are made."""
 EMBEDDING = 64
 CONTEXT = 8192

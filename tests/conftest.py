@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
-from support.tiers import UnitGuard, tier_of
+from support.tiers import UnitGuard, may_hold_unit_tests, tier_of
 
 # Wall time says nothing on a shared machine, and the first example of a test pays for its lazy imports.
 # Whoever works here searches for new examples each time; a check that decides about somebody's change repeats the same.
@@ -27,8 +27,12 @@ ROOT = Path(__file__).resolve().parent.parent
 _GUARD = UnitGuard()
 
 
-def pytest_configure(config: pytest.Config) -> None:
-    _GUARD.enforced = "unit" in config.option.markexpr
+@pytest.hookimpl(tryfirst=True)
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Where unit tests alone are wanted, leave the files out that can have none: they cost a third of collection."""
+    if config.option.markexpr == "unit" and collection_path.suffix == ".py":
+        return not may_hold_unit_tests(collection_path) or None
+    return None
 
 
 @pytest.hookimpl(wrapper=True)

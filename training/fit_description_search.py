@@ -18,7 +18,7 @@ from scipy.optimize import minimize
 from sklearn.linear_model import LogisticRegression
 
 from agrotools.build.accuracy.lookup_agronomy import questions
-from agrotools.knowledge.loading import SHIPPED, load, toml_files
+from agrotools.knowledge.entries import SHIPPED, load, toml_files
 from agrotools.knowledge.text_index import FEATURES, LooksIndex
 from agrotools.knowledge.words import folded, terms
 

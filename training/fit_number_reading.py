@@ -81,15 +81,14 @@ def replies() -> Iterator[Reply]:
                 value = float(said) if isinstance(said, int | float) and not isinstance(said, bool) else None
                 yield Reply(path.stem, slot, slots, told["reply"], told["expected"] == 1, value)
     sys.path.insert(0, str(ROOT / "tests" / "scoring"))
-    known = importlib.import_module("test_replies").SLOTS
+    slot_of = importlib.import_module("test_replies").slot_of
     for line in (ROOT / "tests" / "scoring" / "replies.jsonl").read_text("utf-8").splitlines():
         told = json.loads(line)
-        slot = known[told["slot"]]
-        if is_number(slot):
-            yield Reply("replies", slot, (slot,), told["reply"], told["score"] == 1, None)
-    for text, slot, score in importlib.import_module("test_answer_reading").VECTORS:
-        if is_number(slot):
-            yield Reply("golden", slot, (slot,), text, score == 1, None, GOLDEN)
+        slots = tuple(map(slot_of, (told["slot"], *told.get("beside", ()))))
+        if is_number(slots[0]):
+            golden = bool(told.get("golden"))
+            source, weight = ("golden", GOLDEN) if golden else ("replies", 1.0)
+            yield Reply(source, slots[0], slots, told["reply"], told["score"] == 1, None, weight)
 
 
 def candidates_of(reply: Reply) -> list[Candidate]:

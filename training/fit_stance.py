@@ -24,7 +24,7 @@ from scipy.sparse import csr_matrix
 from sklearn.linear_model import LogisticRegression
 
 from agrotools.build.templates.key_facts import facts_about, topics_with_facts
-from agrotools.knowledge.loading import load
+from agrotools.knowledge.entries import load
 from agrotools.text.claims import features, frame, masked, reply_of, weight_of
 from agrotools.text.statements import Statements
 

@@ -110,8 +110,6 @@ class PublishedRun(NamedTuple):
     records: Sequence[Record]
     judges: "JudgedRows"
     embedder: "Embedder | None"
-    differs: tuple[str, ...] = ()
-    """Differences of the run from those of the paper, each in a few words."""
 
 
 @dataclass(frozen=True)
@@ -227,6 +225,14 @@ class PredictionInput(NamedTuple):
     embedder: "Embedder | None" = None
 
 
+class PredictionContent(NamedTuple):
+    """Content of a prediction file, as JSON."""
+
+    content: Any
+    questions: int | None = None
+    """Number of questions of the data set, where its scorer pairs predictions with them by position."""
+
+
 @dataclass(frozen=True)
 class PredictionFormat:
     """Prediction files of another program: read, scored as published and corrected, and written from runs."""
@@ -243,6 +249,8 @@ class PredictionFormat:
     """What ids end in as published and corrected."""
     refused: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     """Options (``data``, ``judgements``, ``embedder``) that do not fit: message and hint."""
+    write: "Callable[[Manifest, Mode, Sequence[Record]], PredictionContent | None] | None" = None
+    """The file of a mode of a run, from its valid records; None where the mode has no such file."""
 
 
 def _no_words(_benchmark: "Benchmark") -> str:
@@ -310,9 +318,9 @@ class BenchmarkPlugin:
     """The files that a user must bring, and where they are to be had."""
     aliases: tuple[str, ...] = ()
     """Other spellings that the command line accepts."""
-    find: Callable[[Path | None], str] | None = None
-    """Where its files are below a folder, in words; raises :class:`~agrotools.core.AgrotoolsError` where they are not.
-    None: it needs no files."""
+    find: Callable[[Path | None], Path | str] | None = None
+    """Place of its files below a folder, or a word on it; raises :class:`~agrotools.core.AgrotoolsError` where they are
+    not there. None: it needs no files."""
     file_roots: Callable[[Path | None], Sequence[Path]] | None = None
     """Folders that the paths of its files are relative to, for the pictures of a report."""
     check: "Callable[[Path | None, Progress], FileCheck] | None" = None
@@ -326,6 +334,8 @@ class BenchmarkPlugin:
     """Metrics of its own; ids begin with its name and a dot."""
     tools: Mapping[str, str] = field(default_factory=dict)
     """Tools of its own: name to ``"package.module:NAME"``."""
+    tool_categories: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """By category: the tools of the paper in it, for ``agrotools benchmarks describe``."""
     protocols: Mapping[str, RunProtocol] = field(default_factory=dict)
     """Protocols of its own, by the name for ``--protocol``."""
     predictions: Mapping[str, str] = field(default_factory=dict)

@@ -11,7 +11,7 @@ import typer
 from typer.testing import CliRunner
 
 from agrotools.benchmarks import load_folder
-from agrotools.benchmarks.observed_values import differing, kind_of_place
+from agrotools.benchmarks.rerunning import differing, kind_of_place
 from agrotools.build.references import PlannedCall, record_reference
 from agrotools.cli.validate import validate
 from agrotools.tools.execution import ToolExecutor

@@ -4,11 +4,12 @@ from fake_cwfid import fake_field, write_original, write_prepared
 
 from agrotools.build.sources.field.weeds import read_cwfid
 from agrotools.core import BenchmarkError
+from agrotools.core.files import sha256_of_file
 
 
 def _check(images, count):
     assert len(images) == count
-    assert len({image.sha256 for image in images}) == count
+    assert len({sha256_of_file(image.path) for image in images}) == count
     for number, image in enumerate(images):
         _, classes, vegetation = fake_field(number)
         np.testing.assert_array_equal(image.classes, classes)

@@ -10,9 +10,10 @@ from fake_cwfid import write_prepared
 from agrotools.benchmarks import load_folder
 from agrotools.benchmarks.validate import validate_folder
 from agrotools.build.sources import build_source
-from agrotools.build.sources.field.weeds import LICENCE, read_cwfid
+from agrotools.build.sources.field.weeds import read_cwfid
+from agrotools.build.sources.part import listing_of
 from agrotools.core import BenchmarkError, UsageError
-from agrotools.core.files import pairs_by_hash
+from agrotools.core.files import pairs_by_hash, sha256_of_file
 from support.caches import separate_cache
 
 _DATA = Path(os.environ.get("AGROTOOLS_TEST_DATA", Path(__file__).parents[3] / "shared" / "data")) / "cwfid"
@@ -44,8 +45,9 @@ def test_a_built_benchmark_is_sound(built):
 def test_the_licence_of_the_images_is_carried(built):
     folder, header, _ = built
     assert "non-commercial" in header.licence
-    assert header.sources[0].licence == LICENCE
-    assert LICENCE in (folder / "benchmark.toml").read_text()
+    licence = listing_of("field.cwfid").source.licence
+    assert header.sources[0].licence == licence
+    assert licence in (folder / "benchmark.toml").read_text()
     assert not header.synthetic
 
 
@@ -63,7 +65,7 @@ def test_clusters_are_the_pairs(built):
 
 def _assert_gold_is_what_the_masks_say(folder, source):
     """Every measured truth, counted again from the source's masks by plain numpy."""
-    images = {image.sha256: image for image in read_cwfid(source)}
+    images = {sha256_of_file(image.path): image for image in read_cwfid(source)}
     for sample in load_folder(folder).samples:
         by_name = {file.name: images[file.sha256] for file in sample.files}
         for step in sample.reference.steps:

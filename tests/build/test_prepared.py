@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from agrotools.build.sources.part import read_items
+from agrotools.build.sources.reading import read_items
 from agrotools.core import BenchmarkError
 
 
@@ -21,11 +21,11 @@ def test_items_come_as_they_are(tmp_path):
     ("truth", "says"),
     [
         ("[{", "cannot be read"),
-        ({"id": 1}, "no list of objects"),
-        (["a.jpg"], "no list of objects"),
+        ({"id": 1}, "not a list of objects"),
+        (["a.jpg"], "not a list of objects"),
         ([{"id": "7", "image": "a.jpg"}], "item 7 lacks count"),
         ([{"image": "b.jpg", "count": 1}], "lacks b.jpg"),
-        ([{"image": f"{n}.jpg", "count": 1} for n in range(9)], "and 4 more"),
+        ([{"image": f"{n}.jpg", "count": 1} for n in range(9)], "and 6 more"),
         ([{"image": "../a.jpg", "count": 1}], "leads out"),
         ([{"image": "/etc/passwd", "count": 1}], "leads out"),
     ],

@@ -14,6 +14,7 @@ from agrotools.cli.main import app
 from agrotools.models.endpoint import PROVIDERS
 from agrotools.sandbox import probe as probing
 
+pytestmark = pytest.mark.process  # the first that asks probes the sandboxes
 RUN = CliRunner()
 COMMAND = [sys.executable, "-m", "agrotools", "doctor"]
 SECRET = "sk-not-to-be-shown"

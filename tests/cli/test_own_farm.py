@@ -21,6 +21,8 @@ from agrotools.cli.main import app
 from agrotools.core import BenchmarkError, UsageError
 from agrotools.core.files import sha256_of_file
 
+pytestmark = pytest.mark.tools
+
 
 def _leaf(seed: int, share: float) -> Image.Image:
     """A green leaf on white with a brown part."""

@@ -88,6 +88,7 @@ def test_records_that_are_gone_are_missed(tmp_path: Path) -> None:
     assert data["missing"] == {"end-to-end": 24 - held}
 
 
+@pytest.mark.process
 def test_an_evaluation_plans_what_it_will_hold_and_a_smaller_one_after_it_plans_no_less(tmp_path: Path) -> None:
     benchmark = tmp_path / "benchmark"
     benchmark.mkdir()

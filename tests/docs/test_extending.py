@@ -12,7 +12,7 @@ from agrotools.benchmarks import load_folder
 from agrotools.benchmarks.validate import validate_folder
 from agrotools.build.accuracy.figures import estimate
 from agrotools.build.accuracy.study import Bench
-from agrotools.build.export.gta_map import read_map
+from agrotools.build.export.gta_entries import read_map
 from agrotools.core import Observation, Registry, SampleFile, SampleView, ToolCall
 from agrotools.tools.execution import ToolOutcome
 
@@ -57,6 +57,7 @@ def test_the_field_map_is_one(tmp_path: Path):
     assert fields.answer.types == {"numeric": "tolerance"}
 
 
+@pytest.mark.process
 def test_a_data_set_becomes_a_benchmark(examples: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("AGROTOOLS_CACHE", str(tmp_path / "cache"))
     counts = (0, 5, 9, 14)

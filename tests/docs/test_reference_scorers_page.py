@@ -13,8 +13,9 @@ from typer.testing import CliRunner
 
 from agrotools.benchmarks._dialogs import corrected_scorer as corrected_dialogues
 from agrotools.benchmarks._dialogs import published_scorer as published_dialogues
-from agrotools.benchmarks.agent_x import corrected_scorer, published_scorer
-from agrotools.benchmarks.agent_x.judge_replies import JudgeTable
+from agrotools.benchmarks.agent_x import published_scorer
+from agrotools.benchmarks.agent_x import score as corrected_scorer
+from agrotools.benchmarks.agent_x.judge import JudgeTable
 from agrotools.benchmarks.gta.score import RULES as GTA
 from agrotools.benchmarks.thinkgeo.judge import Judgement
 from agrotools.benchmarks.thinkgeo.score import RULES as THINKGEO

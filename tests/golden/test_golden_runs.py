@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from golden_values import agrotools, check
 
+pytestmark = pytest.mark.process
 RUNS = {
     "drawn-planner": "benchmarks/drawn -m baseline:planner",
     "drawn-oracle": "benchmarks/drawn -m baseline:oracle",

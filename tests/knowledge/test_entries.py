@@ -7,8 +7,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agrotools.knowledge.checking import check_files, forbidden
-from agrotools.knowledge.entry import Entry
-from agrotools.knowledge.loading import LONGEST_FILE, SHIPPED, Fault, load, parse, read_entry, toml_files, user_folders
+from agrotools.knowledge.entries import (
+    LONGEST_FILE,
+    SHIPPED,
+    Entry,
+    Fault,
+    load,
+    parse,
+    read_entry,
+    toml_files,
+    user_folders,
+)
 
 GOOD = """
 id = "pest.moon_moth"

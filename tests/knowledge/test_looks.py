@@ -5,12 +5,11 @@ from datetime import date
 import numpy as np
 import pytest
 
-from agrotools.knowledge.entry import Entry
+from agrotools.knowledge.entries import Entry
 from agrotools.knowledge.evidence import by_looks
-from agrotools.knowledge.hosts import hosts_named, hosts_of
 from agrotools.knowledge.retrieval import KnowledgeIndex
 from agrotools.knowledge.text_index import FEATURES, LooksIndex
-from agrotools.knowledge.words import folded, terms
+from agrotools.knowledge.words import folded, hosts_named, hosts_of, terms
 
 
 def entry(key: str, crops: tuple[str, ...], *described: str) -> Entry:

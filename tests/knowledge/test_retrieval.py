@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agrotools.knowledge.entry import Entry
+from agrotools.knowledge.entries import Entry
 from agrotools.knowledge.evidence import accepts, by_name, by_words
 from agrotools.knowledge.retrieval import KnowledgeIndex, closest_ids
 

@@ -6,8 +6,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agrotools.knowledge.spelling import Lexicon, edit_distance, similarity
-from agrotools.knowledge.words import concepts, folded, ngrams, section_asked, stem, terms, tokens
+from agrotools.knowledge.words import (
+    Lexicon,
+    concepts,
+    edit_distance,
+    folded,
+    ngrams,
+    section_asked,
+    similarity,
+    stem,
+    terms,
+    tokens,
+)
 
 TEXT = st.text(max_size=60)
 LETTERS = st.text("abc", max_size=8)

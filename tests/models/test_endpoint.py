@@ -9,9 +9,8 @@ from aiohttp import web
 from pydantic import JsonValue
 
 from agrotools.core import ToolSpec, UsageError
-from agrotools.models import ImagePart, Message, ModelSettings, TextPart, make_model
-from agrotools.models.chat_format import request_body
-from agrotools.models.encoding import RequestEncoder
+from agrotools.models import Endpoint, ImagePart, Message, ModelSettings, TextPart, make_model
+from agrotools.models.encoding import RequestEncoder, request_body
 from agrotools.models.endpoint import PROVIDERS, split_provider
 from agrotools.models.openai_compatible import OpenAICompatibleModel
 from support.openai_server import Body, completion, serve
@@ -28,7 +27,7 @@ def _no_keys(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def made(spec: str, **options: str) -> OpenAICompatibleModel:
-    model = make_model(spec, **options)
+    model = make_model(Endpoint(spec, **options))
     assert isinstance(model, OpenAICompatibleModel)
     return model
 
@@ -82,7 +81,7 @@ async def test_an_address_and_a_variable_stand_above_the_table(monkeypatch: pyte
     settings = ModelSettings(seed=3, max_output_tokens=7)
     async with serve(lambda _body: completion("ok")) as endpoint:
         for spec, variable in (("gemini:gemini-x", None), ("mistral:mistral-x", "PROXY_KEY"), ("openai:gpt-x", None)):
-            model = make_model(spec, base_url=endpoint.base_url, api_key_env=variable)
+            model = make_model(Endpoint(spec, endpoint.base_url, variable))
             await model.generate(HELLO, (), settings)
             await model.close()
     gemini, mistral, openai = endpoint.requests
@@ -95,7 +94,7 @@ async def test_an_address_and_a_variable_stand_above_the_table(monkeypatch: pyte
 async def test_a_refused_key_names_the_provider_s_variable(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GROQ_API_KEY", "wrong")
     async with serve(lambda _body: web.json_response({"error": {"message": "no"}}, status=401)) as endpoint:
-        model = make_model("groq:m", base_url=endpoint.base_url)
+        model = make_model(Endpoint("groq:m", endpoint.base_url))
         with pytest.raises(UsageError) as caught:
             await model.generate(HELLO, (), ModelSettings())
         await model.close()
@@ -182,7 +181,7 @@ async def test_requests_of_any_size_arrive(monkeypatch: pytest.MonkeyPatch) -> N
         return completion(str(len(body["messages"][0]["content"][0]["image_url"]["url"])))
 
     async with serve(length) as endpoint:
-        model = make_model("m", base_url=endpoint.base_url)
+        model = make_model(Endpoint("m", endpoint.base_url))
         for size in (0, 2**10, 2**20 - 100, 2**20, 2**20 + 1, 2**23):
             message = Message(role="user", content=(ImagePart(url="A" * size),))
             assert (await model.generate([message], (), ModelSettings())).text == str(size)

@@ -12,6 +12,7 @@ from email.utils import format_datetime
 import pytest
 from aiohttp import web
 
+from agrotools import models
 from agrotools.core import InfrastructureError, ToolSpec, Usage, UsageError
 from agrotools.models import (
     Completion,
@@ -375,13 +376,13 @@ async def test_what_the_wire_does_is_counted() -> None:
 def test_a_key_is_asked_for_where_one_is_needed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("OPENAI_API_KEY")
     with pytest.raises(UsageError, match="OPENAI_API_KEY is not set"):
-        make_model("gpt-x")
+        make_model(models.Endpoint("gpt-x"))
     with pytest.raises(UsageError, match="MY_KEY is not set"):
-        make_model("m", base_url="http://localhost:1/v1", api_key_env="MY_KEY")
-    assert make_model("m", base_url="http://localhost:1/v1").name == "m"
+        make_model(models.Endpoint("m", "http://localhost:1/v1", "MY_KEY"))
+    assert make_model(models.Endpoint("m", "http://localhost:1/v1")).name == "m"
     monkeypatch.setenv("MY_KEY", "two\nlines")
     with pytest.raises(UsageError, match="does not hold an API key"):
-        make_model("m", base_url="http://localhost:1/v1", api_key_env="MY_KEY")
+        make_model(models.Endpoint("m", "http://localhost:1/v1", "MY_KEY"))
 
 
 async def test_without_a_key_no_authorization_is_sent(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from agrotools.core import EndpointProblem, EndpointRefusal, InfrastructureError, ToolSpec
 from agrotools.models import Completion, Message, ModelSettings, WireSettings, WireStats
-from agrotools.models.first_contact import QUESTIONS, FirstContact, impatient
+from agrotools.models.first_contact import QUESTIONS, FirstContact
 
 SETTINGS = ModelSettings()
 
@@ -72,6 +72,6 @@ async def test_a_tiny_request_that_is_refused_after_others_got_replies_is_no_pro
 
 def test_tiny_requests_take_no_more_time_and_attempts_than_are_allowed() -> None:
     hasty = WireSettings(attempts=2, timeout_s=1.0, retry_wall_s=2.0, rpm=3, tpm=100, first_wait_s=0.1)
-    assert impatient(hasty) == hasty.model_copy(update={"rpm": None, "tpm": None})
-    usual = impatient(WireSettings())
+    assert hasty.impatient == hasty.model_copy(update={"rpm": None, "tpm": None})
+    usual = WireSettings().impatient
     assert (usual.attempts, usual.timeout_s, usual.retry_wall_s) == (3, 60.0, 10.0)

@@ -273,6 +273,7 @@ async def test_a_request_that_one_account_or_proxy_cannot_take_costs_no_other() 
     assert len(bodies) == 1
 
 
+@pytest.mark.process
 async def test_a_run_that_is_to_stop_makes_no_further_attempt() -> None:
     model = OpenAICompatibleModel("m", base_url="http://127.0.0.1:9/v1")
     asking = asyncio.create_task(model.generate([Message.of("user", "Hello")], (), ModelSettings()))

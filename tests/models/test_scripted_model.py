@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from agrotools.core import ToolSpec, UsageError
-from agrotools.models import Completion, Message, ModelSettings, make_model
+from agrotools.models import Completion, Endpoint, Message, ModelSettings, make_model
 from agrotools.models.scripted import ScriptedModel
 
 TOML = """
@@ -24,7 +24,7 @@ replies = ["Final Answer: none"]
 
 
 async def replies(model_spec: str, question: str, turns: int) -> list[Completion]:
-    model = make_model(model_spec)
+    model = make_model(Endpoint(model_spec))
     conversation = [Message.of("system", "weeds"), Message.of("user", question)]
     given: list[Completion] = []
     for _ in range(turns):
@@ -84,14 +84,14 @@ async def test_a_callable_answers_what_it_sees() -> None:
 def test_a_broken_script_is_a_usage_error(tmp_path: Path, name: str, text: str, said: str) -> None:
     (tmp_path / name).write_text(text, encoding="latin-1")
     with pytest.raises(UsageError, match=said):
-        make_model(f"scripted:{tmp_path / name}")
+        make_model(Endpoint(f"scripted:{tmp_path / name}"))
 
 
 async def test_a_missing_script_a_missing_name_and_a_missing_scene_are_usage_errors(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="cannot read"):
-        make_model(f"scripted:{tmp_path / 'none.json'}")
+        make_model(Endpoint(f"scripted:{tmp_path / 'none.json'}"))
     with pytest.raises(UsageError, match="no name"):
-        make_model(" ")
+        make_model(Endpoint(" "))
     (tmp_path / "s.json").write_text('[{"when": "weeds", "replies": ["a"]}]')
     with pytest.raises(UsageError, match="no scene"):
         await replies(f"scripted:{tmp_path / 's.json'}", "pests?", 1)

@@ -1,6 +1,7 @@
 """Calls with which a tool does the same agree, and no others: each tool is run on pictures made in code."""
 
-from collections.abc import Callable, Sequence
+import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -177,272 +178,21 @@ def dates(folder: Path) -> list[SampleFile]:
 
 
 AS_SAID = {"index": "index", "method": "separation"}
-Files = Callable[[Path], list[SampleFile]]
-CASES: list[tuple[str, Files, Arguments, list[Arguments | str], list[Arguments]]] = [
-    (
-        "count_objects",
-        trees,
-        {"image": "chm_1.tif", "target": "tree"},
-        [
-            {"target": "trees"},
-            {"target": "palm crowns"},
-            {"chm": "chm_1.tif", "return_boxes": False},
-            {"image": "same.png", "chm": "chm_1.tif"},
-            {"mode": "crown_chm", "expected_size_px": 9},
-            {"gsd_m": 0.5},
-            {"target": "x", "mode": "crown_chm"},
-        ],
-        [
-            {"target": "apple", "mode": "blob"},
-            {"gsd_m": 0.25},
-            {"min_height_m": 9},
-            {"image": "same.png"},
-            {"image": "small.png", "chm": "chm_1.tif"},
-            {"score_min": 0.95},
-            {"region": [0, 0, 60, 60]},
-        ],
-    ),
-    (
-        "count_objects",
-        plants,
-        {"image": "image_1.png", "target": "plants", "mode": "plant"},
-        [
-            {"target": "seedling", "mode": None},
-            {"target": "weed", "min_height_m": 5, "mode": None},
-            {"target": "plant", "gsd_m": 0.002, "mode": None},
-        ],
-        [
-            {"target": "spot", "mode": None},
-            {"target": "apple", "mode": None},
-            {"target": "tree", "mode": None},
-            {"target": "plant", "expected_size_px": 8, "mode": None},
-            {"target": "plant", "gsd_m": 0.02, "mode": None},
-        ],
-    ),
-    (
-        "count_objects",
-        plants,
-        {"image": "image_1.png", "target": "apple"},
-        [{"target": "red apples"}, {"target": "Apple", "mode": "fruit"}],
-        [{"target": "cherry"}, {"target": "orange"}, {"target": "fruit"}, {"score_min": 0.01}],
-    ),
-    (
-        "extract_marked_region",
-        marks,
-        {"image": "red.png"},
-        [{"index": 1}, {"mark_color": "red"}, {"mark_color": "red", "shape": "box"}],
-        [{"index": 2}, {"pad_px": 5}, {"inner": False}],
-    ),
-    (
-        "extract_marked_region",
-        marks,
-        {"image": "both.png", "mark_color": "blue"},
-        [{"index": 1}],
-        [{"mark_color": None}, {"mark_color": "red"}],
-    ),
-    (
-        "extract_marked_region",
-        marks,
-        {"image": "both.png"},
-        [{"shape": "box"}],
-        [{"mark_color": "blue"}, {"mark_color": "red"}],
-    ),
-    (
-        "measure_fruit_size",
-        fruits,
-        {"image": "image_1.png", "depth": "depth_1.png"},
-        [
-            {"depth_unit_mm": 1, "min_diameter_mm": 25},
-            {"fx_px": 300},
-            {"fx_px": 300, "fy_px": 300, "cx_px": 160, "cy_px": 120},
-            {"fx_px": 300, "focal_mm": 24, "sensor_width_mm": 36},
-            {"fx_px": 600, "calibrated_width_px": 640, "calibrated_height_px": 480},
-        ],
-        [{"fx_px": 600}, {"focal_mm": 24, "sensor_width_mm": 36}, {"depth_unit_mm": 1.1}, {"max_diameter_mm": 60}],
-    ),
-    (
-        "measure_fruit_size",
-        fruits,
-        {"image": "bare.png", "depth": "depth_1.png", "focal_mm": 36, "sensor_width_mm": 36},
-        [{"fx_px": 320, "focal_mm": None, "sensor_width_mm": None}, {"focal_mm": 18, "sensor_width_mm": 18}],
-        [{"fx_px": 310, "focal_mm": None, "sensor_width_mm": None}],
-    ),
-    (
-        "measure_weed_phenotype",
-        plants,
-        {"image": "image_1.png"},
-        [
-            {"scale_cm_px": 0.2},
-            {"species": "lantana", "view": "side"},
-            {"scale_cm_px": 0.2, "scale_marker": {"type": "circle", "size_cm": 2}},
-        ],
-        [{"scale_cm_px": 0.1}, {"view": "top"}, {"ground_y_px": 70}],
-    ),
-    (
-        "analyze_lesions",
-        leaves,
-        {"image": "leaf.png", "leaf_mask": "mask_1.png"},
-        [{"mode": "field"}, {"scale_mm_px": 0.2, "sensitivity": 0.5}],
-        [{"scale_mm_px": 0.3}, {"grade_scale": "1-9"}, {"min_lesion_px": 900}],
-    ),
-    (
-        "describe_region",
-        plants,
-        {"image": "image_1.png"},
-        [
-            {"attributes": ["landcover", "cover", "texture", "colour", "health"]},
-            {"question": "Is it healthy?", "region": [0, 0, 160, 120]},
-            {"gsd_m": 0.002, "attributes": []},
-        ],
-        [{"attributes": ["colour"]}, {"gsd_m": 0.1}, {"region": [0, 0, 40, 40]}],
-    ),
-    (
-        "describe_region",
-        five_bands,
-        {"image": "bands.tif", "bands": {"R": 3, "NIR": 5}},
-        [{"bands": {"red": "R", "NIR": "NIR"}}],
-        [{"bands": {"R": 3, "NIR": 4}}],
-    ),
-    (
-        "describe_region",
-        rows_of_crop,
-        {"image": "mask_1.png"},
-        [{"attributes": ["colour"]}, {"bands": {"R": 1}}],
-        [{"image": "labels.png"}],
-    ),
-    (
-        "estimate_canopy_height",
-        trees,
-        {"chm": "chm_1.tif"},
-        [
-            {"image": "same.png"},
-            {"gsd_m": 0.5},
-            {"stat": ["cover", "p95", "max", "mean", "median"]},
-            {"region": [0, 0, 160, 120]},
-        ],
-        [{"stat": ["max"]}, {"veg_min_height_m": 5}, {"height_scale": 0.1}, {"gsd_m": 1}],
-    ),
-    (
-        "estimate_canopy_height",
-        trees,
-        {"chm": "chm_1.tif", "stat": ["max", "mean"]},
-        [{"stat": ["mean", "max"]}],
-        [{"stat": None}, {"stat": ["mean", "p95"]}],
-    ),
-    (
-        "measure_crop_weed_area",
-        rows_of_crop,
-        {"image": "image_1.png", "label_raster": "mask_1.png"},
-        [
-            {"image": "mask_1.png", "gsd_m": 0.01, "label_raster": None},
-            {"separation": "row", "index": "exg"},
-            {"label_map": {"weeds": [2], "crop": [1]}},
-            {"label_map": {"soil": [0], "weed": [2], "Crops": [1]}},
-        ],
-        [
-            {"label_raster": None},
-            {"label_map": {"crop": [2], "weed": [1]}},
-            {"image": "mask_1.png", "label_raster": None},
-            {"gsd_m": 1},
-        ],
-    ),
-    (
-        "measure_crop_weed_area",
-        rows_of_crop,
-        {"image": "image_1.png"},
-        ["index", "method"],
-        [{"separation": "none"}, {"gsd_m": 0.1}],
-    ),
-    (
-        "measure_crop_weed_area",
-        five_bands,
-        {"image": "bands.tif"},
-        ["index", {"gsd_m": 0.5}, {"bands": {"B": "B", "G": 2, "R": "R", "RE": 4, "NIR": "NIR"}}],
-        [{"index": "gndvi"}, {"bands": {"R": 3, "G": 2, "B": 1}}],
-    ),
-    (
-        "detect_change",
-        dates,
-        {
-            "before": "image_1.png",
-            "after": "image_2.png",
-            "before_mask": "mask_1.png",
-            "after_mask": "mask_2.png",
-            "min_area_px": 100,
-        },
-        [
-            {"before": "mask_1.png", "after": "mask_2.png", "before_mask": None, "after_mask": None},
-            {
-                "before": "mask_1.png",
-                "after": "mask_2.png",
-                "min_area_m2": 25,
-                "method": "mask_diff",
-                "register": False,
-                "before_mask": None,
-                "after_mask": None,
-                "min_area_px": None,
-            },
-            {
-                "before": "mask_1.png",
-                "after": "mask_2.png",
-                "threshold": 0.4,
-                "gsd_m": 0.5,
-                "before_mask": None,
-                "after_mask": None,
-            },
-        ],
-        [
-            {"before": "mask_2.png", "after": "mask_1.png", "before_mask": None, "after_mask": None},
-            {
-                "before": "mask_1.png",
-                "after": "mask_2.png",
-                "before_mask": None,
-                "after_mask": None,
-                "min_area_px": None,
-            },
-            {"before_mask": None, "after_mask": None},
-        ],
-    ),
-    (
-        "detect_change",
-        dates,
-        {"before": "image_1.png", "after": "image_2.png", "target": "farmland"},
-        [{"method": "post_class", "threshold": 0.3}, {"gsd_m": 0.5}],
-        [{"target": None}, {"before": "image_2.png", "after": "image_1.png"}, {"method": "cva"}],
-    ),
-    (
-        "lookup_agronomy",
-        nothing,
-        {"query": "how to control it", "kb_id": "weed.lantana", "topic": "management"},
-        [{"query": "lantana", "kind": "weed", "crop": "maize"}],
-        [{"topic": "identification"}, {"kb_id": "weed.siam_weed"}],
-    ),
-    (
-        "lookup_agronomy",
-        nothing,
-        {"query": "lantana", "topic": "identification"},
-        [{"query": "Lantana camara"}],
-        [{"query": "parthenium"}],
-    ),
-    (
-        "lookup_agronomy",
-        nothing,
-        {"query": "rust on leaves", "crop": "coffee", "topic": "symptoms"},
-        [{"crop": "Coffea arabica"}],
-        [{"crop": "bean"}],
-    ),
-]
-"""A call, what may stand in it otherwise, and what may not. A text: what auto came to, as the result says."""
+FILES = {
+    make.__name__: make for make in (trees, plants, marks, fruits, leaves, five_bands, rows_of_crop, dates, nothing)
+}
+CASES = json.loads(Path(__file__).with_name("equal_calls.json").read_text("utf-8"))
+"""Calls, what may stand in them otherwise (a text: what auto came to, as the result says), and what may not."""
 
 
-@pytest.mark.parametrize(("tool", "files", "reference", "same", "other"), CASES)
-def test_calls_agree_where_the_tool_does_the_same(
-    tmp_path: Path, tool: str, files: Files, reference: Arguments, same: list[Arguments | str], other: list[Arguments]
-) -> None:
-    place = Place(tmp_path, tuple(files(tmp_path)))
+@pytest.mark.tools
+@pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case['tool']}-{case['files']}")
+def test_calls_agree_where_the_tool_does_the_same(tmp_path: Path, case: dict[str, Any]) -> None:
+    tool, reference = case["tool"], case["call"]
+    place = Place(tmp_path, tuple(FILES[case["files"]](tmp_path)))
     result = place.run(tool, reference)
-    equal = [{**reference, **({AS_SAID[call]: result[call]} if isinstance(call, str) else call)} for call in same]
-    other = [{**reference, **call} for call in other]
+    same = [{AS_SAID[call]: result[call]} if isinstance(call, str) else call for call in case["same"]]
+    equal, other = ([{**reference, **call} for call in calls] for calls in (same, case["other"]))
     for call in equal:
         assert place.agrees(tool, call, reference, result), call
     for call in other:

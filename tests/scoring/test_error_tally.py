@@ -11,10 +11,9 @@ from hypothesis import strategies as st
 from agrotools.agents import run_end_to_end, run_single_shot, run_step_by_step
 from agrotools.agents.modes import Refusal
 from agrotools.agents.parsing import parse_output
-from agrotools.benchmarks._dialogs.declared import declared_by
-from agrotools.benchmarks._dialogs.error_classes import errors_of_dialogues
 from agrotools.benchmarks._dialogs.lagent import LagentAgent
-from agrotools.benchmarks._dialogs.record_dialogues import dialogue_of
+from agrotools.benchmarks._dialogs.lagent_format import declared_by
+from agrotools.benchmarks._dialogs.record_dialogues import dialogue_of, errors_of_dialogues
 from agrotools.benchmarks.agent_x.protocol import AgentXAgent
 from agrotools.core import (
     CallTools,

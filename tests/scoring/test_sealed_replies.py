@@ -40,6 +40,7 @@ from agrotools.core import Answer, Slot, UnresolvedRef
 from agrotools.scoring.slots import score_slot
 from agrotools.text.answer_form import form_lines, lacks_form, with_form
 
+pytestmark = pytest.mark.slow
 FOLDER = Path(__file__).parent / "sealed"
 SLOTS = TypeAdapter(tuple[Slot, ...])
 WORTHLESS = ("negated", "stuffed", "constant", "generic", "other")

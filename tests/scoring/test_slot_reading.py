@@ -1,4 +1,4 @@
-"""Answers as models write them: Markdown, LaTeX, tables, JSON, Chinese; and the rules behind the golden vectors."""
+"""Rules of reading an answer, beside the replies with known scores (``replies.jsonl``) and the golden vectors there."""
 
 import pytest
 
@@ -13,6 +13,7 @@ from agrotools.core import (
     ToleranceSlot,
 )
 from agrotools.scoring.slots import score_slot
+from agrotools.scoring.word_forms import families
 
 SHARE = ToleranceSlot(name="weed_share", label="share of weeds in the vegetation", value=12.5, unit="%", abs_tol=0.2)
 TREES = ToleranceSlot(name="trees", label="number of trees", value=14)
@@ -30,110 +31,6 @@ PARTS = ChoiceSetSlot(
 )
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "weed_share: 12.5 %",
-        "**weed_share:** 12.5 %",
-        "**weed_share**: 12.5%",
-        "- weed_share: 12.5 %",
-        "* `weed_share`: 12.5 %",
-        "1. weed_share: 12.5 percent",
-        "### weed_share: **12.5 %**",
-        "> weed_share: 12.5 %",
-        "| weed_share | 12.5 % |",
-        "| item | value |\n|---|---|\n| weed_share | 12.5 % |",
-        "Weed share: 12.5 %",
-        "WEED_SHARE = 12.5 %",
-        "weed_share：１２．５％",
-        "weed_share: $12.5\\%$",
-        "weed_share: \\boxed{12.5\\%}",
-        "The answer is \\boxed{12.5\\,\\text{percent}}",
-        "$$\\frac{1}{8} \\approx 12.5\\%$$",
-        "weed_share: 0.125 fraction",
-        "weed_share: approximately 12.5 %",
-        "weed_share: 12.5",
-        "weed_share: ~12.5%",
-        "weed_share: 12.4-12.6 %",
-        "weed_share: 12.5 % (of 1,204 px)",
-        "weed_share: 12.5 %, trees: 14",
-        "Final Answer: weed_share: 12.5 %",
-        "Final Answer: 30 %\nWait, I must correct that.\nFinal Answer: weed_share: 12.5 %",
-        "最终答案：weed_share：12.5%",
-        '{"weed_share": 12.5}',
-        '{"weed_share": "12.5 %"}',
-        '{"weed_share": {"value": 12.5, "unit": "%"}}',
-        '{"answer": {"weed_share": 12.5, "trees": 14}}',
-        '```json\n{"weed_share": 12.5,\n "trees": 14}\n```',
-        'Here {is} a brace, and then {"weed_share": 12.5}',
-        "First I measured 40 % vegetation.\n\nweed_share: 12.5 %\ntrees: 14",
-        "The share of weeds in the vegetation is 12.5 %.",
-        "The vegetation covers 40 % of the image. The share of weeds in the vegetation is 12.5 %. The soil is dry.",
-        "I divided 5 % by 40 %, which gives 12.5 %.",
-        "Weeds make up 5 % of 40 %, i.e. 5/40 = 12.5 %",
-        "杂草占植被的12.5%。",
-        "杂草占植被的百分之12.5",
-        "约12.5个百分点",
-        "weed_share: 12.5 ± 0.3 %",
-        "It is not 30 % but 12.5 %.",
-        "About one in eight plants; 12.5 percent.",
-    ],
-)
-def test_a_share_is_read(text):
-    assert score_slot(SHARE, [SHARE, TREES], text).value == 1
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "weed_share: 30 %",
-        "weed_share: 12.5 % or 30 %",
-        "weed_share: 12.5, 30",
-        "weed_share: 10-20 %",
-        "weed_share: not 12.5 %",
-        "weed_share: 12.5 ha",
-        "weed_share: unknown\nThe field has 12.5 ha.",
-        "weed_share: -12.5 %",
-        "weed_share: 12,500 %",
-        "I cannot tell.",
-        "weed_share_2: 12.5 %\nweed_share: 8 %",
-        '{"weed_share": null, "trees": 12.5}',
-        "12.5 % of the soil is wet. The share of weeds in the vegetation is 30 %.",
-        "The share of weeds in the vegetation is not 12.5 %.",
-    ],
-)
-def test_a_wrong_or_undecided_share_scores_nothing(text):
-    assert score_slot(SHARE, [SHARE, TREES], text).value == 0
-
-
-@pytest.mark.parametrize(
-    ("text", "score"),
-    [
-        ("I count fourteen... no: twelve trees", 0),
-        ("There are twelve trees", 0),
-        ("trees: 14", 1),
-        ("trees: 14 trees", 1),
-        ("In image 1, 14 trees stand.", 1),
-        ("In tile 3 there are 14 trees", 1),
-        ("图1中有14棵树", 1),
-        ("2 images, 14 trees", 1),
-        ("14th of May: no trees at all", 0),
-        ("The trees stand 14 m high.", 0),
-        ("trees: 14.0", 1),
-        ("trees: 1.4e1", 1),
-        ("trees: 10-18", 0),
-        ("14 or 15", 0),
-        ("14, 14 and 14", 1),
-        ("14/15 trees", 0),
-        ("14、15棵", 0),
-        ("from 12 to 16 trees", 0),
-        ("14至14棵", 1),
-    ],
-)
-def test_a_count_is_read(text, score):
-    assert score_slot(TREES, [SHARE, TREES], text).value == score
-
-
 def test_number_words_count_beside_digits_where_the_label_names_what_they_count():
     five = ToleranceSlot(name="ponds", label="ponds", value=5)
     assert score_slot(five, [five], "I see five ponds.").value == 1
@@ -142,71 +39,6 @@ def test_number_words_count_beside_digits_where_the_label_names_what_they_count(
     assert score_slot(five, [five], "The largest one has 5 inlets.").value == 1
     two = ToleranceSlot(name="ponds", label="ponds", value=2)
     assert score_slot(two, [two], "有两个池塘").value == 1
-
-
-@pytest.mark.parametrize(
-    ("text", "score"),
-    [
-        ("more_weeds: yes", 1),
-        ("Yes, there are.", 1),
-        ("**Yes**", 1),
-        ("more_weeds: true", 1),
-        ('{"more_weeds": true}', 1),
-        ('{"more_weeds": false}', 0),
-        ("是的", 1),
-        ("有", 1),
-        ("没有", 0),
-        ("不是", 0),
-        ("No.", 0),
-        ("I do not know.", 0),
-        ("I noticed weeds.", 0),
-        ("trees: yes\nmore_weeds: no", 0),
-    ],
-)
-def test_yes_and_no(text, score):
-    assert score_slot(MORE, [MORE, TREES], text).value == score
-
-
-@pytest.mark.parametrize(
-    ("text", "score"),
-    [
-        ("weedier: image_2.jpg", 1),
-        ("weedier: image_2", 1),
-        ("Image 2 is weedier.", 1),
-        ("image_1.jpg", 0),
-        ("image_1.jpg and image_2.jpg", 0),
-        ("Not image_1.jpg but image_2.jpg.", 1),
-        ("image_1.jpg has 3 %, image_2.jpg has 5 %.\nweedier: image_2.jpg", 1),
-        ("image_22.jpg", 0),
-    ],
-)
-def test_a_file_is_named(text, score):
-    assert score_slot(WHICH, [WHICH], text).value == score
-
-
-@pytest.mark.parametrize(
-    ("text", "score"),
-    [
-        ("It is siam weed.", 1),
-        ("It is Siam-weed.", 1),
-        ("siam\nweed", 1),
-        ("neither lantana nor snake weed; it is siam weed", 1),
-        ("It isn't snake weed. It is siam weed.", 1),
-        ("This cannot be lantana. Siam weed.", 1),
-        ("not only siam weed", 1),
-        ("It is not lantana, snake weed or siam weed.", 0),
-        ("siam weed, not lantana", 1),
-        ("Siam weed rather than lantana", 1),
-        ("这不是lantana，而是siam weed", 1),
-        ("没有siam weed", 0),
-        ("without siam weed", 0),
-        ("siam weeds", 1),
-        ("Based on the leaves I first thought of lantana.\nspecies: Siam weed", 1),
-        ("无人机图像显示 siam weed", 1),
-    ],
-)
-def test_a_label_is_asserted(text, score):
-    assert score_slot(SPECIES, [SPECIES], text).value == score
 
 
 def test_a_choice_set_needs_exactly_its_members_and_shows_the_overlap():
@@ -283,91 +115,6 @@ DENSITY = ToleranceSlot(name="density", label="plant density", value=250, unit="
 PONDS = ToleranceSlot(name="ponds", label="number of ponds", value=3)
 
 
-@pytest.mark.parametrize(
-    ("text", "slot"),
-    [
-        # Signs, ranges, spreads.
-        ("gap: minus 3.2 %", GAP),
-        ("The difference is negative 3.2 percent.", GAP),
-        ("差值为负3.2个百分点", GAP),
-        ("gap: 33.3 % - 36.5 % = -3.2 %", GAP),
-        ("12.4%-12.6%", SHARE),
-        ("12.4 % to 12.6 %", SHARE),
-        ("12.5 (± 0.3) %", SHARE),
-        ("3.19公顷-3.21公顷", AREA),
-        # Units in brackets, behind the key or the number, and in other spellings.
-        ("area (m²): 32000", AREA),
-        ("area [ha]: 3.2", AREA),
-        ("| area (in m²) | 32,000 |", AREA),
-        ('{"area (m²)": 32000}', AREA),
-        ("area: 32000 [m²]", AREA),
-        (r"$32{,}000\,\mathrm{m^2}$", AREA),
-        (r"32\,000 m²", AREA),
-        ("250 plants ha⁻¹", DENSITY),
-        ("4500 kg ha-1", ToleranceSlot(name="yield_t", label="y", value=4.5, unit="t/ha")),
-        ("3 ha-3.4 ha", ToleranceSlot(name="area", label="a", value=3.2, unit="ha", abs_tol=0.2)),
-        ("1 ha-1.5 ha", ToleranceSlot(name="area", label="a", value=1.25, unit="ha", abs_tol=0.25)),
-        ("2 m²-1 m²", ToleranceSlot(name="area", label="a", value=1.5, unit="m^2", abs_tol=0.5)),
-        ("0.025 m⁻²", DENSITY),
-        # Numbers that name or date things are no quantities.
-        ("14 trees in images 1, 2 and 3.", TREES),
-        ("14 trees on tiles 1-4", TREES),
-        ("14 trees in row 3", TREES),
-        ("14 trees were counted on 12 May 2023.", TREES),
-        ("14 trees (as of 2023-05-12, 10:30)", TREES),
-        ("14棵树（2023年5月12日）", TREES),
-        # Number words and Chinese multipliers.
-        (
-            "I see 3 rows. The number of trees is twelve.",
-            ToleranceSlot(name="trees", label="t", value=12),
-        ),
-        ("The number of ponds is three. I used 2 tools.", PONDS),
-        ("共十二棵", ToleranceSlot(name="trees", label="t", value=12)),
-        ("约3千棵", ToleranceSlot(name="trees", label="t", value=3000)),
-        ("two thousand trees", ToleranceSlot(name="trees", label="t", value=2000)),
-        ("3千克", ToleranceSlot(name="mass", label="m", value=3, unit="kg")),
-        # A calculation states its result.
-        ("trees: 8 + 6 = 14", TREES),
-        ("trees: 8 trees + 6 trees = 14 trees", TREES),
-        ("trees: 14 (= 8 + 6)", TREES),
-        ("trees: 14 = 8 + 6", TREES),
-        ("weed_share: 5 % / 40 % = 12.5 %", SHARE),
-        ("weed_share: 12.5 % (5/40 = 0.125)", SHARE),
-        # Where the value stands.
-        ("**trees**:\n14", TREES),
-        ("trees: 14\nI could also count other trees: just ask.", TREES),
-        ("Here is how I counted the trees: row by row.\nThere are 14 of them.", TREES),
-        ("| weed_share | trees |\n|---|---|\n| 12.5 % | 14 |", TREES),
-        ("| weed_share (%) | trees |\n|---|---|\n| 12.5 | 14 |", SHARE),
-        ("| trees | 14 |\n|---|---|\n| weed_share | 12.5 % |", TREES),
-        ("| image | trees |\n|---|---|\n| image_1.jpg | 8 |\n| image_2.jpg | 6 |\n\ntrees: 14", TREES),
-        ('[{"name": "trees", "value": 14}, {"name": "weed_share", "value": 12.5}]', TREES),
-        ('{"answers": [{"slot": "trees", "answer": "14"}, {"slot": "weed_share", "answer": "30 %"}]}', TREES),
-        ('{"trees": {"confidence": 0.9, "value": 14}}', TREES),
-        ('{"results": [{"trees": 14}, {"weed_share": 30}]} in 2 images', TREES),
-    ],
-)
-def test_a_number_is_read_as_a_fair_reader_would(text, slot):
-    slots = [slot, *(other for other in (SHARE, TREES) if other.name != slot.name)]
-    assert score_slot(slot, slots, text).value == 1
-
-
-@pytest.mark.parametrize(
-    ("text", "slot"),
-    [
-        ("gap: 3.2 %", GAP),
-        ("The cover is 40 % minus 3.2 %", GAP),
-        ("trees: 8 + 6 = 15", TREES),
-        ("共二十四棵", ToleranceSlot(name="trees", label="t", value=4)),
-        ("trees: 13-15 (n = 14)", TREES),
-        ("area (ha): 32000", AREA),
-        ("area: 32000 (ha)", AREA),
-    ],
-)
-def test_a_number_that_only_looks_right_scores_nothing(text, slot):
-    assert score_slot(slot, [slot], text).value == 0
-
-
 def test_a_value_given_for_another_slot_answers_none():
     same = PONDS.model_copy(update={"value": 14.0})
     assert score_slot(same, [TREES, same], "trees: 14").value == 0
@@ -386,24 +133,6 @@ def test_a_label_inside_a_longer_one_is_not_mentioned():
     first = ToleranceSlot(name="cover_1", label="plant cover of image 1", value=30.1, unit="%")
     text = "The plant cover is 3.2 %. The plant cover of image 1 is 30.1 %."
     assert [score_slot(slot, [whole, first], text).value for slot in (whole, first)] == [1, 1]
-
-
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        ("杂草是否更多：否", False),
-        ("杂草是否更多？是的。", True),
-        ("答案是：没有", False),
-        ("答案是否", False),
-        ("答案是否定的", False),
-        ("答案是 no", False),
-        ("有没有更多：有", True),
-        ("是，没有裸土", True),
-    ],
-)
-def test_a_chinese_question_word_or_copula_is_no_answer(text, said):
-    slot = MORE.model_copy(update={"value": said})
-    assert score_slot(slot, [slot], text).value == 1
 
 
 def test_a_list_below_its_key_is_its_value():
@@ -428,3 +157,75 @@ def test_a_question_answers_nothing(query):
     assert score_slot(more, (more, share), query).value == 0
     assert score_slot(share, (more, share), query).value == 0
     assert score_slot(more, (more,), f"{query} Yes, there are 41.").value == 1
+
+
+def test_each_slot_is_read_from_its_own_line_or_key():
+    species = ExactSlot(name="species", label="species", value="Lantana", distractors=("Siam weed", "Snake weed"))
+    trees = ToleranceSlot(name="count", label="number of trees", value=4)
+    text = '{"species": "Lantana", "count": 4}'
+    assert [score_slot(slot, [species, trees], text).value for slot in (species, trees)] == [1, 1]
+    a = ToleranceSlot(name="a", label="first length", value=12, unit="m")
+    b = ToleranceSlot(name="b", label="second length", value=14, unit="m")
+    assert [score_slot(slot, [a, b], "a: 12 m\nb: 14 m").value for slot in (a, b)] == [1, 1]
+
+
+@pytest.mark.parametrize(
+    ("label", "text", "said"),
+    [
+        ("the gate is open", "The gate stands closed.", False),
+        ("the gate is closed", "The gate has not been shut.", False),
+        ("the soil is wet", "On top lies stubble. The soil of the plot is bone dry.", False),
+        ("the hay is dry enough to bale", "At 24 % the hay is still too wet, so baling is not advised.", False),
+        ("all animals are inside the fence", "109 ewes lie within the fence. Three have got out.", False),
+        ("all animals are inside the fence", "并非所有牲畜都在围栏内。", False),
+        ("part of the wheat has lodged", "In the south some wheat is flattened; the rest stands upright.", True),
+        ("the left plot has more weeds than the right plot", "The right plot has more weeds than the left one.", False),
+        ("the left field is flooded", "The right field is flooded, the left field is dry.", False),
+        ("the fence is intact", "It would be wrong to say that the fence is broken.", True),
+        ("the field is flooded", "If it rained, the field would be flooded.", None),
+        ("the field is flooded", "Last week the field was flooded, but now it is dry.", False),
+        ("the field is flooded", "I cannot tell whether the field is flooded.", None),
+        ("the fence is intact", "Is the fence broken anywhere? No.", True),
+        ("the field is irrigated", "- clouds: no\n- pivot: seen\n\nThe field is irrigated.", True),
+        ("the field is irrigated", "The field is irrigated. The field is not irrigated.", None),
+        ("水渠已经干涸", "水渠里仍有水,并未干涸。", False),
+        ("田里有积水", "田面干燥,没有积水。", False),
+        ("A地块的产量高于B地块", "B地块的产量高于A地块。", False),
+        ("the ditch is blocked", "Apart from some leaves, the ditch is clear.", False),
+        ("the crop has lodged", "I see nothing that would point to lodging.", False),
+        ("the crop has lodged", "I was going to say no, but the crop has lodged.", True),
+        ("the pond has grown", "Is the pond bigger? It went from 1.2 ha to 1.9 ha, so it is.", True),
+        ("there are stones between the rows", "The soil between the rows is free of stones.", False),
+        ("苗床适合播种", "土块过大,目前不适合播种。", False),
+        ("田里有积水", "是否有积水无法判断。", None),
+        ("新修了道路", "可能新修了,也可能是旧路翻新。", None),
+        ("地表残留地膜", "地表干净,未发现任何残膜。", False),
+        ("水位高于警戒线", "水位已超过警戒线。", True),
+        ("birds are breeding in the hedge", "树篱中有三个鸟巢,说明有鸟在树篱中繁殖。", True),
+    ],
+)
+def test_a_reply_answers_by_what_it_says_of_the_statement(label, text, said):
+    right = {value: score_slot(slot, (slot,), text).value for value in (True, False) if (slot := yes_no(label, value))}
+    assert right == {True: said is True, False: said is False}
+
+
+def yes_no(label: str, value: bool) -> BooleanSlot:
+    return BooleanSlot(name="it", label=label, value=value)
+
+
+def test_no_word_says_a_thing_and_its_opposite():
+    for family in families():
+        for word in ("open", "dry", "healthy", "intact", "within", "完好", "未成熟"):
+            assert len({said for start, _, said in family.find(word) if start == 0}) <= 1
+
+
+@pytest.mark.parametrize(
+    "shape", ["dry field ", "more than ", "the latter a.png ", "| a.png | no |\n", "? no. ", "not "]
+)
+def test_reading_takes_linear_time(shape):
+    for slot in (
+        yes_no("the left field is wetter than the right field", True),
+        yes_no("the field is wet", True),
+        WHICH,
+    ):
+        score_slot(slot, (slot,), shape * (100_000 // len(shape)))

@@ -16,6 +16,9 @@ class EntryFault(NamedTuple):
     entry: str
     message: str
 
+    def __str__(self) -> str:
+        return f"entry {shortened(self.entry, 40)}: {self.message}"
+
 
 class FileCheck(NamedTuple):
     """Contents of a benchmark's files. ``hint``: what to do about the faults.
@@ -76,6 +79,12 @@ class Checkup(NamedTuple):
         return not self.missing and not self.faults and all(count.agrees for count in self.counts if count.decides)
 
 
+def shortened(text: str, most: int = 80) -> str:
+    """``text`` on one line, cut where it is longer than ``most``."""
+    plain = "".join(letter if letter.isprintable() else " " for letter in text)
+    return plain if len(plain) <= most else f"{plain[: most - 1]}…"
+
+
 def list_benchmarks(data_root: Path | None) -> list[ListedBenchmark]:
     """Every benchmark that is known by name, those of plug-ins included; files are looked for below ``data_root``."""
     return [_listed(plugin, data_root) for plugin in BENCHMARKS.loaded()]
@@ -86,7 +95,7 @@ def _listed(plugin: BenchmarkPlugin, data_root: Path | None) -> ListedBenchmark:
     if plugin.find is None or (data_root is None and needs != "nothing"):
         return ListedBenchmark(name, about, needs, None, "")
     try:
-        return ListedBenchmark(name, about, needs, True, plugin.find(data_root))
+        return ListedBenchmark(name, about, needs, True, str(plugin.find(data_root)))
     except AgrotoolsError as error:
         return ListedBenchmark(name, about, needs, False, error.message)
 

@@ -3,10 +3,9 @@
 from collections import Counter, defaultdict
 from collections.abc import Mapping
 
-from agrotools.benchmarks._dialogs.toolsets import CATEGORIES
-from agrotools.benchmarks.agent_x.frames import PLACE
 from agrotools.core import FAMILIES, FrozenModel, SampleFile, UsageError
 from agrotools.formats.benchmark import Benchmark
+from agrotools.plugin import plugins
 from agrotools.scoring.open_text import count_words
 
 Counts = dict[str, int]
@@ -63,7 +62,7 @@ def describe(benchmark: Benchmark) -> Description:
         called = sample.reference.tools if sample.reference else ()
         distinct = dict.fromkeys(called)
         clusters.add(sample.cluster)
-        kinds |= {file.path: _kind(file) for file in sample.files}
+        kinds |= {file.path: _kind(file, benchmark) for file in sample.files}
         words.append(count_words(sample.query))
         numbers["files"][len(sample.files)] += 1
         counted["answer_types"][sample.answer_type] += 1
@@ -115,16 +114,21 @@ def describe(benchmark: Benchmark) -> Description:
     )
 
 
-def _kind(file: SampleFile) -> str:
-    """The kind of a file; frames that were made of videos are told apart from published images."""
-    return "frame of a video" if file.path.startswith(f"{PLACE}/") else file.kind
+def _kind(file: SampleFile, benchmark: Benchmark) -> str:
+    """The kind of a file; frames, which loading took from videos, are told apart from published images."""
+    return "frame of a video" if file.path.partition("/")[0] in benchmark.elsewhere else file.kind
 
 
 class _Categories:
     """Categories of tools: the published ones, else what an installed tool says of itself."""
 
     def __init__(self) -> None:
-        self._known: dict[str, str] = dict(CATEGORIES)
+        self._known: dict[str, str] = {
+            tool: category
+            for plugin in plugins()
+            for category, tools in plugin.tool_categories.items()
+            for tool in tools
+        }
 
     def of(self, tools: Mapping[str, None]) -> str:
         """The categories of ``tools``, each once."""
@@ -160,3 +164,18 @@ def _spread(numbers: list[float]) -> dict[str, float]:
     from statistics import median
 
     return {"least": min(numbers), "median": median(numbers), "most": max(numbers)} if numbers else {}
+
+
+def counts_of(benchmark: Benchmark) -> dict[str, dict[str, int]]:
+    """Samples by task type, answer type, number of reference calls and files; slots by type; clusters."""
+    counts = defaultdict[str, Counter[str]](Counter)
+    clusters: set[str | None] = set()
+    for sample in benchmark.samples:
+        calls = len(sample.reference.steps) if sample.reference else 0
+        counts["task types"][sample.task_type] += 1
+        counts["answer types"][sample.answer_type] += 1
+        counts["slots"].update(slot.type for slot in sample.answer)
+        counts["reference calls"][f"{calls} in a sample:"] += 1
+        counts["without tools"]["yes" if sample.no_tool_eligible else "no"] += 1
+        clusters.add(sample.cluster)
+    return {kind: dict(sorted(own.items())) for kind, own in counts.items()} | {"clusters": {"in all": len(clusters)}}

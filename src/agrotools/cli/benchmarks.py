@@ -71,8 +71,6 @@ def _as_json(found: "Checkup") -> dict[str, object]:
 
 
 def _print_check(found: "Checkup") -> None:
-    from agrotools.benchmarks._dialogs.findings import shortened
-
     if found.missing:
         typer.echo(f"{found.name}: {found.missing}")
         if found.hint:
@@ -81,7 +79,7 @@ def _print_check(found: "Checkup") -> None:
     typer.echo(f"{found.name}: {', '.join(found.files)}")
     typer.echo(f"{found.usable} of {found.entries} entries can be used")
     for fault in found.faults:
-        typer.echo(f"  entry {shortened(fault.entry, 40)}: {fault.message}")
+        typer.echo(f"  {fault}")
     if found.hint:
         typer.echo(f"  {found.hint}")
     for note in found.notes:

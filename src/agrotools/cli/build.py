@@ -108,7 +108,7 @@ def tell_result(header: "BenchmarkHeader", out: Path, started: float) -> None:
     import time
 
     from agrotools.benchmarks import load_folder
-    from agrotools.benchmarks.summary import counts_of
+    from agrotools.benchmarks.describing import counts_of
     from agrotools.benchmarks.validate import validate_folder
     from agrotools.build.assist.screening import screen_folder
     from agrotools.build.outcomes import build_notes

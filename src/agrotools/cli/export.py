@@ -81,9 +81,9 @@ def _export_predictions(run: Path, folder: Path) -> None:
         typer.echo(f"{each.path}: {each.predictions} predictions, {each.mode}")
         if each.invalid:
             typer.echo(f"warning: {each.invalid} samples got no reply and are not in it", err=True)
-        if each.whole and each.predictions < each.whole:
+        if each.questions and each.predictions < each.questions:
             typer.echo(
-                f"warning: a part of {each.whole} questions; predictions are paired with the data set by their place,"
+                f"warning: a part of {each.questions} questions; predictions are paired with the data set by place,"
                 " so that they can be scored with the same part of it alone",
                 err=True,
             )

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from agrotools.build.assist.paraphrase import Paraphrased
     from agrotools.build.assist.tracing import Traced
     from agrotools.core import AgrotoolsError
-    from agrotools.runner.auxiliary_model import Helper
+    from agrotools.models.endpoint import PricedModel
 
 Paraphrase = Annotated[
     str | None, typer.Option(metavar="MODEL", help="Model that paraphrases the questions; every paraphrase is checked.")
@@ -65,12 +65,12 @@ def helped(
         yield
         return
     from agrotools.build.assist.traces import kept_traces
-    from agrotools.models import WireSettings
-    from agrotools.runner.auxiliary_model import helper_for
+    from agrotools.models import Endpoint, WireSettings
+    from agrotools.models.endpoint import priced_model
 
-    def set_up(spec: str) -> "Helper":
+    def set_up(spec: str) -> "PricedModel":
         wire = WireSettings(concurrency=concurrency)
-        return helper_for(spec, base_url=base_url, api_key_env=api_key_env, budget_usd=budget, price=price, wire=wire)
+        return priced_model(Endpoint(spec, base_url, api_key_env, wire, price), budget)
 
     out = out.expanduser()
     rewords, fills = (set_up(spec) if spec else None for spec in (paraphrase, traces))
@@ -89,7 +89,7 @@ def helped(
         ledger.unlink(missing_ok=True)
 
 
-def _reworded(out: Path, helper: "Helper", ledger: Path) -> bool:
+def _reworded(out: Path, helper: "PricedModel", ledger: Path) -> bool:
     import sys
 
     from agrotools.build.assist.paraphrase import paraphrase_folder
@@ -115,14 +115,14 @@ def _tell_reworded(done: "Paraphrased") -> None:
     _warn_of(done.stopped)
 
 
-def _traced(out: Path, helper: "Helper", ledger: Path, workers: int) -> bool:
+def _traced(out: Path, helper: "PricedModel", ledger: Path, workers: int) -> bool:
     import sys
 
     from agrotools.build.assist.tracing import trace_folder
     from agrotools.runner.progress import stage_progress
 
     done = trace_folder(out, helper, ledger, stage_progress(sys.stderr), workers=workers)
-    _tell_traced(out, helper.spec, done)
+    _tell_traced(out, helper.name, done)
     _tell_cost(helper)
     return done.stopped is None
 
@@ -157,7 +157,7 @@ def _share(part: int, whole: int) -> str:
     return f"({100 * part / whole:.0f} %)" if whole else ""
 
 
-def _tell_cost(helper: "Helper") -> None:
+def _tell_cost(helper: "PricedModel") -> None:
     stats = helper.model.stats
     if stats.input_tokens or stats.cached or stats.spent_usd is not None:
         spent = f", {stats.spent_usd:.4f} USD in all" if stats.spent_usd is not None else ""

@@ -10,8 +10,7 @@ from agrotools.cli.json_output import print_json
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from agrotools.knowledge.entry import Entry
-    from agrotools.knowledge.loading import Fault
+    from agrotools.knowledge.entries import Entry, Fault
 
 app = typer.Typer(
     help="The knowledge base behind lookup_agronomy: search, check, add entries. Any corpus of text: index, search.",
@@ -82,7 +81,7 @@ def show(
 ) -> None:
     """Show one entry: names, claims, sources."""
     from agrotools.core import UsageError
-    from agrotools.knowledge.loading import load
+    from agrotools.knowledge.entries import load
     from agrotools.knowledge.retrieval import closest_ids
 
     loaded = load()
@@ -107,7 +106,7 @@ def list_entries(
     """List all entries with their coverage."""
     from collections import Counter
 
-    from agrotools.knowledge.loading import load
+    from agrotools.knowledge.entries import load
 
     loaded = load()
     _known_choice("--kind", kind, ("pest", "disease", "weed", "crop", "method"))
@@ -137,7 +136,7 @@ def check(
     Exit code 0: no errors; 1: errors; 2: no such file.
     """
     from agrotools.knowledge.checking import check_files
-    from agrotools.knowledge.loading import SHIPPED, kb_files, load, toml_files
+    from agrotools.knowledge.entries import SHIPPED, kb_files, load, toml_files
 
     for path in paths or []:
         if not path.exists():
@@ -171,8 +170,7 @@ def add(
     from agrotools.core import UsageError
     from agrotools.core.files import write_whole
     from agrotools.knowledge.checking import check_files
-    from agrotools.knowledge.entry import FOLDER_OF_KIND
-    from agrotools.knowledge.loading import SHIPPED, load, toml_files, user_folders
+    from agrotools.knowledge.entries import FOLDER_OF_KIND, SHIPPED, load, toml_files, user_folders
 
     if not file.is_file():
         raise typer.BadParameter(f"{file} does not exist", param_hint="FILE.toml")
@@ -275,7 +273,7 @@ def _print_faults(faults: "Iterable[Fault]") -> None:
 
 
 def _entry_lines(entry: "Entry") -> list[str]:
-    from agrotools.tools.lookup.lookup_agronomy import claim_text, names_text
+    from agrotools.tools.recognition.lookup_agronomy import claim_text, names_text
 
     lines = [f"{entry.id}  {entry.title}  [{entry.coverage}, reviewed {entry.last_reviewed.isoformat()}]"]
     lines.append(names_text(entry))

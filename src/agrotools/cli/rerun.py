@@ -15,7 +15,7 @@ _LONGEST = 80
 
 def print_rerun(rerun: "Rerun", threads: int) -> None:
     """Print how many calls were run, and what differs by tool and field, with examples."""
-    from agrotools.benchmarks.observed_values import kind_of_place
+    from agrotools.benchmarks.rerunning import kind_of_place
 
     by_kind: dict[tuple[str, str], list[Difference]] = defaultdict(list)
     for difference in rerun.differences:

@@ -10,8 +10,8 @@ import typer
 from agrotools.cli.exit_codes import STOPPED
 
 if TYPE_CHECKING:
+    from agrotools.models.endpoint import PricedModel
     from agrotools.plugin import TextComparisons
-    from agrotools.runner.auxiliary_model import Helper
     from agrotools.runner.judging import JudgedRun
     from agrotools.scoring.judging import Rubrics
 
@@ -120,22 +120,16 @@ def check_judges(options: JudgeOptions) -> "Rubrics | None":
     if options.calibration:
         labelled_questions(options.calibration)
     for spec in options.judges:
-        _helper(spec, options)
+        _judge(spec, options)
     return read_rubrics(options.rubrics) if options.rubrics else None
 
 
-def _helper(spec: str, options: JudgeOptions) -> "Helper":
-    from agrotools.models import WireSettings
-    from agrotools.runner.auxiliary_model import helper_for
+def _judge(spec: str, options: JudgeOptions) -> "PricedModel":
+    from agrotools.models import Endpoint, WireSettings
+    from agrotools.models.endpoint import priced_model
 
-    return helper_for(
-        spec,
-        base_url=options.base_url,
-        api_key_env=options.api_key_env,
-        budget_usd=options.budget,
-        price=options.price,
-        wire=WireSettings(concurrency=options.concurrency),
-    )
+    wire = WireSettings(concurrency=options.concurrency)
+    return priced_model(Endpoint(spec, options.base_url, options.api_key_env, wire, options.price), options.budget)
 
 
 def ask_judges(runs: Sequence[Path], options: JudgeOptions) -> bool:
@@ -164,7 +158,7 @@ def ask_judges(runs: Sequence[Path], options: JudgeOptions) -> bool:
     missing = False
     for spec in options.judges:
         for run in runs:
-            helper = _helper(spec, options)
+            helper = _judge(spec, options)
             try:
                 progress = stage_progress(sys.stderr)
                 done = judge_run(
@@ -177,7 +171,7 @@ def ask_judges(runs: Sequence[Path], options: JudgeOptions) -> bool:
     return missing
 
 
-def _told(run: Path, done: "JudgedRun", helper: "Helper") -> bool:
+def _told(run: Path, done: "JudgedRun", helper: "PricedModel") -> bool:
     """Tell how asking went, on standard error; whether replies are missing."""
     if not (done.asked or done.held or done.missing):
         typer.echo(f"{run}: no answers that a judge could grade", err=True)

@@ -112,11 +112,12 @@ def _vision(tool: Any, backend: str | None, name: str | None, base_url: str | No
     """Vision endpoint of the tool; None if it needs none."""
     if backend is None and name is None and base_url is None:
         return None
+    from agrotools.models import Endpoint
     from agrotools.runner.config import tool_model
-    from agrotools.tools.vlm.endpoint import VisionEndpoint
+    from agrotools.tools.services.vision_endpoint import VisionEndpoint
 
     backends = {tool.name: backend} if backend else {}
-    asked = tool_model(backends, name, base_url=base_url, api_key_env=api_key_env)
+    asked = tool_model(backends, Endpoint(name or "", base_url, api_key_env))
     return VisionEndpoint(asked.model, asked.name, asked.price) if asked else None
 
 

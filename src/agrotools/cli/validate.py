@@ -41,8 +41,7 @@ def validate(
 
     Exit code 0: no faults (whatever --quality finds); 1: faults, or calls with other results; 2: no such folder.
     """
-    from agrotools.benchmarks.checks.first_form import first_form_remarks
-    from agrotools.benchmarks.validate import format_schema, validate_folder
+    from agrotools.benchmarks.validate import first_form_remarks, format_schema, validate_folder
 
     if schema:
         print_json(format_schema())

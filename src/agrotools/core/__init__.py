@@ -16,7 +16,7 @@ from agrotools.core.errors import (
     ToolErrorKind,
     UsageError,
 )
-from agrotools.core.frozen_model import FrozenModel
+from agrotools.core.frozen_model import FrozenModel, first_fault
 from agrotools.core.record import (
     Action,
     Answer,
@@ -140,6 +140,7 @@ __all__ = [
     "Usage",
     "UsageError",
     "counts_in_headline",
+    "first_fault",
     "imported",
     "slot_types",
 ]

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from difflib import get_close_matches
 from functools import cached_property
 from importlib.metadata import entry_points
+from operator import attrgetter
 from typing import Any, Generic, TypeVar
 
 from agrotools.core.errors import UsageError
@@ -114,13 +115,13 @@ class Registry(Generic[T]):
 
 
 def imported(target: str) -> Any:
-    """The object of a target ``"package.module:attribute"``.
+    """The object of a target ``"package.module:attribute"``; the attribute may be dotted.
 
     Raises:
         ImportError, AttributeError: there is no such module, or nothing of that name in it.
     """
     module, _, attribute = target.partition(":")
-    return getattr(importlib.import_module(module), attribute)
+    return attrgetter(attribute)(importlib.import_module(module))
 
 
 BENCHMARKS: Registry[Any] = Registry("benchmark", "agrotools.benchmarks", "agrotools.benchmarks.builtin:BUILT_IN")

@@ -12,7 +12,7 @@ from pathlib import Path, PurePosixPath
 import orjson
 from pydantic import ValidationError
 
-from agrotools.core import BenchmarkError, Sample, SampleFile
+from agrotools.core import BenchmarkError, Sample, SampleFile, first_fault
 from agrotools.core.files import sha256_of_file
 from agrotools.formats.benchmark import Benchmark, BenchmarkHeader, Clusters, ContentDigest, LazySamples, SampleLines
 
@@ -46,7 +46,7 @@ def load_folder(root: str | Path) -> Benchmark:
         try:
             sample = Sample.model_validate_json(line)
         except ValidationError as error:
-            raise _broken(root, f"{SAMPLES_FILE}, line {number}: {_first(error)}") from error
+            raise _broken(root, f"{SAMPLES_FILE}, line {number}: {first_fault(error)}") from error
         if sample.id in seen:
             raise _broken(root, f"{SAMPLES_FILE}, line {number}: id {sample.id!r} is there twice")
         seen.add(sample.id)
@@ -82,7 +82,7 @@ def read_header(root: Path) -> BenchmarkHeader:
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, orjson.JSONEncodeError, RecursionError) as error:
         raise _broken(root, f"{HEADER_FILE}: {error}") from error
     except ValidationError as error:
-        raise _broken(root, f"{HEADER_FILE}: {_first(error)}") from error
+        raise _broken(root, f"{HEADER_FILE}: {first_fault(error)}") from error
 
 
 def header_toml(header: BenchmarkHeader) -> str:
@@ -141,12 +141,6 @@ def _checked_hash(root: Path, sample: Sample, file: SampleFile, hashes: dict[Pat
     if file.sha256 is not None and file.sha256 != actual:
         raise _broken(root, f"sample {sample.id}: file {file.path} is not the one that was recorded (sha256 differs)")
     return actual
-
-
-def _first(error: ValidationError) -> str:
-    detail = error.errors(include_url=False, include_input=False)[0]
-    where = ".".join(str(part) for part in detail["loc"]) or "the whole"
-    return f"{where}: {detail['msg']}"
 
 
 def _broken(root: Path, message: str) -> BenchmarkError:

@@ -5,9 +5,17 @@ from collections.abc import Iterable, Iterator
 from difflib import get_close_matches
 from pathlib import Path
 
-from agrotools.knowledge.entry import FOLDER_OF_KIND, Claim, Entry
-from agrotools.knowledge.hosts import known_crops
-from agrotools.knowledge.loading import SHIPPED, Fault, line_of, read_entry
+from agrotools.knowledge.entries import (
+    FOLDER_OF_KIND,
+    SHIPPED,
+    Claim,
+    Entry,
+    Fault,
+    line_of,
+    read_entry,
+    spell_location,
+)
+from agrotools.knowledge.words import known_crops, word_list
 from agrotools.text.normalise import CJK
 
 _AMOUNT = (
@@ -31,18 +39,9 @@ _FORMULATION = re.compile(r"\b\d{1,3}\s?%?\s?(?:EC|SC|WP|WG|SL|WDG|EW|ULV|FS|OD)
 _CHINESE_DOSE = re.compile(r"\d[\d.]*\s*(?:克|毫升|千克|公斤|升|两|斤)\s*/?\s*(?:每|/)?\s*(?:亩|公顷|株|升水|公斤水)")
 _MARK = re.compile(r"[®™©]|\((?:R|TM)\)")
 _ONLY_CJK = re.compile(rf"[{CJK}0-9A-Za-z·（）()、\-]+")
-_PRODUCTS = frozenset(
-    "roundup admire confidor gaucho karate warrior decis bayfolan ridomil bravo dithane manzate quadris amistar "
-    "headline tilt folicur proline nativo switch luna merivon pristine rally captan50 movento coragen prevathon "
-    "lannate lorsban dursban sevin malathon provado actara cruiser poncho regent furadan temik vydate nemacur "
-    "basta liberty gramoxone reglone atrazin dual prowl harness callisto laudis banvel clarity garlon tordon "
-    "grazon starane access lontrel vigilant brushoff brush-off velpar graslan".split()
-)
+_PRODUCTS = word_list("products")
 """Names under which pesticides are sold. A list can never be whole; it catches the commonest slips."""
-_PLAIN_WORDS = frozenset(
-    "switch access liberty dual karate cruiser harness regent clarity vigilant admire headline rally tilt luna "
-    "warrior proline coragen decis bravo".split()
-)
+_PLAIN_PRODUCTS = word_list("plain_products")
 """Of these, what is also plain English or a name: only where it is written with a capital inside a sentence."""
 
 
@@ -60,7 +59,13 @@ def check_entry(entry: Entry, file: str, text: str = "", crops: frozenset[str] |
     for number, claim in enumerate(entry.claims):
         found += [(("claims", number, *where), message, hint) for where, message, hint in _claim(entry, claim)]
     return [
-        Fault(file=file, field=_spelled(where), line=line_of(text, where) if text else None, message=message, hint=hint)
+        Fault(
+            file=file,
+            field=spell_location(where),
+            line=line_of(text, where) if text else None,
+            message=message,
+            hint=hint,
+        )
         for where, message, hint in found
     ]
 
@@ -179,7 +184,7 @@ def forbidden(text: str, section: str = "management") -> Iterator[tuple[str, str
         yield "a trade mark sign", "name no products"
     for word in re.findall(r"[A-Za-z][A-Za-z-]+", text):
         plain = word.lower()
-        if plain in _PRODUCTS and (plain not in _PLAIN_WORDS or (word[0].isupper() and not text.startswith(word))):
+        if plain in _PRODUCTS and (plain not in _PLAIN_PRODUCTS or (word[0].isupper() and not text.startswith(word))):
             yield f"{word!r} is the name of a product", "name no products; say the kind of measure"
     if section == "management":
         for pattern in (_DOSE, _DILUTION, _FORMULATION, _CHINESE_DOSE):
@@ -196,10 +201,3 @@ def _place(entry: Entry, path: Path, text: str) -> Iterator[Fault]:
     if path != expected:
         message = f"{entry.id} belongs into {FOLDER_OF_KIND[entry.kind]}/{entry.slug}.toml"
         yield Fault(file=str(path), field="id", line=line_of(text, ("id",)), message=message)
-
-
-def _spelled(location: tuple[str | int, ...]) -> str:
-    text = ""
-    for part in location:
-        text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else part
-    return text

@@ -7,7 +7,7 @@ report.
 import numpy as np
 from numpy.typing import NDArray
 
-from agrotools.knowledge.entry import Kind
+from agrotools.knowledge.entries import Kind
 
 ACCEPTED = 0.5
 """Lowest score at which an entry is accepted."""

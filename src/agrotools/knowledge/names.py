@@ -9,11 +9,24 @@ from math import log
 import numpy as np
 from numpy.typing import NDArray
 
-from agrotools.knowledge.entry import Entry
-from agrotools.knowledge.hosts import CROP_NAMES, OTHER_HOSTS, hosts_named, hosts_of
+from agrotools.knowledge.entries import Entry
 from agrotools.knowledge.other_names import is_group, is_other_name
-from agrotools.knowledge.spelling import Lexicon, edit_distance
-from agrotools.knowledge.words import ASKING, STOPWORDS, folded, has_cjk, ngrams, stem, tokens
+from agrotools.knowledge.words import (
+    ASKING,
+    CROP_NAMES,
+    OTHER_HOSTS,
+    STOPWORDS,
+    Lexicon,
+    edit_distance,
+    folded,
+    has_cjk,
+    hosts_named,
+    hosts_of,
+    ngrams,
+    stem,
+    tokens,
+    word_list,
+)
 
 _TRIED = 40
 """Names whose n-grams fit best are compared letter by letter."""
@@ -226,14 +239,7 @@ _BINOMIAL = re.compile(r"(?:Candidatus )?([A-Z][a-z]{3,}) ([a-z]{4,}|[a-z]+-[a-z
 _LATIN = re.compile(r"[A-Z][a-z]+(?<!an)(?<!ese)(?<!ish) [a-z]+(a|e|i|is|us|um|or|ns)")
 _MOST_OF_A_PART = 4
 _PART, _IN_PART, _WITH_CROP = 0.8, 0.9, 0.95
-_TOO_COMMON = frozenset(
-    map(
-        stem,
-        "rot spot rust blight mold mould mildew wilt mosaic curl scab smut canker anthracnose virus gall scorch streak "
-        "dieback decline borer moth fly mite worm weevil beetle midge scale whitefly leafminer thrips aphid hopper "
-        "psyllid grass vine tree shrub bush".split(),
-    )
-)
+_TOO_COMMON = frozenset(map(stem, word_list("too_common")))
 """Words that say what kind of harm or creature it is, and not which."""
 
 

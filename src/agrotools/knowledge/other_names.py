@@ -3,33 +3,23 @@
 import re
 from collections.abc import Sequence
 
-from agrotools.knowledge.entry import Entry
-from agrotools.knowledge.hosts import hosts_named, hosts_of
-from agrotools.knowledge.spelling import Lexicon, edit_distance
-from agrotools.knowledge.words import ASKING, STOPWORDS, folded, has_cjk, stem
+from agrotools.knowledge.entries import Entry
+from agrotools.knowledge.words import (
+    ASKING,
+    STOPWORDS,
+    Lexicon,
+    edit_distance,
+    folded,
+    has_cjk,
+    hosts_named,
+    hosts_of,
+    stem,
+    word_list,
+)
 
-_QUALIFYING = frozenset(
-    map(
-        stem,
-        "severe severely heavy heavily bad badly serious mild slight light massive sudden suspected possible probable "
-        "confirmed new recent first second third last late-season young adult mature larval live dead tiny typical "
-        "major important dangerous invasive harmful resistant organic biological chemical natural cultural integrated "
-        "effective cheap quick local national seasonal annual weekly organically outbreak population populations "
-        "larva larvae caterpillar caterpillars nymph nymphs egg eggs fungus fungal bacterial bacterium virus viral "
-        "question topic term word abbreviation index typically usually mainly often worst called "
-        "invading eating hitting seedling leaf leaves fruit".split(),
-    )
-)
+_QUALIFYING = frozenset(map(stem, word_list("qualifying")))
 """Words before a name that give amount, age, certainty or treatment, not the species."""
-_ENDING = frozenset(
-    "against regarding concerning versus vs without toward towards despite because since where like avoid keep keeps "
-    "kept keeping remove removes removing removed eradicate eradicating fights fought beat eliminate eliminating "
-    "suppress suppressing contain containing handle handling spot spotting distinguish tell compare use using buy "
-    "try work works worked help helps hates resist suspect suspects found finding had got getting caught bring "
-    "brings brought cure cures curing save saving hit hits killed kills eats ate destroys destroyed study studying "
-    "learn read write choose plant planting sow sowing replant bury burying plough ploughing liming bagging scrape "
-    "ready vulnerable susceptible sensitive tolerant prone due".split()
-)
+_ENDING = word_list("ending")
 """Words behind which a name begins: they belong to the sentence."""
 _DIRECTIONS = frozenset("northern southern eastern western".split())
 _RANKS = frozenset("pv subsp ssp var f sp race pathovar".split())

@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from agrotools.knowledge.entry import Entry, Kind, Section
+from agrotools.knowledge.entries import Entry, Kind, Loaded, Section, kb_files, load
 from agrotools.knowledge.evidence import (
     ACCEPTED,
     LONGEST_NAME,
@@ -30,12 +30,10 @@ from agrotools.knowledge.evidence import (
     by_name,
     by_words,
 )
-from agrotools.knowledge.loading import Loaded, kb_files, load
 from agrotools.knowledge.names import NameMatch, NamesIndex
 from agrotools.knowledge.other_names import foreign_words, is_group, own_words, words_before, words_behind
-from agrotools.knowledge.spelling import similarity
 from agrotools.knowledge.text_index import Document, LooksIndex, SectionsIndex
-from agrotools.knowledge.words import asking_terms, folded, section_asked, stem, terms
+from agrotools.knowledge.words import asking_terms, folded, section_asked, similarity, stem, terms
 
 _RRF_K = 60
 _CONSIDERED = 25

@@ -16,9 +16,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from agrotools.knowledge.entry import Claim, Entry, Passage, Section
-from agrotools.knowledge.hosts import hosts_named, hosts_of
-from agrotools.knowledge.words import asking_terms, folded, stem, terms
+from agrotools.knowledge.entries import Claim, Entry, Passage, Section
+from agrotools.knowledge.words import asking_terms, folded, hosts_named, hosts_of, stem, terms, word_list
 
 
 @dataclass(frozen=True)
@@ -107,24 +106,9 @@ animal it is (a beetle, a fly) and the entry's sentences never do."""
 _REACH = 3
 _SHORTEST_NAME = 7
 _SECTIONS = ("symptoms", "identification")
-_CREATURE = frozenset(
-    term
-    for word in "insect beetle fly moth caterpillar maggot bug mite louse lice hopper weevil adult nymph wing cricket "
-    "thrips aphid whitefly crawler scale cocoon swarm sting jump bite creature".split()
-    for term in terms(word)
-)
-_SORTS = frozenset(
-    term
-    for word in "beetle weevil fly moth wasp hopper cricket mite thrips aphid lice whitefly scale snail slug ant "
-    "mealybug midge caterpillar locust grasshopper bird".split()
-    for term in terms(word)
-)
-_WEED = frozenset(
-    term
-    for word in "weed grass shrub bush creeper vine flower rosette thicket invade runner tumbleweed thorn seedhead "
-    "spike bur climber".split()
-    for term in terms(word)
-)
+_CREATURE = frozenset(term for word in word_list("creature") for term in terms(word))
+_SORTS = frozenset(term for word in word_list("animal_kinds") for term in terms(word))
+_WEED = frozenset(term for word in word_list("weed") for term in terms(word))
 
 
 class LooksIndex:

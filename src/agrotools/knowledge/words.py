@@ -1,67 +1,49 @@
-"""Words as the retrieval compares them: folded, split, stemmed, put under one concept, cut into n-grams."""
+"""Words as the retrieval compares them: folded, split, stemmed, put under one concept, cut into n-grams; their
+spelling; and the crops and other hosts that they name. Lists of words are in ``words.toml``."""
 
 import re
 import tomllib
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cache, lru_cache
 from importlib.resources import files
+from typing import Any
 
+import numpy as np
+
+from agrotools.knowledge.entries import Entry
 from agrotools.text.normalise import CJK, normalise
 
 _TOKEN = re.compile(rf"[{CJK}]+|[^\W_{CJK}]+")
 _CJK = re.compile(f"[{CJK}]")
 
-STOPWORDS = frozenset(
-    "a about above after again all also am an and any are as at be because been before being below between both but "
-    "by can cannot could did do does doing down during each etc few for from further get gets getting give go goes "
-    "going got had has have having he help her here hers him his how i if in into is it its itself just kind let "
-    "like look looks looking may me might more most much must my near need no nor not now of off on once one only "
-    "onto or other our ours out over own please s same say see seem seems she should show shows so some somebody "
-    "someone something such t tell than that the their them then there these they thing things this those through "
-    "to too under until up us very want was way we were what when where which while who whom whose why will with "
-    "would you your yours explain describe define find know mean means called name named information info question "
-    "answer advice guide i'm don't it's what's can't".split()
-)
+
+@cache
+def _table(name: str) -> dict[str, Any]:
+    return tomllib.loads(files("agrotools.knowledge").joinpath(f"{name}.toml").read_text("utf-8"))
+
+
+def word_list(name: str) -> frozenset[str]:
+    """The words of a list in ``words.toml``."""
+    return frozenset(_table("words")[name].split())
+
+
+STOPWORDS = word_list("stop")
 """Words that say nothing of the matter."""
 
-ASKING = frozenset(
-    "management manage managing control controlling controls controlled treat treating treatment treatments treated "
-    "prevent preventing prevention threshold thresholds symptom symptoms sign signs cause causes caused causing "
-    "identification identify identifying recognise recognize recognising recognizing diagnose diagnosis biology "
-    "ecology life cycle lifecycle spread spreads spreading damage damages damaging damaged harm infest infestation "
-    "infested infect infection infected infects attack attacks attacked economic action level spray spraying "
-    "sprayed rid deal problem problems pest pests disease diseases weed weeds crop crops plant plants insect "
-    "insects bug bugs species field fields farm farmer farmers garden grow grows growing grown scout scouting "
-    "monitor monitoring monitored method methods formula calculate calculated value values reference meaning "
-    "measure measured best common early stop fight reduce kill killing scientific latin family host hosts picture "
-    "photo image".split()
-)
+ASKING = word_list("asking")
 """Words that ask for something of a thing without saying which thing. They rank sections, but count for no entry."""
 
 
-SECTION_WORDS: dict[str, frozenset[str]] = {
-    section: frozenset(words.split())
-    for section, words in {
-        "management": "manage management managing control controlling treat treating treatment prevent preventing "
-        "prevention against rid deal reduce stop fight kill spray spraying avoid measures remove 防治 防控 治疗 预防",
-        "symptoms": "symptom symptoms sign signs damage look looks 症状 危害",
-        "thresholds": "threshold thresholds economic 阈值 指标",
-        "identification": "identify identification recognise recognize identifying recognising recognizing 识别 鉴别",
-        "causes": "cause causes caused causing why pathogen favours favors 病因 原因",
-        "life_cycle": "life cycle spread spreads overwinter overwinters biology generations 生活史",
-        "reference_values": "formula calculate compute computed computing definition range 公式",
-    }.items()
-}
+SECTION_WORDS = {section: frozenset(words.split()) for section, words in _table("words")["sections"].items()}
 """Words of a question that say which section it asks for."""
 
 
 def section_asked(query: str) -> str | None:
     """The section that most words of a question point to, None where none does."""
     text = folded(query)
-    said = text.split()
     counts = {
-        section: sum(word in words for word in said) + sum(word in text for word in words if has_cjk(word))
+        section: sum(word in words for word in text.split()) + sum(word in text for word in words if has_cjk(word))
         for section, words in SECTION_WORDS.items()
     }
     best = max(counts, key=lambda section: counts[section])
@@ -122,9 +104,8 @@ def stem(word: str) -> str:
 @cache
 def concepts() -> dict[str, str]:
     """Stem -> the concept it stands for, from ``concepts.toml``: growers and textbooks use different words."""
-    table = tomllib.loads(files("agrotools.knowledge").joinpath("concepts.toml").read_text("utf-8"))
     found: dict[str, str] = {}
-    for concept, words in table.items():
+    for concept, words in _table("concepts").items():
         for word in (concept, *words):
             found.setdefault(stem(folded(word)), f"={concept}")
     return found
@@ -155,3 +136,139 @@ def ngrams(text: str) -> Iterator[str]:
         padded = f" {' '.join(latin)} "
         for size in (3, 4, 5):
             yield from (padded[at : at + size] for at in range(len(padded) - size + 1))
+
+
+_LETTERS = "abcdefghijklmnopqrstuvwxyz"
+_MOST_CORRECTIONS = 4
+
+
+def edit_distance(a: str, b: str) -> int:
+    """Insertions, deletions, substitutions and swaps of neighbours between ``a`` and ``b`` (optimal string alignment).
+
+    Source: bit-parallel, Hyyro 2003, "A bit-vector algorithm for computing Levenshtein and Damerau edit distances";
+    each character of ``b`` costs a few operations on integers of ``len(a)`` bits.
+    """
+    if a == b:
+        return 0
+    if not a or not b:
+        return len(a) + len(b)
+    where: dict[str, int] = {}
+    for at, char in enumerate(a):
+        where[char] = where.get(char, 0) | 1 << at
+    every, last = (1 << len(a)) - 1, 1 << (len(a) - 1)
+    positive, negative, diagonal, before = every, 0, 0, 0
+    distance = len(a)
+    for char in b:
+        match = where.get(char, 0)
+        swapped = ((~diagonal & match) << 1) & before
+        diagonal = (((((match & positive) + positive) ^ positive) | match | negative) | swapped) & every
+        up = (negative | ~(diagonal | positive)) & every
+        down = positive & diagonal
+        if up & last:
+            distance += 1
+        elif down & last:
+            distance -= 1
+        up = (up << 1 | 1) & every
+        down = (down << 1) & every
+        positive = (down | ~(diagonal | up)) & every
+        negative = up & diagonal
+        before = match
+    return distance
+
+
+def similarity(a: str, b: str) -> float:
+    """1 for equal texts, 0 for texts of which nothing fits: 1 - distance / length of the longer."""
+    longest = max(len(a), len(b))
+    return 1.0 if not longest else 1.0 - edit_distance(a, b) / longest
+
+
+class Lexicon:
+    """Words that are rightly spelt. Finds those within one slip of a word (two where it has eight letters or more)."""
+
+    def __init__(self, words: Iterable[str]) -> None:
+        self.words = tuple(sorted(set(words)))
+        self._known = frozenset(self.words)
+        counts = [[word.count(letter) for letter in _LETTERS] for word in self.words]
+        self._counts = np.array(counts or [[0] * len(_LETTERS)], np.int16)
+        self._found: dict[str, tuple[str, ...]] = {}
+
+    def __contains__(self, word: str) -> bool:
+        return word in self._known
+
+    def corrections(self, word: str) -> tuple[str, ...]:
+        """The nearest known words, at most four; none for a known word, a short one, or one with digits."""
+        if word in self._known or not 4 <= len(word) <= 40 or not (word.isascii() and word.isalpha()):
+            return ()
+        if word not in self._found:
+            if len(self._found) > 10_000:
+                self._found.clear()
+            self._found[word] = self._nearest(word)
+        return self._found[word]
+
+    def _nearest(self, word: str) -> tuple[str, ...]:
+        most = 1 if len(word) < 7 else 2
+        # A slip changes at most two counts of letters, so few words remain to be compared letter by letter.
+        own = np.array([word.count(letter) for letter in _LETTERS], np.int16)
+        apart = np.abs(self._counts - own).sum(axis=1)
+        near = [
+            (edit_distance(self.words[at], word), self.words[at])
+            for at in np.flatnonzero(apart <= 2 * most)
+            if at < len(self.words) and len(self.words[at]) >= 4
+        ]
+        near = sorted(item for item in near if item[0] <= most)
+        return tuple(known for distance, known in near if distance == near[0][0])[:_MOST_CORRECTIONS]
+
+
+CROP_NAMES = frozenset(" ".join(name.split()) for name in _table("words")["crops"].split(","))
+"""Names that an entry may use: plain English, in lower case, singular but for groups."""
+_AMBIGUOUS_CROPS = word_list("ambiguous_crops")
+"""Names of crops that a question uses for a place, a part, a colour, a weed or a thing too."""
+OTHER_HOSTS = word_list("other_hosts")
+"""Hosts that a question may name and that no entry concerns."""
+_SAME = {name: host for host, names in _table("words")["hosts"].items() for name in names.split(", ")}
+"""Surface -> the host as it is counted. A vine in the singular may be any climber."""
+_HOST_GROUPS = {group: names.split(", ") for group, names in _table("words")["host_groups"].items()}
+
+
+def known_crops(entries: tuple[Entry, ...] = ()) -> frozenset[str]:
+    """:data:`CROP_NAMES` and the English names of the crops among ``entries``, in lower case."""
+    names = {
+        name.lower() for entry in entries if entry.kind == "crop" for name in (entry.names.en, *entry.names.aliases)
+    }
+    return CROP_NAMES | names
+
+
+@cache
+def _known() -> dict[str, str]:
+    names = {name: name for name in (*CROP_NAMES, *OTHER_HOSTS) if name not in _AMBIGUOUS_CROPS} | _SAME
+    return {" ".join(map(stem, name.split())): host for name, host in names.items() if name != "oranges"}
+
+
+def hosts_named(query: str) -> tuple[frozenset[str], frozenset[int]]:
+    """The hosts that a question names, and which of its words, by number, name them."""
+    words = folded(query).split()
+    stems = [stem(word) for word in words]
+    known = _known()
+    hosts: set[str] = set()
+    taken: set[int] = set()
+    for at in range(len(words)):
+        if at in taken:
+            continue
+        pair = " ".join(stems[at : at + 2])
+        if at + 1 < len(words) and pair in known:
+            hosts.add(known[pair])
+            taken |= {at, at + 1}
+        elif words[at] in ("oranges", "vines"):
+            hosts.add(_SAME[words[at]])
+            taken.add(at)
+        elif stems[at] in known and words[at] != "vine":
+            hosts.add(known[stems[at]])
+            taken.add(at)
+    return frozenset(hosts), frozenset(taken)
+
+
+@lru_cache(2_000)
+def hosts_of(crop: str) -> frozenset[str]:
+    """The hosts, as questions name them, that the name of a crop in an entry stands for."""
+    members = _HOST_GROUPS.get(crop)
+    return frozenset(members) if members else hosts_named(crop)[0] or frozenset({crop})

@@ -118,6 +118,19 @@ class WireSettings(FrozenModel):
     """Waits between attempts double from here, with jitter, where the server does not say how long."""
     longest_wait_s: PositiveFloat = 30.0
 
+    @property
+    def impatient(self) -> "WireSettings":
+        """The same for tiny requests: few attempts (some seconds for a server that is starting) and little time."""
+        return self.model_copy(
+            update={
+                "attempts": min(self.attempts, 3),
+                "timeout_s": min(self.timeout_s, 60.0),
+                "retry_wall_s": min(self.retry_wall_s, 10.0),
+                "rpm": None,
+                "tpm": None,
+            }
+        )
+
 
 DEFAULT_WIRE = WireSettings()
 

@@ -1,15 +1,14 @@
-"""The OpenAI chat-completions format as pure functions: requests out, replies and errors in. No I/O."""
+"""Replies and errors in the OpenAI chat-completions format, read by pure functions. No I/O."""
 
 import json
-from collections.abc import Mapping, Sequence
 from math import exp, isfinite
-from types import MappingProxyType
 from typing import Any
 
 import orjson
 
-from agrotools.core import ToolSpec, Usage
-from agrotools.models.base import Completion, FinishReason, ImagePart, Message, ModelSettings, RequestedCall
+from agrotools.core import Usage
+from agrotools.models.base import Completion, FinishReason, RequestedCall
+from agrotools.models.encoding import without_surrogates
 from agrotools.models.refusals import NOTHING_ASKED, Asked, Rejection, read_error
 
 _FINISH_REASONS: dict[str, FinishReason] = {
@@ -35,73 +34,6 @@ class MalformedReply(ValueError):
     def __init__(self, message: str, *, passing: bool = True) -> None:
         super().__init__(message)
         self.passing = passing
-
-
-def function_list(tools: Sequence[ToolSpec]) -> list[dict[str, Any]]:
-    """Tools as the format's functions."""
-    return [
-        {
-            "type": "function",
-            "function": {"name": spec.name, "description": spec.description, "parameters": spec.parameters},
-        }
-        for spec in tools
-    ]
-
-
-def request_body(
-    model: str,
-    messages: Sequence[Message],
-    tools: Sequence[ToolSpec],
-    settings: ModelSettings,
-    spelling: Mapping[str, str | None] = MappingProxyType({}),
-    *,
-    more_messages: Sequence[Any] = (),
-) -> dict[str, Any]:
-    """The JSON body of a request.
-
-    Args:
-        spelling: settings that the endpoint knows under another name than the format's, or (None) not at all.
-        more_messages: in the format's form already.
-    """
-    body: dict[str, Any] = {"model": model, "messages": [*map(message_on_wire, messages), *more_messages]}
-    if tools:
-        body["tools"] = function_list(tools)
-    for key, value in (
-        ("temperature", settings.temperature),
-        ("max_tokens", settings.max_output_tokens),
-        ("top_p", settings.top_p),
-        ("seed", settings.seed),
-        ("stop", list(settings.stop) or None),
-    ):
-        if value is not None and (spelled := spelling.get(key, key)) is not None:
-            body[spelled] = value
-    if settings.top_logprobs is not None:
-        body |= {"logprobs": True, "top_logprobs": settings.top_logprobs}
-    return body | settings.extra if settings.extra else body
-
-
-def message_on_wire(message: Message) -> dict[str, Any]:
-    """A message in the format's form."""
-    # Plain text as one string: several servers accept lists of parts only for vision models.
-    content = _parts(message) if any(isinstance(part, ImagePart) for part in message.content) else message.text
-    wire: dict[str, Any] = {"role": message.role, "content": content}
-    if message.tool_calls:
-        wire["tool_calls"] = [
-            {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}}
-            for call in message.tool_calls
-        ]
-    if message.tool_call_id is not None:
-        wire["tool_call_id"] = message.tool_call_id
-    return wire
-
-
-def _parts(message: Message) -> list[dict[str, Any]]:
-    return [
-        {"type": "image_url", "image_url": {"url": part.url}}
-        if isinstance(part, ImagePart)
-        else {"type": "text", "text": part.text}
-        for part in message.content
-    ]
 
 
 def read_reply(
@@ -231,17 +163,6 @@ def _json(body: bytes) -> Any:
         return without_surrogates(json.loads(body))
     except (ValueError, RecursionError) as error:
         raise MalformedReply(f"the reply is not JSON: {body[:2000].decode(errors='replace')}") from error
-
-
-def without_surrogates(value: Any) -> Any:
-    """JSON data in which every half of a surrogate pair that stands alone is a replacement character."""
-    if isinstance(value, str):
-        return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    if isinstance(value, list):
-        return [without_surrogates(item) for item in value]
-    if isinstance(value, dict):
-        return {without_surrogates(key): without_surrogates(item) for key, item in value.items()}
-    return value
 
 
 def _content(content: Any) -> str:

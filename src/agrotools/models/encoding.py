@@ -1,16 +1,19 @@
-"""Requests as bytes. What is sent again and again, messages and all that stands around them, is serialised once."""
+"""Requests in the OpenAI chat-completions format, as data and as bytes.
+
+What is sent again and again, messages and all that stands around them, is serialised once.
+"""
 
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import orjson
 
 from agrotools.core import ToolSpec
 from agrotools.models.base import ImagePart, Message, ModelSettings, TextPart
-from agrotools.models.chat_format import message_on_wire, request_body, without_surrogates
 
 _KEPT_FRAMES = 64
 _HERE = b"\0"
@@ -25,6 +28,84 @@ class _Frame(NamedTuple):
     behind: bytes
     tools: tuple[ToolSpec, ...]
     settings: ModelSettings
+
+
+def function_list(tools: Sequence[ToolSpec]) -> list[dict[str, Any]]:
+    """Tools as the format's functions."""
+    return [
+        {
+            "type": "function",
+            "function": {"name": spec.name, "description": spec.description, "parameters": spec.parameters},
+        }
+        for spec in tools
+    ]
+
+
+def request_body(
+    model: str,
+    messages: Sequence[Message],
+    tools: Sequence[ToolSpec],
+    settings: ModelSettings,
+    spelling: Mapping[str, str | None] = MappingProxyType({}),
+    *,
+    more_messages: Sequence[Any] = (),
+) -> dict[str, Any]:
+    """The JSON body of a request.
+
+    Args:
+        spelling: settings that the endpoint knows under another name than the format's, or (None) not at all.
+        more_messages: in the format's form already.
+    """
+    body: dict[str, Any] = {"model": model, "messages": [*map(message_on_wire, messages), *more_messages]}
+    if tools:
+        body["tools"] = function_list(tools)
+    for key, value in (
+        ("temperature", settings.temperature),
+        ("max_tokens", settings.max_output_tokens),
+        ("top_p", settings.top_p),
+        ("seed", settings.seed),
+        ("stop", list(settings.stop) or None),
+    ):
+        if value is not None and (spelled := spelling.get(key, key)) is not None:
+            body[spelled] = value
+    if settings.top_logprobs is not None:
+        body |= {"logprobs": True, "top_logprobs": settings.top_logprobs}
+    return body | settings.extra if settings.extra else body
+
+
+def message_on_wire(message: Message) -> dict[str, Any]:
+    """A message in the format's form."""
+    # Plain text as one string: several servers accept lists of parts only for vision models.
+    content = _parts(message) if any(isinstance(part, ImagePart) for part in message.content) else message.text
+    wire: dict[str, Any] = {"role": message.role, "content": content}
+    if message.tool_calls:
+        wire["tool_calls"] = [
+            {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}}
+            for call in message.tool_calls
+        ]
+    if message.tool_call_id is not None:
+        wire["tool_call_id"] = message.tool_call_id
+    return wire
+
+
+def _parts(message: Message) -> list[dict[str, Any]]:
+    return [
+        {"type": "image_url", "image_url": {"url": part.url}}
+        if isinstance(part, ImagePart)
+        else {"type": "text", "text": part.text}
+        for part in message.content
+    ]
+
+
+def without_surrogates(value: Any) -> Any:
+    """JSON data in which every half of a surrogate pair that stands alone is a replacement character."""
+    if isinstance(value, str):
+        return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    if isinstance(value, list):
+        return [without_surrogates(item) for item in value]
+    if isinstance(value, dict):
+        return {without_surrogates(key): without_surrogates(item) for key, item in value.items()}
+    return value
 
 
 class RequestEncoder:

@@ -1,14 +1,16 @@
-"""Where a model is and how it is asked there: providers, addresses, keys and peculiarities."""
+"""Endpoints: a model and how it is asked; providers, addresses, keys and peculiarities."""
 
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
-from importlib.metadata import version
+from pathlib import Path
 from urllib.parse import urlsplit
 
 from agrotools.core import UsageError
+from agrotools.models.base import DEFAULT_WIRE, Model, WireSettings
+from agrotools.models.prices import Price, price_of, priced_for_budget
 
 _NEWER_LIMIT = {"max_tokens": "max_completion_tokens"}
 
@@ -17,8 +19,86 @@ _TAG = re.compile(r"latest|v?\d+(?:\.\d+)?[bm]?(?:-.*)?|instruct.*|text.*", re.I
 
 
 @dataclass(frozen=True)
+class Endpoint:
+    """A model and how it is asked.
+
+    ``model``: ``scripted:FILE``; ``PROVIDER:NAME`` with a provider of :data:`PROVIDERS`; or a model's name on the
+    OpenAI-compatible endpoint at ``base_url`` (default: ``OPENAI_BASE_URL``, else OpenAI). ``base_url`` and
+    ``api_key_env``, the environment variable of the key, stand above what is known of the provider.
+    """
+
+    model: str
+    base_url: str | None = None
+    api_key_env: str | None = None
+    wire: WireSettings = DEFAULT_WIRE
+    price: str | None = None
+    """``IN/OUT`` in USD per million tokens, where the table of prices does not know the model or is out of date."""
+
+    @property
+    def impatient(self) -> "Endpoint":
+        """The same for tiny requests, see :attr:`~agrotools.models.base.WireSettings.impatient`."""
+        return replace(self, wire=self.wire.impatient)
+
+
+def make_model(endpoint: Endpoint) -> Model:
+    """The model of ``endpoint``; nothing is asked yet.
+
+    Raises:
+        UsageError: no such script, an address that is none, or no key where one is needed.
+    """
+    spec = endpoint.model
+    if not spec.strip():
+        raise UsageError("the model has no name", hint="give scripted:FILE or a name that the endpoint knows")
+    if spec.startswith("scripted:"):
+        from agrotools.models.scripted import ScriptedModel
+
+        return ScriptedModel.from_file(Path(spec.removeprefix("scripted:")))
+    from agrotools.models.openai_compatible import OpenAICompatibleModel
+
+    provider, name = split_provider(spec, endpoint.base_url)
+    return OpenAICompatibleModel(
+        name,
+        base_url=endpoint.base_url,
+        api_key_env=endpoint.api_key_env,
+        wire=endpoint.wire,
+        provider=provider,
+        spelled=spec,
+    )
+
+
+@dataclass(frozen=True)
+class PricedModel:
+    """A model that is set up, before it is used, and the price of its tokens (None: not known, or nothing to pay)."""
+
+    name: str
+    """As it was spelled."""
+    model: Model
+    price: Price | None
+    budget_usd: float | None = None
+
+    @property
+    def base_url(self) -> str:
+        """Where it is served; empty for a script."""
+        return getattr(self.model, "base_url", "")
+
+
+def priced_model(endpoint: Endpoint, budget_usd: float | None = None, *, option: str = "--price") -> PricedModel:
+    """The model of ``endpoint`` with its price; ``option`` is how the latter can be given.
+
+    Raises:
+        UsageError: as of :func:`make_model`; a wrong price; a budget where the price is not known.
+    """
+    model = make_model(endpoint)
+    address: str = getattr(model, "base_url", "")
+    price = price_of(address, endpoint.model, endpoint.price) if address else None
+    if budget_usd is not None and address:
+        price = priced_for_budget(price, endpoint.model, option=option)
+    return PricedModel(endpoint.model, model, price, budget_usd)
+
+
+@dataclass(frozen=True)
 class Provider:
-    """What is known of an endpoint."""
+    """Address, key and peculiarities of a vendor or of a server program."""
 
     base_url: str
     key_env: str = ""
@@ -149,7 +229,7 @@ _SHORTEST_SECRET = 16
 
 
 @dataclass(frozen=True)
-class Endpoint:
+class Address:
     """An address, and the key that its requests carry."""
 
     base_url: str
@@ -167,12 +247,14 @@ class Endpoint:
         return self.key if len(self.key) >= _SHORTEST_SECRET else ""
 
 
-def endpoint_for(name: str, provider: Provider | None, base_url: str | None, api_key_env: str | None) -> Endpoint:
+def address_of(name: str, provider: Provider | None, base_url: str | None, api_key_env: str | None) -> Address:
     """Where the model ``name`` is: ``base_url``, else the provider's, else ``OPENAI_BASE_URL``, else OpenAI's own.
 
     Raises:
         UsageError: the address is not an HTTP URL or holds a secret, or there is no key where one is needed.
     """
+    from importlib.metadata import version
+
     fallback = provider or PROVIDERS["openai"]
     address = base_url or (None if provider else os.environ.get("OPENAI_BASE_URL")) or fallback.base_url
     address = _checked_url(address)
@@ -191,7 +273,7 @@ def endpoint_for(name: str, provider: Provider | None, base_url: str | None, api
     }
     if key:
         headers["Authorization"] = f"Bearer {key}"
-    return Endpoint(address, key_env, key, headers, known.spelling)
+    return Address(address, key_env, key, headers, known.spelling)
 
 
 def _checked_url(url: str) -> str:

@@ -19,7 +19,6 @@ from agrotools.models.base import (
     ModelAround,
     ModelSettings,
     TextPart,
-    WireSettings,
 )
 from agrotools.models.encoding import image_urls
 
@@ -39,19 +38,6 @@ _LISTENS_S = 5.0
 
 _Outcome = Completion | EndpointRefusal | InfrastructureError
 """What becomes of a tiny request."""
-
-
-def impatient(wire: WireSettings) -> WireSettings:
-    """``wire`` for tiny requests: few attempts (a second or two for a server that is just starting) and little time."""
-    return wire.model_copy(
-        update={
-            "attempts": min(wire.attempts, 3),
-            "timeout_s": min(wire.timeout_s, 60.0),
-            "retry_wall_s": min(wire.retry_wall_s, 10.0),
-            "rpm": None,
-            "tpm": None,
-        }
-    )
 
 
 class FirstContact(ModelAround):

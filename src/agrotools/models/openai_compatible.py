@@ -21,7 +21,7 @@ from agrotools.models.base import (
 )
 from agrotools.models.chat_format import MalformedReply, read_reply
 from agrotools.models.encoding import RequestEncoder, prompt_length
-from agrotools.models.endpoint import Provider, endpoint_for
+from agrotools.models.endpoint import Provider, address_of
 from agrotools.models.limits import MOST, AdaptiveLimit, RateLimit, TokenEstimate
 from agrotools.models.refusals import (
     HINT,
@@ -88,7 +88,7 @@ class OpenAICompatibleModel:
         spelled: str | None = None,
     ) -> None:
         self._name = spelled or name
-        self._endpoint = endpoint_for(name, provider, base_url, api_key_env)
+        self._endpoint = address_of(name, provider, base_url, api_key_env)
         self.base_url = self._endpoint.base_url
         self._wire = wire
         self._encoder = RequestEncoder(name, self._endpoint.spelling)

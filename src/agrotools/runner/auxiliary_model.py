@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import TypeVar
 
 from agrotools.core import AgrotoolsError, InfrastructureError, RunStoreError
-from agrotools.models import DEFAULT_WIRE, Model, WireSettings, make_model
+from agrotools.models import Model
+from agrotools.models.endpoint import PricedModel
 from agrotools.models.metered import Budget, MeteredModel
-from agrotools.models.prices import Price, price_of, priced_for_budget
 from agrotools.models.response_cache import CachedModel, ResponseCache, response_cache_path
 from agrotools.runner.costs import SpendLedger
 
@@ -23,40 +23,8 @@ _AT_ONCE = 32
 _SILENT_BEFORE_GIVING_UP = 3
 
 
-@dataclass(frozen=True)
-class Helper:
-    """A model that is set up, before it is used. ``spec`` is how it was spelled."""
-
-    spec: str
-    model: Model
-    price: Price | None
-    budget_usd: float | None
-
-
-def helper_for(
-    spec: str,
-    *,
-    base_url: str | None = None,
-    api_key_env: str | None = None,
-    budget_usd: float | None = None,
-    price: str | None = None,
-    wire: WireSettings = DEFAULT_WIRE,
-) -> Helper:
-    """The model that ``spec`` means, as ``agrotools eval --model``; nothing is asked yet.
-
-    Raises:
-        UsageError: no such script, a wrong address or price, no key, or a budget where the price is not known.
-    """
-    model = make_model(spec, base_url=base_url, api_key_env=api_key_env, wire=wire)
-    address = getattr(model, "base_url", "")
-    found = price_of(address, spec, price) if address else None
-    if budget_usd is not None and address:
-        found = priced_for_budget(found, spec)
-    return Helper(spec, model, found, budget_usd)
-
-
 @contextmanager
-def ready(helper: Helper, ledger: Path) -> Generator[Model]:
+def ready(helper: PricedModel, ledger: Path) -> Generator[Model]:
     """The model of ``helper`` behind the cache, paid out of its budget; what is spent is written to ``ledger``.
 
     Raises:
@@ -67,7 +35,7 @@ def ready(helper: Helper, ledger: Path) -> Generator[Model]:
 
 
 @contextmanager
-def ready_for_repeats(helper: Helper, ledger: Path, cache: str = CACHE) -> Generator[Callable[[int], Model]]:
+def ready_for_repeats(helper: PricedModel, ledger: Path, cache: str = CACHE) -> Generator[Callable[[int], Model]]:
     """As :func:`ready`, by repeat: the cache answers each repeat of a request with a reply of its own.
 
     Raises:
@@ -79,7 +47,7 @@ def ready_for_repeats(helper: Helper, ledger: Path, cache: str = CACHE) -> Gener
             budget = Budget(helper.budget_usd, stack.enter_context(SpendLedger(ledger)))
             model = MeteredModel(model, helper.price, budget)
         # A script costs nothing, and may say something else tomorrow under the same name.
-        if getattr(helper.model, "base_url", ""):
+        if helper.base_url:
             replies = stack.enter_context(ResponseCache(response_cache_path(cache)))
             yield lambda repeat: CachedModel(model, replies, repeat)
         else:

@@ -13,12 +13,12 @@ from pydantic import Field, ValidationError, field_validator
 
 from agrotools.benchmarks import Benchmark
 from agrotools.core import MODES, FrozenModel, Mode, Protocol, UsageError
-from agrotools.models import DEFAULT_WIRE, Model, ModelSettings, WireSettings, make_model
-from agrotools.models.prices import Price, price_of, priced_for_budget
+from agrotools.models import DEFAULT_WIRE, Endpoint, ModelSettings, WireSettings
+from agrotools.models.endpoint import PricedModel, priced_model
 from agrotools.plugin import plugin_of
 from agrotools.runner.policies import is_baseline, replayed_run, run_protocol
 from agrotools.runner.store import read_manifest
-from agrotools.tools.vlm import NAME_A_MODEL, VLM
+from agrotools.tools.services import NAME_A_MODEL, VLM
 
 FIRST_RUN_MODELS = ("baseline:planner", "baseline:oracle")
 """Models of a run that names none: plans of similar questions put to use, and the best that the tools allow."""
@@ -117,8 +117,17 @@ class EvalConfig(FrozenModel):
         return ModelSettings.model_validate({name: value for name, value in given.items() if value is not None})
 
     @property
-    def wire(self) -> WireSettings:
-        """Limits, time-outs and retries of the endpoint."""
+    def endpoint(self) -> Endpoint:
+        """The model, and how it is asked."""
+        return Endpoint(self.model, self.base_url, self.api_key_env, self._wire, self.price)
+
+    @property
+    def vlm_endpoint(self) -> Endpoint:
+        """The model that tools ask, without a name where none is given."""
+        return Endpoint(self.vlm_model or "", self.vlm_base_url, self.vlm_api_key_env, self._wire, self.vlm_price)
+
+    @property
+    def _wire(self) -> WireSettings:
         return WireSettings(**{name: getattr(self, name) for name in _WIRE_FIELDS})
 
 
@@ -285,26 +294,7 @@ def backend_by_tool(backends: Mapping[str, str], toolset: Sequence[str]) -> dict
     return by_tool
 
 
-@dataclass(frozen=True)
-class ToolModel:
-    """A model and the price of its tokens; None where it is unknown."""
-
-    name: str
-    model: Model
-    price: Price | None
-    base_url: str
-
-
-def tool_model(
-    backends: Mapping[str, str],
-    name: str | None,
-    *,
-    base_url: str | None = None,
-    api_key_env: str | None = None,
-    wire: WireSettings = DEFAULT_WIRE,
-    price: str | None = None,
-    budget_usd: float | None = None,
-) -> ToolModel | None:
+def tool_model(backends: Mapping[str, str], endpoint: Endpoint, budget_usd: float | None = None) -> PricedModel | None:
     """The model of tools whose back-end is ``vlm``; None where there is no such tool.
 
     Raises:
@@ -313,20 +303,15 @@ def tool_model(
     """
     asking = [tool for tool, backend in backends.items() if backend == VLM]
     if not asking:
-        if name or base_url or price:
+        if endpoint.model or endpoint.base_url or endpoint.price:
             raise UsageError("--vlm-model was given but no tool uses it", hint="add --backend TOOL=vlm")
         return None
-    if not name:
+    if not endpoint.model:
         raise UsageError(f"{asking[0]} uses a vision model, and none is given", hint=NAME_A_MODEL)
-    model = make_model(name, base_url=base_url, api_key_env=api_key_env, wire=wire)
-    address = getattr(model, "base_url", "")
-    found = price_of(address, name, price)
-    if budget_usd is not None and address:
-        found = priced_for_budget(found, name, option="--vlm-price")
-    return ToolModel(name, model, found, address)
+    return priced_model(endpoint, budget_usd, option="--vlm-price")
 
 
-def recorded_backends(backends: Mapping[str, str], model: ToolModel | None) -> dict[str, str]:
+def recorded_backends(backends: Mapping[str, str], model: PricedModel | None) -> dict[str, str]:
     """Back-ends as a manifest holds them: those of ``vlm`` with the model, which makes another tool of each."""
     return {
         tool: f"{backend}:{model.name}" if model and backend == VLM else backend for tool, backend in backends.items()

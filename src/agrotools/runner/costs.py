@@ -13,8 +13,8 @@ import orjson
 from agrotools.core import RunStoreError, UsageError
 from agrotools.core.files import Journal
 from agrotools.models import Model
+from agrotools.models.endpoint import PricedModel
 from agrotools.models.prices import Price, price_of, priced_for_budget
-from agrotools.runner.config import ToolModel
 from agrotools.runner.policies import Agents, PolicySource
 
 if TYPE_CHECKING:
@@ -160,7 +160,7 @@ def price_for(
     Raises:
         UsageError: a price that is none; a budget where no price is known, or nothing to spend it on.
     """
-    if source.base_url is None:
+    if not source.base_url:
         if (budget_usd is not None and not tools_pay) or price is not None:
             raise UsageError(
                 f"{source.name} costs nothing: there is no endpoint to pay", hint="omit --budget and --price"
@@ -189,7 +189,7 @@ def accounted(
     cache: str | None,
     price: Price | None,
     budget_usd: float | None,
-    tools: ToolModel | None = None,
+    tools: PricedModel | None = None,
 ) -> Generator[Accounted]:
     """``source`` and the model that tools ask, each paid out of one budget where it costs something.
 

@@ -21,12 +21,12 @@ from agrotools.core import BudgetReached, Mode, Record, Sample, ToolSpec, UsageE
 from agrotools.core.files import cache_dir, sha256_of_file
 from agrotools.formats.benchmark import facts_of, selected
 from agrotools.models import Model, ModelSettings, WireStats
+from agrotools.models.endpoint import PricedModel
 from agrotools.models.prices import Price
 from agrotools.runner.config import (
     RECORDED,
     EvalConfig,
     RunSettings,
-    ToolModel,
     recorded_backends,
     resolve_settings,
     tool_model,
@@ -45,7 +45,7 @@ from agrotools.tools.execution import ToolExecutor
 
 if TYPE_CHECKING:
     from agrotools.models.first_contact import FirstContact
-    from agrotools.tools.vlm.endpoint import VisionEndpoint
+    from agrotools.tools.services.vision_endpoint import VisionEndpoint
 
 _SAMPLES_WITHOUT_MODEL = 8
 """Samples in flight where there is no endpoint whose limit could be found out."""
@@ -93,7 +93,7 @@ def evaluate(
         config = config.model_copy(update={"protocol": "react"})  # a policy speaks none: it can run in all modes
     settings = resolve_settings(config, benchmark)
     source = policy_source(
-        config.model if model is None else model,
+        config.endpoint if model is None else model,
         benchmark.samples,
         agents=AgentOptions(
             protocol=settings.protocol,
@@ -103,20 +103,9 @@ def evaluate(
             benchmark=benchmark,
             specs=partial(tool_specs, may_be_absent=settings.recorded),
         ),
-        base_url=config.base_url,
-        api_key_env=config.api_key_env,
-        wire=config.wire,
         seed=config.seed or 0,
     )
-    vision_model = tool_model(
-        settings.backends,
-        config.vlm_model,
-        base_url=config.vlm_base_url,
-        api_key_env=config.vlm_api_key_env,
-        wire=config.wire,
-        price=config.vlm_price,
-        budget_usd=config.budget,
-    )
+    vision_model = tool_model(settings.backends, config.vlm_endpoint, config.budget)
     price = price_for(source, price=config.price, budget_usd=config.budget, tools_pay=vision_model is not None)
     modes: list[Mode] = [mode for mode in settings.modes if mode in source.modes]
     if not modes:
@@ -261,10 +250,10 @@ def _reporting(bar: Progress, stats: WireStats | None) -> Callable[[Record], Non
     return finished
 
 
-def _vision(accounts: Accounted, model: ToolModel | None) -> "VisionEndpoint | None":
+def _vision(accounts: Accounted, model: PricedModel | None) -> "VisionEndpoint | None":
     if accounts.vision is None or model is None:
         return None
-    from agrotools.tools.vlm.endpoint import VisionEndpoint
+    from agrotools.tools.services.vision_endpoint import VisionEndpoint
 
     return VisionEndpoint(accounts.vision, model.name)
 
@@ -314,7 +303,7 @@ def describe_run(
     benchmark: Benchmark,
     source: PolicySource,
     samples: Sequence[Sample],
-    vision_model: ToolModel | None = None,
+    vision_model: PricedModel | None = None,
 ) -> Manifest:
     """The manifest of the run that ``config`` describes."""
     specs = tool_specs(benchmark.toolset, settings.recorded)

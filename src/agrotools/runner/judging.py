@@ -15,8 +15,9 @@ from agrotools.core import AgrotoolsError, Artifact, InfrastructureError, RunSto
 from agrotools.core.files import LineFile, artifact_path, write_whole
 from agrotools.core.progress import Progress, no_progress
 from agrotools.models import Completion, ContentPart, ImagePart, Message, Model, ModelSettings, TextPart
+from agrotools.models.endpoint import PricedModel
 from agrotools.models.response_cache import KEPT
-from agrotools.runner.auxiliary_model import Helper, ask_each, ready_for_repeats
+from agrotools.runner.auxiliary_model import ask_each, ready_for_repeats
 from agrotools.runner.execute import interrupts
 from agrotools.runner.records import iter_records
 from agrotools.runner.rescore import JUDGEMENT_HINT, JUDGEMENTS_FILE, RUBRICS_PREFIX
@@ -84,7 +85,7 @@ def _keep_rubrics(run: Path, rubrics: Rubrics) -> None:
 
 def judge_run(
     run: Path,
-    helper: Helper,
+    helper: PricedModel,
     *,
     votes: int = 1,
     labelled: Mapping[JudgeQuestion, int] | None = None,
@@ -101,7 +102,7 @@ def judge_run(
         RunStoreError: no run, its files cannot be read or written, or another process works on it.
         KeyboardInterrupt: somebody asked to stop; what has been replied is kept.
     """
-    done = JudgedRun(helper.spec)
+    done = JudgedRun(helper.name)
     try:
         lock = RunLock(run)
     except OSError as error:
@@ -110,7 +111,7 @@ def judge_run(
     try:
         _keep_rubrics(run, rubrics)
         with LineFile(run / JUDGEMENTS_FILE, Judgement, JUDGEMENT_HINT) as file:
-            held = {(each.asked, each.vote) for each in file.held if each.judge == helper.spec}
+            held = {(each.asked, each.vote) for each in file.held if each.judge == helper.name}
             wanted: list[Wanted] = []
             for each in _all_wanted(run, votes, labelled or {}, rubrics):
                 if (each.question.asked, each.vote) in held:
@@ -136,7 +137,7 @@ def _all_wanted(run: Path, votes: int, labelled: Mapping[JudgeQuestion, int], ru
 
 async def _ask(
     wanted: Sequence[Wanted],
-    helper: Helper,
+    helper: PricedModel,
     temperature: float,
     ledger: Path,
     file: LineFile[Judgement],
@@ -163,7 +164,7 @@ async def _ask(
             file.add(
                 Judgement(
                     metric=question.metric,
-                    judge=helper.spec,
+                    judge=helper.name,
                     rubrics=rubrics.digest if has_rubrics(question.metric) else "",
                     prompt=question.prompt,
                     asked=question.asked,
@@ -177,7 +178,7 @@ async def _ask(
             )
             done.asked += 1
             done.without_images += bool(unseen)
-            progress(f"answers graded by {helper.spec}", done.asked, len(wanted))
+            progress(f"answers graded by {helper.name}", done.asked, len(wanted))
 
         try:
             state = await ask_each(wanted, one, helper.model, stopped=lambda: stopping)

@@ -2,8 +2,7 @@
 
 import hashlib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from functools import partial
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from agrotools.agents import LLMAgent, ModelAgent, Policy
@@ -11,7 +10,7 @@ from agrotools.agents.protocols import PROTOCOLS
 from agrotools.benchmarks import Benchmark
 from agrotools.core import MODES, Mode, Protocol, Sample, ToolSpec, UsageError
 from agrotools.formats.benchmark import facts_of
-from agrotools.models import DEFAULT_WIRE, Model, ModelSettings, WireSettings, WireStats, make_model
+from agrotools.models import Endpoint, Model, ModelSettings, WireStats, make_model
 from agrotools.plugin import RunProtocol, WithPlugins
 from agrotools.runner.prompts import ObservedModel
 from agrotools.runner.records import record_index
@@ -120,38 +119,42 @@ def is_baseline(name: str) -> bool:
 
 
 def policy_source(
-    spec: str | Model | Policy,
+    spec: str | Endpoint | Model | Policy,
     samples: Sequence[Sample],
     *,
     agents: AgentOptions = DEFAULT_AGENTS,
-    base_url: str | None = None,
-    api_key_env: str | None = None,
-    wire: WireSettings = DEFAULT_WIRE,
     seed: int = 0,
 ) -> PolicySource:
     """The source that ``--model SPEC`` means, or that of a model or policy given as an object.
 
-    ``baseline:NAME``, ``replay:RUN`` (also ``baseline:replay:RUN``), ``scripted:FILE`` or the name of a model on an
-    OpenAI-compatible endpoint.
+    ``baseline:NAME``, ``replay:RUN`` (also ``baseline:replay:RUN``), or what an :class:`Endpoint` has as its model.
 
     Raises:
         UsageError: no such baseline, run or script.
     """
-    if not isinstance(spec, str):
-        return _of_object(spec, agents)
-    name = spec
+    if isinstance(spec, Model):
+        name = getattr(spec, "name", None) or type(spec).__name__
+        return _of_model(name, spec, agents, getattr(spec, "base_url", None) or None)
+    if not isinstance(spec, str | Endpoint):
+        name = getattr(spec, "name", None) or type(spec).__name__
+        return PolicySource(name, False, MODES, lambda _sample, _mode, _epoch: spec)
+    endpoint = Endpoint(spec) if isinstance(spec, str) else spec
+    name = endpoint.model
     if run := replayed_run(name):
         return _replay(name, Path(run))
     if name.startswith("baseline:"):
         return _baseline(name.removeprefix("baseline:"), samples, seed)
-    from agrotools.models.first_contact import impatient
-
-    model = make_model(name, base_url=base_url, api_key_env=api_key_env, wire=wire)
-    script = Path(name.removeprefix("scripted:")).read_bytes() if name.startswith("scripted:") else b""
-    model_hash = hashlib.sha256(script).hexdigest() if script else ""
+    model = make_model(endpoint)
     served_at = getattr(model, "base_url", None)
+    source = _of_model(name, model, agents, served_at)
+    if served_at:
+        return replace(source, probe=lambda: make_model(endpoint.impatient))
+    script = Path(name.removeprefix("scripted:")).read_bytes()
+    return replace(source, model_hash=hashlib.sha256(script).hexdigest())
+
+
+def _of_model(name: str, model: Model, agents: AgentOptions, served_at: str | None) -> PolicySource:
     protocol = run_protocol(agents.protocol)
-    tiny = partial(make_model, name, base_url=base_url, api_key_env=api_key_env, wire=impatient(wire))
     return PolicySource(
         name,
         False,
@@ -161,25 +164,6 @@ def policy_source(
         model=model,
         base_url=served_at,
         stats=model.stats,
-        probe=tiny if served_at else None,
-        model_hash=model_hash,
-    )
-
-
-def _of_object(given: Model | Policy, agents: AgentOptions) -> PolicySource:
-    name = getattr(given, "name", None) or type(given).__name__
-    if not isinstance(given, Model):
-        return PolicySource(name, False, MODES, lambda _sample, _mode, _epoch: given)
-    protocol = run_protocol(agents.protocol)
-    return PolicySource(
-        name,
-        False,
-        protocol.modes,
-        Agents(lambda _epoch: given, agents),
-        single_shot=protocol.single_shot,
-        model=given,
-        base_url=getattr(given, "base_url", None) or None,
-        stats=given.stats,
     )
 
 

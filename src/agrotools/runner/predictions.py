@@ -1,77 +1,64 @@
-"""Runs on GTA, ThinkGeo and Agent-X as the prediction files that their own scorers read."""
+"""Export of runs as the prediction files that the scorers of their benchmarks read."""
 
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import orjson
 
-from agrotools.benchmarks._dialogs.record_dialogues import dialogue_of, origin_prompts, prediction_entry
-from agrotools.core import Mode, UsageError
+from agrotools.core import Mode, UsageError, imported
 from agrotools.core.files import write_whole
-from agrotools.runner.published_way import PUBLISHED_SAMPLES
+from agrotools.plugin import BenchmarkPlugin, PredictionFormat, plugin_of, plugins
 from agrotools.runner.records import iter_records
 from agrotools.runner.store import read_manifest
-from agrotools.scoring.published_form import agent_x_prediction, in_file_order
 from agrotools.scoring.sample_units import is_invalid
 
-AGENT_X = "agent-x"
 
+class PredictionFile(NamedTuple):
+    """A written file: its mode, the number of predictions in it, and of invalid records, which have none.
 
-class Written(NamedTuple):
-    """A prediction file: of which mode, and how many predictions it holds. ``invalid`` records have none.
-
-    ``whole``: how many questions the data set has, where predictions are paired with them by place.
+    ``questions``: those of the data set, where predictions are paired with them by position.
     """
 
     path: Path
     mode: Mode
     predictions: int
     invalid: int
-    whole: int | None = None
+    questions: int | None = None
 
 
-def write_predictions(run: Path, folder: Path) -> list[Written]:
-    """One file for each mode of the run, in the order of the published data set.
-
-    GTA's and ThinkGeo's scorers pair predictions with questions by position: of a run on part of the questions, or
-    with invalid records, their scorer needs that part of the data set.
+def write_predictions(run: Path, folder: Path) -> list[PredictionFile]:
+    """One file for each mode of the run that has one.
 
     Raises:
-        UsageError: a run on another benchmark, or one that holds nothing for such a file.
+        UsageError: a run on a benchmark without such files, or one that holds nothing for them.
         RunStoreError: not a run folder, or its records cannot be read.
         OSError: a file cannot be written.
     """
     manifest = read_manifest(run)
-    if manifest.benchmark not in PUBLISHED_SAMPLES:
+    plugin = plugin_of(manifest.benchmark)
+    form = _written_format(plugin) if plugin else None
+    if form is None or form.write is None:
+        names = ", ".join(plugin.name for plugin in plugins() if _written_format(plugin))
         raise UsageError(
             f"{run} is a run on {manifest.benchmark}, which has no prediction files",
-            hint=f"those of {', '.join(PUBLISHED_SAMPLES)} have; records.jsonl is JSON lines",
+            hint=f"those of {names} have; records.jsonl is JSON lines",
         )
     folder.mkdir(parents=True, exist_ok=True)
-    written: list[Written] = []
+    written: list[PredictionFile] = []
     for mode in manifest.modes:
         records = [record for record in iter_records(run) if record.mode == mode and record.epoch == 0]
-        valid = in_file_order([record for record in records if not is_invalid(record)])
-        if (
-            not valid
-            or (mode == "no-tool" and manifest.benchmark != AGENT_X)
-            or (mode == "step-by-step" and manifest.benchmark == AGENT_X)
-        ):
-            continue
-        content: Any
-        if manifest.benchmark == AGENT_X:
-            made = [agent_x_prediction(record) for record in valid]
-            content = [{str(r.sample.metadata.get("entry", "")): each} for r, each in zip(valid, made, strict=True)]
-        else:
-            content = {
-                str(at): prediction_entry(dialogue_of(record, manifest.protocol), origin_prompts(record))
-                for at, record in enumerate(valid)
-            }
-        path = folder / f"{manifest.benchmark}_{mode}.json"
-        write_whole(path, orjson.dumps(content, option=orjson.OPT_INDENT_2))
-        by_split = {} if manifest.benchmark == AGENT_X else PUBLISHED_SAMPLES[manifest.benchmark]
-        whole = by_split.get(str(manifest.benchmark_options.get("split", "")))
-        written.append(Written(path, mode, len(valid), len(records) - len(valid), whole))
+        valid = [record for record in records if not is_invalid(record)]
+        file = form.write(manifest, mode, valid) if valid else None
+        if file is not None:
+            path = folder / f"{manifest.benchmark}_{mode}.json"
+            write_whole(path, orjson.dumps(file.content, option=orjson.OPT_INDENT_2))
+            written.append(PredictionFile(path, mode, len(valid), len(records) - len(valid), file.questions))
     if not written:
         raise UsageError(f"{run} holds no finished sample for a prediction file", hint="run agrotools eval first")
     return written
+
+
+def _written_format(plugin: BenchmarkPlugin) -> PredictionFormat | None:
+    """The first format of the benchmark that is written from runs."""
+    formats: list[PredictionFormat] = [imported(target) for target in plugin.predictions.values()]
+    return next((form for form in formats if form.write), None)

@@ -28,8 +28,7 @@ from agrotools.core import FrozenModel, RunStoreError, ToolSpec
 from agrotools.core.files import Journal, artifact_path, write_new
 from agrotools.models import Completion, Message, ModelSettings
 from agrotools.models.base import ImagePart, ModelAround, TextPart
-from agrotools.models.chat_format import function_list
-from agrotools.models.encoding import json_bytes, message_json, with_images
+from agrotools.models.encoding import function_list, json_bytes, message_json, with_images
 from agrotools.runner.plan import Key
 from agrotools.runner.records import end_of_last_line
 

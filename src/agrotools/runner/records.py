@@ -11,12 +11,12 @@ from array import array
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Any, NamedTuple, cast
+from typing import IO, Any, NamedTuple
 
 import orjson
 from pydantic import ValidationError
 
-from agrotools.core import MODES, Record, RunStoreError
+from agrotools.core import MODES, Record, RunStoreError, first_fault
 from agrotools.core.files import sync, written_beside
 from agrotools.runner.plan import Key
 
@@ -185,7 +185,7 @@ def _changed(path: Path) -> RunStoreError:
 def _unreadable(path: Path, file: IO[bytes], offset: int, error: ValueError) -> RunStoreError:
     file.seek(0)
     number = 1 + sum(file.read(min(_BLOCK, offset - start)).count(b"\n") for start in range(0, offset, _BLOCK))
-    problem = _first_problem(error) if isinstance(error, ValidationError) else str(error).splitlines()[0]
+    problem = first_fault(error) if isinstance(error, ValidationError) else str(error).splitlines()[0]
     return RunStoreError(
         f"{path}, line {number} is not a record: {problem}",
         hint="score a run of another version of agrotools with that version; if the line is damaged, remove it and"
@@ -282,12 +282,6 @@ def _reason(line: bytes, error: Exception) -> str:
     if isinstance(error, orjson.JSONDecodeError):
         return "zero bytes" if not line.strip(b"\0\n") else "no JSON"
     return "no record"
-
-
-def _first_problem(error: ValidationError) -> str:
-    detail = cast("dict[str, Any]", error.errors(include_url=False, include_input=False)[0])
-    where = ".".join(str(part) for part in detail["loc"]) or "the whole"
-    return f"{where}: {detail['msg']}"
 
 
 def recover(run: Path) -> tuple[RecordIndex, list[str]]:

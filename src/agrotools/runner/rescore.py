@@ -228,13 +228,11 @@ def _with_published(
     plugin = plugin_of(manifest.benchmark)
     if plugin is None or plugin.scoring.published is None:
         return summary
-    from agrotools.runner.published_way import departures
-
     whole = read_manifest(run)
     modes: dict[Mode, ModeSummary] = {}
     for mode, part in summary.modes.items():
         records = [record for record in iter_records(run) if record.mode == mode]
-        given = PublishedRun(whole, mode, records, judges, embedder, departures(whole, mode))
+        given = PublishedRun(whole, mode, records, judges, embedder)
         modes[mode] = part.model_copy(update={"published": plugin.scoring.published(given)})
     return summary.model_copy(update={"modes": modes})
 

@@ -30,7 +30,7 @@ TOOLS: Registry["Tool[..., Any]"] = Registry(
         "detect_change": "agrotools.tools.change.detect_change:detect_change",
         "diagnose_pest_disease": "agrotools.tools.recognition.diagnose_pest_disease:diagnose_pest_disease",
         "identify_weed": "agrotools.tools.recognition.identify_weed:identify_weed",
-        "lookup_agronomy": "agrotools.tools.lookup.lookup_agronomy:lookup_agronomy",
+        "lookup_agronomy": "agrotools.tools.recognition.lookup_agronomy:lookup_agronomy",
         "calculate": "agrotools.tools.general.calculate:calculate",
         "plot": "agrotools.tools.plotting.plot:plot",
         "read_text": "agrotools.tools.general.text:read_text",

@@ -27,14 +27,23 @@ from agrotools.tools.cache import ResultCache
 from agrotools.tools.contract import Tool
 from agrotools.tools.frames import BrokenFrame, Reply
 from agrotools.tools.result import with_artifact_names
-from agrotools.tools.services import IMAGES, is_service_backend
-from agrotools.tools.services.requests import MOST_QUESTIONS, Question, ServiceRequest, answer, check_service
-from agrotools.tools.vlm import LEARNED, NAME_A_MODEL, VLM
+from agrotools.tools.services import (
+    IMAGES,
+    LEARNED,
+    MOST_QUESTIONS,
+    NAME_A_MODEL,
+    VLM,
+    Question,
+    ServiceRequest,
+    answer,
+    check_service,
+    is_service_backend,
+)
 from agrotools.tools.worker_process import START_TIMEOUT_S, CallNotStarted, Worker, WorkerPool
 from agrotools.tools.workspace import Workspace
 
 if TYPE_CHECKING:
-    from agrotools.tools.vlm.endpoint import VisionEndpoint
+    from agrotools.tools.services.vision_endpoint import VisionEndpoint
 
 
 _LEARNED_TIMEOUT_S, _LEARNED_MEMORY_MB = 300.0, 16_384

@@ -12,11 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agrotools.core import ToolError
-from agrotools.tools.vlm import LEARNED
+from agrotools.tools.services import LEARNED
 from agrotools.vision import Box
 
 if TYPE_CHECKING:
-    from agrotools.tools.vlm.client import DetectedBoxes, LabelledBoxes, RankedNames, TextAnswer
+    from agrotools.tools.services.vision_client import DetectedBoxes, LabelledBoxes, RankedNames, TextAnswer
 
 FLAG = "learned_model"
 
@@ -47,7 +47,7 @@ def find_learned(backend: str, pixels: NDArray[np.uint8], box: Box, target: str,
     Raises:
         ToolError: ``backend_unavailable``; the model's reason where it does not find things by their name.
     """
-    from agrotools.tools.vlm.client import DetectedBoxes
+    from agrotools.tools.services.vision_client import DetectedBoxes
     from agrotools.vision.learned.detection import Detections, find_by_text, find_crowns
     from agrotools.vision.learned.weights import find_weights
 
@@ -74,7 +74,7 @@ def describe_learned(backend: str, pixels: NDArray[np.uint8], box: Box, question
     Raises:
         ToolError: ``backend_unavailable``; also where the model writes no text.
     """
-    from agrotools.tools.vlm.client import TextAnswer
+    from agrotools.tools.services.vision_client import TextAnswer
     from agrotools.vision.learned.description import describe
     from agrotools.vision.learned.weights import find_weights
 
@@ -93,7 +93,7 @@ def name_learned(
     Raises:
         ToolError: ``backend_unavailable``; also where the model does not compare pictures with words.
     """
-    from agrotools.tools.vlm.client import RankedNames
+    from agrotools.tools.services.vision_client import RankedNames
     from agrotools.vision.learned.description import likeness
     from agrotools.vision.learned.weights import find_weights
 
@@ -115,7 +115,7 @@ def name_common(backend: str, pixels: NDArray[np.uint8], score_min: float) -> "L
     Raises:
         ToolError: ``backend_unavailable``; also where the model does not name what it finds.
     """
-    from agrotools.tools.vlm.client import LabelledBoxes
+    from agrotools.tools.services.vision_client import LabelledBoxes
     from agrotools.vision.learned.detection import find_common
     from agrotools.vision.learned.weights import find_weights
 
@@ -158,7 +158,7 @@ def write_down_learned(backend: str, pixels: NDArray[np.uint8], box: Box) -> "Te
     Raises:
         ToolError: ``backend_unavailable``; also where the model does not write down what a picture says.
     """
-    from agrotools.tools.vlm.client import TextAnswer
+    from agrotools.tools.services.vision_client import TextAnswer
     from agrotools.vision.learned.description import write_down
     from agrotools.vision.learned.weights import find_weights
 

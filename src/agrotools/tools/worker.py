@@ -98,7 +98,7 @@ def _run(request: dict[str, Any]) -> Reply:
     ``outside`` (replies so far of a service on the network) it may be a ``request``.
     """
     from agrotools.tools.result import ToolResult, encode_result
-    from agrotools.tools.services.requests import AnswerNeeded, ModelReplies, ServiceReplies, ServiceRequest
+    from agrotools.tools.services import AnswerNeeded, ModelReplies, ServiceReplies, ServiceRequest
     from agrotools.tools.workspace import CallContext, call_context
 
     tool = load(request["target"])

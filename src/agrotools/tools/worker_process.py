@@ -39,7 +39,7 @@ def worker_environment(threads: int = 1) -> dict[str, str]:
 
     No keys, no PATH, no HOME. ``threads`` are those of numeric libraries.
     """
-    from agrotools.knowledge.loading import user_folders
+    from agrotools.knowledge.entries import user_folders
     from agrotools.sandbox import RUNNER_VARIABLE, WORKERS_VARIABLE
     from agrotools.vision.learned.weights import hub_cache
     from agrotools.vision.nets import THREADS

@@ -37,7 +37,7 @@ from agrotools.core.files import write_new
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-    from agrotools.tools.services.requests import ServiceReplies, VisionModel
+    from agrotools.tools.services import ServiceReplies, VisionModel
 
 
 def match_file(name: str, files: Sequence[SampleFile], artifacts: Path) -> str | None:

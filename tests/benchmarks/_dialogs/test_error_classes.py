@@ -1,5 +1,5 @@
-from agrotools.benchmarks._dialogs.error_classes import errors_of_dialogues
-from agrotools.benchmarks.agent_x.error_classes import errors_of_agent_x
+from agrotools.benchmarks._dialogs.record_dialogues import errors_of_dialogues
+from agrotools.benchmarks.agent_x.predictions import errors_of_agent_x
 from agrotools.core import (
     Answer,
     CallTools,

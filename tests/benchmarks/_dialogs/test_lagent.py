@@ -8,8 +8,8 @@ import pytest
 
 from agrotools.agents import run_end_to_end, run_step_by_step
 from agrotools.agents.modes import Refusal
-from agrotools.benchmarks._dialogs.declared import declared_by
 from agrotools.benchmarks._dialogs.lagent import LagentAgent
+from agrotools.benchmarks._dialogs.lagent_format import declared_by
 from agrotools.core import (
     Answer,
     CallTools,

@@ -8,8 +8,9 @@ import pytest
 from typer.testing import CliRunner
 
 from agrotools.benchmarks import load_benchmark
-from agrotools.benchmarks._dialogs.published_run import published_figures
 from agrotools.benchmarks._dialogs.record_dialogues import dialogue_of, published_answer
+from agrotools.benchmarks._dialogs.scores import differences_of_run, published_figures
+from agrotools.benchmarks.gta.plugin import PAPER_RUN
 from agrotools.benchmarks.gta.score import RULES as GTA
 from agrotools.benchmarks.thinkgeo.score import RULES as THINKGEO
 from agrotools.cli.main import app
@@ -26,7 +27,6 @@ from agrotools.core import (
     Unparseable,
 )
 from agrotools.core.refs import literal_value
-from agrotools.runner.published_way import departures
 from agrotools.scoring import embedders
 from support.made_gta import write_gta
 from support.made_thinkgeo import write_thinkgeo
@@ -189,12 +189,12 @@ def test_what_keeps_a_run_from_comparison_is_told():
     run = manifest(
         benchmark="gta", toolset={"OCR": "1:a", "Plot": "1:b"}, backends={"OCR": "recorded"}, sample_ids=("a", "b")
     )
-    told = "; ".join(departures(run, "end-to-end"))
+    told = "; ".join(differences_of_run(run, "end-to-end", PAPER_RUN))
     assert "protocol react" in told
     assert "2 questions of 229" in told
     assert "recorded observations instead of tools for 1 of them" in told
     assert "at most 20 turns, not 10" in told
-    assert "tools" not in "; ".join(departures(run, "step-by-step"))
+    assert "tools" not in "; ".join(differences_of_run(run, "step-by-step", PAPER_RUN))
 
 
 def agrotools(*arguments: object) -> str:
@@ -211,6 +211,7 @@ def run(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.slow
 def test_a_run_shows_published_corrected_and_printed_figures_side_by_side(run: Path):
     told = agrotools("score", run)
     assert "GTA, step by step: as its scorer has it, and corrected" in told
@@ -224,6 +225,7 @@ def test_a_run_shows_published_corrected_and_printed_figures_side_by_side(run: P
         assert "107.8" in page
 
 
+@pytest.mark.slow
 def test_the_embedder_of_a_run_is_named_wherever_its_cosines_are(run: Path, monkeypatch: pytest.MonkeyPatch):
     told = agrotools("score", run)
     assert "(--with similarity, or --embedder)" in " ".join(told.split())
@@ -238,6 +240,7 @@ def test_the_embedder_of_a_run_is_named_wherever_its_cosines_are(run: Path, monk
     assert json.loads((run / "scores.json").read_bytes())["summary"]["modes"]["end-to-end"]["published"] == figures
 
 
+@pytest.mark.slow
 def test_a_report_and_a_fresh_run_compare_texts_as_asked(
     root: Path, run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from agrotools.benchmarks._dialogs.calculating import calculated
-from agrotools.benchmarks._dialogs.tool_forms import box_text, read_box, scored_text
-from agrotools.benchmarks._dialogs.tools import AddText, Calculator, DrawBox
+from agrotools.benchmarks._dialogs.tools import AddText, Calculator, DrawBox, box_text, read_box, scored_text
 from agrotools.core import BENCHMARKS, SampleFile, ToolCall, ToolError
 from agrotools.runner.config import EvalConfig
 from agrotools.tools import GENERAL_TOOLS, get_tool
@@ -87,6 +86,7 @@ def test_a_change_takes_its_pictures_as_text() -> None:
     assert get_tool("OCR").spec.agreement["image"] == "file"
 
 
+@pytest.mark.process
 def test_naming_the_tools_loads_no_heavy_library() -> None:
     script = (
         "import sys, agrotools.tools as t\n"

@@ -1,7 +1,7 @@
 import pytest
 
-from agrotools.benchmarks.agent_x.corrected_scorer import generative_ids, score, set_f1, tools_of
 from agrotools.benchmarks.agent_x.predictions import JudgeTable
+from agrotools.benchmarks.agent_x.score import generative_ids, score, set_f1, tools_of
 from agrotools.core import BenchmarkError
 
 

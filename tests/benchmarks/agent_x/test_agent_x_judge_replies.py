@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agrotools.benchmarks.agent_x.judge_replies import read_judge_score
+from agrotools.benchmarks.agent_x.judge import read_judge_score
 
 
 @pytest.mark.parametrize(

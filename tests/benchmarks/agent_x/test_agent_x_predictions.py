@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from agrotools.benchmarks.agent_x.judge_replies import read_judgements
+from agrotools.benchmarks.agent_x.judge import read_judgements
 from agrotools.benchmarks.agent_x.predictions import parse_predictions, read_data, read_predictions
 from agrotools.core import BenchmarkError
 

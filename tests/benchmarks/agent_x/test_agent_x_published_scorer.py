@@ -3,8 +3,8 @@ import math
 import pytest
 
 from agrotools.benchmarks.agent_x import published_scorer
-from agrotools.benchmarks.agent_x.judge_replies import read_judge_score
-from agrotools.benchmarks.agent_x.published_errors import error_analysis
+from agrotools.benchmarks.agent_x.judge import read_judge_score
+from agrotools.benchmarks.agent_x.published_scorer import error_analysis
 from agrotools.scoring.figures import PublishedScorerStops
 
 GOAL = [1, 0, 0.5, "", 1]

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agrotools.benchmarks.gta2.published_scorer import gpt_score, read_score, root_score
+from agrotools.benchmarks.gta2.score import gpt_score, read_score, root_score
 from agrotools.scoring.figures import PublishedScorerStops
 
 

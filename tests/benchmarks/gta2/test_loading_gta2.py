@@ -11,9 +11,8 @@ from pydantic import ValidationError
 from agrotools.benchmarks import Benchmark, load_benchmark
 from agrotools.benchmarks.checking import check_benchmark
 from agrotools.benchmarks.describing import describe
-from agrotools.benchmarks.gta2.load import GTA2_TOOLS
+from agrotools.benchmarks.gta2.load import GTA2_TOOLS, tree_of
 from agrotools.benchmarks.gta2.slots import DEEPEST_SUB_TASK, SubTask, SubTasksSlot
-from agrotools.benchmarks.gta2.trees import tree_of
 from agrotools.core import BenchmarkError, UsageError
 from agrotools.report.description import sections
 from agrotools.tools import TOOLS

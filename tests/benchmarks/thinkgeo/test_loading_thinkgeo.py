@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from agrotools.benchmarks import load_benchmark
-from agrotools.benchmarks.thinkgeo.use_cases import USE_CASES, use_case
+from agrotools.benchmarks.thinkgeo.load import USE_CASES, use_case
 from agrotools.core import BenchmarkError, KeywordsSlot, UsageError
 from support.made_gta import call, plain_entry, write_entries
 from support.made_thinkgeo import write_thinkgeo

@@ -9,7 +9,6 @@ from PIL import Image
 from agrotools.build.accuracy import STUDIES
 from agrotools.build.accuracy.figures import Figure, estimate
 from agrotools.build.accuracy.study import Bench
-from agrotools.tools.recognition import net as nets
 from support.labelled_pictures import plant_picture
 from support.tiny_nets import Colour, write_tiny_net
 
@@ -22,7 +21,7 @@ LEAVES: dict[str, Colour] = {
 
 @pytest.fixture(autouse=True)
 def _nets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(nets, "nets_folder", lambda: tmp_path / "nets")
+    monkeypatch.setattr("agrotools.vision.nets.nets_folder", lambda: tmp_path / "nets")
     crops = {"bean": list(LEAVES)}
     write_tiny_net(tmp_path / "nets", "leaves", LEAVES, threshold=0.6, crops=crops)
 

@@ -13,8 +13,8 @@ from agrotools.build.assist.paraphrase import Paraphrased, paraphrase_folder, va
 from agrotools.build.assist.paraphrase_check import refusal
 from agrotools.core import UsageError
 from agrotools.models import WireSettings
+from agrotools.models.endpoint import Endpoint, PricedModel, priced_model
 from agrotools.models.scripted import ScriptedModel
-from agrotools.runner.auxiliary_model import Helper, helper_for
 from support.building_models import question_of, rewording, serving
 from support.caches import separate_cache
 from support.fault_server import closed_port
@@ -33,8 +33,8 @@ def _own_replies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     separate_cache(monkeypatch, tmp_path / "cache")
 
 
-def reword(folder: Path, base_url: str, **options) -> Paraphrased:
-    helper = helper_for("m", base_url=base_url, wire=QUICK, **options)
+def reword(folder: Path, base_url: str, *, budget_usd: float | None = None, price: str | None = None) -> Paraphrased:
+    helper = priced_model(Endpoint("m", base_url, wire=QUICK, price=price), budget_usd)
     return paraphrase_folder(folder, helper, folder.parent / "spend.jsonl")
 
 
@@ -181,11 +181,11 @@ def test_a_budget_is_kept(folder: Path):
 
 def test_what_cannot_be_set_up_is_said_before_anything_is_asked():
     with pytest.raises(UsageError, match="not a base URL"):
-        helper_for("m", base_url="somewhere")
+        priced_model(Endpoint("m", "somewhere"))
     with pytest.raises(UsageError, match="price of x is not known"):
-        helper_for("x", base_url="https://example.org/v1", budget_usd=1)
+        priced_model(Endpoint("x", "https://example.org/v1"), 1)
     with pytest.raises(UsageError, match="cannot read the script"):
-        helper_for("scripted:/nowhere.json")
+        priced_model(Endpoint("scripted:/nowhere.json"))
 
 
 def test_a_scripted_model_can_help(folder: Path):
@@ -193,7 +193,7 @@ def test_a_scripted_model_can_help(folder: Path):
         question = json.loads(messages[1].text)["question"]
         return json.dumps([f"Well then, {question[0].lower()}{question[1:]}"])
 
-    helper = Helper("scripted:s", ScriptedModel(script), None, None)
+    helper = PricedModel("scripted:s", ScriptedModel(script), None)
     assert paraphrase_folder(folder, helper, folder.parent / "spend.jsonl").accepted == 8
     assert not (folder.parent / "spend.jsonl").exists()
 

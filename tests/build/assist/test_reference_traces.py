@@ -18,7 +18,7 @@ from agrotools.build.assist.traces import TRACES_FILE, asked_hash, kept_traces, 
 from agrotools.build.assist.tracing import Traced, trace_folder
 from agrotools.core import RunStoreError
 from agrotools.models import WireSettings
-from agrotools.runner.auxiliary_model import helper_for
+from agrotools.models.endpoint import Endpoint, priced_model
 from support.building_models import serving, text_of
 from support.caches import separate_cache
 from support.fault_server import closed_port
@@ -40,8 +40,10 @@ def _own_replies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     separate_cache(monkeypatch, tmp_path / "cache")
 
 
-def trace(folder: Path, base_url: str, model: str = "m", **options) -> Traced:
-    helper = helper_for(model, base_url=base_url, wire=QUICK, **options)
+def trace(
+    folder: Path, base_url: str, model: str = "m", *, budget_usd: float | None = None, price: str | None = None
+) -> Traced:
+    helper = priced_model(Endpoint(model, base_url, wire=QUICK, price=price), budget_usd)
     return trace_folder(folder, helper, folder.parent / "spend.jsonl")
 
 
@@ -341,10 +343,10 @@ def test_traces_outlive_a_benchmark_that_is_built_anew(sums: Path):
 def test_a_trace_that_was_stopped_goes_on(tmp_path: Path, number: int):
     folder = write_sums(tmp_path / "many", 200)
     code = (
-        "import sys; from pathlib import Path; from agrotools.runner.auxiliary_model import helper_for\n"
+        "import sys; from pathlib import Path; from agrotools.models.endpoint import Endpoint, priced_model\n"
         "from agrotools.build.assist.tracing import trace_folder\n"
         "folder = Path(sys.argv[1])\n"
-        "trace_folder(folder, helper_for('m', base_url=sys.argv[2]), folder.parent / 'spend.jsonl')\n"
+        "trace_folder(folder, priced_model(Endpoint('m', sys.argv[2])), folder.parent / 'spend.jsonl')\n"
     )
     with serving(ReferenceFollower.of_folder(folder, "good"), latency_s=0.15) as endpoint:
         command = [sys.executable, "-c", code, str(folder), endpoint.base_url]

@@ -60,7 +60,7 @@ def test_where_it_cannot_write_it_says_so(run, folder, tmp_path):
         )
     run("export", folder, "--format", "gta", "--out", tmp_path / "gta")
     error = run("export", folder, "--format", "hf", "--out", tmp_path / "gta").exception
-    assert "another format" in error.message
+    assert "export of format gta" in error.message
     error = run("build", "--source", f"hf={tmp_path / 'gta'}", "--out", tmp_path / "back").exception
     assert "format gta" in error.message
 

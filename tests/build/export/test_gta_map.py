@@ -8,8 +8,8 @@ from PIL import Image
 
 from agrotools.benchmarks import load_folder
 from agrotools.benchmarks.validate import validate_folder
+from agrotools.build.export.gta_entries import DEFAULT_MAP, read_map, value_at
 from agrotools.build.export.gta_in import build_gta
-from agrotools.build.export.gta_map import DEFAULT_MAP, found, read_map
 from agrotools.core import BenchmarkError
 
 MAP = """
@@ -290,13 +290,13 @@ def test_json_lines_are_read(tmp_path):
 
 def test_paths_into_an_entry():
     value = {"a": [{"b": 1}, {"b": None}], "c.d": 2}
-    assert found(value, "a.0.b") == 1
-    assert found(value, "a.-2.b") == 1
-    assert found(value, "a.1.b", "none") is None
-    assert found(value, "a.2.b", "none") == "none"
-    assert found(value, "a.x", "none") == "none"
-    assert found(value, "") == value
-    assert found(value, None, "none") == "none"
+    assert value_at(value, "a.0.b") == 1
+    assert value_at(value, "a.-2.b") == 1
+    assert value_at(value, "a.1.b", "none") is None
+    assert value_at(value, "a.2.b", "none") == "none"
+    assert value_at(value, "a.x", "none") == "none"
+    assert value_at(value, "") == value
+    assert value_at(value, None, "none") == "none"
 
 
 def test_the_default_map_has_every_key_that_there_is():

@@ -21,6 +21,7 @@ from typer.testing import CliRunner
 from agrotools.benchmarks import load_folder
 from agrotools.benchmarks.validate import validate_folder
 from agrotools.build.allocation import SOURCE_PCTS, apportioned
+from agrotools.build.sources.part import listing_of
 from agrotools.build.sources.public import DATASETS, build_all, folders_in
 from agrotools.cli.main import app
 from support.caches import separate_cache
@@ -70,9 +71,7 @@ def _by_source(benchmark) -> Counter[str]:
 
 
 def _source_names() -> dict[str, str]:
-    from importlib import import_module
-
-    return {name: import_module(f"agrotools.build.sources.public.{name}").SOURCE.name for name in DATASETS}
+    return {name: listing_of(name).source.name for name in DATASETS}
 
 
 def test_there_is_an_adapter_for_every_published_source() -> None:

@@ -9,8 +9,8 @@ from PIL import Image
 
 from agrotools.benchmarks import load_folder
 from agrotools.benchmarks.validate import validate_folder
+from agrotools.build.sources import reading
 from agrotools.build.sources.assembling import assembled
-from agrotools.build.sources.public import change_pairs
 from agrotools.build.sources.public.clcd import read
 from agrotools.core import BenchmarkError
 from agrotools.core.progress import no_progress
@@ -76,12 +76,12 @@ def test_pairs_with_much_little_and_no_change_are_drawn_and_no_other_picture_is_
     folder = write_clcd(tmp_path / "set", [0, 0, 0, 0, 0, 0, 10, 0, 25, 0, 0, 0])
     reads: list[str] = []
 
-    def counting(path: Path, shape: tuple[int, int], *, get_it: str):
+    def counting(path: Path, shape: tuple[int, int]):
         reads.append(path.name)
-        return original(path, shape, get_it=get_it)
+        return original(path, shape)
 
-    original = change_pairs.picture_pixels
-    monkeypatch.setattr("agrotools.build.sources.public.clcd.picture_pixels", counting)
+    original = reading.read_photo
+    monkeypatch.setattr("agrotools.build.sources.public.clcd.read_photo", counting)
     part = read(folder, tmp_path, 2)
     shares = sorted(thing.truth["change_pct"] for thing in things(part).values())
     assert len(shares) == 4
@@ -103,7 +103,7 @@ def test_incomplete_repeated_and_blank_pairs_are_dropped_and_counted(tmp_path: P
     Image.new("RGB", (160, 160)).save(test / "time1" / "00003.png")
     part = read(folder, tmp_path, 20)
     assert len(things(part)) == 2
-    assert part.metadata["clcd_dropped"] == {"no label": 2, "no time2": 1, "blank picture": 1, "repeated": 1}
+    assert part.dropped == {"no label": 2, "no time2": 1, "blank picture": 1, "repeated": 1}
 
 
 def test_a_mask_that_was_saved_as_jpeg_is_cut_at_the_middle_of_the_scale(tmp_path: Path) -> None:
@@ -122,7 +122,7 @@ FAULTS = {
     "no dates": "has no folder time2 or image2",
     "no pairs": "no complete pair",
     "only blank": "show anything",
-    "strange label": r"00001\.png has values that are neither 0 nor 255: 7",
+    "strange label": r"00001\.png has values other than 0, 255 or 0, 1: 7",
     "coloured label": r"00001\.png cannot be used",
     "cut label": r"00001\.png cannot be used",
     "cut picture": r"00002\.png cannot be used",

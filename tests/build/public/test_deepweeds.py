@@ -5,12 +5,12 @@ from pathlib import Path
 import pytest
 from fake_deepweeds import write_deepweeds
 
-from agrotools.build.sources.public import DATASETS
+from agrotools.build.sources.public import adapter_of
 from agrotools.core import BenchmarkError
 
 
 def read(folder: Path, samples: int = 20):
-    return DATASETS["deepweeds"].read(folder, folder, samples)
+    return adapter_of("deepweeds")(folder, folder, samples)
 
 
 def test_pictures_have_the_names_that_their_labels_stand_for(tmp_path: Path) -> None:

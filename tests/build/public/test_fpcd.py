@@ -64,7 +64,6 @@ def test_the_truth_is_what_the_masks_of_the_test_list_say(tmp_path: Path) -> Non
     assert part.metadata["fpcd"] == {
         "lists": {"test": 8, "train": 9, "in_both": 7},
         "pairs": 8,
-        "dropped": {},
         "specks": 1,
     }
     assert "CC BY-SA 4.0" in part.source.licence
@@ -112,7 +111,7 @@ def test_without_masks_of_classes_only_where_ponds_changed_is_known(tmp_path: Pa
     (folder / "FPCD" / "task_2_masks" / f"{key(3)}.jpg").unlink()
     part = read(folder, tmp_path, 20)
     assert 3 not in things(part)
-    assert part.metadata["fpcd"]["dropped"] == {"no mask": 1}
+    assert part.dropped == {"no mask": 1}
 
 
 def test_a_pair_without_mask_of_classes_is_read_from_those_of_tasks(tmp_path: Path) -> None:
@@ -140,7 +139,7 @@ def test_pictures_of_unlike_size_are_cut_to_what_both_show_and_say_so(tmp_path: 
     before = np.asarray(Image.open(picture(folder, 4, "T0/T0/{}_200703_{}.jpg")))
     assert np.array_equal(np.asarray(Image.open(part.files[thing.files[0].path])), before[:, : WIDTH - 6])
     assert 2 not in things(part)
-    assert part.metadata["fpcd"]["dropped"] == {"unlike sizes": 1}
+    assert part.dropped == {"unlike sizes": 1}
 
 
 def test_specks_alone_are_neither_change_nor_none(tmp_path: Path) -> None:
@@ -168,7 +167,7 @@ def test_what_cannot_be_used_is_dropped_and_counted(tmp_path: Path) -> None:
     picture(folder, 7).write_bytes(picture(folder, 6).read_bytes())
     part = read(folder, tmp_path, 20)
     assert len(things(part)) == 1
-    assert part.metadata["fpcd"]["dropped"] == {
+    assert part.dropped == {
         "no T0": 1,
         "no T1": 1,
         "several dates": 1,

@@ -43,7 +43,7 @@ def test_change_is_what_the_masks_of_the_test_split_say(tmp_path: Path) -> None:
         assert thing.truth["changed"] == mask.any()
         assert [file.name for file in thing.files] == ["before.png", "after.png"]
         assert [file.gsd_m for file in thing.files] == [0.8, 0.8]
-    assert "hi_cna_dropped" not in part.metadata
+    assert not part.dropped
 
 
 @pytest.mark.parametrize("dtype", ["uint8", "uint16", "float32"])
@@ -109,7 +109,7 @@ def test_incomplete_repeated_and_empty_pairs_are_dropped_and_counted(tmp_path: P
     write_bands(test / "image2" / "gf2_3.tif", np.zeros((4, SIZE, SIZE)), "uint16")
     part = read(tmp_path / "set", tmp_path, 20)
     assert len(scenes(part)) == 3
-    assert part.metadata["hi_cna_dropped"] == {
+    assert part.dropped == {
         "no change": 1, "no image1 and image2": 1, "blank picture": 1, "repeated": 1,
     }  # fmt: skip
 

@@ -15,12 +15,12 @@ from agrotools.build.choosing import choose
 from agrotools.build.sources.assembling import SEED, assembled
 from agrotools.build.sources.part import Part
 from agrotools.build.sources.public.ip102 import TEMPLATES, read
-from agrotools.build.sources.public.ip102_classes import CLASSES, CROPS, known_as, others_on, pests
+from agrotools.build.sources.public.ip102_pests import CLASSES, CROPS, known_as, others_on, pests
 from agrotools.build.templates import Thing, load_templates
 from agrotools.core import BenchmarkError
 from agrotools.core.progress import no_progress
+from agrotools.knowledge.kb_names import kb_names
 from agrotools.tools import extract_marked_region
-from agrotools.tools.lookup.kb_names import kb_names
 from support.caches import separate_cache
 
 

@@ -70,7 +70,7 @@ def test_sizes_are_those_of_the_calliper(folder: Path, tmp_path: Path) -> None:
 
 
 def test_what_cannot_be_asked_about_is_counted(folder: Path, tmp_path: Path) -> None:
-    left_out = read(folder, tmp_path, 30).metadata["papple_left_out"]
+    left_out = read(folder, tmp_path, 30).dropped
     assert isinstance(left_out, dict)
     assert left_out["pictures whose names tell no year"] == 1
     assert left_out["pictures without a usable apple"] == 1

@@ -17,7 +17,7 @@ from agrotools.build.sources.public.diseased_plants import CAUSES
 from agrotools.build.sources.public.plantseg import PLANTS, known_diseases, read
 from agrotools.build.templates import Thing, load_templates
 from agrotools.core import BenchmarkError
-from agrotools.tools.lookup.kb_names import kb_names
+from agrotools.knowledge.kb_names import kb_names
 from support.caches import separate_cache
 
 

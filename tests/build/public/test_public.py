@@ -12,7 +12,7 @@ from agrotools.benchmarks.validate import validate_folder
 from agrotools.build.allocation import QUERIES
 from agrotools.build.sources import build_source, build_sources
 from agrotools.build.sources.public import DATASETS, folders_in
-from agrotools.build.sources.public.reading import spread
+from agrotools.build.sources.reading import spread
 from agrotools.core import BenchmarkError, UsageError
 from support.caches import separate_cache
 
@@ -27,7 +27,7 @@ def test_a_data_set_becomes_a_sound_benchmark(tmp_path: Path) -> None:
     header = build_source(f"deepweeds={folder}", tmp_path / "out")
     assert validate_folder(tmp_path / "out") == []
     samples = load_folder(tmp_path / "out").samples
-    assert 5 <= len(samples) <= round(QUERIES * DATASETS["deepweeds"].share_pct / 100)
+    assert 5 <= len(samples) <= round(QUERIES * DATASETS["deepweeds"] / 100)
     assert {sample.task_type for sample in samples} == {"weed_identification"}
     assert "CC BY 4.0" in header.licence
     shown = {file.path for sample in samples for file in sample.files}
@@ -35,7 +35,7 @@ def test_a_data_set_becomes_a_sound_benchmark(tmp_path: Path) -> None:
 
 
 def test_the_shares_add_up() -> None:
-    assert sum(one.share_pct for one in DATASETS.values()) <= 100.01
+    assert sum(DATASETS.values()) <= 100.01
 
 
 def test_data_sets_are_found_by_the_names_of_their_folders(tmp_path: Path) -> None:

@@ -69,7 +69,7 @@ def test_truth_is_what_the_labels_say_where_there_is_data(tmp_path: Path, scratc
             assert area.weed_pct == pytest.approx(100 * np.mean(inside == 2))
     data = {name: "white" if white.get(name) else "black" for name in CHANNELS}
     assert facts(part)["maps"] == {name: {"labelled_tiles": 7, "data_in_mask": data[name]} for name in CHANNELS}
-    assert facts(part)["tiles_dropped"] == {"empty": 2, "mostly outside the map": 2}
+    assert part.dropped == {"empty": 2, "mostly outside the map": 2}
 
 
 def test_a_tile_is_a_raster_with_named_bands(tmp_path: Path, scratch: Path) -> None:
@@ -119,7 +119,7 @@ def test_incomplete_and_odd_tiles_are_dropped_and_counted(tmp_path: Path, scratc
     (root / "tile" / "NIR" / "frame0007.png").write_bytes(whole[: len(whole) // 2])
     part = read(tmp_path / "set", scratch, 20)
     assert sorted(at for _, at in pictures(part)) == [("003", EDGE), ("003", CROP_ALONE)]
-    assert facts(part)["tiles_dropped"] == {
+    assert part.dropped == {
         "incomplete": 1,
         "unreadable": 2,
         "with labels that contradict each other, or an odd mask": 1,
@@ -135,7 +135,7 @@ def test_a_mask_that_does_not_fit_its_tile_drops_it(tmp_path: Path, scratch: Pat
     Image.fromarray(mask).save(root / "mask" / "frame0000.png")
     part = read(tmp_path / "set", scratch, 20)
     assert ("005", 0) not in [at for _, at in pictures(part)]
-    assert facts(part)["tiles_dropped"]["with a mask that does not fit"] == 1
+    assert part.dropped["with a mask that does not fit"] == 1
 
 
 def test_grey_may_be_stored_as_colours(tmp_path: Path, scratch: Path) -> None:

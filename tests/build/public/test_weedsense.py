@@ -56,7 +56,7 @@ def _told(path: Path) -> tuple[str, int, int]:
 
 
 def _dropped(part: Part) -> dict[str, int]:
-    return part.metadata["weedsense"]["dropped"]  # pyright: ignore
+    return part.dropped
 
 
 def _masks(folder: Path) -> list[Path]:
@@ -254,14 +254,14 @@ FAULTS: dict[str, tuple[Callable[[Path], None], str]] = {
     "coloured masks": (_coloured, "codes its classes as colours"),
     "strange value": (
         lambda folder: _rewrite(_masks(folder)[3], lambda values: np.maximum(values, 17).astype(np.uint8)),
-        "neither 0 to 16 nor 255: 17",
+        "16, 255: 17",
     ),
     "smaller mask": (
         lambda folder: _rewrite(_masks(folder)[3], lambda values: values[:-1]),
         "has 240 x 320 pixels, its mask 240 x 319",
     ),
     "one number for all": (_all_one_number, "15 with the number of another species"),
-    "black and white": (_black_and_white, "most masks looked at"),
+    "black and white": (_black_and_white, "most of the masks compared"),
 }
 
 

@@ -58,7 +58,7 @@ def test_postings_are_those_that_a_dictionary_holds(
 
 
 def test_a_buffer_numbers_no_more_passages_than_it_can(tmp_path: Path):
-    batches = [[[number % 3] for number in range(50_000)] for _ in range(3)]
+    batches = [[[number % 3] for number in range(25_000)] for _ in range(3)]
     assert written(tmp_path, batches, 1_000_000, 4) == plain_postings(batches)
 
 

@@ -111,42 +111,42 @@ def test_letters_follow_the_options_given():
 
 
 HOSTILE = {
-    "letters": "A" * 1_000_000,
-    "letters and spaces": "A " * 500_000,
-    "listed letters": "A、" * 500_000,
-    "answers": "答案：A\n" * 200_000,
-    "denied": "不选A，" * 250_000,
-    "spaces": " " * 1_000_000,
-    "line breaks": "\n" * 1_000_000,
-    "lines": "A\n" * 500_000,
-    "brackets": "([" * 500_000,
-    "boxes": "\\boxed{" * 140_000,
-    "thinking": "<think>" * 140_000,
-    "thoughts": "<think></think>" * 66_000,
-    "stars": "*" * 1_000_000,
-    "tables": "| - " * 250_000,
-    "exceptions": "除了A" * 330_000,
-    "the rest": "A错，其余" * 200_000,
-    "verdicts": "A正确，" * 250_000,
-    "texts": "轮作、深耕是" * 160_000,
-    "conditions": "如果A，" * 250_000,
-    "all": "三个选项都" * 200_000,
-    "fillers": "答案" + "应该" * 500_000,
-    "English": "A plant is a thing, so the answer is not A. " * 22_000,
-    "keys": '{"answer":' * 100_000,
-    "tags": "<a " * 330_000,
-    "traditional": "應選" * 500_000,
-    "full width": "Ａ，" * 500_000,
-    "places": "第一项" * 330_000,
-    "prose": "水稻病害的防治" * 140_000,
+    "letters": "A" * 250_000,
+    "letters and spaces": "A " * 125_000,
+    "listed letters": "A、" * 125_000,
+    "answers": "答案：A\n" * 50_000,
+    "denied": "不选A，" * 62_500,
+    "spaces": " " * 250_000,
+    "line breaks": "\n" * 250_000,
+    "lines": "A\n" * 125_000,
+    "brackets": "([" * 125_000,
+    "boxes": "\\boxed{" * 35_000,
+    "thinking": "<think>" * 35_000,
+    "thoughts": "<think></think>" * 16_500,
+    "stars": "*" * 250_000,
+    "tables": "| - " * 62_500,
+    "exceptions": "除了A" * 82_500,
+    "the rest": "A错，其余" * 50_000,
+    "verdicts": "A正确，" * 62_500,
+    "texts": "轮作、深耕是" * 40_000,
+    "conditions": "如果A，" * 62_500,
+    "all": "三个选项都" * 50_000,
+    "fillers": "答案" + "应该" * 125_000,
+    "English": "A plant is a thing, so the answer is not A. " * 5_500,
+    "keys": '{"answer":' * 25_000,
+    "tags": "<a " * 82_500,
+    "traditional": "應選" * 125_000,
+    "full width": "Ａ，" * 125_000,
+    "places": "第一项" * 82_500,
+    "prose": "水稻病害的防治" * 35_000,
 }
 
 
 @pytest.mark.parametrize("name", HOSTILE)
-def test_a_megabyte_of_anything_is_read_in_bounded_time(name: str):
+def test_a_long_reply_of_anything_is_read_in_bounded_time(name: str):
     for options, kind in ITEMS:
         read(HOSTILE[name], options, kind)
-    # Four readings take 0.1 to 1 s; what is not linear takes minutes. The bound only has to tell these apart.
+    # Four readings take 0.02 to 0.2 s; what is not linear takes minutes. The bound only has to tell these apart.
 
 
 def test_the_answer_at_either_end_of_a_very_long_reply_is_read():

@@ -9,12 +9,14 @@ from hypothesis import strategies as st
 from agrotools.benchmarks._dialogs import corrected_scorer as corrected
 from agrotools.benchmarks._dialogs import prediction_files as dialogue_files
 from agrotools.benchmarks._dialogs import published_scorer as published_dialogues
-from agrotools.benchmarks._dialogs.error_classes import errors_of_dialogues
 from agrotools.benchmarks._dialogs.published_scorer import Dialogue
-from agrotools.benchmarks.agent_x import corrected_scorer, judge_replies, published_scorer
+from agrotools.benchmarks._dialogs.record_dialogues import errors_of_dialogues
+from agrotools.benchmarks.agent_x import judge as judge_replies
 from agrotools.benchmarks.agent_x import predictions as prediction_files
-from agrotools.benchmarks.agent_x.error_classes import errors_of_agent_x
-from agrotools.benchmarks.agent_x.published_errors import error_analysis
+from agrotools.benchmarks.agent_x import published_scorer
+from agrotools.benchmarks.agent_x import score as corrected_scorer
+from agrotools.benchmarks.agent_x.predictions import errors_of_agent_x
+from agrotools.benchmarks.agent_x.published_scorer import error_analysis
 from agrotools.benchmarks.gta.score import RULES as GTA
 from agrotools.benchmarks.thinkgeo.score import RULES as THINKGEO
 from agrotools.core import BenchmarkError

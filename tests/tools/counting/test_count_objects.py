@@ -12,7 +12,7 @@ from PIL import Image
 from rasterio.transform import from_origin
 
 from agrotools.build.accuracy.estimate_canopy_height import canopy_scene
-from agrotools.build.sources.part import read_items
+from agrotools.build.sources.reading import read_items
 from agrotools.core import SampleFile, ToolError
 from agrotools.tools import get_tool
 from agrotools.tools.counting import methods

@@ -17,7 +17,7 @@ from agrotools.models import WireSettings
 from agrotools.models.openai_compatible import OpenAICompatibleModel
 from agrotools.tools import get_tool
 from agrotools.tools.execution import ToolExecutor, ToolOutcome
-from agrotools.tools.vlm.endpoint import VisionEndpoint
+from agrotools.tools.services.vision_endpoint import VisionEndpoint
 from agrotools.tools.workspace import Workspace
 from support.openai_server import Body, completion, serve
 

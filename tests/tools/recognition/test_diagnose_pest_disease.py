@@ -11,14 +11,12 @@ from hypothesis import strategies as st
 from PIL import Image, ImageDraw
 
 from agrotools.core import ToolError
+from agrotools.knowledge.kb_names import kb_names
 from agrotools.tools import get_tool
-from agrotools.tools.lookup.kb_names import kb_names
-from agrotools.tools.recognition import net as nets
-from agrotools.tools.recognition.diagnose_pest_disease import HEALTHY, Diagnosis
+from agrotools.tools.recognition.diagnose_pest_disease import HEALTHY, Diagnosis, symptoms_of
 from agrotools.tools.recognition.pack_training import read_labelled, train_pack
 from agrotools.tools.recognition.packs import pack_path
-from agrotools.tools.recognition.symptoms import symptoms_of
-from agrotools.tools.services.requests import Question
+from agrotools.tools.services import Question
 from agrotools.tools.workspace import CallContext, artifacts_in, call_context, write_artifact
 from support.labelled_pictures import PLANTS, plant_picture, write_table
 from support.tiny_nets import Colour, write_tiny_net
@@ -41,7 +39,7 @@ BOARD, GREEN, BROWN = (225, 225, 230), (70, 130, 50), (110, 65, 35)
 def net_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder = tmp_path / "nets"
     write_tiny_net(folder, "leaves", LEAVES, threshold=0.55, crops=CROPS)
-    monkeypatch.setattr(nets, "nets_folder", lambda: folder)
+    monkeypatch.setattr("agrotools.vision.nets.nets_folder", lambda: folder)
     monkeypatch.setenv("AGROTOOLS_CACHE", str(tmp_path / "cache"))
     return folder
 
@@ -156,16 +154,16 @@ def leaf_with_spots(folder: Path, spots: int = 6, name: str = "spots.png") -> Pa
 
 def test_evidence_counts_what_was_drawn(tmp_path: Path) -> None:
     pixels = np.asarray(Image.open(leaf_with_spots(tmp_path)))
-    seen = symptoms_of(pixels)
+    seen, box = symptoms_of(pixels)
     true_pct = 100 * 6 * 14**2 / (180 * 100)
-    assert seen.evidence.lesion_pct == pytest.approx(true_pct, abs=2)
-    assert seen.evidence.lesion_shape == "spots"
-    assert any("brown" in colour for colour in seen.evidence.symptom_colours)
-    assert seen.box is not None
-    assert np.abs(np.array(seen.box) - (60, 60, 421, 261)).max() <= 6
-    clean = symptoms_of(np.asarray(Image.open(leaf_with_spots(tmp_path, 0))))
-    assert (clean.evidence.lesion_shape, clean.evidence.symptom_colours) == ("none", ())
-    assert symptoms_of(np.full((50, 50, 3), 128, np.uint8)).box is None
+    assert seen.lesion_pct == pytest.approx(true_pct, abs=2)
+    assert seen.lesion_shape == "spots"
+    assert any("brown" in colour for colour in seen.symptom_colours)
+    assert box is not None
+    assert np.abs(np.array(box) - (60, 60, 421, 261)).max() <= 6
+    clean, _ = symptoms_of(np.asarray(Image.open(leaf_with_spots(tmp_path, 0))))
+    assert (clean.lesion_shape, clean.symptom_colours) == ("none", ())
+    assert symptoms_of(np.full((50, 50, 3), 128, np.uint8))[1] is None
 
 
 def test_box_and_evidence_are_of_the_region(tmp_path: Path, net_folder: Path) -> None:
@@ -182,7 +180,7 @@ def test_box_and_evidence_are_of_the_region(tmp_path: Path, net_folder: Path) ->
 @given(st.integers(1, 40), st.integers(1, 40), st.integers(0, 2**20))
 def test_evidence_bears_any_picture(height: int, width: int, seed: int) -> None:
     pixels = np.random.default_rng(seed).integers(0, 256, (height, width, 3)).astype(np.uint8)
-    found = symptoms_of(pixels).evidence
+    found, _ = symptoms_of(pixels)
     assert found.lesion_pct is None or 0 <= found.lesion_pct <= 100
 
 

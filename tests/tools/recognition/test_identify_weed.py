@@ -13,7 +13,6 @@ from agrotools.core import SampleFile, ToolCall, ToolError, UsageError
 from agrotools.tools import get_tool
 from agrotools.tools.cache import ResultCache
 from agrotools.tools.execution import ToolExecutor
-from agrotools.tools.recognition import net as nets
 from agrotools.tools.recognition.identify_weed import WeedIdentity
 from agrotools.tools.recognition.pack_training import read_labelled, train_pack
 from agrotools.tools.recognition.packs import pack_path
@@ -33,7 +32,7 @@ WEEDS: dict[str, Colour] = {
 def net_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder = tmp_path / "nets"
     write_tiny_net(folder, "weeds", WEEDS, threshold=0.6)
-    monkeypatch.setattr(nets, "nets_folder", lambda: folder)
+    monkeypatch.setattr("agrotools.vision.nets.nets_folder", lambda: folder)
     monkeypatch.setenv("AGROTOOLS_CACHE", str(tmp_path / "cache"))
     return folder
 

@@ -148,7 +148,7 @@ def test_shipped_nets_lie_in_the_package(tmp_path: Path, monkeypatch: pytest.Mon
     description, weights = shipped_files("weeds")
     assert description.parent.name == "nets"
     assert (description.name, weights.name) == ("weeds.json", "weeds.onnx")
-    monkeypatch.setattr(nets, "nets_folder", lambda: tmp_path)
+    monkeypatch.setattr("agrotools.vision.nets.nets_folder", lambda: tmp_path)
     with pytest.raises(ToolError, match="install agrotools again"):
         shipped_net("weeds")
     write_tiny_net(tmp_path, "weeds", COLOURS)

@@ -10,7 +10,6 @@ from PIL import Image
 
 from agrotools.core import ToolError, UsageError
 from agrotools.tools.crop_weed.heads import file_sha256
-from agrotools.tools.recognition import net as nets
 from agrotools.tools.recognition import pack_training
 from agrotools.tools.recognition import pack_training as labelled
 from agrotools.tools.recognition.confidence import fit_distribution
@@ -30,7 +29,7 @@ def net_folder(tmp_path_factory: pytest.TempPathFactory):
     folder = tmp_path_factory.mktemp("nets")
     write_tiny_net(folder, "weeds", {"a": (200, 30, 30), "b": (30, 200, 30)})
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(nets, "nets_folder", lambda: folder)
+        patch.setattr("agrotools.vision.nets.nets_folder", lambda: folder)
         yield folder
 
 

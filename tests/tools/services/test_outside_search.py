@@ -18,8 +18,7 @@ from agrotools.tools.execution import ToolExecutor
 from agrotools.tools.general.search_web import numbered_text, search_web
 from agrotools.tools.services import http
 from agrotools.tools.services.http import Patience, is_public
-from agrotools.tools.services.recorded_searches import record
-from agrotools.tools.services.search import read_searxng, read_serper, search
+from agrotools.tools.services.search import read_searxng, read_serper, record_search, search
 from agrotools.tools.workspace import Workspace, artifacts_in
 
 KEY = "planted-key-1f2e3d4c5b6a"
@@ -312,7 +311,7 @@ def test_damaged_records_are_a_typed_error(tmp_path: Path, entry: dict[str, Any]
 async def test_workers_find_recorded_searches_by_a_relative_path(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    record(tmp_path / "searches", "serper", "rye", 10, read_serper(FOUND, 10))
+    record_search(tmp_path / "searches", "serper", "rye", 10, read_serper(FOUND, 10))
     monkeypatch.chdir(tmp_path)
     async with ToolExecutor(workers=1, backends={"WebSearch": "recorded:searches"}) as executor:
         call = ToolCall(tool="WebSearch", arguments={"query": "Rye"})

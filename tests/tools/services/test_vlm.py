@@ -23,10 +23,10 @@ from agrotools.tools.cache import ResultCache
 from agrotools.tools.counting.count_objects import count_objects
 from agrotools.tools.execution import ToolExecutor, ToolOutcome
 from agrotools.tools.regions.describe_region import describe_region
-from agrotools.tools.services.requests import ModelReplies, Question, VisionModel
-from agrotools.tools.vlm.client import DetectedBoxes
-from agrotools.tools.vlm.endpoint import VisionEndpoint
-from agrotools.tools.vlm.tasks import choose_name, locate_by_model
+from agrotools.tools.services import ModelReplies, Question, VisionModel
+from agrotools.tools.services.vision_client import DetectedBoxes
+from agrotools.tools.services.vision_endpoint import VisionEndpoint
+from agrotools.tools.services.vision_tasks import choose_name, locate_by_model
 from agrotools.tools.workspace import CallContext, Workspace, artifacts_in, call_context
 from support.openai_server import Body, Endpoint, completion, error, serve
 

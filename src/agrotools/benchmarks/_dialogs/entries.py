@@ -1,14 +1,13 @@
 """Entries of GTA, ThinkGeo and GTA-2: tools, files, a dialog, and a gold answer."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Any, NamedTuple, cast
 
 from pydantic import JsonValue, ValidationError
 
-from agrotools.benchmarks._dialogs.answers import ANSWER_TYPES, MISSING, AnswerKind, Gold, gold_of
-from agrotools.benchmarks._dialogs.dialogs import first_turn, steps_of
+from agrotools.benchmarks._dialogs.dialogs import ANSWER_TYPES, MISSING, AnswerKind, Gold, first_turn, gold_of, steps_of
 from agrotools.benchmarks._dialogs.files import VIDEO_SUFFIXES, FileTable, kind_of, safe_name
 from agrotools.benchmarks._dialogs.findings import (
     TOO_DEEP,
@@ -19,7 +18,6 @@ from agrotools.benchmarks._dialogs.findings import (
     shown,
     told,
 )
-from agrotools.benchmarks._dialogs.toolsets import IMAGE_TOOLS
 from agrotools.core import BenchmarkError, ReferenceTrajectory, Sample, SampleFile
 from agrotools.tools import TOOLS
 
@@ -30,8 +28,8 @@ _KINDS: Mapping[str, str] = {"image": "image", "video": "video", "table": "table
 class DialogForm:
     """How a benchmark's samples are called and sorted."""
 
-    benchmark: str
-    """``gta``, ``thinkgeo`` or ``gta-2``."""
+    image_tools: Collection[str]
+    """The tools that return an image."""
     prefix: str
     """Begins the ids of samples."""
     family: str
@@ -77,7 +75,7 @@ def read_entry(position: int, entry: Any, form: DialogForm, table: FileTable, fo
         if form.gold is not None:
             gold = form.gold(content, found.note)
         else:
-            gold = gold_of(content.get("gt_answer", MISSING), questions, IMAGE_TOOLS[form.benchmark], called, final)
+            gold = gold_of(content.get("gt_answer", MISSING), questions, form.image_tools, called, final)
     except BenchmarkError as error:
         found.fault(error.message)
         return None

@@ -7,7 +7,7 @@ from typing import Any, Literal, cast
 
 from pydantic import JsonValue, ValidationError
 
-from agrotools.benchmarks.checking import EntryFault
+from agrotools.benchmarks.checking import EntryFault, shortened
 from agrotools.core import BenchmarkError, FrozenModel
 
 TOO_DEEP = "it is nested too deep"
@@ -82,12 +82,6 @@ def named(entries: Sequence[str]) -> str:
     return f"{'entry' if len(entries) == 1 else 'entries'} {shown}{more}"
 
 
-def shortened(text: str, most: int = 80) -> str:
-    """``text`` on one line, cut where it is longer than ``most``."""
-    plain = "".join(letter if letter.isprintable() else " " for letter in text)
-    return plain if len(plain) <= most else f"{plain[: most - 1]}…"
-
-
 def shown(value: JsonValue) -> str:
     """A value of a file as a message quotes it."""
     return shortened(repr(value), 60)
@@ -122,7 +116,7 @@ def stop_at_faults(name: str, faults: Sequence[EntryFault], entries: int, folder
     """
     if not faults:
         return
-    lines = [f"  entry {shortened(fault.entry, 40)}: {fault.message}" for fault in faults[:_SHOWN]]
+    lines = [f"  {fault}" for fault in faults[:_SHOWN]]
     if len(faults) > _SHOWN:
         lines.append(f"  ... and {len(faults) - _SHOWN} more: agrotools benchmarks check {name} {folder}")
     broken = len({fault.entry for fault in faults})

@@ -15,7 +15,6 @@ from agrotools.agents.modes import read_apart, written
 from agrotools.agents.parsing import excerpt
 from agrotools.agents.prompts import fill, render
 from agrotools.agents.protocols import observation_data
-from agrotools.benchmarks._dialogs.declared import Declared, declared_by, declared_tools
 from agrotools.benchmarks._dialogs.lagent_format import (
     ACTION,
     ACTION_INPUT,
@@ -24,8 +23,11 @@ from agrotools.benchmarks._dialogs.lagent_format import (
     NO_ACTION,
     RESPONSE,
     Checked,
+    Declared,
     DeclaredTool,
     check_call,
+    declared_by,
+    declared_tools,
     described,
     read_reply,
     received,

@@ -6,8 +6,25 @@ from typing import Any, cast
 
 from pydantic import JsonValue
 
-from agrotools.benchmarks._dialogs.toolsets import AGENT_X_PARAMETERS
 from agrotools.core import Arguments
+
+PARAMETERS: Mapping[str, tuple[str, ...]] = {
+    "Calculator": ("expression",),
+    "OCR": ("image",),
+    "ObjectCounter": ("image", "text"),
+    "SceneDescriber": ("image",),
+    "WebSearch": ("query",),
+    "RegionDescriber": ("image", "bbox", "attribute"),
+    "LocateObjectByText": ("image", "text"),
+    "CodePlotter": ("command",),
+    "MathOCR": ("image",),
+    "Solver": ("command",),
+    "DrawBoundingBox": ("image", "bbox", "annotation"),
+    "OverlayText": ("image", "text", "position"),
+    "ImageGenerator": ("keywords",),
+    "ImageStylization": ("image", "instruction"),
+}
+"""Parameters of the tools of Agent-X in order, from toolmeta.json of mbzuai-oryx/Agent-X."""
 
 _BOX = re.compile(r"[(\[]\s*-?\d+(?:\.\d+)?(?:\s*,\s*-?\d+(?:\.\d+)?){3}\s*[)\]]")
 _NAMED = re.compile(r"^\s*([a-z_0-9]+)\s*[=:]\s*", re.IGNORECASE)
@@ -25,7 +42,7 @@ def arguments_of(tool: str, given: Any, files: Mapping[str, str], parameters: Se
         files: names in the sample by every name that an input may call a file.
         parameters: what the tool takes, where it is not one of Agent-X's.
     """
-    names = tuple(AGENT_X_PARAMETERS.get(tool, parameters))
+    names = tuple(PARAMETERS.get(tool, parameters))
     if isinstance(given, dict):
         return {str(name): _named(value, files) for name, value in cast("dict[str, JsonValue]", given).items()}
     if not names:
@@ -78,7 +95,7 @@ def _without_file(text: str, files: Mapping[str, str]) -> tuple[str | None, str]
 def _unnamed(text: str) -> str:
     """``text: cup`` as ``cup``, quotes taken off."""
     named = _NAMED.match(text)
-    if named and named[1].casefold() in {name for names in AGENT_X_PARAMETERS.values() for name in names}:
+    if named and named[1].casefold() in {name for names in PARAMETERS.values() for name in names}:
         text = text[named.end() :]
     return text.strip(_QUOTES)
 

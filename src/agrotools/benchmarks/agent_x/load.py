@@ -3,25 +3,49 @@
 Asked from the files as they are published. How its entries become samples: docs/gta-thinkgeo-agent-x.md.
 """
 
-from pathlib import Path
-from typing import Annotated, Any
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path, PurePosixPath
+from typing import Annotated, Any, NamedTuple, cast
 
-from pydantic import Field
+from pydantic import Field, JsonValue, ValidationError
 
-from agrotools.benchmarks._dialogs.files import FileTable
-from agrotools.benchmarks._dialogs.findings import EntryFindings, Findings, PublishedSettings
-from agrotools.benchmarks._dialogs.json_files import entries_of, read_json
-from agrotools.benchmarks._dialogs.layouts import Layout, find_file
-from agrotools.benchmarks._dialogs.samples import ReadSet, benchmark_of, samples_of
-from agrotools.benchmarks.agent_x.entries import FrameSettings, read_entry
-from agrotools.benchmarks.agent_x.frames import PLACE, Choice, frames_folder
-from agrotools.benchmarks.agent_x.plugin import TOOLS
+from agrotools.benchmarks._dialogs.dialogs import ANSWER_TYPES, AnswerKind, text_of
+from agrotools.benchmarks._dialogs.files import VIDEO_SUFFIXES, FileTable, entries_of, plain_path, read_json, safe_name
+from agrotools.benchmarks._dialogs.findings import (
+    TOO_DEEP,
+    EntryFindings,
+    Findings,
+    PublishedSettings,
+    first_reason,
+    is_too_deep,
+    shortened,
+    shown,
+    told,
+)
+from agrotools.benchmarks._dialogs.loading import Layout, ReadSet, benchmark_of, file_check, samples_of
+from agrotools.benchmarks.agent_x import plugin
+from agrotools.benchmarks.agent_x.arguments import arguments_of
+from agrotools.benchmarks.agent_x.frames import PLACE, Choice, frames_folder, frames_of
+from agrotools.benchmarks.checking import FileCheck
 from agrotools.benchmarks.loading import Loading, settings_of
-from agrotools.core import BenchmarkError, Sample
+from agrotools.core import (
+    Arguments,
+    BenchmarkError,
+    ImageCallsSlot,
+    KeywordsSlot,
+    Observation,
+    ReferenceStep,
+    ReferenceTextsSlot,
+    ReferenceTrajectory,
+    Sample,
+    SampleFile,
+    Slot,
+)
 from agrotools.core.progress import Progress, no_progress
 from agrotools.formats.benchmark import Benchmark, SourceNote
+from agrotools.tools import TOOLS
 
-VERSION = "1"
 AGENT_X = SourceNote(
     name="Agent-X",
     licence="none published with its files (its paper says Apache License)",
@@ -55,9 +79,269 @@ def load_agent_x(loading: Loading) -> Benchmark:
     """
     settings = settings_of(AgentXSettings, "agent-x", loading.options)
     frames = FrameSettings(settings.frames, settings.frame_choice)
-    read = read_agent_x(find_file(AGENT_X_LAYOUT, loading.data_root), frames, loading.progress)
+    read = read_agent_x(AGENT_X_LAYOUT.find(loading.data_root), frames, loading.progress)
     description = "questions on images and videos, with tools"
-    return benchmark_of("agent-x", VERSION, description, AGENT_X, tuple(TOOLS), read, settings)
+    return benchmark_of("agent-x", description, AGENT_X, plugin.PAPER_RUN, tuple(plugin.TOOLS), read, settings)
+
+
+FOLDERS = ("files", "", "images", "videos")
+"""Where files lie below the root, the published place first."""
+_PREFIX = re.compile(r"^([A-Za-z]{2,12})[_-]?\d")
+_GENERIC = frozenset({"image", "images", "img", "video", "vid", "frame", "file", "pic", "photo", "screenshot", "test"})
+_NO_TOOL = frozenset({"", "none", "null", "n/a", "no tool"})
+_MOST_WORDS = 4
+"""Longest answer of an objective question that is looked for word by word; a longer one is compared as a text."""
+
+
+class FrameSettings(NamedTuple):
+    """How many frames of a video, and which."""
+
+    number: int
+    choice: Choice
+
+
+class _Files(NamedTuple):
+    samples: list[SampleFile]
+    names: dict[str, str]
+    """By every name that a step may call a file: the name in the sample; of a video that of its first frame."""
+    videos: list[str]
+
+
+def read_entry(
+    position: int, entry: Any, table: FileTable, frames: FrameSettings, found: EntryFindings
+) -> Sample | None:
+    """The sample of an entry; None where it cannot be used, for which ``found`` is then told every reason."""
+    if is_too_deep(entry):
+        found.fault(TOO_DEEP)
+        return None
+    content = _unwrapped(entry)
+    if content is None:
+        found.fault("it is no object, nor a list of one")
+        return None
+    files = _files(content.get("file_path"), table, frames, found)
+    query = text_of(content.get("query")).strip()
+    if not query:
+        found.fault("it has no query")
+    raw = _raw_steps(content.get("reasoning_steps"), found)
+    steps = _steps(raw, files, found)
+    toolset = _toolset(content.get("tool_metadata"), [step.tool for step in steps], found)
+    query_type = str(content.get("query_type") or "").strip().casefold()
+    answer = _final_answer(content.get("final_answer"))
+    try:
+        kind, slot = _gold(query_type, answer, [step.tool for step in steps])
+    except BenchmarkError as error:
+        found.fault(error.message)
+        return None
+    if found.broken:
+        return None
+    environment = _environment(content.get("file_path"))
+    groups = {
+        **({"environment": environment} if environment else {}),
+        **({"query_type": query_type} if query_type else {}),
+        "answer": kind,
+        "input": "video" if files.videos else "images" if len(files.samples) > 1 else "image",
+        "steps": str(len(steps)),
+    }
+    metadata: dict[str, JsonValue] = {
+        "entry": found.key,
+        "position": position,
+        "file_path": text_of(content.get("file_path")),
+        "query_type": query_type,
+        "reasoning_steps": [*raw],
+        "final_answer": {**answer},
+    }
+    if files.videos:
+        metadata["videos"] = [*files.videos]
+    try:
+        return Sample(
+            id=f"agent-x-{safe_name(found.key.zfill(3))}",
+            query=query,
+            files=tuple(files.samples),
+            family="vision",
+            task_type=kind,
+            answer_type=ANSWER_TYPES[kind],
+            template=f"agent-x_{kind}",
+            source="Agent-X",
+            toolset=tuple(toolset),
+            reference=ReferenceTrajectory(steps=tuple(steps)),
+            answer=(slot,),
+            no_tool_eligible=kind != "image",
+            groups=groups,
+            metadata=metadata,
+        )
+    except (ValidationError, RecursionError) as error:
+        found.fault(shortened(first_reason(error), 120))
+        return None
+
+
+def _unwrapped(entry: Any) -> dict[str, Any] | None:
+    """An entry is published as a list of one object."""
+    while isinstance(entry, list) and len(cast("list[Any]", entry)) == 1:
+        entry = cast("list[Any]", entry)[0]
+    return cast("dict[str, Any]", entry) if isinstance(entry, dict) else None
+
+
+def _files(given: Any, table: FileTable, frames: FrameSettings, found: EntryFindings) -> _Files:
+    """The files of an entry; several are given as one text with commas between, or as a list."""
+    paths = given if isinstance(given, list) else str(given or "").split(",")
+    files: list[SampleFile] = []
+    names: dict[str, str] = {}
+    videos: list[str] = []
+    for path in (str(each).strip() for each in cast("list[Any]", paths)):
+        if not path:
+            continue
+        taken = [file.name for file in files]
+        try:
+            relative = _found(path, table)
+            if PurePosixPath(relative).suffix.lower() in VIDEO_SUFFIXES:
+                own = _frame_files(relative, table, frames, taken)
+                videos.append(relative)
+            else:
+                own = [table.image(relative, safe_name(path, taken))]
+        except BenchmarkError as error:
+            found.fault(told(error))
+            continue
+        files += own
+        names |= dict.fromkeys((path, plain_path(path), PurePosixPath(plain_path(path)).name), own[0].name)
+    if not files and not found.broken:
+        found.note("it has no file")
+    return _Files(files, names, videos)
+
+
+def _found(path: str, table: FileTable) -> str:
+    """Where a file lies: at its path, or under its name alone (paths of whoever wrote the file stand in some)."""
+    try:
+        return table.find(path, FOLDERS)
+    except BenchmarkError:
+        return table.find(PurePosixPath(plain_path(path)).name, FOLDERS)
+
+
+def _frame_files(relative: str, table: FileTable, frames: FrameSettings, taken: Sequence[str]) -> list[SampleFile]:
+    own: list[SampleFile] = []
+    store = FileTable(frames_folder().resolve())
+    stem = PurePosixPath(relative).stem
+    paths = frames_of(table.root / relative, frames.number, frames.choice)
+    for number, path in enumerate(paths, start=1):
+        name = safe_name(f"{stem}_frame_{number}.jpg", [*taken, *(file.name for file in own)])
+        made = store.image(path, name)
+        note = f"frame {number} of {len(paths)} of a video"
+        own.append(made.model_copy(update={"path": f"{PLACE}/{path}", "note": note}))
+    return own
+
+
+def _raw_steps(given: Any, found: EntryFindings) -> list[dict[str, JsonValue]]:
+    """The reasoning steps as they were written; some are wrapped in one list more."""
+    while isinstance(given, list) and len(cast("list[Any]", given)) == 1 and isinstance(given[0], list):
+        given = cast("list[Any]", given)[0]
+    if not isinstance(given, list):
+        found.fault(f"its reasoning_steps are no list: {shown(given)}")
+        return []
+    steps = [cast("dict[str, JsonValue]", step) for step in cast("list[Any]", given) if isinstance(step, dict)]
+    if len(steps) < len(cast("list[Any]", given)):
+        found.note("reasoning steps that are no objects are left out")
+    return steps
+
+
+def _steps(raw: Sequence[dict[str, JsonValue]], files: _Files, found: EntryFindings) -> list[ReferenceStep]:
+    """The steps that call a tool."""
+    steps: list[ReferenceStep] = []
+    for step in raw:
+        named = step.get("tool", step.get("tool_used"))
+        tool = named.strip() if isinstance(named, str) else ""
+        if named is not None and not isinstance(named, str):
+            found.fault(f"a step names a tool that is no text: {shown(named)}")
+            continue
+        if tool.casefold() in _NO_TOOL:
+            found.note("steps without a tool are no calls")
+            continue
+        given = step.get("input", step.get("tool_input"))
+        arguments = arguments_of(tool, given, files.names)
+        if arguments is None:
+            found.note("the input of a step cannot be told apart into arguments")
+            arguments = cast("Arguments", {} if given is None else {"input": given})
+        output = step.get("output", step.get("tool_output"))
+        if output is None:
+            found.note("a call has no recorded observation")
+        thought = step.get("thought") or step.get("task")
+        steps.append(
+            ReferenceStep(
+                tool=tool,
+                arguments=arguments,
+                observation=_observation(tool, output),
+                thought=thought if isinstance(thought, str) else "",
+            )
+        )
+    if not steps:
+        found.note("no reasoning step calls a tool")
+    return steps
+
+
+def _observation(tool: str, output: JsonValue) -> Observation:
+    """What the step says that its tool returned; an empty result for nothing."""
+    if output is None:
+        return Observation(result={})
+    text = text_of(output)
+    is_file = bool(re.fullmatch(r"[^\s]+\.(?:png|jpe?g|webp|bmp)", text, re.IGNORECASE))
+    return Observation(result={"image" if tool in plugin.IMAGE_TOOLS and is_file else "text": text})
+
+
+def _toolset(given: Any, called: Sequence[str], found: EntryFindings) -> list[str]:
+    """The tools that the entry describes, then those that it calls and does not describe."""
+    listed: list[str] = []
+    if isinstance(given, dict):
+        listed = [str(name) for name in cast("dict[str, Any]", given)]
+    elif isinstance(given, list):
+        items = [cast("dict[str, Any]", item) for item in cast("list[Any]", given) if isinstance(item, dict)]
+        listed = [str(item["name"]) for item in items if isinstance(item.get("name"), str)]
+    if listed and any(tool not in listed for tool in called):
+        found.note("it calls a tool that it does not describe")
+    tools = list(dict.fromkeys([*listed, *called]))
+    for tool in tools:
+        if tool not in TOOLS:
+            found.fault(f"there is no tool {shown(tool)}")
+    if not tools:
+        found.fault("it describes no tool and calls none")
+    return tools
+
+
+def _final_answer(given: Any) -> dict[str, JsonValue]:
+    """Value and justification of the final answer."""
+    content = _unwrapped(given)
+    if content is None:
+        return {} if given is None else {"value": text_of(given), "justification": ""}
+    return {"value": text_of(content.get("value")), "justification": text_of(content.get("justification"))}
+
+
+def _gold(query_type: str, answer: Mapping[str, JsonValue], called: Sequence[str]) -> tuple[AnswerKind, Slot]:
+    """What kind of answer a query has, and its slot.
+
+    Generative ones (the query type says so; or it does not say factual or interpretive, and the last call makes an
+    image) are scored by the calls that make images. A short answer to an objective or factual query is looked for as
+    it stands; all others are compared as texts. The published scores ask a judge instead.
+
+    Raises:
+        BenchmarkError: it has no answer.
+    """
+    makers = plugin.IMAGE_TOOLS
+    used = tuple(dict.fromkeys(tool for tool in called if tool in makers))
+    ends_in_image = bool(called) and called[-1] in makers and not query_type.startswith(("factual", "interpret"))
+    if used and (query_type.startswith("generat") or ends_in_image):
+        return "image", ImageCallsSlot(name="image", label="the image", tools=used)
+    value = str(answer.get("value") or "").strip()
+    if not value:
+        raise BenchmarkError("it has no final answer")
+    if query_type.startswith(("objective", "factual")) and len(value.split()) <= _MOST_WORDS:
+        return "objective", KeywordsSlot(name="answer", label="the answer", whitelist=((value.rstrip("."),),))
+    return "subjective", ReferenceTextsSlot(name="answer", label="the answer", values=(value,))
+
+
+def _environment(given: Any) -> str | None:
+    """The letters that begin the name of the first file, where they stand for a collection: ``VCA_1.jpg``."""
+    first = str(cast("list[Any]", given)[0] if isinstance(given, list) and given else given or "").split(",")[0]
+    match = _PREFIX.match(PurePosixPath(first.strip().replace("\\", "/")).name)
+    if match is None or match[1].casefold() in _GENERIC:
+        return None
+    return match[1].upper()
 
 
 DEFAULT_FRAMES = FrameSettings(8, "even")
@@ -84,4 +368,6 @@ def read_agent_x(path: Path, frames: FrameSettings = DEFAULT_FRAMES, progress: P
     return ReadSet(path.parent, (path,), len(entries), samples, findings, {PLACE: frames_folder()})
 
 
-__all__ = ["AGENT_X", "AGENT_X_LAYOUT", "AgentXSettings", "FrameSettings", "load_agent_x", "read_agent_x"]
+def check_agent_x(data_root: Path | None, progress: Progress) -> FileCheck:
+    """Check of the files below ``data_root``; errors as of :func:`load_agent_x`."""
+    return file_check(read_agent_x(AGENT_X_LAYOUT.find(data_root), progress=progress), AGENT_X_LAYOUT)

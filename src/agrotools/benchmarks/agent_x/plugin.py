@@ -1,44 +1,11 @@
 """Plug-in of Agent-X."""
 
-from collections.abc import Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING
-
+from agrotools.benchmarks._dialogs.plugin_parts import PaperRun, tools_in
 from agrotools.benchmarks.counts import count_answers, count_calls, count_in_group, count_tools, count_with_tools
 from agrotools.core import ImageCallsSlot, KeywordsSlot, ReferenceTextsSlot, Slot
-from agrotools.core.progress import Progress
 from agrotools.plugin import BenchmarkPlugin, ExpectedCount, MetricInfo, PromptTemplates, RunProtocol, deferred
 
-if TYPE_CHECKING:
-    from agrotools.benchmarks._dialogs.layouts import Layout
-    from agrotools.benchmarks.checking import FileCheck
-
-
-def _layout() -> "Layout":
-    from agrotools.benchmarks.agent_x.load import AGENT_X_LAYOUT
-
-    return AGENT_X_LAYOUT
-
-
-def _find(data_root: Path | None) -> str:
-    from agrotools.benchmarks._dialogs.layouts import find_file
-
-    return str(find_file(_layout(), data_root))
-
-
-def _file_roots(data_root: Path | None) -> Sequence[Path]:
-    from agrotools.benchmarks._dialogs.layouts import roots_of
-
-    return roots_of(_layout(), data_root)
-
-
-def _check(data_root: Path | None, progress: Progress) -> "FileCheck":
-    from agrotools.benchmarks._dialogs.layouts import file_check, find_file
-    from agrotools.benchmarks.agent_x.load import AGENT_X_LAYOUT, read_agent_x
-
-    return file_check(read_agent_x(find_file(AGENT_X_LAYOUT, data_root), progress=progress), AGENT_X_LAYOUT)
-
-
+PAPER_RUN = PaperRun("agent-x", questions={"": 828})
 _EXPECTED = (
     ExpectedCount("questions", 828, True, len),
     ExpectedCount("tool steps", 2807, True, count_calls),
@@ -74,23 +41,16 @@ def is_published(slot: Slot) -> bool:
     return isinstance(slot, KeywordsSlot | ReferenceTextsSlot | ImageCallsSlot)
 
 
-TOOLS = {
-    "Calculator": "agrotools.benchmarks._dialogs.tools:Calculator",
-    "OCR": "agrotools.benchmarks._dialogs.tools:OCR",
-    "ObjectCounter": "agrotools.benchmarks.agent_x.tools:ObjectCounter",
-    "SceneDescriber": "agrotools.benchmarks.agent_x.tools:SceneDescriber",
-    "WebSearch": "agrotools.benchmarks.agent_x.tools:WebSearch",
-    "RegionDescriber": "agrotools.benchmarks.agent_x.tools:RegionDescriber",
-    "LocateObjectByText": "agrotools.benchmarks.agent_x.tools:LocateObjectByText",
-    "CodePlotter": "agrotools.benchmarks.agent_x.tools:CodePlotter",
-    "MathOCR": "agrotools.benchmarks._dialogs.tools:MathOCR",
-    "Solver": "agrotools.benchmarks._dialogs.tools:Solver",
-    "DrawBoundingBox": "agrotools.benchmarks.agent_x.tools:DrawBoundingBox",
-    "OverlayText": "agrotools.benchmarks.agent_x.tools:OverlayText",
-    "ImageGenerator": "agrotools.benchmarks.agent_x.tools:ImageGenerator",
-    "ImageStylization": "agrotools.benchmarks._dialogs.tools:ImageStylization",
-}
+TOOLS = tools_in(
+    "agrotools.benchmarks.agent_x.tools",
+    """
+    Calculator OCR ObjectCounter SceneDescriber WebSearch RegionDescriber LocateObjectByText CodePlotter MathOCR Solver
+    DrawBoundingBox OverlayText ImageGenerator ImageStylization
+    """.split(),
+) | tools_in("agrotools.benchmarks._dialogs.tools", ("Calculator", "OCR", "MathOCR", "Solver", "ImageStylization"))
 """The toolset of Agent-X, by its published names."""
+IMAGE_TOOLS = frozenset({"DrawBoundingBox", "OverlayText", "CodePlotter", "ImageGenerator", "ImageStylization"})
+"""The tools that return an image."""
 
 PLUGIN = BenchmarkPlugin(
     name="agent-x",
@@ -99,10 +59,17 @@ PLUGIN = BenchmarkPlugin(
     needs="DIR/AgentX/data.json and files/, huggingface.co/datasets/Tajamul21/Agent-X",
     aliases=("agentx", "agent_x"),
     load=deferred("agrotools.benchmarks.agent_x.load:load_agent_x"),
-    find=_find,
-    file_roots=_file_roots,
-    check=_check,
+    find=deferred("agrotools.benchmarks.agent_x.load:AGENT_X_LAYOUT.find"),
+    file_roots=deferred("agrotools.benchmarks.agent_x.load:AGENT_X_LAYOUT.roots"),
+    check=deferred("agrotools.benchmarks.agent_x.load:check_agent_x"),
     tools=TOOLS,
+    # The categories of the tools of GTA that they are.
+    tool_categories={
+        "perception": ("SceneDescriber", "RegionDescriber", "LocateObjectByText"),
+        "operation": ("DrawBoundingBox", "OverlayText", "WebSearch"),
+        "logic": ("ObjectCounter", "CodePlotter"),
+        "creativity": ("ImageGenerator",),
+    },
     protocols={
         "agent-x": RunProtocol(
             modes=("no-tool",),
@@ -112,13 +79,13 @@ PLUGIN = BenchmarkPlugin(
         )
     },
     predictions={"agentx": "agrotools.benchmarks.agent_x.predictions:FORMAT"},
-    error_counts={("agent-x", "no-tool"): "agrotools.benchmarks.agent_x.error_classes:SINGLE_REPLY"},
+    error_counts={("agent-x", "no-tool"): "agrotools.benchmarks.agent_x.predictions:SINGLE_REPLY"},
     expected=_EXPECTED,
     metrics={
         f"agent_x.{name}": MetricInfo(label, f"{meaning}; by a judge", slots=is_published, by_judge=True)
         for name, (label, meaning) in CRITERIA.items()
     },
-    scoring_target="agrotools.benchmarks.agent_x.published_run:SCORING",
+    scoring_target="agrotools.benchmarks.agent_x.score:SCORING",
     judging_target="agrotools.benchmarks.agent_x.judge:JUDGING",
     reporting_target="agrotools.benchmarks.agent_x.report:REPORTING",
 )

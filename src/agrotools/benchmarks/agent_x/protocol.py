@@ -8,6 +8,7 @@ from agrotools.agents.llm import halt_of, reply_of
 from agrotools.agents.modes import read_apart, written
 from agrotools.agents.parsing import excerpt
 from agrotools.agents.prompts import render
+from agrotools.benchmarks.agent_x.replies import read_prediction
 from agrotools.core import (
     Action,
     Answer,
@@ -19,7 +20,6 @@ from agrotools.core import (
 )
 from agrotools.models import ContentPart, ImagePart, Message, Model, ModelSettings, TextPart
 from agrotools.runner.policies import AgentOptions
-from agrotools.text.agent_x import read_prediction
 from agrotools.text.loose_json import dumps
 from agrotools.tools import tool_specs
 

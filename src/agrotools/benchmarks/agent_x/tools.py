@@ -1,33 +1,31 @@
 """The tools of Agent-X (Ashraf et al. 2025, arXiv 2505.24876) that are GTA's under other names."""
 
-from agrotools.benchmarks._dialogs.tool_forms import (
-    BoxText,
-    Description,
-    PictureFile,
-    PublishedImage,
-    PublishedText,
-    published,
-)
 from agrotools.benchmarks._dialogs.tools import (
     AddText,
     Annotation,
     Attribute,
+    BoxText,
     Command,
     CountGivenObject,
+    Description,
     DrawBox,
     GoogleSearch,
     HowMany,
     ImageDescription,
     Keywords,
     OnlyBest,
+    PictureFile,
     Plot,
     Position,
+    PublishedImage,
+    PublishedText,
     Query,
     RegionAttributeDescription,
     TextColour,
     TextToBbox,
     TextToImage,
     Words,
+    published,
 )
 from agrotools.tools.general.annotation import add_text, draw_box
 from agrotools.tools.general.code import plot_code

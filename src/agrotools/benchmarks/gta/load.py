@@ -7,18 +7,16 @@ from pathlib import Path
 from typing import Any
 
 from agrotools.benchmarks._dialogs.entries import DialogForm, ReadEntry, read_entry
-from agrotools.benchmarks._dialogs.files import FileTable
+from agrotools.benchmarks._dialogs.files import FileTable, entries_of, read_json
 from agrotools.benchmarks._dialogs.findings import EntryFindings, Findings, PublishedSettings
-from agrotools.benchmarks._dialogs.json_files import entries_of, read_json
-from agrotools.benchmarks._dialogs.layouts import Layout, find_file
-from agrotools.benchmarks._dialogs.samples import ReadSet, benchmark_of, samples_of
-from agrotools.benchmarks.gta.plugin import TOOLS
+from agrotools.benchmarks._dialogs.loading import Layout, ReadSet, benchmark_of, file_check, samples_of
+from agrotools.benchmarks.checking import FileCheck
+from agrotools.benchmarks.gta.plugin import IMAGE_TOOLS, PAPER_RUN, TOOLS
 from agrotools.benchmarks.loading import Loading, settings_of
 from agrotools.core import Sample
 from agrotools.core.progress import Progress, no_progress
 from agrotools.formats.benchmark import Benchmark, SourceNote
 
-VERSION = "1"
 GTA = SourceNote(
     name="GTA",
     licence="Apache-2.0",
@@ -49,8 +47,14 @@ def load_gta(loading: Loading) -> Benchmark:
         BenchmarkError: the files are not there or cannot be read, or entries cannot be used.
     """
     settings = settings_of(GtaSettings, "gta", loading.options)
-    read = read_gta(find_file(GTA_LAYOUT, loading.data_root), loading.progress)
-    return benchmark_of("gta", VERSION, "general questions on images, with tools", GTA, tuple(TOOLS), read, settings)
+    read = read_gta(GTA_LAYOUT.find(loading.data_root), loading.progress)
+    description = "general questions on images, with tools"
+    return benchmark_of("gta", description, GTA, PAPER_RUN, tuple(TOOLS), read, settings)
+
+
+def check_gta(data_root: Path | None, progress: Progress) -> FileCheck:
+    """Check of the files below ``data_root``; errors as of :func:`load_gta`."""
+    return file_check(read_gta(GTA_LAYOUT.find(data_root), progress), GTA_LAYOUT)
 
 
 def read_gta(path: Path, progress: Progress = no_progress) -> ReadSet:
@@ -62,7 +66,7 @@ def read_gta(path: Path, progress: Progress = no_progress) -> ReadSet:
     entries = entries_of(read_json(path), path)
     findings = Findings()
     table = FileTable(path.parent)
-    form = DialogForm(benchmark="gta", prefix="gta", family="general", source="GTA")
+    form = DialogForm(IMAGE_TOOLS, prefix="gta", family="general", source="GTA")
 
     def read(position: int, entry: Any, found: EntryFindings) -> Sample | None:
         one = read_entry(position, entry, form, table, found)
@@ -77,6 +81,3 @@ def _grouped(read: ReadEntry) -> Sample:
     steps = len(sample.reference.steps) if sample.reference else 0
     groups = {"answer": read.kind, "steps": str(steps), "tools": str(len(sample.toolset))}
     return sample.model_copy(update={"groups": groups})
-
-
-__all__ = ["GTA", "GTA_LAYOUT", "GtaSettings", "load_gta", "read_gta"]

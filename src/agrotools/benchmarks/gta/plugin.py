@@ -1,44 +1,10 @@
 """Plug-in of GTA."""
 
-from collections.abc import Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING
-
-from agrotools.benchmarks._dialogs.protocols import PROTOCOLS
+from agrotools.benchmarks._dialogs.plugin_parts import LAGENT, PaperRun, tools_in
 from agrotools.benchmarks.counts import count_answers, count_calls, count_files, count_tools, count_with_tools
-from agrotools.core.progress import Progress
 from agrotools.plugin import BenchmarkPlugin, ExpectedCount, deferred
 
-if TYPE_CHECKING:
-    from agrotools.benchmarks._dialogs.layouts import Layout
-    from agrotools.benchmarks.checking import FileCheck
-
-
-def _layout() -> "Layout":
-    from agrotools.benchmarks.gta.load import GTA_LAYOUT
-
-    return GTA_LAYOUT
-
-
-def _find(data_root: Path | None) -> str:
-    from agrotools.benchmarks._dialogs.layouts import find_file
-
-    return str(find_file(_layout(), data_root))
-
-
-def _file_roots(data_root: Path | None) -> Sequence[Path]:
-    from agrotools.benchmarks._dialogs.layouts import roots_of
-
-    return roots_of(_layout(), data_root)
-
-
-def _check(data_root: Path | None, progress: Progress) -> "FileCheck":
-    from agrotools.benchmarks._dialogs.layouts import file_check, find_file
-    from agrotools.benchmarks.gta.load import GTA_LAYOUT, read_gta
-
-    return file_check(read_gta(find_file(GTA_LAYOUT, data_root), progress), GTA_LAYOUT)
-
-
+PAPER_RUN = PaperRun("lagent", 10, {"": 229})
 _EXPECTED = (
     ExpectedCount("questions", 229, True, len),
     ExpectedCount("tool steps", 557, True, count_calls),
@@ -56,23 +22,23 @@ _EXPECTED = (
 )
 """Tables 3 and 4 and figure 3 of the paper (557 steps and 172 text answers follow from its result table)."""
 
-TOOLS = {
-    "Calculator": "agrotools.benchmarks._dialogs.tools:Calculator",
-    "OCR": "agrotools.benchmarks._dialogs.tools:OCR",
-    "CountGivenObject": "agrotools.benchmarks._dialogs.tools:CountGivenObject",
-    "ImageDescription": "agrotools.benchmarks._dialogs.tools:ImageDescription",
-    "GoogleSearch": "agrotools.benchmarks._dialogs.tools:GoogleSearch",
-    "RegionAttributeDescription": "agrotools.benchmarks._dialogs.tools:RegionAttributeDescription",
-    "TextToBbox": "agrotools.benchmarks._dialogs.tools:TextToBbox",
-    "Plot": "agrotools.benchmarks._dialogs.tools:Plot",
-    "MathOCR": "agrotools.benchmarks._dialogs.tools:MathOCR",
-    "Solver": "agrotools.benchmarks._dialogs.tools:Solver",
-    "DrawBox": "agrotools.benchmarks._dialogs.tools:DrawBox",
-    "AddText": "agrotools.benchmarks._dialogs.tools:AddText",
-    "TextToImage": "agrotools.benchmarks._dialogs.tools:TextToImage",
-    "ImageStylization": "agrotools.benchmarks._dialogs.tools:ImageStylization",
-}
+TOOLS = tools_in(
+    "agrotools.benchmarks._dialogs.tools",
+    """
+    Calculator OCR CountGivenObject ImageDescription GoogleSearch RegionAttributeDescription TextToBbox Plot MathOCR
+    Solver DrawBox AddText TextToImage ImageStylization
+    """.split(),
+)
 """The toolset of GTA, by its published names."""
+IMAGE_TOOLS = ("DrawBox", "AddText", "Plot", "TextToImage", "ImageStylization")
+"""The tools that return an image."""
+CATEGORIES = {
+    "perception": ("OCR", "ImageDescription", "RegionAttributeDescription", "TextToBbox"),
+    "operation": ("DrawBox", "AddText", "GoogleSearch"),
+    "logic": ("Calculator", "Solver", "Plot", "MathOCR", "CountGivenObject"),
+    "creativity": ("TextToImage", "ImageStylization"),
+}
+"""The categories of its scorer."""
 
 PLUGIN = BenchmarkPlugin(
     name="gta",
@@ -80,15 +46,16 @@ PLUGIN = BenchmarkPlugin(
     about="229 general questions on images, 14 tools",
     needs="DIR/gta_dataset/dataset.json and image/, gta_dataset.zip of github.com/open-compass/GTA, release v0.1.0",
     load=deferred("agrotools.benchmarks.gta.load:load_gta"),
-    find=_find,
-    file_roots=_file_roots,
-    check=_check,
+    find=deferred("agrotools.benchmarks.gta.load:GTA_LAYOUT.find"),
+    file_roots=deferred("agrotools.benchmarks.gta.load:GTA_LAYOUT.roots"),
+    check=deferred("agrotools.benchmarks.gta.load:check_gta"),
     tools=TOOLS,
-    protocols=PROTOCOLS,
-    predictions={"gta": "agrotools.benchmarks.gta.predictions:FORMAT"},
+    tool_categories=CATEGORIES,
+    protocols=LAGENT,
+    predictions={"gta": "agrotools.benchmarks.gta.score:FORMAT"},
     error_counts={
-        ("lagent", "step-by-step"): "agrotools.benchmarks._dialogs.error_classes:OF_STEPS",
-        ("lagent", "end-to-end"): "agrotools.benchmarks._dialogs.error_classes:OF_RUNS",
+        ("lagent", "step-by-step"): "agrotools.benchmarks._dialogs.record_dialogues:OF_STEPS",
+        ("lagent", "end-to-end"): "agrotools.benchmarks._dialogs.record_dialogues:OF_RUNS",
     },
     expected=_EXPECTED,
     scoring_target="agrotools.benchmarks.gta.score:SCORING",

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 
-from agrotools.benchmarks.gta2 import published_scorer
-from agrotools.benchmarks.gta2.published_scorer import MOST
+from agrotools.benchmarks.gta2 import score as published_scorer
+from agrotools.benchmarks.gta2.plugin import is_tree
+from agrotools.benchmarks.gta2.score import MOST
 from agrotools.benchmarks.gta2.slots import SubTasksSlot
 from agrotools.core import Artifact, Record, Slot, Trajectory
 from agrotools.plugin import JudgedMetric, Judging
@@ -90,18 +91,14 @@ def _words() -> dict[str, str]:
     return tomllib.loads(_PROMPT.read_text(encoding="utf-8"))
 
 
-def _is_tree(slot: Slot) -> bool:
-    return isinstance(slot, SubTasksSlot)
-
-
 def _questions(record: Record, _: Rubrics | None) -> list[JudgeQuestion]:
     return sub_task_questions(record)
 
 
 JUDGING = Judging(
     metrics={
-        GPT_SCORE: JudgedMetric(_is_tree, of_slots=tree_values),
-        SCORE_CORRECTED: JudgedMetric(_is_tree, asked_as=GPT_SCORE, of_slots=tree_values),
+        GPT_SCORE: JudgedMetric(is_tree, of_slots=tree_values),
+        SCORE_CORRECTED: JudgedMetric(is_tree, asked_as=GPT_SCORE, of_slots=tree_values),
     },
     questions=_questions,
 )

@@ -4,26 +4,27 @@ Asked from the files as they are published; none of them has been seen: what is 
 open-compass/GTA, and what is guessed is told in docs/gta-thinkgeo-agent-x.md.
 """
 
-from collections.abc import Callable, Mapping
+import math
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple, cast
 
-from agrotools.benchmarks._dialogs.answers import Gold
+from agrotools.benchmarks._dialogs.dialogs import Gold, text_of
 from agrotools.benchmarks._dialogs.entries import DialogForm, ReadEntry, read_entry
-from agrotools.benchmarks._dialogs.files import FileTable
-from agrotools.benchmarks._dialogs.findings import EntryFindings, Findings, PublishedSettings
-from agrotools.benchmarks._dialogs.json_files import entries_of, read_json
-from agrotools.benchmarks._dialogs.layouts import Layout, find_file
-from agrotools.benchmarks._dialogs.samples import ReadSet, benchmark_of, samples_of
-from agrotools.benchmarks.gta2.slots import SubTasksSlot
-from agrotools.benchmarks.gta2.tools import GTA2_TOOLS, offered_tools
-from agrotools.benchmarks.gta2.trees import tree_of
+from agrotools.benchmarks._dialogs.files import FileTable, entries_of, read_json
+from agrotools.benchmarks._dialogs.findings import EntryFindings, Findings, PublishedSettings, shown
+from agrotools.benchmarks._dialogs.lagent_format import TOOLMETA_FILE
+from agrotools.benchmarks._dialogs.loading import Layout, ReadSet, benchmark_of, file_check, samples_of
+from agrotools.benchmarks.checking import FileCheck
+from agrotools.benchmarks.gta2.plugin import PAPER_RUN
+from agrotools.benchmarks.gta2.slots import DEEPEST_SUB_TASK, SubTask, SubTasksSlot
 from agrotools.benchmarks.loading import Loading, settings_of
 from agrotools.core import BenchmarkError, Mode, Sample
 from agrotools.core.progress import Progress, no_progress
 from agrotools.formats.benchmark import Benchmark, SourceNote
+from agrotools.tools import TOOLS
 
-VERSION = "1"
 GTA2 = SourceNote(
     name="GTA-2",
     licence="Apache-2.0 (its repository)",
@@ -32,18 +33,22 @@ GTA2 = SourceNote(
     "(arXiv 2604.15715)",
 )
 Part = Literal["end", "step"]
-_FOLDERS = (
-    *("gta_dataset_v2", "data/gta_dataset_v2", "opencompass/data/gta_dataset_v2"),
-    *("GTA/opencompass/data/gta_dataset_v2", "gta-2/gta_dataset_v2", "gta_workflow_dataset", "gta-2", "gta2"),
+TASKS = Layout(
+    name="gta-2",
+    files=("end.json",),
+    folders=(
+        *("gta_dataset_v2", "data/gta_dataset_v2", "opencompass/data/gta_dataset_v2"),
+        *("GTA/opencompass/data/gta_dataset_v2", "gta-2/gta_dataset_v2", "gta_workflow_dataset", "gta-2", "gta2"),
+    ),
+    tree="DIR/gta_dataset_v2/end.json, toolmeta.json, files",
+    get_it="the releases of https://github.com/open-compass/GTA (gta_workflow_dataset.zip of v0.2.0)",
 )
-_GET_IT = "the releases of https://github.com/open-compass/GTA (gta_workflow_dataset.zip of v0.2.0)"
-
-
-def layout_of(part: Part) -> Layout:
-    """Where the file of a part lies."""
-    return Layout(
-        "gta-2", (f"{part}.json",), _FOLDERS, f"DIR/gta_dataset_v2/{part}.json, toolmeta.json, files", _GET_IT
-    )
+LAYOUTS: dict[Part, Layout] = {
+    "end": TASKS,
+    "step": TASKS._replace(files=("step.json",), tree="DIR/gta_dataset_v2/step.json, toolmeta.json, files"),
+}
+IMAGE_TOOLS = ("DrawBox", "AddText", "Plot", "TextToImage", "ImageStylization")
+"""The tools that return an image."""
 
 
 class Gta2Settings(PublishedSettings):
@@ -61,13 +66,31 @@ def load_gta2(loading: Loading) -> Benchmark:
         BenchmarkError: the files are not there or cannot be read, or entries cannot be used.
     """
     settings = settings_of(Gta2Settings, "gta-2", loading.options)
-    path = find_file(layout_of(settings.mode), loading.data_root)
+    path = LAYOUTS[settings.mode].find(loading.data_root)
     read = read_gta2(path, settings.mode, loading.progress)
     if not any(sample.toolset for sample in read.samples) and read.samples:
         raise BenchmarkError(f"{path.parent}: none of its tools is here", hint="agrotools benchmarks check gta-2 DIR")
     modes: tuple[Mode, ...] = ("end-to-end",) if settings.mode == "end" else ("step-by-step",)
     description = "tasks on files of any kind, graded by their sub-tasks"
-    return benchmark_of("gta-2", VERSION, description, GTA2, GTA2_TOOLS, read, settings, modes)
+    return benchmark_of("gta-2", description, GTA2, PAPER_RUN, GTA2_TOOLS, read, settings, modes)
+
+
+def check_gta2(data_root: Path | None, progress: Progress) -> FileCheck:
+    """Check of the tasks below ``data_root``, or of the dialogs where those alone are there.
+
+    Raises:
+        UsageError, BenchmarkError: as :func:`load_gta2`.
+    """
+    part: Part = "end"
+    try:
+        path = TASKS.find(data_root)
+    except BenchmarkError as error:
+        part = "step"
+        try:
+            path = LAYOUTS[part].find(data_root)
+        except BenchmarkError:
+            raise error from None
+    return file_check(read_gta2(path, part, progress), LAYOUTS[part])
 
 
 def read_gta2(path: Path, part: Part = "end", progress: Progress = no_progress) -> ReadSet:
@@ -84,7 +107,7 @@ def read_gta2(path: Path, part: Part = "end", progress: Progress = no_progress) 
     findings.remark(offered.remark)
     table = FileTable(path.parent)
     form = DialogForm(
-        benchmark="gta-2",
+        IMAGE_TOOLS,
         prefix="gta2" if part == "end" else "gta2-step",
         family="general",
         source="GTA-2",
@@ -116,4 +139,137 @@ def _grouped(read: ReadEntry) -> Sample:
     return sample.model_copy(update={"groups": groups})
 
 
-__all__ = ["GTA2", "GTA2_TOOLS", "Gta2Settings", "layout_of", "load_gta2", "offered_tools", "read_gta2"]
+GTA2_TOOLS: tuple[str, ...] = tuple(
+    """
+    Calculator GoogleSearch Plot Solver OCR ImageDescription CountGivenObject MathOCR DrawBox AddText TextToImage
+    ImageStylization RegionAttributeDescription CsvFileGenerator DocxFileGenerator PdfFileGenerator PptxFileGenerator
+    XlsxFileGenerator ReadCSV ReadDOCX ReadPDF ReadPPTX ReadXLSX ImageQualityTest AudioClipTool NoiseReduction
+    PitchShifting SoundCharacteristicExtraction Prover VideoClip VideoDescription VideoObjectDetection VideoOCR
+    TextToVideoTool AddTextVideoTool SpeechToText HtmlFileGenerator
+    """.split()
+)
+"""Names in agentlego/benchmark_toollist_v2.txt of open-compass/GTA, commit 8dd011f."""
+_NAME_KEYS = ("name", "tool_name", "id")
+
+
+class Offered(NamedTuple):
+    """The tools that every task is offered, those that are not here, and what to say of it."""
+
+    here: tuple[str, ...]
+    missing: tuple[str, ...]
+    remark: str
+
+
+def offered_tools(folder: Path) -> Offered:
+    """The tools of ``toolmeta.json`` in ``folder`` (a list of objects or of names, or an object by name); those that
+    GTA-2 names where there is no such file.
+
+    Raises:
+        BenchmarkError: the file cannot be read, or names no tool.
+    """
+    path = folder / TOOLMETA_FILE
+    source = TOOLMETA_FILE if path.is_file() else f"GTA-2 (there is no {TOOLMETA_FILE})"
+    names = _names(read_json(path), path) if path.is_file() else list(GTA2_TOOLS)
+    here = tuple(name for name in names if name in TOOLS)
+    missing = tuple(name for name in names if name not in TOOLS)
+    remark = f"{len(here)} of the {len(names)} tools of {source} are here"
+    if missing:
+        remark += f"; tasks are not offered {', '.join(shown(name).strip(chr(39)) for name in missing)}"
+    return Offered(here, missing, remark)
+
+
+def _names(content: Any, path: Path) -> list[str]:
+    given = cast("list[Any]", content) if isinstance(content, list) else []
+    if isinstance(content, dict):
+        given = [*cast("dict[str, Any]", content)]
+    names: list[str] = []
+    for each in given:
+        name = each
+        if isinstance(each, dict):
+            tool = cast("dict[str, Any]", each)
+            name = next((tool[key] for key in _NAME_KEYS if tool.get(key)), None)
+        if not isinstance(name, str) or not name.strip():
+            raise BenchmarkError(f"{path} holds a tool without a name: {shown(each)}", hint="download it again")
+        names.append(name.strip())
+    if not names:
+        raise BenchmarkError(f"{path} names no tool", hint="download it again, or remove it: the names are known here")
+    return list(dict.fromkeys(names))
+
+
+_LONGEST_ID = 200
+
+Note = Callable[[str], None]
+
+
+def tree_of(given: Any, note: Note) -> SubTasksSlot:
+    """The slot of an entry's ``sub_tasks``: a list of nodes, or one node. ``note`` is told what was read otherwise.
+
+    Raises:
+        BenchmarkError: there is no node, or one that is none; the message says which.
+    """
+    if isinstance(given, dict):
+        root = cast("dict[str, Any]", given)
+        given = root["sub_tasks"] if root.get("sub_tasks") else [root]
+    if not isinstance(given, list) or not given:
+        raise BenchmarkError(f"it has no sub_tasks: {shown(given)}" if given else "it has no sub_tasks")
+    nodes = cast("list[Any]", given)
+    ids = Counter(_ids(nodes))
+    named = max(ids.values()) == 1 and "" not in ids
+    if not named:
+        note("ids of sub-tasks are missing, or given twice: their places stand for them")
+    tasks = tuple(_node(node, str(place), 1, named, note) for place, node in enumerate(nodes, start=1))
+    if any(all(each.weight == 0 for each in group) for group in _siblings(tasks)):
+        note("the weights of some sub-tasks come to 0: what they are part of scores 0 there")
+    return SubTasksSlot(name="task", label="what came of the task", sub_tasks=tasks)
+
+
+def _node(given: Any, place: str, level: int, named: bool, note: Note) -> SubTask:
+    if level > DEEPEST_SUB_TASK:
+        raise BenchmarkError(f"its sub_tasks are nested deeper than {DEEPEST_SUB_TASK} levels")
+    if not isinstance(given, dict):
+        raise BenchmarkError(f"sub-task {place} is no object: {shown(given)}")
+    node = cast("dict[str, Any]", given)
+    below: Any = node.get("sub_tasks") or []
+    if not isinstance(below, list):
+        raise BenchmarkError(f"the sub_tasks of sub-task {place} are no list: {shown(below)}")
+    requirements = text_of(node.get("requirements")).strip()
+    if not below and not requirements:
+        note("a sub-task without requirements is graded")
+    inner = enumerate(cast("list[Any]", below), start=1)
+    return SubTask(
+        id=_id(node) if named else place,
+        requirements=requirements,
+        weight=_weight(node, place),
+        sub_tasks=tuple(_node(each, f"{place}.{number}", level + 1, named, note) for number, each in inner),
+    )
+
+
+def _weight(node: dict[str, Any], place: str) -> float:
+    weight = node.get("weight", 1)
+    if isinstance(weight, bool) or not isinstance(weight, int | float):
+        raise BenchmarkError(f"the weight of sub-task {place} is no number: {shown(weight)}")
+    if not math.isfinite(weight) or weight < 0:
+        raise BenchmarkError(f"the weight of sub-task {place} is {shown(weight)}: it must be 0 or more")
+    return float(weight)
+
+
+def _id(node: dict[str, Any]) -> str:
+    given = node.get("id")
+    return str(given).strip()[:_LONGEST_ID] if isinstance(given, str | int) and not isinstance(given, bool) else ""
+
+
+def _ids(nodes: list[Any], level: int = 1) -> Iterator[str]:
+    """The ids of all nodes, as far down as trees may go; empty for a node without one."""
+    for each in nodes:
+        node = cast("dict[str, Any]", each) if isinstance(each, dict) else {}
+        yield _id(node)
+        below = node.get("sub_tasks")
+        if isinstance(below, list) and level < DEEPEST_SUB_TASK:
+            yield from _ids(cast("list[Any]", below), level + 1)
+
+
+def _siblings(tasks: tuple[SubTask, ...]) -> Iterator[tuple[SubTask, ...]]:
+    if tasks:
+        yield tasks
+    for each in tasks:
+        yield from _siblings(each.sub_tasks)

@@ -2,26 +2,29 @@
 
 436 are on optical images, 50 on radar (SAR). Asked from the files as they are published. How its entries become
 samples: docs/gta-thinkgeo-agent-x.md.
+
+Use cases are told by words of the question, of its files' names and of the tools: **our rule**, since the published
+file names none. Every use case counts how many of its words are there; most wins, the first of the list where several
+have as many, ``other`` where none has any. Difficulty follows the paper's section 3.3.
 """
 
+import re
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
 from agrotools.benchmarks._dialogs.entries import DialogForm, ReadEntry, read_entry
-from agrotools.benchmarks._dialogs.files import FileTable
+from agrotools.benchmarks._dialogs.files import FileTable, entries_of, read_json
 from agrotools.benchmarks._dialogs.findings import EntryFindings, Findings, PublishedSettings
-from agrotools.benchmarks._dialogs.json_files import entries_of, read_json
-from agrotools.benchmarks._dialogs.layouts import Layout, find_file, how_to_get
-from agrotools.benchmarks._dialogs.samples import ReadSet, benchmark_of, samples_of
+from agrotools.benchmarks._dialogs.loading import Layout, ReadSet, benchmark_of, file_check, samples_of
+from agrotools.benchmarks.checking import FileCheck
 from agrotools.benchmarks.loading import Loading, settings_of
-from agrotools.benchmarks.thinkgeo.plugin import TOOLS
-from agrotools.benchmarks.thinkgeo.use_cases import difficulties, use_case
+from agrotools.benchmarks.thinkgeo.plugin import IMAGE_TOOLS, OPTICAL, PAPER_RUN, TOOLS
 from agrotools.core import BenchmarkError, Sample
 from agrotools.core.progress import Progress, no_progress
 from agrotools.formats.benchmark import Benchmark, SourceNote
 
-VERSION = "1"
 THINKGEO = SourceNote(
     name="ThinkGeo",
     licence="Apache-2.0 (its repository), CC BY 4.0 (its page at Hugging Face)",
@@ -56,9 +59,27 @@ def load_thinkgeo(loading: Loading) -> Benchmark:
         BenchmarkError: the files are not there or cannot be read, or entries cannot be used.
     """
     settings = settings_of(ThinkGeoSettings, "thinkgeo", loading.options)
-    read = read_thinkgeo(find_file(THINKGEO_LAYOUT, loading.data_root), settings.split, loading.progress)
+    read = read_thinkgeo(THINKGEO_LAYOUT.find(loading.data_root), settings.split, loading.progress)
     description = "questions on satellite and aerial images, with tools"
-    return benchmark_of("thinkgeo", VERSION, description, THINKGEO, tuple(TOOLS), read, settings)
+    return benchmark_of("thinkgeo", description, THINKGEO, PAPER_RUN, tuple(TOOLS), read, settings)
+
+
+def check_thinkgeo(data_root: Path | None, progress: Progress) -> FileCheck:
+    """Check of the files below ``data_root``, those of the SAR split where they are there.
+
+    Raises:
+        UsageError, BenchmarkError: as :func:`load_thinkgeo`.
+    """
+    path = THINKGEO_LAYOUT.find(data_root)
+    try:
+        find_sar(path)
+        split = "all"
+    except BenchmarkError:
+        split = "optical"
+    read = read_thinkgeo(path, split, progress)
+    notes = ["the SAR split is not there: 50 questions fewer"] if len(read.files) < 2 else []
+    has_sar = any(sample.groups.get("sensor") == "sar" for sample in read.samples)
+    return file_check(read, THINKGEO_LAYOUT, notes, None if has_sar else OPTICAL)
 
 
 def read_thinkgeo(path: Path, split: str = "optical", progress: Progress = no_progress) -> ReadSet:
@@ -80,7 +101,7 @@ def read_thinkgeo(path: Path, split: str = "optical", progress: Progress = no_pr
         findings.part = "sar " if sensor == "sar" else ""
         prefix = "thinkgeo" if sensor == "optical" else "thinkgeo-sar"
         folder = file.parent.relative_to(root).as_posix().removeprefix(".")
-        form = DialogForm("thinkgeo", prefix, family="remote_sensing", source="ThinkGeo", folder=folder)
+        form = DialogForm(IMAGE_TOOLS, prefix, family="remote_sensing", source="ThinkGeo", folder=folder)
         own = samples_of(entries, partial(_read_one, form, table, sensor), findings, progress, f"{sensor} entries")
         samples += _with_difficulty(own) if sensor == "optical" else own
     return ReadSet(root, tuple(file for _, file in parts), count, samples, findings)
@@ -98,7 +119,7 @@ def find_sar(path: Path) -> Path:
     for each in (*beside, *inside):
         if each != path:
             return each
-    raise BenchmarkError(f"{path.parent} holds no JSON file of the SAR split", hint=how_to_get(THINKGEO_LAYOUT))
+    raise BenchmarkError(f"{path.parent} holds no JSON file of the SAR split", hint=THINKGEO_LAYOUT.source)
 
 
 def _read_one(
@@ -123,4 +144,98 @@ def _with_difficulty(samples: list[Sample]) -> list[Sample]:
     ]
 
 
-__all__ = ["THINKGEO", "THINKGEO_LAYOUT", "ThinkGeoSettings", "find_sar", "load_thinkgeo", "read_thinkgeo"]
+USE_CASES: Mapping[str, tuple[str, ...]] = {
+    "disaster_and_change": (
+        *("damage[sd]?", "damaged", "disaster", "destroyed", "flood(?:s|ed|ing)?", "hurricane", "wildfires?", "fire"),
+        *("volcan(?:o|ic)", "tsunami", "earthquake", "tornado", "debris", "pre[- ]?(?:image|disaster|event)"),
+        *("post[- ]?(?:image|disaster|event)", "before and after", "changes?", "changed", "ChangeDetection"),
+    ),
+    "aviation": (
+        *("aircrafts?", "air ?planes?", "planes?", "jets?", "runways?", "airports?", "airfield", "helicopters?"),
+        *("hangars?", "taxiways?", "terminals?", "aprons?", "boarding"),
+    ),
+    "recreation": (
+        *("tennis", "basketball", "baseball", "football", "soccer", "courts?", "playgrounds?", "stadiums?", "track"),
+        *("golf", "sports?", "players?", "matches", "gymnasium", "recreation(?:al)?"),
+    ),
+    "industrial_sites": (
+        *("storage tanks?", "tanks?", "industrial", "factor(?:y|ies)", "refiner(?:y|ies)", "chimneys?", "silos?"),
+        *("warehouses?", "oil", "fuel"),
+    ),
+    "environment": (
+        *("garbage", "waste", "dump(?:s|ing)?", "dumpsites?", "landfills?", "contaminat(?:ion|ed)", "pollut(?:ion|ed)"),
+        *(
+            "water ?bod(?:y|ies)",
+            "agricultur(?:e|al)",
+            "crops?",
+            "farmland",
+            "vegetation",
+            "trees?",
+            "rivers?",
+            "lakes?",
+        ),
+    ),
+    "transportation": (
+        *(
+            "vehicles?",
+            "cars?",
+            "trucks?",
+            "bus(?:es)?",
+            "vans?",
+            "traffic",
+            "intersections?",
+            "roundabouts?",
+            "lanes?",
+        ),
+        *("ships?", "boats?", "vessels?", "harbou?rs?", "docks?", "piers?", "parked", "heading", "highways?"),
+    ),
+    "urban_planning": (
+        *(
+            "residential",
+            "houses?",
+            "buildings?",
+            "roofs?",
+            "swimming pools?",
+            "pools?",
+            "parking",
+            "roads?",
+            "bridges?",
+        ),
+        *("neighbou?rhoods?", "urban", "zoning", "plots?", "streets?"),
+    ),
+}
+"""Use cases as in the paper's figure 2, with the words that tell them."""
+
+_WORDS = {
+    name: re.compile(rf"(?<![A-Za-z])(?:{'|'.join(words)})(?![A-Za-z])", re.IGNORECASE)
+    for name, words in USE_CASES.items()
+}
+
+COMPLEX_WORDS = ("estimate", "compare", "distribution", "count", "area", "how many", "orientation", "proximity")
+"""Words that make a question harder, by the paper."""
+EASY_OF, QUESTIONS = 281, 436
+"""How many of the optical questions the paper calls easy. Where it cuts it does not say."""
+
+
+def use_case(query: str, names: Sequence[str], tools: Sequence[str]) -> str:
+    """The use case that a question is about."""
+    text = " ".join([query, *(name.replace("_", " ").replace("-", " ") for name in names), *tools])
+    counts = {name: len({found.casefold() for found in words.findall(text)}) for name, words in _WORDS.items()}
+    best = max(counts, key=lambda name: counts[name])
+    return best if counts[best] else "other"
+
+
+def difficulties(samples: Sequence[Sample]) -> list[str]:
+    """``easy`` or ``hard`` for each sample.
+
+    Samples are ranked by the number of complex words in the question, then of steps, then as they stand; the first
+    281 of 436 (that share of fewer or more) are easy. This gives the paper's totals, and hardly its very sets.
+    """
+    ranks = sorted(range(len(samples)), key=lambda place: (*_complexity(samples[place]), place))
+    easy = set(ranks[: round(len(samples) * EASY_OF / QUESTIONS)])
+    return ["easy" if place in easy else "hard" for place in range(len(samples))]
+
+
+def _complexity(sample: Sample) -> tuple[int, int]:
+    query = sample.query.casefold()
+    return sum(word in query for word in COMPLEX_WORDS), len(sample.reference.steps) if sample.reference else 0

@@ -1,52 +1,11 @@
 """Plug-in of ThinkGeo."""
 
-from collections.abc import Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING
-
-from agrotools.benchmarks._dialogs.protocols import PROTOCOLS
+from agrotools.benchmarks._dialogs.plugin_parts import LAGENT, PaperRun, tools_in
 from agrotools.benchmarks.counts import count_answers, count_calls, count_in_group
-from agrotools.core import BenchmarkError, KeywordsSlot, Slot
-from agrotools.core.progress import Progress
+from agrotools.core import KeywordsSlot, Slot
 from agrotools.plugin import BenchmarkPlugin, ExpectedCount, MetricInfo, deferred
 
-if TYPE_CHECKING:
-    from agrotools.benchmarks._dialogs.layouts import Layout
-    from agrotools.benchmarks.checking import FileCheck
-
-
-def _layout() -> "Layout":
-    from agrotools.benchmarks.thinkgeo.load import THINKGEO_LAYOUT
-
-    return THINKGEO_LAYOUT
-
-
-def _find(data_root: Path | None) -> str:
-    from agrotools.benchmarks._dialogs.layouts import find_file
-
-    return str(find_file(_layout(), data_root))
-
-
-def _file_roots(data_root: Path | None) -> Sequence[Path]:
-    from agrotools.benchmarks._dialogs.layouts import roots_of
-
-    return roots_of(_layout(), data_root)
-
-
-def _check(data_root: Path | None, progress: Progress) -> "FileCheck":
-    from agrotools.benchmarks._dialogs.layouts import file_check, find_file
-    from agrotools.benchmarks.thinkgeo.load import THINKGEO_LAYOUT, find_sar, read_thinkgeo
-
-    path = find_file(THINKGEO_LAYOUT, data_root)
-    try:
-        find_sar(path)
-        split = "all"
-    except BenchmarkError:
-        split = "optical"
-    read = read_thinkgeo(path, split, progress)
-    notes = ["the SAR split is not there: 50 questions fewer"] if len(read.files) < 2 else []
-    has_sar = any(sample.groups.get("sensor") == "sar" for sample in read.samples)
-    return file_check(read, THINKGEO_LAYOUT, notes, None if has_sar else _OPTICAL)
+PAPER_RUN = PaperRun("lagent", 15, {"": 436, "optical": 436, "sar": 50, "all": 486})
 
 
 def has_questions(slot: Slot) -> bool:
@@ -54,7 +13,7 @@ def has_questions(slot: Slot) -> bool:
     return isinstance(slot, KeywordsSlot) and bool(slot.questions)
 
 
-_OPTICAL = tuple(
+OPTICAL = tuple(
     ExpectedCount(name, number, decides, count_in_group("sensor", "optical", measure))
     for name, number, decides, measure in (
         ("optical questions", 436, True, len),
@@ -81,23 +40,25 @@ _SAR = tuple(
 )
 """Section 3 and table A3 of the paper (1,534 steps and 368 text answers follow from its result table)."""
 
-TOOLS = {
-    "Calculator": "agrotools.benchmarks._dialogs.tools:Calculator",
-    "GoogleSearch": "agrotools.benchmarks._dialogs.tools:GoogleSearch",
-    "Plot": "agrotools.benchmarks._dialogs.tools:Plot",
-    "Solver": "agrotools.benchmarks._dialogs.tools:Solver",
-    "OCR": "agrotools.benchmarks._dialogs.tools:OCR",
-    "DrawBox": "agrotools.benchmarks._dialogs.tools:DrawBox",
-    "AddText": "agrotools.benchmarks._dialogs.tools:AddText",
-    "RegionAttributeDescription": "agrotools.benchmarks._dialogs.tools:RegionAttributeDescription",
-    "SegmentObjectPixels": "agrotools.benchmarks.thinkgeo.tools:SegmentObjectPixels",
-    "ObjectDetection": "agrotools.benchmarks.thinkgeo.tools:ObjectDetection",
-    "ChangeDetection": "agrotools.benchmarks.thinkgeo.tools:ChangeDetection",
-    "ImageDescription": "agrotools.benchmarks._dialogs.tools:ImageDescription",
-    "TextToBbox": "agrotools.benchmarks._dialogs.tools:TextToBbox",
-    "CountGivenObject": "agrotools.benchmarks._dialogs.tools:CountGivenObject",
-}
+TOOLS = tools_in(
+    "agrotools.benchmarks._dialogs.tools",
+    """
+    Calculator GoogleSearch Plot Solver OCR DrawBox AddText RegionAttributeDescription SegmentObjectPixels
+    ObjectDetection ChangeDetection ImageDescription TextToBbox CountGivenObject
+    """.split(),
+) | tools_in("agrotools.benchmarks.thinkgeo.tools", ("SegmentObjectPixels", "ObjectDetection", "ChangeDetection"))
 """The toolset of ThinkGeo, by its published names."""
+IMAGE_TOOLS = ("DrawBox", "AddText", "Plot")
+"""The tools that return an image."""
+CATEGORIES = {
+    "perception": (
+        *("OCR", "ImageDescription", "RegionAttributeDescription", "TextToBbox", "ChangeDetection", "ObjectDetection"),
+        "SegmentObjectPixels",
+    ),
+    "operation": ("DrawBox", "AddText", "GoogleSearch"),
+    "logic": ("Calculator", "Solver", "Plot", "MathOCR", "CountGivenObject"),
+}
+"""The categories of its scorer."""
 
 PLUGIN = BenchmarkPlugin(
     name="thinkgeo",
@@ -105,13 +66,14 @@ PLUGIN = BenchmarkPlugin(
     about="436 questions on optical and 50 on radar images from above, 14 tools",
     needs="DIR/ThinkGeo_dataset/ThinkGeoBench.json and image/, huggingface.co/datasets/MBZUAI/ThinkGeo",
     load=deferred("agrotools.benchmarks.thinkgeo.load:load_thinkgeo"),
-    find=_find,
-    file_roots=_file_roots,
-    check=_check,
+    find=deferred("agrotools.benchmarks.thinkgeo.load:THINKGEO_LAYOUT.find"),
+    file_roots=deferred("agrotools.benchmarks.thinkgeo.load:THINKGEO_LAYOUT.roots"),
+    check=deferred("agrotools.benchmarks.thinkgeo.load:check_thinkgeo"),
     tools=TOOLS,
-    protocols=PROTOCOLS,
-    predictions={"thinkgeo": "agrotools.benchmarks.thinkgeo.predictions:FORMAT"},
-    expected=(*_OPTICAL, *_SAR),
+    tool_categories=CATEGORIES,
+    protocols=LAGENT,
+    predictions={"thinkgeo": "agrotools.benchmarks.thinkgeo.score:FORMAT"},
+    expected=(*OPTICAL, *_SAR),
     metrics={
         "thinkgeo.llm_score": MetricInfo(
             "LLM judge",

@@ -6,37 +6,36 @@ Ported from the behaviour of opencompass/datasets/ThinkGeo_bench.py (github.com/
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from agrotools.benchmarks._dialogs import published_scorer
-from agrotools.benchmarks._dialogs.published_run import scoring_by
 from agrotools.benchmarks._dialogs.published_scorer import Dialogue, Rules
-from agrotools.benchmarks.thinkgeo.judge import LLM_SCORE, LLM_SCORE_CORRECTED, Judgement, judge_prompt
+from agrotools.benchmarks._dialogs.scores import (
+    IMAGES,
+    JudgeScorer,
+    compare_dialogues,
+    differences_of,
+    prediction_content,
+    scoring_by,
+)
+from agrotools.benchmarks.thinkgeo.judge import LLM_SCORE, LLM_SCORE_CORRECTED, Judgement, judge_prompt, read_log
+from agrotools.benchmarks.thinkgeo.plugin import CATEGORIES, IMAGE_TOOLS, PAPER_RUN
+from agrotools.plugin import PredictionFormat, PredictionInput
 from agrotools.scoring.figures import Figure, Part, SampleParts, Scores, Similarity, published, summed
 from agrotools.scoring.judging.questions import read_yes_no
+from agrotools.scoring.predictions import Compared
 from agrotools.text.loose_json import is_list, is_object
 
 RULES = Rules(
     name="thinkgeo",
-    categories={
-        "p_f1": (
-            "OCR",
-            "ImageDescription",
-            "RegionAttributeDescription",
-            "TextToBbox",
-            "ChangeDetection",
-            "ObjectDetection",
-            "SegmentObjectPixels",
-        ),
-        "o_f1": ("DrawBox", "AddText", "GoogleSearch"),
-        "l_f1": ("Calculator", "Solver", "Plot", "MathOCR", "CountGivenObject"),
-    },
-    image_tools=("DrawBox", "AddText", "Plot"),
+    categories={f"{category[0]}_f1": tools for category, tools in CATEGORIES.items()},
+    image_tools=IMAGE_TOOLS,
     image_metric="ans_i",
     recall=lambda hits, gold: hits / (gold + 1e-8),
     lowers=True,
 )
-SCORING = scoring_by(RULES)
+SCORING = scoring_by(RULES, PAPER_RUN)
 
 Judge = Callable[[str, str], str]
 """Given the system's and the user's message, what a model replies."""
@@ -109,3 +108,25 @@ def with_llm_score(scores: Scores, judgements: Sequence[Judgement], data: Mappin
         samples.append(replace(sample, parts={**sample.parts, LLM_SCORE_CORRECTED: Part(float(passed), 1)}))
     metrics = {**scores.metrics, **summed(samples, [LLM_SCORE_CORRECTED])}
     return replace(scores, metrics=metrics, samples=tuple(samples))
+
+
+def _published(
+    samples: Sequence[Dialogue],
+    similarity: Similarity | None,
+    data: Mapping[str, Any] | None,
+    log: Sequence[Judgement] | None,
+) -> Scores:
+    return score_end(samples, similarity, data=data, judgements=log)
+
+
+def _compare(given: PredictionInput) -> Compared:
+    return compare_dialogues(given, RULES, JudgeScorer(read_log, _published, with_llm_score))
+
+
+FORMAT = PredictionFormat(
+    "ThinkGeo",
+    "thinkgeo",
+    _compare,
+    differences_of(RULES, ans_i=IMAGES, llm_score="a reply may say more than yes"),
+    write=partial(prediction_content, PAPER_RUN),
+)

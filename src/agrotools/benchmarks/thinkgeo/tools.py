@@ -4,7 +4,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from agrotools.benchmarks._dialogs.tool_forms import (
+from agrotools.benchmarks._dialogs.tools import (
     NONE_FOUND,
     Description,
     PictureFile,

@@ -15,10 +15,10 @@ from typing import Any
 from agrotools.build.accuracy.figures import Figure, mean_of
 from agrotools.build.accuracy.study import Bench, Study
 from agrotools.knowledge.embedding import model_folder
-from agrotools.knowledge.entry import Entry
+from agrotools.knowledge.entries import Entry
 from agrotools.knowledge.retrieval import knowledge_base
 from agrotools.knowledge.words import folded, has_cjk
-from agrotools.tools.lookup.lookup_agronomy import EMBED
+from agrotools.tools.recognition.lookup_agronomy import EMBED
 
 _LEAST_LETTERS = 5
 _LONG = 8

@@ -8,7 +8,7 @@ from typing import Any
 from agrotools.build.accuracy.figures import Figure, mean_of
 from agrotools.build.accuracy.study import Bench, Study
 from agrotools.core import ToolError
-from agrotools.tools.lookup.kb_names import kb_names
+from agrotools.knowledge.kb_names import kb_names
 from agrotools.tools.recognition.candidates import identifier
 from agrotools.tools.recognition.pack_training import LabelledImage, train_pack
 

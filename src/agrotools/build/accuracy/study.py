@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from agrotools.build.accuracy.figures import Figure
-from agrotools.build.sources.part import read_items
+from agrotools.build.sources.reading import read_items
 from agrotools.core import Artifact, SampleFile, ToolError
 from agrotools.tools import get_tool
 from agrotools.tools.result import ToolResult

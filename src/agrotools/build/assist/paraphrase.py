@@ -22,7 +22,8 @@ from agrotools.build.templates.wording import sentences
 from agrotools.core import AgrotoolsError, Sample
 from agrotools.core.progress import Progress, no_progress
 from agrotools.models import Message, Model, ModelSettings
-from agrotools.runner.auxiliary_model import Helper, ask_each, ready
+from agrotools.models.endpoint import PricedModel
+from agrotools.runner.auxiliary_model import ask_each, ready
 from agrotools.text.loose_json import NotJson, dumps, loads, values_in
 
 VARIANTS = 4
@@ -52,7 +53,7 @@ class Paraphrased:
     stopped: AgrotoolsError | None = None
 
 
-def paraphrase_folder(folder: Path, helper: Helper, ledger: Path, progress: Progress = no_progress) -> Paraphrased:
+def paraphrase_folder(folder: Path, helper: PricedModel, ledger: Path, progress: Progress = no_progress) -> Paraphrased:
     """Reword the questions of the benchmark in ``folder``, which is replaced whole once all is decided.
 
     Raises:
@@ -60,10 +61,10 @@ def paraphrase_folder(folder: Path, helper: Helper, ledger: Path, progress: Prog
     """
     benchmark = load_folder(folder)
     with ready(helper, ledger) as model:
-        done = asyncio.run(_and_close(list(benchmark.samples), helper.spec, model, progress))
+        done = asyncio.run(_and_close(list(benchmark.samples), helper.name, model, progress))
     if done.accepted:
         told: dict[str, JsonValue] = {
-            "model": helper.spec,
+            "model": helper.name,
             "prompt": building_prompt_hash(),
             "accepted": done.accepted,
             "refused": cast("dict[str, JsonValue]", dict(sorted(done.refused.items()))),

@@ -24,7 +24,8 @@ from agrotools.core import AgrotoolsError, ReferenceTrajectory, Sample, ToolCall
 from agrotools.core.files import LineFile
 from agrotools.core.progress import Progress, no_progress
 from agrotools.models import Model
-from agrotools.runner.auxiliary_model import Helper, ask_each, ready
+from agrotools.models.endpoint import PricedModel
+from agrotools.runner.auxiliary_model import ask_each, ready
 from agrotools.runner.execute import interrupts
 from agrotools.tools.cache import ResultCache
 from agrotools.tools.execution import ToolExecutor, ToolOutcome
@@ -89,7 +90,7 @@ class _Work:
 
 
 def trace_folder(
-    folder: Path, helper: Helper, ledger: Path, progress: Progress = no_progress, *, workers: int = 2
+    folder: Path, helper: PricedModel, ledger: Path, progress: Progress = no_progress, *, workers: int = 2
 ) -> Traced:
     """Have the model of ``helper`` fill in the chains of the benchmark in ``folder`` that it has no trace of yet.
 
@@ -105,10 +106,10 @@ def trace_folder(
     benchmark = load_folder(folder)
     samples = [sample for sample in benchmark.samples if sample.reference and sample.reference.steps]
     with trace_file(folder) as file, ready(helper, ledger) as model:
-        work = _Work(benchmark, helper.spec, model, file, progress)
+        work = _Work(benchmark, helper.name, model, file, progress)
         known = by_sample_and_model(file.held)
         for sample in samples:
-            held = known.get((sample.id, helper.spec))
+            held = known.get((sample.id, helper.name))
             if held is not None and held.asked == asked_hash(sample):
                 work.records[sample.id] = held
         todo = [sample for sample in samples if sample.id not in work.records]

@@ -14,6 +14,7 @@ import re
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, date, datetime
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -27,24 +28,9 @@ from agrotools.core.files import write_whole
 from agrotools.formats.benchmark import BenchmarkHeader
 from agrotools.formats.folder import CARD_FILE, CROISSANT_FILE
 
-RAI_FIELDS = (
-    "dataCollection",
-    "dataCollectionType",
-    "dataCollectionMissingData",
-    "dataPreprocessingProtocol",
-    "dataAnnotationProtocol",
-    "dataAnnotationAnalysis",
-    "annotationsPerItem",
-    "annotatorDemographics",
-    "machineAnnotationTools",
-    "dataBiases",
-    "dataLimitations",
-    "dataUseCases",
-    "dataSocialImpact",
-    "personalSensitiveInformation",
-    "dataReleaseMaintenancePlan",
-)
-"""Names that ``[metadata.rai]`` of a header may set, each a text or a list of texts."""
+TERMS: dict[str, Any] = orjson.loads(files("agrotools.build.export").joinpath("croissant.json").read_bytes())
+"""Fixed parts: the JSON-LD context, the columns of ``samples.jsonl``, names of licences, and the names that
+``[metadata.rai]`` of a header may set, each a text or a list of texts."""
 
 
 def rai_fields(header: BenchmarkHeader, counted: Tally) -> dict[str, Any]:
@@ -82,8 +68,8 @@ def rai_fields(header: BenchmarkHeader, counted: Tally) -> dict[str, Any]:
         )
     given = header.metadata.get("rai")
     if isinstance(given, Mapping):
-        described |= {name: value for name, value in given.items() if name in RAI_FIELDS}
-    return {f"rai:{name}": described[name] for name in RAI_FIELDS if name in described}
+        described |= {name: value for name, value in given.items() if name in TERMS["rai_fields"]}
+    return {f"rai:{name}": described[name] for name in TERMS["rai_fields"] if name in described}
 
 
 def _collection(header: BenchmarkHeader) -> str:
@@ -119,77 +105,7 @@ def _limitations(header: BenchmarkHeader, counted: Tally) -> list[str]:
 
 CONFORMS_TO = ("http://mlcommons.org/croissant/1.1", "http://mlcommons.org/croissant/RAI/1.0")
 _SAMPLES = "samples.jsonl"
-_SPDX = {
-    "Apache-2.0": "https://spdx.org/licenses/Apache-2.0.html",
-    "MIT": "https://spdx.org/licenses/MIT.html",
-    "CC0": "https://creativecommons.org/publicdomain/zero/1.0/",
-    "CC BY 4.0": "https://creativecommons.org/licenses/by/4.0/",
-    "CC BY-SA 4.0": "https://creativecommons.org/licenses/by-sa/4.0/",
-    "CC BY-NC 4.0": "https://creativecommons.org/licenses/by-nc/4.0/",
-    "CC BY-NC-SA 4.0": "https://creativecommons.org/licenses/by-nc-sa/4.0/",
-}
 _MEDIA_TYPES = {".jsonl": "application/jsonlines", ".toml": "application/toml", ".tif": "image/tiff"}
-_CONTEXT: dict[str, Any] = {
-    "@language": "en",
-    "@vocab": "https://schema.org/",
-    "arrayShape": "cr:arrayShape",
-    "citeAs": "cr:citeAs",
-    "column": "cr:column",
-    "conformsTo": "dct:conformsTo",
-    "containedIn": "cr:containedIn",
-    "cr": "http://mlcommons.org/croissant/",
-    "data": {"@id": "cr:data", "@type": "@json"},
-    "dataType": {"@id": "cr:dataType", "@type": "@vocab"},
-    "dct": "http://purl.org/dc/terms/",
-    "description": {"@container": "@language"},
-    "equivalentProperty": "cr:equivalentProperty",
-    "examples": {"@id": "cr:examples", "@type": "@json"},
-    "extract": "cr:extract",
-    "field": "cr:field",
-    "fileObject": "cr:fileObject",
-    "fileProperty": "cr:fileProperty",
-    "fileSet": "cr:fileSet",
-    "format": "cr:format",
-    "includes": "cr:includes",
-    "isArray": "cr:isArray",
-    "isLiveDataset": "cr:isLiveDataset",
-    "jsonPath": "cr:jsonPath",
-    "key": "cr:key",
-    "md5": "cr:md5",
-    "name": {"@container": "@language"},
-    "parentField": "cr:parentField",
-    "path": "cr:path",
-    "rai": "http://mlcommons.org/croissant/RAI/",
-    "recordSet": "cr:recordSet",
-    "references": "cr:references",
-    "regex": "cr:regex",
-    "repeated": "cr:repeated",
-    "replace": "cr:replace",
-    "samplingRate": "cr:samplingRate",
-    "sc": "https://schema.org/",
-    "separator": "cr:separator",
-    "source": "cr:source",
-    "subField": "cr:subField",
-    "transform": "cr:transform",
-}
-_FIELDS: tuple[tuple[str, str, str], ...] = (
-    ("id", "sc:Text", "Name of the sample."),
-    ("query", "sc:Text", "The question."),
-    ("family", "sc:Text", "Family of tasks: RR, CM, SI, CD or VA."),
-    ("task_type", "sc:Text", "One of the task types of the benchmark."),
-    ("answer_type", "sc:Text", "exact, tolerance, plot, open_text or image."),
-    ("template", "sc:Text", "What the question was made from."),
-    ("source", "sc:Text", "Data set that the files come from."),
-    ("no_tool_eligible", "sc:Boolean", "Whether it can be answered by looking alone."),
-)
-_LISTS: tuple[tuple[str, str, str, str], ...] = (
-    ("files", "files", "path", "Files that the question is about, relative to this folder."),
-    ("file_names", "files", "name", "Names by which the question and the calls know the files."),
-    ("file_kinds", "files", "kind", "What the files are: image, raster, depth, mask, table or video."),
-    ("answer_names", "answer", "name", "Names of the parts of the answer that are scored."),
-    ("answer_labels", "answer", "label", "What those parts are, in words."),
-    ("answer_kinds", "answer", "type", "How those parts are scored."),
-)
 
 
 def write_croissant(folder: Path, header: BenchmarkHeader, samples: Iterable[Sample]) -> None:
@@ -209,13 +125,13 @@ def croissant(folder: Path, header: BenchmarkHeader, samples: Sequence[Sample]) 
     creator = header.metadata.get("creator")
     url = header.metadata.get("url")
     return {
-        "@context": _CONTEXT,
+        "@context": TERMS["context"],
         "@type": "sc:Dataset",
         "conformsTo": list(CONFORMS_TO),
         "name": header.name,
         "description": _description(header),
         "version": _version(header.version),
-        "license": _SPDX.get(header.licence, header.licence),
+        "license": _spdx(header.licence),
         "url": url if isinstance(url, str) else CARD_FILE,
         "creator": {
             "@type": "Organization",
@@ -230,7 +146,7 @@ def croissant(folder: Path, header: BenchmarkHeader, samples: Sequence[Sample]) 
             {
                 "@type": "CreativeWork",
                 "name": source.name,
-                "license": _SPDX.get(source.licence, source.licence),
+                "license": _spdx(source.licence),
                 **({"url": source.url} if source.url else {}),
             }
             for source in header.sources
@@ -241,9 +157,14 @@ def croissant(folder: Path, header: BenchmarkHeader, samples: Sequence[Sample]) 
     }
 
 
+def _spdx(licence: str) -> str:
+    """Address of a licence that SPDX or Creative Commons lists; others as they are."""
+    return TERMS["licences"].get(licence, {}).get("spdx", licence)
+
+
 def _description(header: BenchmarkHeader) -> str:
-    said = header.description or "Questions on agricultural images for models that use tools."
-    return f"SYNTHETIC, drawn by a program. {said}" if header.synthetic else said
+    text = header.description or "Questions on agricultural images for models that use tools."
+    return f"SYNTHETIC, drawn by a program. {text}" if header.synthetic else text
 
 
 def _version(version: str) -> str:
@@ -285,7 +206,9 @@ def _media_type(path: Path) -> str:
 
 
 def _record_set() -> dict[str, Any]:
-    def field(name: str, kind: str, said: str, column: str, part: str | None = None) -> dict[str, Any]:
+    def field(
+        name: str, description: str, column: str, type: str = "sc:Text", part: str | None = None
+    ) -> dict[str, Any]:
         source: dict[str, Any] = {"fileObject": {"@id": _SAMPLES}, "extract": {"column": column}}
         if part is not None:
             source["transform"] = {"jsonPath": part}
@@ -294,8 +217,8 @@ def _record_set() -> dict[str, Any]:
             "@type": "cr:Field",
             "@id": f"samples/{name}",
             "name": name,
-            "description": said,
-            "dataType": kind,
+            "description": description,
+            "dataType": type,
             **several,
             "source": source,
         }
@@ -308,8 +231,8 @@ def _record_set() -> dict[str, Any]:
         f"it in {_SAMPLES}.",
         "key": {"@id": "samples/id"},
         "field": [
-            *(field(name, kind, said, name) for name, kind, said in _FIELDS),
-            *(field(name, "sc:Text", said, column, part) for name, column, part, said in _LISTS),
+            *(field(**one, column=one["name"]) for one in TERMS["fields"]),
+            *(field(**one) for one in TERMS["lists"]),
         ],
     }
 

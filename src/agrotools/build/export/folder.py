@@ -14,7 +14,7 @@ from pydantic import ValidationError
 
 from agrotools.build.export.card import write_card
 from agrotools.build.export.croissant import write_croissant
-from agrotools.core import BenchmarkError, FrozenModel, Sample
+from agrotools.core import BenchmarkError, FrozenModel, Sample, first_fault
 from agrotools.core.files import artifact_path
 from agrotools.formats.benchmark import BenchmarkHeader
 from agrotools.formats.folder import (
@@ -85,10 +85,10 @@ def rewrite_benchmark(folder: Path, header: BenchmarkHeader, samples: Iterable[S
         BenchmarkError: ``folder`` is no benchmark, or its parent cannot be written.
     """
     folder = folder.resolve()
-    kept = tuple(samples)
+    samples = tuple(samples)
     with replace_folder(folder) as made:
         shutil.copytree(folder, made, copy_function=_copy_from(folder), symlinks=True, dirs_exist_ok=True)
-        write_benchmark(made, header, kept)
+        write_benchmark(made, header, samples)
 
 
 def _copy_from(folder: Path) -> Callable[[str, str], str]:
@@ -127,31 +127,46 @@ def replacing_export(target: Path, format: Format, header: BenchmarkHeader) -> I
     import tomli_w
 
     what = f"an export of agrotools ({format})"
-    if (target / EXPORT_FILE).is_file() and read_exported(target).format != format:
-        raise BenchmarkError(f"{target} holds an export of another format", hint="choose an empty or new folder")
+    if (target / EXPORT_FILE).is_file():
+        read_exported(target, format)
     with replace_folder(target, EXPORT_FILE, what) as made:
         note = Exported(format=format, header=header).model_dump(mode="json", exclude_none=True)
         (made / EXPORT_FILE).write_text(tomli_w.dumps(note), encoding="utf-8")
         yield made
 
 
-def read_exported(folder: Path) -> Exported:
+def read_exported(folder: Path, format: Format) -> Exported:
     """Note of the export in ``folder``.
 
     Raises:
-        BenchmarkError: it is no export of agrotools, or what it says cannot be read.
+        BenchmarkError: it is no export of agrotools, or of another format, or what it says cannot be read.
     """
-    path = folder / EXPORT_FILE
+    path, hint = folder / EXPORT_FILE, f"export the benchmark again with `agrotools export DIR --format {format}`"
     if not path.is_file():
-        raise BenchmarkError(f"{folder} is not an export of agrotools: it has no {EXPORT_FILE}")
+        raise BenchmarkError(f"{folder} is not an export of agrotools: it has no {EXPORT_FILE}", hint=hint)
     try:
-        return Exported.model_validate_json(orjson.dumps(tomllib.loads(path.read_text(encoding="utf-8"))))
+        note = Exported.model_validate_json(orjson.dumps(tomllib.loads(path.read_text(encoding="utf-8"))))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, orjson.JSONEncodeError) as error:
-        raise BenchmarkError(f"{path} cannot be read: {error}", hint="export the benchmark again") from error
+        raise BenchmarkError(f"{path} cannot be read: {error}", hint=hint) from error
     except ValidationError as error:
-        detail = error.errors(include_url=False, include_input=False)[0]
-        where = ".".join(map(str, detail["loc"]))
-        raise BenchmarkError(f"{path}: {where}: {detail['msg']}", hint="export the benchmark again") from error
+        raise BenchmarkError(f"{path}: {first_fault(error)}", hint=hint) from error
+    if note.format != format:
+        raise BenchmarkError(f"{folder} holds an export of format {note.format}", hint="choose another folder")
+    return note
+
+
+def place_file(made: Path, path: str, content: bytes) -> None:
+    """Write a file of a sample to ``path`` in the benchmark folder ``made``, where several samples may have it.
+
+    Raises:
+        BenchmarkError: as :func:`stored_path`, or another sample has another file there.
+    """
+    place = made / stored_path(path)
+    if not place.exists():
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_bytes(content)
+    elif place.read_bytes() != content:
+        raise BenchmarkError(f"another sample has another file at {path}")
 
 
 def safe_path(path: str) -> PurePosixPath:
@@ -173,7 +188,6 @@ def stored_path(path: str) -> PurePosixPath:
         BenchmarkError: also where it would take the place of what the folder itself consists of.
     """
     relative = safe_path(path)
-    own = (HEADER_FILE, SAMPLES_FILE, CARD_FILE, CARD_FOLDER, CROISSANT_FILE)
-    if relative.parts[0] in own:
+    if relative.parts[0] in (HEADER_FILE, SAMPLES_FILE, CARD_FILE, CARD_FOLDER, CROISSANT_FILE):
         raise BenchmarkError(f"{path!r} is no place for a file of a sample", hint="files lie in files/")
     return relative

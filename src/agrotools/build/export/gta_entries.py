@@ -1,27 +1,162 @@
-"""The entries of somebody's JSON, read by a field map: question, files and calls, as every reader sees them."""
+"""Entries of somebody's JSON, read by a field map that says where in an entry the parts of a sample lie."""
 
 import math
+import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, cast
+from typing import Annotated, Any, Literal, cast
 
 import orjson
-from pydantic import JsonValue, TypeAdapter, ValidationError
+from pydantic import Field, JsonValue, TypeAdapter, ValidationError
 
-from agrotools.build.export.gta_map import AnswerPaths, FieldMap, found
 from agrotools.core import (
     AnswerType,
     Arguments,
     BenchmarkError,
     ExactSlot,
+    FileKind,
     FileSlot,
+    FrozenModel,
     PlotSlot,
     PlotSpec,
     ReferenceStep,
     Slot,
     ToleranceSlot,
+    first_fault,
 )
+from agrotools.formats.benchmark import SourceNote
+
+MAP_FILE = "agrotools-map.toml"
+DEFAULT_MAP = Path(__file__).with_name("gta_map.toml")
+
+
+class NamedBenchmark(FrozenModel):
+    """Rules for the header of the benchmark."""
+
+    name: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_.-]{0,63}$")]
+    version: Annotated[str, Field(min_length=1)] = "1"
+    licence: Annotated[str, Field(min_length=1)]
+    description: str = ""
+    synthetic: bool = False
+    sources: tuple[SourceNote, ...] = ()
+
+
+class SamplePaths(FrozenModel):
+    id: str | None = None
+    query: str
+    tools: str | None = None
+    tool_name: str = ""
+    family: str | None = None
+    task_type: str | None = None
+    template: str | None = None
+    source: str | None = None
+
+
+class Defaults(FrozenModel):
+    task_type: str
+    family: str | None = None
+    template: str = "imported"
+    source: str = "imported"
+
+
+class FilePaths(FrozenModel):
+    at: str
+    path: str = ""
+    folder: str = ""
+    type: str | None = None
+    name: str | None = None
+    note: str | None = None
+    bands: str | None = None
+    gsd_m: str | None = None
+    crs: str | None = None
+    intrinsics: str | None = None
+    depth_unit_mm: str | None = None
+    classes: str | None = None
+    types: dict[str, FileKind] = {}
+
+
+class CallPaths(FrozenModel):
+    at: str
+    each: str = ""
+    tool: str
+    arguments: str
+    thought: str | None = None
+    observation: str = ""
+    reply_role: str | None = None
+    reply: str = ""
+
+
+class AnswerPaths(FrozenModel):
+    at: str
+    type: str | None = None
+    value: str = "value"
+    unit: str | None = None
+    aliases: str | None = None
+    abs_tol: str | None = None
+    rel_tol: str | None = None
+    name: str | None = None
+    label: str | None = None
+    default_abs_tol: Annotated[float, Field(ge=0)] | None = None
+    default_rel_tol: Annotated[float, Field(ge=0)] | None = None
+    types: dict[str, AnswerType] = {}
+
+
+class FieldMap(FrozenModel):
+    """As ``gta_map.toml`` beside this module explains it; a table left out is taken from there."""
+
+    data: str = "."
+    file: str
+    entries: str = ""
+    own_part: str | None = None
+    unknown_tools: Literal["refuse", "keep"] = "refuse"
+    benchmark: NamedBenchmark | None = None
+    sample: SamplePaths
+    defaults: Defaults
+    files: FilePaths
+    calls: CallPaths
+    tools: dict[str, str] = {}
+    arguments: dict[str, dict[str, str]] = {}
+    answer: AnswerPaths
+    task_types: dict[str, str] = {}
+
+
+def read_map(path: Path = DEFAULT_MAP) -> FieldMap:
+    """The map in ``path``. Tables and keys that it does not have are those of the default map.
+
+    Raises:
+        BenchmarkError: it cannot be read, or has a key that no map has.
+    """
+    hint = f"{DEFAULT_MAP} is an example with every key"
+    try:
+        given = _toml(path)
+        whole = given if path == DEFAULT_MAP else {**_toml(DEFAULT_MAP), **given}
+        return FieldMap.model_validate_json(orjson.dumps(whole))
+    except (OSError, tomllib.TOMLDecodeError, UnicodeDecodeError, orjson.JSONEncodeError) as error:
+        raise BenchmarkError(f"the field map {path} cannot be read: {error}", hint=hint) from error
+    except ValidationError as error:
+        raise BenchmarkError(f"the field map {path}: {first_fault(error)}", hint=hint) from error
+
+
+def _toml(path: Path) -> dict[str, Any]:
+    return tomllib.loads(path.read_text(encoding="utf-8"))
+
+
+def value_at(value: Any, path: str | None, default: Any = None) -> Any:
+    """Value at ``path`` in ``value``: keys and positions between dots. ``default`` where it leads nowhere."""
+    if path is None:
+        return default
+    for part in path.split(".") if path else ():
+        if isinstance(value, dict):
+            value = value.get(part, _NOTHING)
+        elif isinstance(value, list) and part.lstrip("-").isdecimal() and -len(value) <= int(part) < len(value):
+            value = value[int(part)]
+        else:
+            value = _NOTHING
+        if value is _NOTHING:
+            return default
+    return value
+
 
 _SLOT: TypeAdapter[Slot] = TypeAdapter(Slot)
 _LEADING: dict[str, AnswerType] = {"tolerance": "tolerance", "open_text": "open_text", "plot": "plot"}
@@ -43,7 +178,7 @@ def slots_of(
     Raises:
         BenchmarkError: it has none of these forms, or lacks what its type needs; the message says what.
     """
-    given = found(entry, paths.at, _NOTHING)
+    given = value_at(entry, paths.at, _NOTHING)
     if given is _NOTHING:
         raise BenchmarkError(f"there is no answer at {paths.at!r}")
     if isinstance(given, dict) and "whitelist" in given:
@@ -62,8 +197,7 @@ def slots_of(
     try:
         slots = tuple(_SLOT.validate_json(orjson.dumps(slot)) for slot in plain)
     except ValidationError as error:
-        detail = error.errors(include_url=False, include_input=False)[0]
-        raise BenchmarkError(f"its answer: {'.'.join(map(str, detail['loc']))}: {detail['msg']}") from error
+        raise BenchmarkError(f"its answer: {first_fault(error)}") from error
     return _LEADING.get(slots[0].type, "exact"), slots
 
 
@@ -93,11 +227,11 @@ def _of_whitelist(given: dict[str, Any], files: Mapping[str, str]) -> list[dict[
 
 def _of_answer(one: Any, entry: Any, paths: AnswerPaths, number: int, steps: Sequence[ReferenceStep]) -> dict[str, Any]:
     """A slot from an answer that is an object, or a value itself."""
-    value = found(one, paths.value) if isinstance(one, dict) else one
+    value = value_at(one, paths.value) if isinstance(one, dict) else one
 
     def beside(path: str | None) -> Any:
         """A property of the answer, of it where it is an object, else of the entry."""
-        return found(one if isinstance(one, dict) else entry, path)
+        return value_at(one if isinstance(one, dict) else entry, path)
 
     word = beside(paths.type)
     kind = paths.types.get(str(word), str(word) if word is not None else _kind_of(value))
@@ -213,7 +347,7 @@ def entries_in(folder: Path, fields: FieldMap) -> Iterator[tuple[str, Any]]:
         raise BenchmarkError(
             f"{path} is not JSON: {error}", hint="JSON, or JSON lines where it ends in .jsonl"
         ) from error
-    entries = found(whole, fields.entries)
+    entries = value_at(whole, fields.entries)
     if isinstance(entries, dict):
         yield from ((str(key), value) for key, value in entries.items())
     elif isinstance(entries, list):
@@ -230,13 +364,13 @@ def read_entry(key: str, content: Any, fields: FieldMap) -> Entry:
     """
     if not isinstance(content, dict):
         raise BenchmarkError("it is not an object")
-    query = found(content, fields.sample.query)
+    query = value_at(content, fields.sample.query)
     if not isinstance(query, str) or not query.strip():
         raise BenchmarkError(f"there is no question at {fields.sample.query!r}")
-    listed = found(content, fields.files.at, [])
+    listed = value_at(content, fields.files.at, [])
     if not isinstance(listed, list):
         raise BenchmarkError(f"there is no list of files at {fields.files.at!r}")
-    paths = [item if isinstance(item, str) else found(item, fields.files.path) for item in listed]
+    paths = [item if isinstance(item, str) else value_at(item, fields.files.path) for item in listed]
     if not all(isinstance(path, str) and path for path in paths):
         raise BenchmarkError(f"a file has no path at {fields.files.path!r}")
     steps = list(_steps(content, fields))
@@ -253,30 +387,30 @@ def read_entry(key: str, content: Any, fields: FieldMap) -> Entry:
 def _steps(content: Any, fields: FieldMap) -> Iterator[tuple[str, Arguments, str, JsonValue]]:
     """Tool, arguments, thought and what was returned, of every call; tools by the names that the entry uses."""
     paths = fields.calls
-    messages = found(content, paths.at)
+    messages = value_at(content, paths.at)
     if not isinstance(messages, list):
         raise BenchmarkError(f"there is no list of calls at {paths.at!r}")
     for position, message in enumerate(cast(list[Any], messages)):
-        calls = found(message, paths.each, [])
+        calls = value_at(message, paths.each, [])
         replies = _replies(messages[position + 1 :], fields)
         for call in calls if isinstance(calls, list) else [calls]:
-            tool = found(call, paths.tool)
+            tool = value_at(call, paths.tool)
             if not isinstance(tool, str):
                 if paths.each:
                     raise BenchmarkError(f"a call has no tool at {paths.tool!r}")
                 continue  # Where messages are calls themselves, others may stand between them.
-            arguments = _arguments(found(call, paths.arguments, {}), tool)
-            returned = next(replies, None) if paths.reply_role else found(call, paths.observation or None)
-            thought = found(message, paths.thought)
+            arguments = _arguments(value_at(call, paths.arguments, {}), tool)
+            returned = next(replies, None) if paths.reply_role else value_at(call, paths.observation or None)
+            thought = value_at(message, paths.thought)
             yield tool, arguments, thought if isinstance(thought, str) else "", returned
 
 
 def _replies(later: list[Any], fields: FieldMap) -> Iterator[JsonValue]:
     """Results of calls, from the messages right after them."""
     for message in later:
-        if found(message, "role") != fields.calls.reply_role:
+        if value_at(message, "role") != fields.calls.reply_role:
             return
-        yield found(message, fields.calls.reply)
+        yield value_at(message, fields.calls.reply)
 
 
 def _arguments(given: Any, tool: str) -> Arguments:

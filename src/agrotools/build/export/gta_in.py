@@ -4,7 +4,6 @@ Nothing is dropped in silence: an entry that cannot be read is named with the re
 (``unread``), in its note and on the card.
 """
 
-import shutil
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -12,10 +11,27 @@ from typing import Any
 import orjson
 from pydantic import JsonValue, ValidationError
 
-from agrotools.build.export.folder import EXPORT_FILE, read_exported, safe_path, stored_path, write_benchmark
+from agrotools.build.export.folder import (
+    EXPORT_FILE,
+    place_file,
+    read_exported,
+    safe_path,
+    stored_path,
+    write_benchmark,
+)
 from agrotools.build.export.gta import gta_arguments, gta_path
-from agrotools.build.export.gta_entries import Entry, entries_in, read_entry, slots_of, with_from
-from agrotools.build.export.gta_map import DEFAULT_MAP, MAP_FILE, FieldMap, found, read_map
+from agrotools.build.export.gta_entries import (
+    DEFAULT_MAP,
+    MAP_FILE,
+    Entry,
+    FieldMap,
+    entries_in,
+    read_entry,
+    read_map,
+    slots_of,
+    value_at,
+    with_from,
+)
 from agrotools.core import (
     FAMILY_OF_TASK_TYPE,
     Arguments,
@@ -26,6 +42,7 @@ from agrotools.core import (
     ReferenceTrajectory,
     Sample,
     SampleFile,
+    first_fault,
 )
 from agrotools.core.files import sha256_of_file
 from agrotools.core.progress import Progress, no_progress
@@ -59,7 +76,7 @@ def build_gta(place: Path, out: Path, progress: Progress = no_progress) -> Bench
                 if sample.id in seen:
                     raise BenchmarkError(f"its id {sample.id!r} is there twice")
                 for file, original in zip(sample.files, originals, strict=True):
-                    _copy(original, made / stored_path(file.path))
+                    place_file(made, file.path, original.read_bytes())
                 seen.add(sample.id)
                 samples.append(sample)
             except BenchmarkError as error:
@@ -91,7 +108,7 @@ def _sample(key: str, content: Any, fields: FieldMap, folder: Path) -> tuple[Sam
         BenchmarkError: it cannot be read; the message says why.
     """
     entry = read_entry(key, content, fields)
-    own = found(content, fields.own_part)
+    own = value_at(content, fields.own_part)
     sample = _own_sample(own, entry) if own is not None else _read_sample(content, entry, fields, folder)
     originals = [folder / safe_path(given) for given in entry.files]
     for file, original in zip(sample.files, originals, strict=True):
@@ -111,12 +128,12 @@ def _own_sample(own: Any, entry: Entry) -> Sample:
         raise BenchmarkError("agrotools' own part of it is not a sample") from error
     names = {file.name: gta_path(sample, file) for file in sample.files}
     steps = sample.reference.steps if sample.reference else ()
-    said = {
+    parts = {
         "question": (sample.query, entry.query),
         "files": (tuple(names.values()), entry.files),
         "calls": (tuple((step.tool, gta_arguments(step, names)) for step in steps), entry.calls),
     }
-    for what, (before, now) in said.items():
+    for what, (before, now) in parts.items():
         if before != now:
             raise BenchmarkError(
                 f"its {what} differ from those in agrotools' own part of it; remove that part to read the rest"
@@ -138,18 +155,18 @@ def _read_sample(content: Any, entry: Entry, fields: FieldMap, folder: Path) -> 
     )
     spelt = {**names, **{file.name: file.name for file in files}}
     answer_type, slots = slots_of(content, fields.answer, steps, spelt)
-    listed = found(content, fields.sample.tools, [])
-    offered = [found(tool, fields.sample.tool_name) if isinstance(tool, dict) else tool for tool in listed]
+    listed = value_at(content, fields.sample.tools, [])
+    offered = [value_at(tool, fields.sample.tool_name) if isinstance(tool, dict) else tool for tool in listed]
     toolset = dict.fromkeys([*(_tool(str(tool), fields) for tool in offered), *(step.tool for step in steps)])
 
     def text(name: str, default: str | None) -> str:
-        value = found(content, getattr(fields.sample, name))
+        value = value_at(content, getattr(fields.sample, name))
         return value if isinstance(value, str) and value else default or ""
 
     task_type = text("task_type", fields.defaults.task_type)
     task_type = fields.task_types.get(task_type, task_type)
     family = text("family", fields.defaults.family) or FAMILY_OF_TASK_TYPE.get(task_type, "unknown")
-    given_id = found(content, fields.sample.id, entry.key)
+    given_id = value_at(content, fields.sample.id, entry.key)
     try:
         return Sample(
             id=str(given_id),
@@ -166,33 +183,31 @@ def _read_sample(content: Any, entry: Entry, fields: FieldMap, folder: Path) -> 
             no_tool_eligible=answer_type != "plot" and all(file.kind == "image" for file in files),
         )
     except ValidationError as error:
-        detail = error.errors(include_url=False, include_input=False)[0]
-        raise BenchmarkError(f"{'.'.join(map(str, detail['loc']))}: {detail['msg']}") from error
+        raise BenchmarkError(first_fault(error)) from error
 
 
 def _files(content: Any, entry: Entry, fields: FieldMap, folder: Path) -> Iterator[SampleFile]:
     taken: set[str] = set()
-    for item, given in zip(found(content, fields.files.at, []), entry.files, strict=True):
+    for item, given in zip(value_at(content, fields.files.at, []), entry.files, strict=True):
         source = folder / safe_path(given)
         if not source.is_file():
             raise BenchmarkError(f"there is no file {given!r}")
-        word = found(item, fields.files.type) if isinstance(item, dict) else None
+        word = value_at(item, fields.files.type) if isinstance(item, dict) else None
         suffix = source.suffix.lower()
         kind = fields.files.types.get(str(word or suffix[1:]), word or "image")
-        name = found(item, fields.files.name) if isinstance(item, dict) else None
+        name = value_at(item, fields.files.name) if isinstance(item, dict) else None
         name = name if isinstance(name, str) else source.name
         while name in taken:
             name = f"{Path(name).stem}_{Path(name).suffix}"
         taken.add(name)
         digest = sha256_of_file(source)
-        more = {field: found(item, getattr(fields.files, field)) for field in _FILE_FIELDS}
-        told = {"name": name, "path": f"{FILES_FOLDER}/{digest[:16]}{suffix}", "kind": kind, "sha256": digest}
-        told |= {field: value for field, value in {**_size_px(source), **more}.items() if value is not None}
+        more = {field: value_at(item, getattr(fields.files, field)) for field in _FILE_FIELDS}
+        entry_of_file = {"name": name, "path": f"{FILES_FOLDER}/{digest[:16]}{suffix}", "kind": kind, "sha256": digest}
+        entry_of_file |= {field: value for field, value in {**_size_px(source), **more}.items() if value is not None}
         try:
-            yield SampleFile.model_validate_json(orjson.dumps(told))
+            yield SampleFile.model_validate_json(orjson.dumps(entry_of_file))
         except ValidationError as error:
-            detail = error.errors(include_url=False, include_input=False)[0]
-            raise BenchmarkError(f"file {given!r}: {'.'.join(map(str, detail['loc']))}: {detail['msg']}") from error
+            raise BenchmarkError(f"file {given!r}: {first_fault(error)}") from error
 
 
 def _size_px(path: Path) -> dict[str, int]:
@@ -244,20 +259,11 @@ def observation_of(returned: JsonValue) -> Observation | None:
     return Observation(result=result)
 
 
-def _copy(original: Path, place: Path) -> None:
-    if place.exists():
-        if sha256_of_file(place) != sha256_of_file(original):
-            raise BenchmarkError(f"another entry has another file {place.name!r} at the same place")
-        return
-    place.parent.mkdir(parents=True, exist_ok=True)
-    shutil.copyfile(original, place)
-
-
 def _header(
     folder: Path, fields: FieldMap, samples: list[Sample], entries: int, unread: dict[str, list[JsonValue]]
 ) -> BenchmarkHeader:
     if fields.benchmark is None and (folder / EXPORT_FILE).is_file():
-        header = read_exported(folder).header
+        header = read_exported(folder, "gta").header
     else:
         header = _imported_header(folder, fields, samples)
     if not unread:

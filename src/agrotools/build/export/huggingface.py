@@ -18,7 +18,8 @@ import orjson
 from pydantic import ValidationError
 
 from agrotools.build.export.card import write_card
-from agrotools.build.export.folder import EXPORT_FILE, read_exported, replacing_export, stored_path, write_benchmark
+from agrotools.build.export.croissant import TERMS
+from agrotools.build.export.folder import place_file, read_exported, replacing_export, write_benchmark
 from agrotools.build.export.tally import tally
 from agrotools.core import BenchmarkError, Sample, UsageError
 from agrotools.core.progress import Progress, no_progress
@@ -47,15 +48,6 @@ evaluates, of the same content:
 ```sh
 agrotools build --source hf=DIR --out BENCHMARK && agrotools eval BENCHMARK --model openai:MODEL
 ```"""
-_LICENCES = {
-    "Apache-2.0": "apache-2.0",
-    "MIT": "mit",
-    "CC0": "cc0-1.0",
-    "CC BY 4.0": "cc-by-4.0",
-    "CC BY-SA 4.0": "cc-by-sa-4.0",
-    "CC BY-NC 4.0": "cc-by-nc-4.0",
-    "CC BY-NC-SA 4.0": "cc-by-nc-sa-4.0",
-}
 
 
 def export_huggingface(root: Path, header: BenchmarkHeader, samples: Sequence[Sample], out: Path) -> None:
@@ -95,7 +87,7 @@ def front_matter(header: BenchmarkHeader, samples: Sequence[Sample]) -> str:
     sizes = ((1_000, "n<1K"), (10_000, "1K<n<10K"), (100_000, "10K<n<100K"))
     size = next((name for most, name in sizes if counted.samples < most), "100K<n<1M")
     tags = ["agriculture", "tool-use", "agents", "benchmark", *["synthetic"] * header.synthetic]
-    known = _LICENCES.get(header.licence)
+    known = TERMS["licences"].get(header.licence, {}).get("huggingface")
     lines = [
         "---",
         f"pretty_name: {_quoted(f'{header.name} {header.version}')}",
@@ -231,7 +223,7 @@ def build_huggingface(folder: Path, out: Path, progress: Progress = no_progress)
         UsageError: pyarrow is not installed.
         BenchmarkError: ``folder`` is no such export, is incomplete or altered, or ``out`` holds something else.
     """
-    header = _header(folder)
+    header = read_exported(folder, "hf").header
     shards = _shards(folder)
     samples: list[Sample] = []
     with replace_folder(out) as made:
@@ -240,16 +232,6 @@ def build_huggingface(folder: Path, out: Path, progress: Progress = no_progress)
             progress("parquet files", number, len(shards))
         write_benchmark(made, header, samples)
     return header
-
-
-def _header(folder: Path) -> BenchmarkHeader:
-    if not (folder / EXPORT_FILE).is_file():
-        raise BenchmarkError(f"{folder} is not a benchmark in the Hugging Face layout: it has no {EXPORT_FILE}",
-                             hint=_AGAIN)  # fmt: skip
-    exported = read_exported(folder)
-    if exported.format != "hf":
-        raise BenchmarkError(f"{folder} is an export of format {exported.format}", hint=f"--source {exported.format}=")
-    return exported.header
 
 
 def _shards(folder: Path) -> list[Path]:
@@ -284,12 +266,5 @@ def _sample(made: Path, row: dict[str, Any], shard: str) -> Sample:
         if content is None or (file.sha256 and hashlib.sha256(content).hexdigest() != file.sha256):
             what = "is missing" if content is None else "is not the one that was recorded"
             raise BenchmarkError(f"{shard}: sample {sample.id}: file {file.path} {what}", hint=_AGAIN)
-        place = made / stored_path(file.path)
-        if place.exists():
-            if place.read_bytes() != content:
-                message = f"{shard}: sample {sample.id}: another sample has another file at {file.path}"
-                raise BenchmarkError(message, hint=_AGAIN)
-        else:
-            place.parent.mkdir(parents=True, exist_ok=True)
-            place.write_bytes(content)
+        place_file(made, file.path, content)
     return sample

@@ -12,7 +12,7 @@ from pydantic import Field, JsonValue, StringConstraints, ValidationError, field
 
 from agrotools.build.own_photos import cells
 from agrotools.build.templates.wording import Language
-from agrotools.core import BenchmarkError, FrozenModel
+from agrotools.core import BenchmarkError, FrozenModel, first_fault
 
 _ROWS_NAMED = 5
 
@@ -230,6 +230,4 @@ def read_plan(path: Path) -> Plan:
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise BenchmarkError(f"the plan {path} is not TOML: {error}", hint=hint) from error
     except ValidationError as error:
-        detail = error.errors(include_url=False)[0]
-        where = ".".join(str(part) for part in detail["loc"])
-        raise BenchmarkError(f"the plan {path}: {where}: {detail['msg']}", hint=hint) from error
+        raise BenchmarkError(f"the plan {path}: {first_fault(error)}", hint=hint) from error

@@ -237,7 +237,7 @@ def _with_names(column: Column, columns: Sequence[Column]) -> Column:
 
 
 def _crop_in(text: str) -> str | None:
-    from agrotools.tools.lookup.kb_names import kb_names
+    from agrotools.knowledge.kb_names import kb_names
 
     words = re.sub(r"[\W_]+", " ", text.casefold())
     crops = [entry for entry in kb_names().entries if entry.kind == "crop"]

@@ -16,9 +16,9 @@ from agrotools.build.sources.part import named
 from agrotools.build.templates import Thing
 from agrotools.build.templates.slot_draft import JOINED
 from agrotools.core import SampleFile
-from agrotools.knowledge.entry import Entry, Kind
+from agrotools.knowledge.entries import Entry, Kind
+from agrotools.knowledge.kb_names import kb_names
 from agrotools.text.normalise import CJK
-from agrotools.tools.lookup.kb_names import kb_names
 
 _MOST_TOGETHER = 4
 _CLUSTERS = 10

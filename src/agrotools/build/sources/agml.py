@@ -11,33 +11,40 @@ import tempfile
 import tomllib
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
-from typing import Any, cast
 
 import numpy as np
-import orjson
 from numpy.typing import NDArray
 
 from agrotools.build.area_truth import AreaTruth, Region, count_area
 from agrotools.build.asking import Subject
 from agrotools.build.sources.assembling import assembled
+from agrotools.build.sources.boxes import read_coco
 from agrotools.build.sources.field.fruit import fruit_subjects
-from agrotools.build.sources.field.weed_photos import weed_photo_part
-from agrotools.build.sources.part import Originals, Part, first_few, named, pairs_of
+from agrotools.build.sources.field.photos import weed_subjects
+from agrotools.build.sources.part import DataSet, Listing, Part, first_few, hinted, named, pairs_of
 from agrotools.build.sources.public.diseased_plants import Disease, DiseasedPlant, disease_subjects
-from agrotools.build.sources.public.reading import SUFFIXES, find_root, spread, upright_size
-from agrotools.build.templates import load_templates
+from agrotools.build.sources.reading import (
+    SUFFIXES,
+    by_stem,
+    files_in,
+    find_root,
+    photo_file,
+    read_photo,
+    refuse_missing,
+    spread,
+)
 from agrotools.build.templates.field import FieldPicture, field_picture, field_templates
-from agrotools.build.templates.template import Template
 from agrotools.core import BenchmarkError, SampleFile, ToolError, UsageError
 from agrotools.core.progress import Progress, no_progress
 from agrotools.formats.benchmark import BenchmarkHeader, SourceNote
 from agrotools.formats.replacement import check_replaceable
-from agrotools.tools.lookup.kb_names import kb_names
+from agrotools.knowledge.kb_names import kb_names
 from agrotools.vision.reading import read_labels
 
 _HEALTHY = ("healthy", "normal", "fresh", "background", "no virus", "no damage")
@@ -58,11 +65,19 @@ class Described:
     nouns: tuple[str, ...] = ()
 
     @property
-    def get_it(self) -> str:
-        return (
-            f"get it with AgML (pip install agml; agml.data.AgMLDataLoader('{self.name}')), and give the folder that"
-            f" holds {_LAYOUT[self.task]}"
+    def listing(self) -> Listing:
+        """As of a data set of ``sources.toml``."""
+        source = SourceNote(
+            name=f"{self.name} (AgML)",
+            licence=self.licence or "not stated by AgML; see the data set's own page",
+            url=self.url or None,
+            citation="Distributed by AgML (Project-AgML/AgML).",
+            note="Questions and reference calls are by agrotools; images and annotations are the authors', as AgML"
+            " distributes them. No split is given.",
         )
+        how = f"get it with AgML (pip install agml; agml.data.AgMLDataLoader('{self.name}'))"
+        get_it = f"{how}, and give the folder that holds {_LAYOUT[self.task]}"
+        return Listing(source=source, get_it=get_it, part=f"agml-{self.name.replace('_', '-')}")
 
 
 _LAYOUT = {
@@ -77,8 +92,8 @@ def described() -> Mapping[str, Described]:
     """AgML's data sets, by name."""
     text = files("agrotools.data").joinpath("agml.toml").read_text("utf-8")
     return {
-        name: Described(name, **{**told, "classes": tuple(told["classes"]), "nouns": tuple(told.get("nouns", ()))})
-        for name, told in tomllib.loads(text).items()
+        name: Described(name, **{**entry, "classes": tuple(entry["classes"]), "nouns": tuple(entry.get("nouns", ()))})
+        for name, entry in tomllib.loads(text).items()
     }
 
 
@@ -87,17 +102,17 @@ def diseases_of(of: Described) -> dict[str, Disease]:
     """The classes that are diseases which the knowledge base has, by name of the folder."""
     found: dict[str, Disease] = {}
     for name in of.classes:
-        crop, said = of.crop, _noun(name)
+        crop, disease = of.crop, _noun(name)
         if "___" in name:
-            crop, said = (_noun(part) for part in name.split("___", 1))
+            crop, disease = (_noun(part) for part in name.split("___", 1))
         if crop is None or is_healthy(name):
             continue
-        said = said.removeprefix(f"{crop} ")
-        names = (said, f"{crop} {said}")
+        disease = disease.removeprefix(f"{crop} ")
+        names = (disease, f"{crop} {disease}")
         entries = (kb_names().of_name(one, ("disease",), crop) for one in names)
         entry = next((one for one in entries if one is not None and kb_names().is_on(one, crop)), None)
         if entry is not None and entry.id not in {one.entry.id for one in found.values()}:
-            found[name] = Disease(f"{crop} {said}", crop, entry)
+            found[name] = Disease(f"{crop} {disease}", crop, entry)
     return found if len(found) > 1 else {}
 
 
@@ -122,8 +137,6 @@ _PLURAL = {
     "bunch": "bunches", "cherry": "cherries", "leaf": "leaves", "lettuce": "lettuces", "mango": "mangoes",
     "strawberry": "strawberries", "tomato": "tomatoes",
 }  # fmt: skip
-_PICTURES_A_SAMPLE = 2
-_LARGEST_JSON = 500_000_000
 _SEED = 21
 
 
@@ -138,7 +151,7 @@ def build_agml(source: str) -> Callable[[Path, Path, Progress], BenchmarkHeader]
         close = get_close_matches(name, described(), 3, 0.5)
         raise UsageError(f"AgML has no data set {name!r}", hint=f"closest: {', '.join(close) or 'none'}")
     if _reader(described()[name]) is None:
-        able = ", ".join(one for one, told in described().items() if _reader(told))
+        able = ", ".join(one for one, entry in described().items() if _reader(entry))
         raise UsageError(
             f"{name} is about {described()[name].about.replace('_', ' ')}, and there are no questions about that",
             hint=f"there are about: {able}",
@@ -151,7 +164,7 @@ def build_agml(source: str) -> Callable[[Path, Path, Progress], BenchmarkHeader]
             return assembled(
                 [part],
                 out,
-                name=f"agml-{name.replace('_', '-')}",
+                name=part.name,
                 version="1",
                 description=f"Questions on {name}, as AgML distributes it.",
                 progress=progress,
@@ -170,29 +183,14 @@ def read_agml(name: str, folder: Path, scratch: Path, samples: int) -> Part:
     reader = _reader(of)
     if reader is None:
         raise BenchmarkError(f"there are no questions about {of.about}")
-    dropped: Counter[str] = Counter()
-    originals = Originals(scratch)
-    subjects, questions = reader(of, folder, originals, dropped, samples)
-    if not subjects:
-        raise BenchmarkError(f"{folder} has no picture of {name} that can be asked about", hint=of.get_it)
-    source = SourceNote(
-        name=f"{name} (AgML)",
-        licence=of.licence or "not stated by AgML; see the data set's own page",
-        url=of.url or None,
-        citation="Distributed by AgML (Project-AgML/AgML).",
-        note="Questions and reference calls are by agrotools; images and annotations are the authors', as AgML"
-        " distributes them. No split is given.",
-    )
-    return Part(
-        f"agml-{name.replace('_', '-')}", source, subjects, questions, samples, originals.files, dropped=dropped
-    )
+    with hinted(of.listing.get_it):
+        part = reader(of, DataSet(folder, of.listing, samples, scratch))
+        if not part.subjects:
+            raise BenchmarkError(f"{folder} has no picture of {name} that can be asked about")
+    return part
 
 
-_Read = tuple[Sequence[Subject], Sequence[Template]]
-_Reader = Callable[[Described, Path, Originals, Counter[str], int], _Read]
-
-
-def _reader(of: Described) -> _Reader | None:
+def _reader(of: Described) -> Callable[[Described, DataSet], Part] | None:
     if "synthetic" in of.name:
         return None
     match of.task, of.about:
@@ -208,51 +206,39 @@ def _reader(of: Described) -> _Reader | None:
             return None
 
 
-def _counted(of: Described, folder: Path, originals: Originals, dropped: Counter[str], samples: int) -> _Read:
-    root = find_root(folder, ("images", "annotations.json"), get_it=of.get_it)
-    by_picture = _boxes(root / "annotations.json", of, dropped)
-    missing = [name for name in by_picture if not (root / "images" / name).is_file()]
-    if missing:
-        raise BenchmarkError(f"{root / 'images'} lacks {first_few(missing)}", hint=of.get_it)
+def _counted(of: Described, data: DataSet) -> Part:
+    root = find_root(data.folder, ("images", "annotations.json"))
+    by_picture = _boxes(root / "annotations.json", of, data.dropped)
+    refuse_missing(root / "images", by_picture)
     nouns = sorted({*of.nouns} - {""})
-    some = spread(by_picture, lambda name: min(sum(by_picture[name].values()), 30), _PICTURES_A_SAMPLE * samples, _SEED)
+    some = spread(by_picture, lambda name: min(sum(by_picture[name].values()), 30), data.wanted, _SEED)
     subjects: list[Subject] = []
     for number, noun in enumerate(nouns):
-        by_hash: dict[str, tuple[SampleFile, int]] = {}
-        for name in some[number :: len(nouns)]:
-            upright_size(root / "images" / name, get_it=of.get_it)
-            file = originals.file(root / "images" / name)
-            by_hash[str(file.sha256)] = (file, by_picture[name][noun])
-        subjects += fruit_subjects(f"agml-{noun.replace(' ', '-')}", noun, _plural(noun), by_hash, of="fruit_photo")
-    return subjects, load_templates("fruit_photo")
+        photos = [
+            (photo_file(root / "images" / name, data), by_picture[name][noun]) for name in some[number :: len(nouns)]
+        ]
+        subjects += fruit_subjects(f"agml-{noun.replace(' ', '-')}", noun, _plural(noun), photos, of="fruit_photo")
+    return data.part(subjects, ["fruit_photo"])
 
 
 def _boxes(path: Path, of: Described, dropped: Counter[str]) -> dict[str, Counter[str]]:
     """Number of boxes of each noun in every picture, by file name.
 
     Raises:
-        BenchmarkError: it is no COCO file.
+        BenchmarkError: it is no COCO file, or has other classes.
     """
-    try:
-        if path.stat().st_size > _LARGEST_JSON:
-            raise BenchmarkError(f"{path} is too large", hint=of.get_it)
-        coco = cast("dict[str, Any]", orjson.loads(path.read_bytes()))
-        named_ = {one["id"]: Path(str(one["file_name"])).name for one in coco["images"]}
-        categories = {one["id"]: str(one["name"]) for one in coco["categories"]}
-        boxes = {(one["image_id"], one["category_id"], tuple(one["bbox"])) for one in coco["annotations"]}
-    except (OSError, orjson.JSONDecodeError, KeyError, TypeError) as error:
-        raise BenchmarkError(f"{path} holds no COCO annotations: {error!r}", hint=of.get_it) from error
+    pictures, categories, boxes = read_coco(path)
     holds = dict(zip(of.classes, of.nouns, strict=True))
     strange = sorted({*categories.values()} - {*of.classes})
     if strange and len(strange) == len(categories):
-        raise BenchmarkError(f"{path} has classes that {of.name} has not: {first_few(strange)}", hint=of.get_it)
-    found: dict[str, Counter[str]] = {name: Counter() for name in named_.values()}
+        raise BenchmarkError(f"{path} has classes that {of.name} has not: {first_few(strange)}")
+    found: dict[str, Counter[str]] = {name: Counter() for name in pictures.values()}
     for image, category, box in boxes:
         noun = holds.get(categories.get(category, ""), "")
-        if image not in named_ or not noun or len(box) != 4 or min(box[2:]) <= 0:
+        if image not in pictures or not noun or len(box) != 4 or min(box[2:]) <= 0:
             dropped["boxes that cannot be counted"] += 1
             continue
-        found[named_[image]][noun] += 1
+        found[pictures[image]][noun] += 1
     return found
 
 
@@ -262,75 +248,62 @@ def _plural(noun: str) -> str:
     return f"{first} {many}".strip()
 
 
-def _diseased(of: Described, folder: Path, originals: Originals, dropped: Counter[str], samples: int) -> _Read:
+def _diseased(of: Described, data: DataSet) -> Part:
     known = diseases_of(of)
-    root = _class_root(folder, of)
+    root = _class_root(of, data)
     pictures: list[DiseasedPlant] = []
-    for place in sorted(path for path in root.iterdir() if path.is_dir() and path.name in of.classes):
-        there = [path for path in sorted(place.iterdir()) if path.suffix.lower() in SUFFIXES]
+    for place in sorted(path for path in root.iterdir() if path.name in of.classes):
+        there = files_in(place, SUFFIXES)
         if place.name in known:
             pictures += [DiseasedPlant(path, known[place.name]) for path in there]
         else:
             why = "of healthy leaves" if is_healthy(place.name) else "with a disease that the knowledge base has not"
-            dropped[why] += len(there)
+            data.dropped[why] += len(there)
     if len({picture.disease.label for picture in pictures}) < 2:
-        raise BenchmarkError(f"{root} has pictures of fewer than two diseases that are known", hint=of.get_it)
-    subjects, unreadable = disease_subjects("agml", pictures, known, originals, samples, get_it=of.get_it)
-    dropped["unreadable"] += len(unreadable)
-    return subjects, load_templates("plant_disease")
+        raise BenchmarkError(f"{root} has pictures of fewer than two diseases that are known")
+    subjects, _ = disease_subjects("agml", pictures, known, data)
+    return data.part(subjects, ["plant_disease"])
 
 
-def _class_root(folder: Path, of: Described) -> Path:
+def _class_root(of: Described, data: DataSet) -> Path:
     for name in of.classes:
-        try:
-            return find_root(folder, (name,), get_it=of.get_it)
-        except BenchmarkError:
-            continue
-    raise BenchmarkError(f"{folder} has no folder of a class, such as {of.classes[0]}", hint=of.get_it)
+        with suppress(BenchmarkError):
+            return find_root(data.folder, (name,))
+    raise BenchmarkError(f"{data.folder} has no folder of a class, such as {of.classes[0]}")
 
 
-def _weeds(of: Described, folder: Path, originals: Originals, _: Counter[str], samples: int) -> _Read:
-    root = _class_root(folder, of)
-    pictures = [
-        (path, name.replace("_", " "))
-        for name in of.classes
-        if (root / name).is_dir()
-        for path in sorted((root / name).iterdir())
-        if path.suffix.lower() in SUFFIXES
-    ]
-    some = spread(pictures, lambda picture: picture[1], _PICTURES_A_SAMPLE * samples, _SEED)
-    part = weed_photo_part("agml", SourceNote(name=of.name, licence=""), some, originals, samples)
-    return part.subjects, part.questions
+def _weeds(of: Described, data: DataSet) -> Part:
+    root = _class_root(of, data)
+    pictures = [(path, name.replace("_", " ")) for name in of.classes for path in files_in(root / name, SUFFIXES)]
+    some = spread(pictures, lambda picture: picture[1], data.wanted, _SEED)
+    return data.part(weed_subjects("agml", some, data), ["weed"])
 
 
-def _weedy(of: Described, folder: Path, originals: Originals, dropped: Counter[str], samples: int) -> _Read:
-    root = find_root(folder, ("images", "annotations"), get_it=of.get_it)
+def _weedy(of: Described, data: DataSet) -> Part:
+    root = find_root(data.folder, ("images", "annotations"))
     meaning = np.zeros(256, np.uint8)
     for number, name in enumerate(of.classes, start=1):
         meaning[number] = 2 if "weed" in name.lower() else 1
-    masks = {path.stem: path for path in (root / "annotations").iterdir() if path.suffix.lower() in SUFFIXES}
-    pictures = [path for path in sorted((root / "images").iterdir()) if path.suffix.lower() in SUFFIXES]
+    masks, pictures = by_stem(root / "annotations", SUFFIXES), files_in(root / "images", SUFFIXES)
     lacking = [path.name for path in pictures if path.stem not in masks]
     if lacking or not pictures:
-        what = f"masks of {first_few(lacking)}" if lacking else "pictures"
-        raise BenchmarkError(f"{root} lacks {what}", hint=of.get_it)
-    shown: dict[str, tuple[SampleFile, NDArray[np.uint8]]] = {}
-    for path in spread(pictures, lambda _: 0, _PICTURES_A_SAMPLE * samples, _SEED):
-        width, height = upright_size(path, get_it=of.get_it)
+        raise BenchmarkError(f"{root} lacks {f'masks of {first_few(lacking)}' if lacking else 'pictures'}")
+    shown: list[tuple[SampleFile, NDArray[np.uint8]]] = []
+    for path in spread(pictures, lambda _: 0, data.wanted, _SEED):
+        picture = read_photo(path)
         try:
             values = read_labels(masks[path.stem], shown_as=masks[path.stem].name).classes
         except ToolError:
-            dropped["with a mask that cannot be read"] += 1
+            data.dropped["with a mask that cannot be read"] += 1
             continue
-        if values.shape != (height, width):
-            dropped["with a mask of another size"] += 1
+        if values.shape != (picture.height, picture.width):
+            data.dropped["with a mask of another size"] += 1
         elif int(values.max(initial=0)) > len(of.classes):
-            dropped["with numbers that no class has"] += 1
+            data.dropped["with numbers that no class has"] += 1
         else:
-            file = originals.file(path, note="Field seen from above.")
-            shown[str(file.sha256)] = (file, meaning[values.astype(np.uint8)])
-    pairs = pairs_of(shown)
-    return [_weedy_subject(number, pair) for number, pair in enumerate(pairs)], field_templates()
+            file = data.originals.file(path, note="Field seen from above.")
+            shown.append((file, meaning[values.astype(np.uint8)]))
+    return data.part([_weedy_subject(number, pair) for number, pair in enumerate(pairs_of(shown))], field_templates())
 
 
 def _weedy_subject(number: int, pair: Sequence[tuple[SampleFile, NDArray[np.uint8]]]) -> Subject:

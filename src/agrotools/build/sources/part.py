@@ -1,22 +1,28 @@
 """A part of a benchmark: what one data set contributes."""
 
 import hashlib
+import tomllib
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, partial
+from importlib.resources import files
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, TypeVar
 
-import orjson
 from pydantic import JsonValue
 
 from agrotools.build.asking import Subject
+from agrotools.build.templates import Thing, load_templates
 from agrotools.build.templates.template import Template
-from agrotools.core import BenchmarkError, Sample, SampleFile
+from agrotools.build.templates.thing import Words
+from agrotools.core import BenchmarkError, FrozenModel, Sample, SampleFile
 from agrotools.core.files import pairs_by_hash
 from agrotools.formats.benchmark import SourceNote
 from agrotools.formats.folder import FILES_FOLDER
+
+T = TypeVar("T")
 
 
 def first_few(names: Sequence[str | Path], most: int = 3) -> str:
@@ -28,6 +34,27 @@ def first_few(names: Sequence[str | Path], most: int = 3) -> str:
 def reasons(dropped: Counter[str]) -> str:
     """``7 empty, 2 unreadable``, the most frequent first; empty where nothing was dropped."""
     return ", ".join(f"{count} {reason}" for reason, count in dropped.most_common())
+
+
+class Listing(FrozenModel):
+    """A table of ``sources.toml``: the source, where to get it, and for ``field`` the part that it becomes."""
+
+    source: SourceNote
+    get_it: str = "fetch the data set again, with all its folders"
+    part: str
+    samples: int = 0
+
+
+@cache
+def listing_of(name: str) -> Listing:
+    """Listing of a data set; of those of ``field`` the name begins with ``field.``."""
+    found: dict[str, Any] = tomllib.loads(files("agrotools.build.sources").joinpath("sources.toml").read_text("utf-8"))
+    for key in name.split("."):
+        found = found[key]
+    source = {key: found[key] for key in SourceNote.model_fields if key in found}
+    return Listing.model_validate(
+        {"part": name, **{k: v for k, v in found.items() if k not in source}, "source": source}
+    )
 
 
 @dataclass(frozen=True)
@@ -76,12 +103,16 @@ class Originals:
             {"name": "x", "path": stored, "kind": "image", "sha256": digest, **size, **more}
         )
 
-    def heights(self, path: Path, size: Sequence[int], gsd_m: float | None, note: str) -> SampleFile:
-        """As :meth:`file`, of a raster of heights: one band, metres; ``size``: columns and rows."""
+    def raster(
+        self, path: Path, size: Sequence[int], bands: tuple[str, ...], note: str, gsd_m: float | None = None
+    ) -> SampleFile:
+        """As :meth:`file`, of a raster; ``size``: columns and rows."""
         width, height = size
-        return self.file(
-            path, kind="raster", bands=("height",), gsd_m=gsd_m, width_px=width, height_px=height, note=note
-        )
+        return self.file(path, kind="raster", bands=bands, gsd_m=gsd_m, width_px=width, height_px=height, note=note)
+
+    def heights(self, path: Path, size: Sequence[int], gsd_m: float | None, note: str) -> SampleFile:
+        """As :meth:`raster`, of heights in metres."""
+        return self.raster(path, size, ("height",), note, gsd_m)
 
 
 def named(file: SampleFile, stem: str, number: int) -> SampleFile:
@@ -89,9 +120,108 @@ def named(file: SampleFile, stem: str, number: int) -> SampleFile:
     return file.model_copy(update={"name": f"{stem}_{number}{Path(file.path).suffix}"})
 
 
-def pairs_of(items: Mapping[str, Any]) -> list[list[Any]]:
-    """The values two by two by rank of their keys, which are hashes; one left over is a pair of its own."""
-    return [[items[member] for member in pair] for pair in pairs_by_hash(items)]
+Photo = tuple[SampleFile, T]
+"""A picture, not named yet, with what is known of it."""
+
+
+def pairs_of(photos: Iterable[Photo[T]]) -> list[list[Photo[T]]]:
+    """Different pictures two by two by rank of their hashes; one left over is a pair of its own."""
+    by_hash = {str(photo[0].sha256): photo for photo in photos}
+    return [[by_hash[member] for member in pair] for pair in pairs_by_hash(by_hash)]
+
+
+def photo_thing(
+    file: SampleFile, tool: str, truth: Mapping[str, Any], thought: str, words: Words | None = None, **arguments: Any
+) -> Thing:
+    """A picture that one call with these further ``arguments`` measures."""
+    return Thing((file,), tool, {"image": file.name, **arguments}, truth, file.name, thought, words or {})
+
+
+def photo_subject(
+    name: str,
+    photos: Sequence[Photo[T]],
+    thing: Callable[[SampleFile, T, int], Thing],
+    metadata: dict[str, JsonValue],
+    of: str,
+) -> Subject:
+    """Pictures of which ``thing`` makes one thing each: given the named file, what is known of it, and its place in the
+    sample, from 1."""
+
+    def shown(index: int, place: int) -> Thing:
+        file, known = photos[index]
+        return thing(named(file, "image", place), known, place)
+
+    return Subject(name, len(photos), shown, metadata, of=of)
+
+
+def photo_pairs(
+    name: str,
+    photos: Iterable[Photo[T]],
+    thing: Callable[[SampleFile, T, int], Thing],
+    metadata: Mapping[str, JsonValue],
+    of: str,
+) -> list[Subject]:
+    """As :func:`photo_subject`, of every pair of :func:`pairs_of`."""
+    pairs = enumerate(pairs_of(photos))
+    return [photo_subject(f"{name}-{number}", pair, thing, {"pair": number, **metadata}, of) for number, pair in pairs]
+
+
+class DataSet:
+    """A data set while it is read: ``originals`` holds the files to show, ``dropped`` counts what is left out.
+
+    ``wanted``: pictures that give enough questions to choose from.
+    """
+
+    def __init__(self, folder: Path, listing: Listing, samples: int, scratch: Path | None = None) -> None:
+        self.folder, self.listing, self.samples = folder, listing, samples
+        self.originals = Originals(scratch)
+        self.dropped: Counter[str] = Counter()
+        self.wanted = 2 * samples
+
+    def part(
+        self,
+        subjects: Sequence[Subject],
+        questions: Sequence[Template | str],
+        metadata: Mapping[str, JsonValue] | None = None,
+        described: Callable[[Sequence[Sample]], dict[str, JsonValue]] = lambda _: {},
+    ) -> Part:
+        """The finished part; ``questions``: themselves, or names of files of templates."""
+        asked = [one for item in questions for one in (load_templates(item) if isinstance(item, str) else (item,))]
+        name, source, shown = self.listing.part, self.listing.source, self.originals.files
+        return Part(name, source, subjects, asked, self.samples, shown, metadata or {}, described, self.dropped)
+
+
+@dataclass(frozen=True)
+class Adapter:
+    """Reader of the data set ``name`` of ``sources.toml``. Whatever is wrong with it is said with where to get it."""
+
+    name: str
+    read: Callable[[DataSet], Part]
+
+    def __call__(self, folder: Path, scratch: Path | None = None, samples: int | None = None) -> Part:
+        """The data set in ``folder`` as a part of at most ``samples`` samples; ``scratch`` takes files made from it.
+
+        Raises:
+            BenchmarkError: it is not there, incomplete, or not as its authors describe it.
+        """
+        listing = listing_of(self.name)
+        with hinted(listing.get_it):
+            return self.read(DataSet(folder, listing, listing.samples if samples is None else samples, scratch))
+
+
+def adapter(name: str) -> Callable[[Callable[[DataSet], Part]], Adapter]:
+    """Make a function the adapter of a data set."""
+    return partial(Adapter, name)
+
+
+@contextmanager
+def hinted(get_it: str) -> Iterator[None]:
+    """Add where to get a data set to errors that have no hint of their own."""
+    try:
+        yield
+    except BenchmarkError as error:
+        error.hint = error.hint or get_it
+        raise
 
 
 @cache
@@ -104,38 +234,3 @@ def _facts(path: Path) -> tuple[str, dict[str, int]]:
             return digest, {"width_px": picture.width, "height_px": picture.height}
     except (UnidentifiedImageError, OSError):
         return digest, {}
-
-
-TRUTH_FILE = "truth.json"
-
-
-def read_items(folder: Path, needed: Sequence[str] = (), files: Sequence[str] = ()) -> list[dict[str, Any]]:
-    """The items of a prepared data set.
-
-    Args:
-        needed: keys that every item must have.
-        files: those of the keys whose values are names of files in the folder.
-
-    Raises:
-        BenchmarkError: no ``truth.json``, not of that form, or the files that are missing or lead out of the folder.
-    """
-    path = folder / TRUTH_FILE
-    hint = "fetch the data set again, with all its folders"
-    try:
-        found = orjson.loads(path.read_bytes())
-    except (OSError, orjson.JSONDecodeError) as error:
-        raise BenchmarkError(f"{path} cannot be read: {error}", hint=hint) from error
-    if not isinstance(found, list) or not all(isinstance(item, dict) for item in cast(list[Any], found)):
-        raise BenchmarkError(f"{path} is not a list of objects", hint=hint)
-    items = cast(list[dict[str, Any]], found)
-    for number, item in enumerate(items):
-        lacks = [key for key in (*needed, *files) if key not in item]
-        if lacks:
-            raise BenchmarkError(f"{path}, item {item.get('id', number)} lacks {', '.join(lacks)}", hint=hint)
-        for key in files:
-            if ".." in Path(str(item[key])).parts or Path(str(item[key])).is_absolute():
-                raise BenchmarkError(f"{path}: {item[key]} leads out of the folder", hint=hint)
-    missing = [str(item[key]) for item in items for key in files if not (folder / str(item[key])).is_file()]
-    if missing:
-        raise BenchmarkError(f"{folder} lacks {first_few(missing, 5)}", hint=hint)
-    return items

@@ -19,8 +19,7 @@ from importlib.resources import files
 from typing import Any, NamedTuple
 
 from agrotools.core import Fact
-from agrotools.knowledge.entry import Claim
-from agrotools.knowledge.loading import load
+from agrotools.knowledge.entries import Claim, load
 from agrotools.text.claims import Reply
 
 HIGHEST_FLOOR = 0.6

@@ -12,7 +12,7 @@ from agrotools.core import Arguments, Artifact, ToolError
 from agrotools.tools.arguments import ReferenceCall, drop_arguments
 from agrotools.tools.contract import Agree, FileArgument, ImageFile, Region, ToolResult, tool
 from agrotools.tools.learned import LEARNED, weight_files
-from agrotools.tools.vlm import VLM
+from agrotools.tools.services import VLM
 from agrotools.tools.workspace import backend_in_use, file_info, shown_name
 from agrotools.vision import Box
 from agrotools.vision.formats import clipped_region, file_format
@@ -205,7 +205,7 @@ def count_objects(
         scale = choose_scale(gsd_m, (info.gsd_m if info else None) or _gsd_of_raster(image))
         if by_model:
             if chosen == "vlm":
-                from agrotools.tools.vlm.tasks import locate_by_model
+                from agrotools.tools.services.vision_tasks import locate_by_model
 
                 pointed = locate_by_model(shown, box, target)
             else:

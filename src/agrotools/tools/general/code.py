@@ -9,8 +9,7 @@ from pydantic import Field
 
 from agrotools.core import Artifact, ToolError
 from agrotools.tools.contract import Agree, ToolResult, tool
-from agrotools.tools.services import SANDBOX
-from agrotools.tools.services.requests import ServiceRequest, request_service
+from agrotools.tools.services import SANDBOX, ServiceRequest, request_service
 from agrotools.tools.workspace import save_artifact
 
 LONGEST_CODE = 20_000

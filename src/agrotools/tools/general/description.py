@@ -10,7 +10,7 @@ from agrotools.tools.arguments import ReferenceCall
 from agrotools.tools.contract import FileArgument, ImageFile, Region, ToolResult, tool
 from agrotools.tools.general.images import chosen_backend, open_image
 from agrotools.tools.learned import LEARNED, describe_learned, weight_files
-from agrotools.tools.vlm import VLM
+from agrotools.tools.services import VLM
 
 
 class ImageDescription(ToolResult):
@@ -51,7 +51,7 @@ def describe_image(
     looked = open_image(image)
     asked = _stripped_question(question)
     if backend == VLM:
-        from agrotools.tools.vlm.tasks import describe_picture
+        from agrotools.tools.services.vision_tasks import describe_picture
 
         said = describe_picture(looked.pixels, looked.box, asked)
     else:
@@ -85,7 +85,7 @@ def describe_attribute(
     backend = chosen_backend("naming an attribute", learned="Salesforce/blip-vqa-base")
     looked = open_image(image, region)
     if backend == VLM:
-        from agrotools.tools.vlm.tasks import describe_part
+        from agrotools.tools.services.vision_tasks import describe_part
 
         said = describe_part(looked.pixels, looked.box, attribute)
     else:
@@ -126,7 +126,7 @@ def compare_images(
     """
     chosen_backend("comparing two pictures in words")
     first, second = open_image(before, argument="before"), open_image(after, argument="after")
-    from agrotools.tools.vlm.tasks import compare
+    from agrotools.tools.services.vision_tasks import compare
 
     said = compare(first.pixels, second.pixels, question)
     sizes = () if first.pixels.shape == second.pixels.shape else ("sizes_differ",)

@@ -12,8 +12,7 @@ from agrotools.core import Artifact, ToolError
 from agrotools.tools.contract import Agree, ImageFile, ToolResult, tool
 from agrotools.tools.general.images import chosen_backend, open_image
 from agrotools.tools.learned import LEARNED, weight_files
-from agrotools.tools.services import IMAGES
-from agrotools.tools.services.requests import ServiceRequest, request_service
+from agrotools.tools.services import IMAGES, ServiceRequest, request_service
 from agrotools.tools.workspace import save_artifact
 
 if TYPE_CHECKING:
@@ -45,7 +44,7 @@ def by_endpoint(backend: str, prompt: str, pictures: tuple[bytes, ...] = ()) -> 
     """The picture that an images endpoint makes, and notes.
 
     Raises:
-        ToolError: as :func:`agrotools.tools.services.requests.request_service`; ``tool_failed``: the reply is no image.
+        ToolError: as :func:`agrotools.tools.services.request_service`; ``tool_failed``: the reply is no image.
     """
     from PIL import Image
 

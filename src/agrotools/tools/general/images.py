@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agrotools.core import Artifact, ToolError
-from agrotools.tools.vlm import LEARNED, NAME_A_MODEL, VLM
+from agrotools.tools.services import LEARNED, NAME_A_MODEL, VLM
 from agrotools.tools.workspace import backend_in_use, save_artifact, shown_name
 from agrotools.vision import Box
 from agrotools.vision.formats import clipped_region

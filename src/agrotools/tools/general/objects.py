@@ -11,8 +11,8 @@ from agrotools.tools.arguments import ReferenceCall
 from agrotools.tools.contract import ImageFile, Region, ToolResult, tool
 from agrotools.tools.general.images import COLOURS, OpenedImage, chosen_backend, draw_boxes, open_image, whole_box
 from agrotools.tools.learned import LEARNED, find_learned, name_common, outline_learned, weight_files
-from agrotools.tools.vlm import VLM
-from agrotools.tools.vlm.client import DetectedBoxes
+from agrotools.tools.services import VLM
+from agrotools.tools.services.vision_client import DetectedBoxes
 from agrotools.tools.workspace import save_artifact
 from agrotools.vision.overlay import Layer, draw_overlay
 
@@ -64,7 +64,7 @@ def detect_objects(
     backend = chosen_backend("finding all common things", learned="PekingU/rtdetr_r50vd")
     looked = open_image(image)
     if backend == VLM:
-        from agrotools.tools.vlm.tasks import name_things
+        from agrotools.tools.services.vision_tasks import name_things
 
         found = name_things(looked.pixels, looked.box, COCO_NAMES)
     else:
@@ -158,7 +158,7 @@ def locate_by_backend(backend: str, looked: OpenedImage, text: str, score_min: f
         ToolError: as :func:`locate_objects`.
     """
     if backend == VLM:
-        from agrotools.tools.vlm.tasks import locate_by_model
+        from agrotools.tools.services.vision_tasks import locate_by_model
 
         found = locate_by_model(looked.pixels, looked.box, text)
     else:
@@ -272,7 +272,7 @@ def _by_model(
 ) -> tuple[NDArray[np.bool_], NDArray[np.float64], tuple[str, ...], tuple[str, ...]]:
     import cv2
 
-    from agrotools.tools.vlm.tasks import outline_things
+    from agrotools.tools.services.vision_tasks import outline_things
 
     said = outline_things(looked.pixels, looked.box, text)
     height, width = looked.pixels.shape[:2]

@@ -8,9 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from agrotools.core import ToolError
 from agrotools.tools.contract import ToolResult, tool
 from agrotools.tools.general.images import chosen_backend
-from agrotools.tools.services import SEARXNG, SERPER
-from agrotools.tools.services.recorded_searches import find_recorded, recording_path
-from agrotools.tools.services.requests import ServiceRequest, request_service
+from agrotools.tools.services import SEARXNG, SERPER, ServiceRequest, request_service
 
 RECORDED = "recorded:"
 """With the folder or file of recorded searches behind it."""
@@ -46,6 +44,8 @@ def search_files(backend: str) -> tuple[Path, ...]:
     Raises:
         ToolError: ``backend_unavailable``: it is not there.
     """
+    from agrotools.tools.services.search import recording_path
+
     place = backend.removeprefix(RECORDED)
     path = recording_path(place)
     if not path.is_file():
@@ -106,6 +106,8 @@ def numbered_text(found: dict[str, Any]) -> str:
 
 
 def _from_recording(backend: str, query: str, k: int) -> dict[str, Any]:
+    from agrotools.tools.services.search import find_recorded
+
     search_files(backend)
     try:
         found = find_recorded(backend.removeprefix(RECORDED), query, k)

@@ -10,7 +10,7 @@ from agrotools.tools.contract import ImageFile, Region, ToolResult, tool
 from agrotools.tools.general.images import OpenedImage, chosen_backend, draw_boxes, open_image, whole_box
 from agrotools.tools.general.ocr import SEEN_PX, ocr_files
 from agrotools.tools.learned import LEARNED, weight_files, write_down_learned
-from agrotools.tools.vlm import VLM
+from agrotools.tools.services import VLM
 from agrotools.tools.workspace import backend_in_use
 
 _SMALL_LETTERS_PX = 12
@@ -92,7 +92,7 @@ def _by_ocr(looked: OpenedImage) -> tuple[list[ReadLine], list[str], list[str]]:
 
 
 def _by_model(looked: OpenedImage) -> tuple[list[ReadLine], list[str], list[str]]:
-    from agrotools.tools.vlm.tasks import read_lines
+    from agrotools.tools.services.vision_tasks import read_lines
 
     said = read_lines(looked.pixels, looked.box)
     lines = [
@@ -119,7 +119,7 @@ def read_formula(image: ImageFile, region: Region | None = None) -> ReadFormula:
     backend = chosen_backend("reading a formula", learned="facebook/nougat-small")
     looked = open_image(image, region)
     if backend == VLM:
-        from agrotools.tools.vlm.tasks import read_latex
+        from agrotools.tools.services.vision_tasks import read_latex
 
         said = read_latex(looked.pixels, looked.box)
     else:

@@ -10,12 +10,14 @@ from pydantic import BaseModel, ConfigDict, Field
 from agrotools.core import Arguments, Artifact, ToolError
 from agrotools.tools.arguments import ReferenceCall
 from agrotools.tools.contract import ImageFile, ToolResult, tool
-from agrotools.tools.marks.finding import MarkColour, MarkShape
 from agrotools.tools.workspace import save_artifact, shown_name
 from agrotools.vision import Box
 
 if TYPE_CHECKING:
     from agrotools.tools.marks.finding import DrawnMark
+
+MarkColour = Literal["red", "green", "blue", "yellow", "magenta", "cyan", "white"]
+MarkShape = Literal["box", "ellipse", "polygon", "arrow"]
 
 
 class MarkedRegion(BaseModel):

@@ -8,11 +8,12 @@ colour and one width along the whole of it, with something else on both sides.
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Literal, get_args
+from typing import get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
+from agrotools.tools.marks.extract_marked_region import MarkColour, MarkShape
 from agrotools.tools.marks.lines import Arrow, arc_ellipses, arrows_in, boxes_of_lines, ink_bounds
 from agrotools.tools.marks.outlines import (
     Ink,
@@ -24,8 +25,6 @@ from agrotools.tools.marks.outlines import (
 )
 from agrotools.vision import Box
 
-MarkColour = Literal["red", "green", "blue", "yellow", "magenta", "cyan", "white"]
-MarkShape = Literal["box", "ellipse", "polygon", "arrow"]
 COLOURS: tuple[MarkColour, ...] = get_args(MarkColour)
 PURE_COLOURS: dict[MarkColour, tuple[int, int, int]] = {
     "red": (255, 0, 0),

@@ -3,22 +3,41 @@
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Annotated, Literal
 
-from pydantic import Field
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import BaseModel, ConfigDict, Field
 
 from agrotools.core import Arguments, Artifact, ToolError
-from agrotools.knowledge.entry import Entry, Kind
+from agrotools.knowledge.entries import Entry, Kind
 from agrotools.tools.arguments import ReferenceCall
 from agrotools.tools.contract import Agree, ImageFile, Region, ToolResult, tool
-from agrotools.tools.recognition.candidates import Candidate
-from agrotools.tools.recognition.recognisers import BACKENDS, backend_files, data_files_of
-from agrotools.tools.recognition.symptoms import Evidence
+from agrotools.tools.recognition.candidates import (
+    BACKENDS,
+    BY_NET,
+    PACK,
+    Candidate,
+    ImagePart,
+    Recogniser,
+    asks_larger_model,
+    backend_files,
+    best_of,
+    candidates_of,
+    choose_by_larger_model,
+    data_files_of,
+    draw_candidates,
+    identifier,
+    judge_part,
+    read_image_part,
+    recogniser_for,
+    shipped_files,
+    unknown_names,
+)
 from agrotools.tools.workspace import backend_in_use, shown_name
 from agrotools.vision import Box
 
 if TYPE_CHECKING:
-    from agrotools.tools.lookup.kb_names import KbNames
-    from agrotools.tools.recognition.recognisers import ImagePart, Recogniser
-    from agrotools.tools.recognition.symptoms import LeafSymptoms
+    from agrotools.knowledge.kb_names import KbNames
+    from agrotools.tools.lesions.leaf import Leaf
 
 ProblemKind = Literal["pest", "disease", "auto"]
 HEALTHY = "healthy leaf"
@@ -28,6 +47,41 @@ _KINDS: dict[ProblemKind, tuple[Kind, ...]] = {
     "disease": ("disease",),
     "auto": ("disease", "pest"),
 }
+
+
+LesionShape = Literal["none", "spots", "streaks", "blotches", "diffuse"]
+_ANALYSIS_PX = 256
+_VIEW_PX = 140
+_LEAST_PX = 6
+_NONE_PCT, _DIFFUSE_PCT = 1.0, 50.0
+_LARGE_SHARE = 0.05
+_LONG = 0.94
+_LEAST_COLOUR = 0.15
+
+
+class Evidence(BaseModel):
+    """Symptoms of a leaf by colour rules, whatever the cause."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+
+    symptom_colours: tuple[str, ...]
+    """colours of the tissue that has lost its green, most frequent first"""
+    lesion_pct: float | None
+    """share of the leaf that has lost its green, percent, rough; null where no leaf is found"""
+    lesion_shape: LesionShape | None
+    """spots: small and round; streaks: long; blotches: large; diffuse: over half of the leaf"""
+
+    def in_words(self) -> str:
+        """A sentence without its full stop; empty where nothing was seen."""
+        if self.lesion_pct is None:
+            return ""
+        if self.lesion_shape == "none":
+            return "hardly any of the leaf has lost its green"
+        colours = f", {' and '.join(self.symptom_colours)}" if self.symptom_colours else ""
+        return f"{self.lesion_pct:.0f} % of the leaf has lost its green ({self.lesion_shape}{colours})"
+
+
+NOTHING = Evidence(symptom_colours=(), lesion_pct=None, lesion_shape=None)
 
 
 class Diagnosis(ToolResult):
@@ -47,9 +101,8 @@ class Diagnosis(ToolResult):
 
 def _resolve(call: Arguments, known: ReferenceCall) -> Arguments:
     """One name for the crop; and that a net of leaves names what ails them, asked for diseases or for either."""
-    from agrotools.tools.lookup.kb_names import shipped_names
-    from agrotools.tools.recognition.net import read_info, shipped_files
-    from agrotools.tools.recognition.recognisers import BY_NET
+    from agrotools.knowledge.kb_names import shipped_names
+    from agrotools.tools.recognition.net import read_info
 
     names, by_net = shipped_names(), any(str(note).startswith(BY_NET) for note in known.said("notes"))
     if isinstance(crop := call["crop"], str):
@@ -94,18 +147,18 @@ def diagnose_pest_disease(
     Sources: a residual network trained from scratch (He et al. 2016), its card in ``data/nets/leaves.md``; temperature
         (Guo et al. 2017); evidence by colour rules (:mod:`agrotools.tools.lesions.segmentation`).
     """
-    from agrotools.tools.lookup.kb_names import kb_names
-    from agrotools.tools.recognition.candidates import best_of, draw_candidates, identifier
-    from agrotools.tools.recognition.recognisers import asks_larger_model, read_image_part
-    from agrotools.tools.recognition.symptoms import NOTHING, LeafSymptoms
+    from agrotools.knowledge.kb_names import kb_names
 
     backend, names = backend_in_use(), kb_names()
     looked = read_image_part(image, region, shown_name(image))
-    seen = _leaf_symptoms(looked) if kind != "pest" else LeafSymptoms(NOTHING, None)
+    evidence, box = (NOTHING, None) if kind == "pest" else symptoms_of(looked.part)
+    if box is not None:
+        left, top = looked.box[:2]
+        box = (box[0] + left, box[1] + top, box[2] + left, box[3] + top)
     if asks_larger_model(backend):
         candidates, notes, flags = _by_larger_model(backend, looked, kind, crop, names, top_k)
     else:
-        candidates, notes, flags = _by_recogniser(backend, image, looked, kind, crop, names, top_k, seen.evidence)
+        candidates, notes, flags = _by_recogniser(backend, image, looked, kind, crop, names, top_k, evidence)
     best = best_of(candidates)
     if kind == "disease" and best is not None and best.kind == "pest":
         notes = (*notes, "the best candidate is damage by a pest")
@@ -113,9 +166,9 @@ def diagnose_pest_disease(
         candidates=candidates,
         best=identifier(best) if best else None,
         abstained=best is None,
-        evidence=seen.evidence,
-        box=seen.box,
-        overlay=draw_candidates("diagnosis.jpg", looked, candidates, seen.box, "diagnosis" if best else "not sure"),
+        evidence=evidence,
+        box=box,
+        overlay=draw_candidates("diagnosis.jpg", looked, candidates, box, "diagnosis" if best else "not sure"),
         notes=(*looked.picture.notes, *notes),
         flags=tuple(dict.fromkeys((*looked.flags, *flags, *(() if best else ("uncertain",))))),
     )
@@ -127,16 +180,14 @@ _Named = tuple[tuple[Candidate, ...], tuple[str, ...], tuple[str, ...]]
 def _by_recogniser(
     backend: str | None,
     image: ImageFile,
-    looked: "ImagePart",
+    looked: ImagePart,
     kind: ProblemKind,
     crop: str | None,
     names: "KbNames",
     top_k: int,
     evidence: Evidence,
 ) -> _Named:
-    from agrotools.tools.recognition.candidates import candidates_of, unknown_names
-    from agrotools.tools.recognition.net import read_info, shipped_files
-    from agrotools.tools.recognition.recognisers import PACK, judge_part, recogniser_for
+    from agrotools.tools.recognition.net import read_info
 
     is_pack = backend is not None and backend.startswith(PACK)
     if kind == "pest" and not is_pack:
@@ -165,7 +216,7 @@ def _by_recogniser(
 
 
 def _allowed(
-    recogniser: "Recogniser",
+    recogniser: Recogniser,
     crop: str | None,
     names: "KbNames",
     entry_of: Callable[[str], Entry | None],
@@ -200,7 +251,7 @@ def _name_of_crop(crops: Iterable[str], crop: str, names: "KbNames") -> str | No
 
 
 def _entries(
-    recogniser: "Recogniser", kind: ProblemKind, crop: str | None, names: "KbNames"
+    recogniser: Recogniser, kind: ProblemKind, crop: str | None, names: "KbNames"
 ) -> Callable[[str], Entry | None]:
     if recogniser.is_shipped:
         return names.of_shipped
@@ -228,10 +279,9 @@ def _unknown_crop(crop: str, who: str, known: tuple[str, ...], words: str) -> To
 
 
 def _by_larger_model(
-    backend: str, looked: "ImagePart", kind: ProblemKind, crop: str | None, names: "KbNames", top_k: int
+    backend: str, looked: ImagePart, kind: ProblemKind, crop: str | None, names: "KbNames", top_k: int
 ) -> _Named:
-    from agrotools.tools.recognition.candidates import choose_by_larger_model
-    from agrotools.tools.vlm.tasks import MOST_NAMES
+    from agrotools.tools.services.vision_tasks import MOST_NAMES
 
     entries = {entry.title: entry for entry in names.of_kinds(_KINDS[kind], crop)}
     if not entries:
@@ -247,13 +297,68 @@ def _by_larger_model(
     return candidates, (*notes, f"chosen from {len(choice)} names of the knowledge base"), flags
 
 
-def _leaf_symptoms(looked: "ImagePart") -> "LeafSymptoms":
-    from agrotools.tools.recognition.symptoms import LeafSymptoms, symptoms_of
+def symptoms_of(pixels: NDArray[np.uint8]) -> tuple[Evidence, Box | None]:
+    """Symptoms of the leaf in a picture, uint8 (rows, columns, 3), and bounds of the leaf in it; None without one.
 
-    seen = symptoms_of(looked.part)
-    if seen.box is None:
-        return seen
-    left, top = looked.box[:2]
-    x0, y0, x1, y1 = seen.box
-    box: Box = (x0 + left, y0 + top, x1 + left, y1 + top)
-    return LeafSymptoms(seen.evidence, box)
+    Analysed at a small size: numbers are rough.
+    """
+    from agrotools.tools.lesions.leaf import leaf_in_field, leaf_on_board, shrink_image
+
+    small = shrink_image(pixels, _ANALYSIS_PX)
+    try:
+        leaf = leaf_on_board(small) or leaf_in_field(small)
+    except ToolError:
+        return NOTHING, None
+    factor = pixels.shape[1] / small.shape[1]
+    x0, y0, x1, y1 = (round(edge * factor) for edge in leaf.box)
+    box = (x0, y0, min(x1, pixels.shape[1]), min(y1, pixels.shape[0]))
+    return _evidence(small, leaf), box
+
+
+def _evidence(small: NDArray[np.uint8], leaf: "Leaf") -> Evidence:
+    import cv2
+
+    from agrotools.tools.lesions.segmentation import (
+        MOST_SHIFT,
+        MOST_SHIFT_IN_FIELD,
+        healthy_colour,
+        leaf_view,
+        lesion_level,
+    )
+    from agrotools.vision.colours import dominant_colours
+
+    view = leaf_view(small, leaf.mask, leaf.box, _VIEW_PX)
+    most = MOST_SHIFT_IN_FIELD if "field_background" in leaf.flags else MOST_SHIFT
+    lesion = np.zeros(view.mask.shape, np.uint8)
+    lesion[view.mask] = lesion_level(view, healthy_colour(view), most) >= 1
+    count, labels, stats, _ = cv2.connectedComponentsWithStats(lesion, connectivity=8)
+    areas = np.asarray(stats, np.int64)[1:, cv2.CC_STAT_AREA]
+    kept = np.flatnonzero(areas >= _LEAST_PX) + 1
+    lesion = np.isin(np.asarray(labels), kept)
+    pct = 100 * float(lesion.sum() / max(1, int(view.mask.sum())))
+    if pct < _NONE_PCT or count < 2:
+        return Evidence(symptom_colours=(), lesion_pct=pct, lesion_shape="none")
+    pixels = np.asarray(cv2.cvtColor(view.lab, cv2.COLOR_LAB2RGB) * 255).clip(0, 255).astype(np.uint8)[lesion]
+    colours = tuple(one.name for one in dominant_colours(pixels, 3) if one.share >= _LEAST_COLOUR)
+    return Evidence(
+        symptom_colours=colours,
+        lesion_pct=pct,
+        lesion_shape=_shape(np.asarray(labels, np.int64), kept, areas, view.mask, pct),
+    )
+
+
+def _shape(
+    labels: NDArray[np.int64], kept: NDArray[np.int64], areas: NDArray[np.int64], leaf: NDArray[np.bool_], pct: float
+) -> LesionShape:
+    """The shape of the patch in which half of the diseased area lies or in smaller ones."""
+    if pct > _DIFFUSE_PCT:
+        return "diffuse"
+    order = kept[np.argsort(areas[kept - 1])]
+    total = np.cumsum(areas[order - 1])
+    middle = int(order[int(np.searchsorted(total, total[-1] / 2))])
+    rows, columns = np.nonzero(labels == middle)
+    spread = np.cov(np.stack([columns, rows]).astype(np.float64)) + np.eye(2) / 12
+    low, high = np.linalg.eigvalsh(spread)
+    if np.sqrt(max(0.0, 1 - low / high)) > _LONG:
+        return "streaks"
+    return "blotches" if len(rows) > _LARGE_SHARE * np.count_nonzero(leaf) else "spots"

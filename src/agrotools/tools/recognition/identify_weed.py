@@ -6,16 +6,33 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from pydantic import Field
 
 from agrotools.core import Arguments, Artifact, ToolError
-from agrotools.knowledge.entry import Entry, Kind
+from agrotools.knowledge.entries import Entry, Kind
 from agrotools.tools.arguments import ReferenceCall, normalise_set
 from agrotools.tools.contract import Agree, ImageFile, Region, ToolResult, tool
-from agrotools.tools.recognition.candidates import Candidate
-from agrotools.tools.recognition.recognisers import BACKENDS, backend_files, data_files_of
+from agrotools.tools.recognition.candidates import (
+    BACKENDS,
+    Candidate,
+    ImagePart,
+    Recogniser,
+    asks_larger_model,
+    backend_files,
+    best_of,
+    candidates_of,
+    choose_by_larger_model,
+    data_files_of,
+    display_name,
+    draw_candidates,
+    identifier,
+    is_negative,
+    judge_part,
+    read_image_part,
+    recogniser_for,
+    unknown_names,
+)
 from agrotools.tools.workspace import backend_in_use, shown_name
 
 if TYPE_CHECKING:
-    from agrotools.tools.lookup.kb_names import KbNames
-    from agrotools.tools.recognition.recognisers import ImagePart, Recogniser
+    from agrotools.knowledge.kb_names import KbNames
 
 GrowthForm = Literal["grass", "broadleaf", "sedge", "shrub", "tree", "vine", "unknown"]
 _KINDS: tuple[Kind, ...] = ("weed", "crop")
@@ -45,7 +62,7 @@ class WeedIdentity(ToolResult):
 
 def _resolve(call: Arguments, _known: ReferenceCall) -> Arguments:
     """The weeds to choose among, in any order and by whatever name."""
-    from agrotools.tools.lookup.kb_names import shipped_names
+    from agrotools.knowledge.kb_names import shipped_names
 
     wanted, names = call["candidates"], shipped_names()
     if not isinstance(wanted, list):
@@ -95,9 +112,7 @@ def identify_weed(
     Sources: a residual network trained from scratch (He et al. 2016) on DeepWeeds (Olsen et al. 2019), its card in
         ``data/nets/weeds.md``; temperature (Guo et al. 2017).
     """
-    from agrotools.tools.lookup.kb_names import kb_names
-    from agrotools.tools.recognition.candidates import best_of, display_name, draw_candidates, identifier
-    from agrotools.tools.recognition.recognisers import asks_larger_model, read_image_part
+    from agrotools.knowledge.kb_names import kb_names
 
     backend, names = backend_in_use(), kb_names()
     looked = read_image_part(image, region, shown_name(image))
@@ -129,13 +144,11 @@ _Named = tuple[tuple[Candidate, ...], _EntryOf, tuple[str, ...], tuple[str, ...]
 def _by_recogniser(
     backend: str | None,
     image: ImageFile,
-    looked: "ImagePart",
+    looked: ImagePart,
     wanted: Sequence[str] | None,
     names: "KbNames",
     top_k: int,
 ) -> _Named:
-    from agrotools.tools.recognition.candidates import candidates_of, unknown_names
-    from agrotools.tools.recognition.recognisers import judge_part, recogniser_for
 
     recogniser = recogniser_for(backend, "weeds", image)
 
@@ -152,7 +165,7 @@ def _by_recogniser(
 
 
 def _allowed(
-    recogniser: "Recogniser", wanted: Sequence[str] | None, entry_of: _EntryOf
+    recogniser: Recogniser, wanted: Sequence[str] | None, entry_of: _EntryOf
 ) -> tuple[tuple[str, ...] | None, tuple[str, ...], tuple[str, ...]]:
     """The labels that the caller's names leave, None for all; notes and flags on names that are not known."""
     from agrotools.knowledge.words import folded
@@ -181,9 +194,8 @@ def _allowed(
 
 
 def _by_larger_model(
-    backend: str, looked: "ImagePart", wanted: Sequence[str] | None, names: "KbNames", top_k: int
+    backend: str, looked: ImagePart, wanted: Sequence[str] | None, names: "KbNames", top_k: int
 ) -> _Named:
-    from agrotools.tools.recognition.candidates import choose_by_larger_model
 
     entries: dict[str, Entry | None] = {entry.title: entry for entry in names.of_kinds(("weed",))}
     if wanted is not None:
@@ -197,7 +209,6 @@ def _by_larger_model(
 
 
 def _is_weed(best: Candidate) -> bool | None:
-    from agrotools.tools.recognition.candidates import is_negative
 
     if is_negative(best.label) or best.kind == "crop":
         return False

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field, FiniteFloat, StringConstraints, model_validator
 
+from agrotools.tools.recognition.candidates import NetName, shipped_files
 from agrotools.tools.recognition.confidence import Floats, Judgement, Score, familiarity_score
 from agrotools.vision import Box
 from agrotools.vision.colours import lab_of
@@ -23,7 +24,6 @@ from agrotools.vision.nets import (
     DescribedNet,
     DescriptionPart,
     checked_bytes,
-    nets_folder,
     open_session,
     read_description,
     unusable_weights,
@@ -49,7 +49,6 @@ def crop_pixels(pixels: NDArray[np.uint8], box: Box) -> NDArray[np.uint8]:
     return np.ascontiguousarray(pixels[y0:y1, x0:x1])
 
 
-NetName = Literal["weeds", "leaves"]
 SHIPPED: tuple[NetName, ...] = ("weeds", "leaves")
 _MOST_CLASSES = 5000
 _EXTERNAL = b"\x0a\x08location"
@@ -162,11 +161,6 @@ class Net:
             raise unusable_weights(what, "does not answer as its description says", _hint_for(self.info.name))
         likeness = answers[2].astype(np.float64) if len(answers) > 2 else None
         return Prediction(answers[0].astype(np.float64), answers[1].astype(np.float32), likeness)
-
-
-def shipped_files(name: NetName) -> tuple[Path, Path]:
-    """Description and weights of a net of the package."""
-    return nets_folder() / f"{name}.json", nets_folder() / f"{name}.onnx"
 
 
 def shipped_net(name: NetName) -> Net:

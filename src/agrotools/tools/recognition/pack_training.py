@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agrotools.core import ToolError, UsageError
+from agrotools.tools.recognition.candidates import shipped_files
 from agrotools.tools.recognition.confidence import (
     Floats,
     fit_distribution,
@@ -24,7 +25,7 @@ from agrotools.tools.recognition.confidence import (
     threshold_for_share,
     wilson,
 )
-from agrotools.tools.recognition.net import HAND_VERSION, SHIPPED, Net, picture_features, shipped_files, shipped_net
+from agrotools.tools.recognition.net import HAND_VERSION, SHIPPED, Net, picture_features, shipped_net
 from agrotools.tools.recognition.packs import (
     ClassFigures,
     PackFigures,

@@ -9,7 +9,7 @@ from agrotools.tools.arguments import ReferenceCall, drop_arguments
 from agrotools.tools.contract import Agree, ImageFile, MaskFile, Region, ToolResult, tool
 from agrotools.tools.learned import LEARNED, weight_files
 from agrotools.tools.result import ResultPart
-from agrotools.tools.vlm import VLM
+from agrotools.tools.services import VLM
 from agrotools.vision import Index
 
 Attribute = Literal["colour", "texture", "shape", "cover", "landcover", "health"]

@@ -27,7 +27,7 @@ from agrotools.tools.regions.picture import (
     is_label_file,
     read_region_picture,
 )
-from agrotools.tools.vlm import VLM
+from agrotools.tools.services import VLM
 from agrotools.tools.workspace import backend_in_use, file_info, save_artifact, shown_name
 from agrotools.vision import Box
 from agrotools.vision.colours import lab_of_list
@@ -37,7 +37,7 @@ from agrotools.vision.reading import read_labels
 from agrotools.vision.vegetation import Vegetation
 
 if TYPE_CHECKING:
-    from agrotools.tools.vlm.client import TextAnswer
+    from agrotools.tools.services.vision_client import TextAnswer
 
 _OF_PICTURES = (
     "mean_rgb mean_lab dominant_colours vegetation_pct vegetation_index exg ndvi texture health bands".split()
@@ -115,7 +115,7 @@ def _describe_by_model(
         pixels[outside] = (pixels[outside] * _DIMMED).astype(np.uint8)
     question = question.strip() or None if question else None
     if backend == VLM:
-        from agrotools.tools.vlm.tasks import describe as describe_by_vlm
+        from agrotools.tools.services.vision_tasks import describe as describe_by_vlm
 
         return describe_by_vlm(pixels, picture.box, question)
     return describe_learned(backend, pixels, picture.box, question)

@@ -1,10 +1,13 @@
 """Searching the web: an API of Serper's form, or a SearXNG of one's own.
 
-The answer of either becomes the same plain form. No page that was found is opened.
+The answer of either becomes the same plain form. No page that was found is opened. Searches can be recorded in a
+file, one to a line, and replayed from it.
 """
 
+import json
 import os
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +17,6 @@ import orjson
 from agrotools.core import InfrastructureError, UsageError
 from agrotools.tools.services import SERPER
 from agrotools.tools.services.http import DEFAULT_PATIENCE, Patience, checked_url, connector, exchange
-from agrotools.tools.services.recorded_searches import record
 
 URL, KEY = "AGROTOOLS_SEARCH_URL", "SERPER_API_KEY"
 PRIVATE, RECORD = "AGROTOOLS_SEARCH_ALLOW_PRIVATE", "AGROTOOLS_SEARCH_RECORD"
@@ -85,14 +87,8 @@ async def search(backend: str, query: str, k: int, patience: Patience = DEFAULT_
             )
         else:
             address = settings.url if settings.url.endswith("/search") else f"{settings.url}/search"
-            body = await exchange(
-                session,
-                "GET",
-                address,
-                service="the SearXNG",
-                patience=patience,
-                params={"q": query, "format": "json"},
-            )
+            params = {"q": query, "format": "json"}
+            body = await exchange(session, "GET", address, service="the SearXNG", patience=patience, params=params)
     try:
         found = (read_serper if backend == SERPER else read_searxng)(orjson.loads(body), k)
     except (ValueError, TypeError, AttributeError, LookupError):
@@ -103,7 +99,7 @@ async def search(backend: str, query: str, k: int, patience: Patience = DEFAULT_
             else "a SearXNG must allow the format json (search.formats in its settings)",
         ) from None
     if settings.record is not None:
-        record(settings.record, backend, query, k, found)
+        record_search(settings.record, backend, query, k, found)
     return found
 
 
@@ -119,10 +115,7 @@ def read_serper(reply: dict[str, Any], k: int) -> dict[str, Any]:
         "knowledge": {"title": _text(graph.get("title")), "text": " ".join(part for part in parts if part)}
         if graph
         else None,
-        "results": [
-            {"title": _text(item.get("title")), "url": _text(item.get("link")), "snippet": _text(item.get("snippet"))}
-            for item in (reply.get("organic") or [])[:k]
-        ],
+        "results": [_page(item, "link", "snippet") for item in (reply.get("organic") or [])[:k]],
     }
 
 
@@ -135,18 +128,82 @@ def read_searxng(reply: dict[str, Any], k: int) -> dict[str, Any]:
         "knowledge": {"title": _text(boxes[0].get("infobox")), "text": _text(boxes[0].get("content"))}
         if boxes
         else None,
-        "results": [
-            {"title": _text(item.get("title")), "url": _text(item.get("url")), "snippet": _text(item.get("content"))}
-            for item in reply["results"][:k]
-        ]
-        if "results" in reply
-        else _no_results(),
+        "results": [_page(item, "url", "content") for item in reply["results"][:k]],
     }
 
 
-def _no_results() -> list[dict[str, str]]:
-    raise TypeError("a reply without results is none")
+def _page(item: dict[str, Any], link: str, text: str) -> dict[str, str]:
+    return {"title": _text(item.get("title")), "url": _text(item.get(link)), "snippet": _text(item.get(text))}
 
 
 def _text(value: object) -> str:
     return "" if value is None else " ".join(str(value)[:_LONGEST_TEXT].split())
+
+
+FILE = "searches.jsonl"
+"""Name of the file in a folder of recorded searches."""
+
+
+def query_key(query: str) -> str:
+    """Key of a query: letter case and spaces do not count."""
+    return " ".join(query.casefold().split())
+
+
+def record_search(folder: Path, backend: str, query: str, k: int, found: dict[str, Any]) -> None:
+    """Add a search to the folder's file. A disk that is full or read-only costs the record, not the search."""
+    line = {"query": query, "k": k, "service": backend, "at": datetime.now(UTC).isoformat(timespec="seconds"), **found}
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with (folder / FILE).open("ab", buffering=0) as file:  # whole, in one piece, whoever else adds a line
+            file.write((json.dumps(line, ensure_ascii=False) + "\n").encode())
+    except OSError:
+        return
+
+
+def recording_path(place: str) -> Path:
+    """The file of recorded searches at a path: that file, or the one in that folder."""
+    path = Path(place).expanduser()
+    return path / FILE if path.is_dir() else path
+
+
+def find_recorded(place: str, query: str, k: int) -> dict[str, Any] | None:
+    """The last recorded search of that query that asked for as many results at least, else the last of it; or None.
+
+    Raises:
+        OSError: the file cannot be read.
+        ValueError: a line of it is no recorded search (a torn last line is passed over).
+    """
+    lines = recording_path(place).read_text(encoding="utf-8").split("\n")  # other line breaks may stand in text
+    best: dict[str, Any] | None = None
+    enough = False
+    for number, line in enumerate(lines, start=1):
+        if not line.strip():
+            continue
+        try:
+            entry = json.loads(line)
+            same, limit = query_key(entry["query"]) == query_key(query), int(entry.get("k", 0))
+            _check_entry(entry)
+        except (ValueError, LookupError, TypeError, AttributeError, OverflowError) as error:
+            if number == len(lines):  # what ends in a line break has an empty last line
+                break
+            raise ValueError(f"line {number} is no recorded search") from error
+        if same and (limit >= k or not enough):
+            best, enough = entry, limit >= k
+    if best is None:
+        return None
+    return {name: best.get(name) for name in ("answer", "knowledge")} | {"results": best["results"][:k]}
+
+
+def _check_entry(entry: dict[str, Any]) -> None:
+    """Check the form of a recorded search.
+
+    Raises:
+        TypeError: it has another.
+    """
+    texts = [hit[name] for hit in entry["results"] for name in ("title", "url", "snippet")]
+    if (knowledge := entry.get("knowledge")) is not None:
+        texts += [knowledge["title"], knowledge["text"]]
+    if entry.get("answer") is not None:
+        texts.append(entry["answer"])
+    if not isinstance(entry["results"], list) or not all(isinstance(text, str) for text in texts):
+        raise TypeError

@@ -4,7 +4,6 @@ Each data set is a part: a module here that reads it, says what its things are a
 whose folder is absent is left out, and the benchmark says so.
 """
 
-from collections.abc import Callable
 from pathlib import Path
 
 from pydantic import JsonValue
@@ -13,16 +12,15 @@ from agrotools.build.sources.assembling import assembled
 from agrotools.build.sources.field.canopy import canopy
 from agrotools.build.sources.field.fruit import apples, orchard
 from agrotools.build.sources.field.land import buildings, land_use, ndvi, scene, trees
-from agrotools.build.sources.field.leaves import BEANS, COFFEE, leaf_photos, leaves
-from agrotools.build.sources.field.weed_photos import weed_photos
+from agrotools.build.sources.field.photos import leaf_photos, leaves, weed_photos
 from agrotools.build.sources.field.weeds import weeds
-from agrotools.build.sources.part import Part
+from agrotools.build.sources.part import Adapter
 from agrotools.core import BenchmarkError
 from agrotools.core.progress import Progress, no_progress
 from agrotools.formats.benchmark import BenchmarkHeader
 from agrotools.formats.replacement import check_replaceable
 
-PARTS: dict[str, Callable[[Path], Part]] = {
+PARTS: dict[str, Adapter] = {
     "cwfid": weeds,
     "coffee_lesions": leaves,
     "chm": canopy,
@@ -33,11 +31,11 @@ PARTS: dict[str, Callable[[Path], Part]] = {
     "tree_canopy": trees,
     "multiband": scene,
     "deepweeds": weed_photos,
-    "bean_leaf_class": leaf_photos("bean", BEANS),
-    "coffee_leaf_class": leaf_photos("coffee", COFFEE),
-    "orchard_apples": orchard("apple", "AppleBBCH81"),
-    "orchard_pears": orchard("pear", "Pear640"),
-    "orchard_cherries": orchard("cherry", "CherryBBCH81"),
+    "bean_leaf_class": leaf_photos("bean"),
+    "coffee_leaf_class": leaf_photos("coffee"),
+    "orchard_apples": orchard("apple", "orchard_apples"),
+    "orchard_pears": orchard("pear", "orchard_pears"),
+    "orchard_cherries": orchard("cherry", "orchard_cherries"),
 }
 """By name of the folder in which the data set lies."""
 
@@ -52,8 +50,12 @@ def build_field(folder: Path, out: Path, progress: Progress = no_progress) -> Be
         BenchmarkError: no data set is there, one is incomplete, or ``out`` holds something else than a benchmark.
     """
     check_replaceable(out)
-    parts = _parts(folder)
-    absent: list[JsonValue] = [*sorted(PARTS.keys() - {name for name in PARTS if _folder_of(folder, name)})]
+    if not folder.is_dir():
+        raise BenchmarkError(f"{folder} is not a folder", hint="give the folder of the data sets: --source field=DIR")
+    there = [name for name in PARTS if (folder / name).is_dir()]
+    # Where none is there: CWFID in its authors' layout, or what is wrong with it.
+    parts = [PARTS[name](folder / name) for name in there] or [weeds(folder)]
+    absent: list[JsonValue] = [*sorted(PARTS.keys() - there)]
     return assembled(
         parts,
         out,
@@ -63,20 +65,6 @@ def build_field(folder: Path, out: Path, progress: Progress = no_progress) -> Be
         metadata={"absent": absent} if absent else {},
         progress=progress,
     )
-
-
-def _parts(folder: Path) -> list[Part]:
-    if not folder.is_dir():
-        raise BenchmarkError(f"{folder} is not a folder", hint="give the folder of the data sets: --source field=DIR")
-    there = {name: place for name in PARTS if (place := _folder_of(folder, name))}
-    if not there:
-        # CWFID in its authors' layout, or what is wrong with it.
-        return [weeds(folder)]
-    return [PARTS[name](place) for name, place in there.items()]
-
-
-def _folder_of(folder: Path, name: str) -> Path | None:
-    return folder / name if (folder / name).is_dir() else None
 
 
 __all__ = ["PARTS", "build_field"]

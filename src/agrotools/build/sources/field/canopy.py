@@ -4,7 +4,6 @@ import math
 from collections.abc import Sequence
 from functools import cache
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,40 +11,33 @@ from numpy.typing import NDArray
 
 from agrotools.build.area_truth import Region, halves, quarters
 from agrotools.build.asking import Subject
-from agrotools.build.sources.part import Originals, Part, read_items
-from agrotools.build.templates import Thing, load_templates
+from agrotools.build.sources.field.land import cut_out
+from agrotools.build.sources.part import DataSet, Part, adapter
+from agrotools.build.sources.reading import read_items
+from agrotools.build.templates import Thing
 from agrotools.core import Arguments, SampleFile
-from agrotools.formats.benchmark import SourceNote
 from agrotools.tools.result import round_significant
 from agrotools.vision.rasters import open_raster
 
-FOLDER = "chm"
-SAMPLES = 36
-SOURCE = SourceNote(
-    name="Canopy height models (ForestTools, NEON)",
-    licence="as the repositories say: ForestTools GPL-3 (kootenay), DeepForest/NeonTreeEvaluation MIT (JERC)",
-    url="https://github.com/andrew-plowright/ForestTools",
-    citation="Plowright, A.: ForestTools, R package; Weinstein, B. G. et al.: NEON tree crowns, eLife 10, 2021.",
-    note="Questions, reference calls and tolerances are by agrotools; the rasters are the authors'.",
-)
 _NAME = "canopy_heights.tif"
 _BREAK_M = 2.0
 _BINS_M = (2.0, 5.0, 10.0, 15.0, 20.0)
 _DIGITS = 6
 
 
-def canopy(folder: Path) -> Part:
-    """Raises BenchmarkError: the data set is incomplete."""
-    originals = Originals()
+@adapter("field.chm")
+def canopy(data: DataSet) -> Part:
+    """Heights and covers of rasters and of parts of them."""
     subjects: list[Subject] = []
-    for item in read_items(folder, files=("chm",)):
-        with open_raster(folder / item["chm"]) as raster:
+    for item in read_items(data.folder, files=("chm",)):
+        path = data.folder / item["chm"]
+        with open_raster(path) as raster:
             heights, gsd_m = raster.read([1])[0], raster.sampling.gsd_m
-        note = "Heights above ground from airborne laser scanning, one band, metres."
         rows, columns = heights.shape
-        file = originals.heights(folder / item["chm"], (columns, rows), gsd_m, note)
+        note = "Heights above ground from airborne laser scanning, one band, metres."
+        file = data.originals.heights(path, (columns, rows), gsd_m, note)
         subjects += canopy_subjects(str(item["id"]), file, heights, np.random.default_rng([*heights.shape]))
-    return Part("canopy", SOURCE, subjects, load_templates("canopy"), SAMPLES, originals.files)
+    return data.part(subjects, ["canopy"])
 
 
 def canopy_subjects(
@@ -90,8 +82,7 @@ def _thing(file: SampleFile, heights: NDArray[np.float32], region: Region | None
 
 def height_truth(heights: NDArray[np.float32], region: Region | None, gsd_m: float | None) -> dict[str, Any]:
     """Result of a perfect ``estimate_canopy_height`` of metres (rows, columns), NaN where there is no data."""
-    x0, y0, x1, y1 = region or (0, 0, heights.shape[1], heights.shape[0])
-    values = heights[y0:y1, x0:x1].astype(np.float64)
+    values = cut_out(heights, region).astype(np.float64)
     values = values[np.isfinite(values)]
     canopy = values[values >= _BREAK_M]
     edges = (-math.inf, *_BINS_M, math.inf)

@@ -8,7 +8,6 @@ The images form fixed pairs by rank of their hash, and a question about two imag
 many clusters as pairs, and a head trained on other pairs has never seen the images of a question.
 """
 
-import hashlib
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -21,16 +20,16 @@ from pydantic import JsonValue
 
 from agrotools.build.area_truth import AreaTruth, Region, count_area
 from agrotools.build.asking import Subject
-from agrotools.build.sources.part import TRUTH_FILE, Part, first_few, read_items
+from agrotools.build.sources.part import DataSet, Part, adapter, named, pairs_of
+from agrotools.build.sources.reading import TRUTH_FILE, read_items, refuse_missing
 from agrotools.build.templates.field import MEASURE, FieldPicture, field_picture, field_templates
 from agrotools.core import BenchmarkError, Sample, SampleFile
-from agrotools.core.files import pairs_by_hash
-from agrotools.formats.benchmark import SourceNote
-from agrotools.formats.folder import FILES_FOLDER
 from agrotools.tools.crop_weed.heads import list_heads
 
-LICENCE = "All data is subject to copyright and may only be used for non-commercial research."
-"""As the data set's README puts it."""
+NOTE = (
+    "Carrot field seen straight from above, two-band camera shown in false colour: the green channel is near infrared,"
+    " the red and blue channels both show red, so plants look green."
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,7 +38,6 @@ class FieldImage:
 
     name: str
     path: Path
-    sha256: str
     classes: NDArray[np.uint8]
     vegetation: NDArray[np.bool_]
 
@@ -68,10 +66,7 @@ def read_cwfid(folder: Path) -> list[FieldImage]:
             f"{folder} holds no CWFID images",
             hint="expected truth.json, or images/, annotations/ and masks/, there or in a folder cwfid",
         )
-    missing = [path.relative_to(folder) for entry in entries for path in entry[1:] if not path.is_file()]
-    if missing:
-        hint = "fetch the data set again, with all its folders"
-        raise BenchmarkError(f"{folder} lacks {first_few(missing, 5)}", hint=hint)
+    refuse_missing(folder, (str(path.relative_to(folder)) for entry in entries for path in entry[1:]))
     return [_read(*entry) for entry in entries]
 
 
@@ -98,16 +93,16 @@ def _read(name: str, image: Path, classes: Path, vegetation: Path) -> FieldImage
         with Image.open(vegetation) as picture:
             plants = np.asarray(picture.convert("L") if picture.mode in ("RGB", "RGBA") else picture) > 0
     except (UnidentifiedImageError, OSError, SyntaxError) as error:
-        raise BenchmarkError(f"a file of image {name} cannot be read: {error}", hint="fetch it again") from error
+        raise BenchmarkError(f"a file of image {name} cannot be read: {error}") from error
     mask = _classes_of_colours(labels) if labels.ndim == 3 else labels.astype(np.uint8)
     if mask.shape != plants.shape or (mask.shape[1], mask.shape[0]) != size:
-        raise BenchmarkError(f"image {name} and its masks differ in size", hint="fetch the data set again")
+        raise BenchmarkError(f"image {name} and its masks differ in size")
     if mask.max(initial=0) > 2:
-        raise BenchmarkError(f"the mask of image {name} has classes other than 0, 1, 2", hint="fetch it again")
+        raise BenchmarkError(f"the mask of image {name} has classes other than 0, 1, 2")
     named = mask > 0
     if named.any() and plants[named].mean() < 0.5:
         plants = ~plants  # Masks with plants in black: whatever was named is a plant.
-    return FieldImage(name, image, hashlib.sha256(image.read_bytes()).hexdigest(), mask, plants | named)
+    return FieldImage(name, image, mask, plants | named)
 
 
 def _classes_of_colours(labels: NDArray[np.uint8]) -> NDArray[np.uint8]:
@@ -115,43 +110,24 @@ def _classes_of_colours(labels: NDArray[np.uint8]) -> NDArray[np.uint8]:
     return np.where(green & ~red, 1, np.where(red & ~green, 2, 0)).astype(np.uint8)
 
 
-SAMPLES = 100
-NOTE = (
-    "Carrot field seen straight from above, two-band camera shown in false colour: the green channel is near infrared,"
-    " the red and blue channels both show red, so plants look green."
-)
-SOURCE = SourceNote(
-    name="CWFID",
-    licence=LICENCE,
-    url="https://github.com/cwfid/dataset",
-    citation="Haug, S. and Ostermann, J.: A Crop/Weed Field Image Dataset for the Evaluation of Computer Vision Based"
-    " Precision Agriculture Tasks. ECCV Workshops (CVPPP), 2014.",
-    note="Questions, reference calls and tolerances are by agrotools; images and masks are the authors'.",
-)
-
-
-def weeds(folder: Path) -> Part:
-    """Raises BenchmarkError: the data set is incomplete, or has fewer than four images."""
-    images = read_cwfid(folder)
-    by_hash = {image.sha256: image for image in images}
-    pairs = [[by_hash[member] for member in pair] for pair in pairs_by_hash(by_hash)]
-    pairs = [pair for pair in pairs if len(pair) == 2]
+@adapter("field.cwfid")
+def weeds(data: DataSet) -> Part:
+    """Areas of crop and weeds; at least four images are needed."""
+    images = read_cwfid(data.folder)
+    photos = [
+        (data.originals.file(image.path, note=NOTE, width_px=image.width, height_px=image.height), image)
+        for image in images
+    ]
+    pairs = [pair for pair in pairs_of(photos) if len(pair) == 2]
     if len(pairs) < 2:
-        raise BenchmarkError(f"{folder} holds {len(images)} images; at least four are needed")
-    return Part(
-        "weeds",
-        SOURCE,
-        [_subject(number, pair) for number, pair in enumerate(pairs)],
-        field_templates(),
-        SAMPLES,
-        {_stored(image): image.path for image in by_hash.values()},
-        {"images": len(by_hash), "pairs": len(pairs)},
-        how_parted,
-    )
+        raise BenchmarkError(f"{data.folder} holds {len(images)} images; at least four are needed")
+    subjects = [_subject(number, pair) for number, pair in enumerate(pairs)]
+    counts = {"images": len(data.originals.files), "pairs": len(pairs)}
+    return data.part(subjects, field_templates(), counts, describe_separation)
 
 
-def how_parted(samples: Sequence[Sample]) -> dict[str, JsonValue]:
-    """Methods that parted crop from weeds in the recorded observations: calls by method, and the heads it used.
+def describe_separation(samples: Sequence[Sample]) -> dict[str, JsonValue]:
+    """Methods that separated crop from weeds in the recorded observations: calls by method, and the heads it used.
 
     With ``none`` the observation holds no crop and no weeds, and no agent that trusts the tool can answer.
     """
@@ -174,27 +150,15 @@ def how_parted(samples: Sequence[Sample]) -> dict[str, JsonValue]:
     return how
 
 
-def _stored(image: FieldImage) -> str:
-    return f"{FILES_FOLDER}/{image.sha256[:16]}{image.path.suffix.lower()}"
-
-
-def _subject(number: int, pair: list[FieldImage]) -> Subject:
+def _subject(number: int, pair: list[tuple[SampleFile, FieldImage]]) -> Subject:
     def picture(index: int, position: int) -> FieldPicture:
-        image = pair[index]
-        file = SampleFile(
-            name=f"image_{position}{image.path.suffix.lower()}",
-            path=_stored(image),
-            kind="image",
-            sha256=image.sha256,
-            width_px=image.width,
-            height_px=image.height,
-            note=NOTE,
-        )
+        file, image = pair[index]
+        file = named(file, "image", position)
 
         def area(region: Region | None) -> AreaTruth:
             return count_area(image.classes, image.vegetation, region)
 
         return field_picture((file,), {"image": file.name}, area, image.width, image.height)
 
-    names: list[str] = [image.name for image in pair]
-    return Subject(f"pair-{number}", 2, picture, {"pair": number, "images": [*names]})
+    names: list[JsonValue] = [image.name for _, image in pair]
+    return Subject(f"pair-{number}", 2, picture, {"pair": number, "images": names})

@@ -1,12 +1,12 @@
 """The public data sets that AgroTools (arXiv 2605.22366) drew its images from: one adapter each.
 
 An adapter reads a data set as its authors distribute it, keeps to their test split, and drops items whose annotation is
-incomplete. None downloads: each says where its data set is to be had and how it must lie.
+incomplete. None downloads: ``sources.toml`` says where each data set is to be had and how it must lie. They were never
+run on the real files as a whole, only on made-up sets of that form and a few real pieces.
 """
 
 import tempfile
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 
@@ -14,33 +14,19 @@ from pydantic import JsonValue
 
 from agrotools.build.allocation import QUERIES, SOURCE_PCTS, apportioned
 from agrotools.build.sources.assembling import assembled
-from agrotools.build.sources.part import Part
+from agrotools.build.sources.part import Adapter
 from agrotools.core import BenchmarkError
 from agrotools.core.progress import Progress, no_progress
 from agrotools.formats.benchmark import BenchmarkHeader
 from agrotools.formats.replacement import check_replaceable
 
-
-@dataclass(frozen=True)
-class Public:
-    """``module`` in this package holds ``read(folder, scratch, samples) -> Part``; ``share_pct``: of the published
-    queries (:mod:`agrotools.build.allocation`)."""
-
-    module: str
-    share_pct: float
-
-    def read(self, folder: Path, scratch: Path, samples: int) -> Part:
-        """The data set in ``folder`` as a part of at most ``samples`` samples; ``scratch`` takes files made from it.
-
-        Raises:
-            BenchmarkError: it is not there, incomplete, or not as its authors describe it.
-        """
-        reader: Callable[[Path, Path, int], Part] = import_module(f"{__name__}.{self.module}").read
-        return reader(folder, scratch, samples)
+DATASETS: Mapping[str, float] = SOURCE_PCTS
+"""Names of the data sets, as after ``--source``, with their share of the published queries in percent."""
 
 
-DATASETS: Mapping[str, Public] = {name: Public(name, share) for name, share in SOURCE_PCTS.items()}
-"""By name, as after ``--source``."""
+def adapter_of(name: str) -> Adapter:
+    """The adapter of a data set: ``read`` of the module of its name in this package."""
+    return import_module(f"{__name__}.{name}").read
 
 
 def build_public(name: str) -> Callable[[Path, Path, Progress], BenchmarkHeader]:
@@ -83,8 +69,8 @@ def _built(
 ) -> BenchmarkHeader:
     check_replaceable(out)
     with tempfile.TemporaryDirectory(prefix="agrotools-") as scratch:
-        wanted = apportioned({one: data_set.share_pct for one, data_set in DATASETS.items()}, queries)
-        parts = [DATASETS[one].read(folder, Path(scratch), wanted[one]) for one, folder in folders.items()]
+        wanted = apportioned(DATASETS, queries)
+        parts = [adapter_of(one)(folder, Path(scratch), wanted[one]) for one, folder in folders.items()]
         absent = sorted(DATASETS.keys() - folders.keys()) if name not in DATASETS else []
         missing: dict[str, JsonValue] = {
             one: {"wanted": wanted[one], "made": 0, "why": "its data set is not there"} for one in absent

@@ -4,19 +4,18 @@ import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-from pydantic import JsonValue
 
 from agrotools.build.asking import Subject
-from agrotools.build.sources.part import Originals, named
-from agrotools.build.sources.public.reading import spread, upright_size
+from agrotools.build.sources.field.photos import diagnosis_of
+from agrotools.build.sources.part import DataSet, photo_subject, photo_thing
+from agrotools.build.sources.reading import read_photo, spread
 from agrotools.build.templates import Thing
 from agrotools.build.templates.slot_draft import JOINED
 from agrotools.core import BenchmarkError, SampleFile
-from agrotools.knowledge.entry import Entry
-from agrotools.tools.lookup.kb_names import kb_names
+from agrotools.knowledge.entries import Entry
+from agrotools.knowledge.kb_names import kb_names
 
 CAUSES = {"fungus": "fungi", "oomycete": "oomycetes", "bacterium": "bacteria", "virus": "viruses"}
 """Kinds of cause that are asked about; their plurals are what templates call all such diseases of a plant."""
@@ -53,13 +52,7 @@ class DiseasedPlant:
 
 
 def disease_subjects(
-    name: str,
-    pictures: Sequence[DiseasedPlant],
-    diseases: Mapping[str, Disease],
-    originals: Originals,
-    samples: int,
-    *,
-    get_it: str,
+    name: str, pictures: Sequence[DiseasedPlant], diseases: Mapping[str, Disease], data: DataSet
 ) -> tuple[list[Subject], list[str]]:
     """As many pairs as samples, named after ``name``, and the pictures that had to be passed over. No more are opened
     than it takes. ``diseases`` are all that may be offered, by any key.
@@ -77,31 +70,31 @@ def disease_subjects(
     used: set[str] = set()
     opened = 0
     for pair in spread(pairs, lambda pair: pair[0].disease.plant, len(pairs), _SEED):
-        if len(subjects) == samples:
+        if len(subjects) == data.samples:
             break
         opened += len(pair)
-        broken = [picture.path.name for picture in pair if not _readable(picture.path, get_it)]
+        broken = [picture.path.name for picture in pair if not _is_readable(picture.path)]
         unreadable += broken
         if broken:
             continue
-        files = [originals.file(picture.path, note=_note(picture)) for picture in pair]
+        files = [data.originals.file(picture.path, note=_note(picture)) for picture in pair]
         hashes = {str(file.sha256) for file in files}
         if len(hashes) == len(files) and not hashes & used:
             used |= hashes
-            subjects.append(_subject(name, len(subjects), pair, files, diseases))
+            subjects.append(_subject(f"{name}-{len(subjects)}", len(subjects), pair, files, diseases))
     if len(unreadable) > max(1, _MOST_UNREADABLE * opened):
-        raise BenchmarkError(
-            f"{len(unreadable)} of {opened} pictures cannot be read, such as {', '.join(unreadable[:3])}", hint=get_it
-        )
+        names = ", ".join(unreadable[:3])
+        raise BenchmarkError(f"{len(unreadable)} of {opened} pictures cannot be read, such as {names}")
     if not subjects:
-        raise BenchmarkError("no two pictures of a plant can be read", hint=get_it)
+        raise BenchmarkError("no two pictures of a plant can be read")
+    data.dropped["unreadable"] += len(unreadable)
     return subjects, unreadable
 
 
-def _readable(path: Path, get_it: str) -> bool:
+def _is_readable(path: Path) -> bool:
     """They were gathered from the web: one that is odd is passed over, many mean a download that went wrong."""
     try:
-        upright_size(path, get_it=get_it)
+        read_photo(path)
     except BenchmarkError:
         return False
     return True
@@ -142,15 +135,17 @@ def _subject(
     plant = pair[0].disease.plant
     of_plant = sorted((one for one in diseases.values() if one.plant == plant), key=lambda one: one.label)
     sought = _draw(*pair).choice([picture.disease.label for picture in pair])
-    words = [_words(picture, of_plant, str(sought)) for picture in pair]
+    known = [(picture.disease, _words(picture, of_plant, str(sought))) for picture in pair]
 
-    def shown(index: int, place: int) -> Thing:
-        file, disease = named(files[index], "image", place), pair[index].disease
+    def thing(file: SampleFile, about: tuple[Disease, dict[str, str]], _: int) -> Thing:
+        disease, words = about
         thought = f"I need to know which disease of {plant} {file.name} shows."
-        arguments: dict[str, Any] = {"image": file.name, "kind": "disease", "crop": _crop(disease)}
-        return Thing((file,), "diagnose_pest_disease", arguments, _truth(disease), file.name, thought, words[index])
+        truth = diagnosis_of(disease.label, disease.entry)
+        crop = _crop(disease)
+        return photo_thing(file, "diagnose_pest_disease", truth, thought, words, kind="disease", crop=crop)
 
-    return Subject(f"{name}-{number}", len(pair), shown, {"pair": number, "crop": plant}, of="plant_disease")
+    photos = list(zip(files, known, strict=True))
+    return photo_subject(name, photos, thing, {"pair": number, "crop": plant}, "plant_disease")
 
 
 def _draw(*pictures: DiseasedPlant) -> np.random.Generator:
@@ -160,18 +155,6 @@ def _draw(*pictures: DiseasedPlant) -> np.random.Generator:
 def _crop(disease: Disease) -> str:
     """The plant by a name under which the knowledge base has the disease."""
     return disease.plant if kb_names().is_on(disease.entry, disease.plant) else disease.entry.crops[0]
-
-
-def _truth(disease: Disease) -> dict[str, JsonValue]:
-    names = disease.entry.names
-    candidate: dict[str, JsonValue] = {
-        "label": disease.label,
-        "common_name": names.en,
-        "scientific_name": names.sci,
-        "kind": disease.entry.kind,
-        "kb_id": disease.entry.id,
-    }
-    return {"best": disease.entry.id, "abstained": False, "candidates": [candidate]}
 
 
 def _words(picture: DiseasedPlant, of_plant: Sequence[Disease], sought: str) -> dict[str, str]:

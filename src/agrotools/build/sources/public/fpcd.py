@@ -5,10 +5,8 @@ ponds changed: each marks two or four of the events without telling them apart.
 """
 
 import re
-from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -18,40 +16,25 @@ from pydantic import JsonValue
 
 from agrotools.build.asking import Subject
 from agrotools.build.references import PlannedCall, ref
-from agrotools.build.sources.part import Originals, Part, reasons
-from agrotools.build.sources.public.change_pairs import (
-    DATES,
+from agrotools.build.sources.field.land import change_truth
+from agrotools.build.sources.part import DataSet, Part, adapter, reasons
+from agrotools.build.sources.public.change_pairs import DATES, Files, dated, distinct_pairs
+from agrotools.build.sources.reading import (
     JPEG,
     LOSSLESS,
-    dated,
+    files_in,
+    find_root,
     is_blank,
-    mask_values,
     png_of,
-    refused,
-    wanted,
+    read_lines,
+    read_mask,
+    read_photo,
+    spread,
 )
-from agrotools.build.sources.public.reading import find_root, spread
-from agrotools.build.templates import Thing, load_templates
+from agrotools.build.templates import Thing
 from agrotools.core import Arguments, BenchmarkError, SampleFile
-from agrotools.formats.benchmark import SourceNote
 from agrotools.tools.result import round_significant
-from agrotools.vision.reading import read_image
 
-GET_IT = (
-    "get T0.zip, T1.zip, multi_class_masks.zip and cd_dataset_test.txt from huggingface.co/datasets/ctundia/FPCD, so"
-    " that the folders T0, T1 and multi_class_masks lie beside the list; task_1_masks to task_3_masks serve pairs that"
-    " have no mask of classes, and cd_dataset_train.txt tells whether the lists overlap"
-)
-SOURCE = SourceNote(
-    name="FPCD",
-    licence="CC BY-SA 4.0, as its card says (an earlier one: CC BY-NC 4.0); pictures are from Google Earth, whose own"
-    " terms apply",
-    url="https://huggingface.co/datasets/ctundia/FPCD",
-    citation="Tundia, C., Kumar, R., Damani, O. and Sivakumar, G.: FPCD: An Open Aerial VHR Dataset for Farm Pond"
-    " Change Detection. VISAPP 2023.",
-    note="Questions, reference calls and tolerances are by agrotools; images and masks are the authors', pictures of"
-    " unlike size cut to what both show. Test list. How large a pixel is, is not known for certain.",
-)
 TEST_LIST, TRAIN_LIST = "cd_dataset_test.txt", "cd_dataset_train.txt"
 EVENTS: Mapping[int, str] = {1: "constructed", 2: "demolished", 3: "dried", 4: "wetted"}
 """Meaning of the values of class masks, in the words of ``detect_change``."""
@@ -59,14 +42,13 @@ LEAST_PX = 100
 """Smaller patches are no ponds but crumbs of drawing: at half a metre a pixel, this is a pond five metres wide."""
 MOST_CUT_PX = 32
 """Pictures that differ more in size hardly show the same ground from the same corner."""
-_UNTOLD = 5
+_UNNAMED_EVENT = 5
 """Written beside the values of :data:`EVENTS` where a pond changed and nobody says how."""
 _BY_CLASS = "multi_class_masks"
 _BY_TASK = ("task_3_masks", "task_1_masks", "task_2_masks")
 """All events; built or removed; fallen dry or filled."""
 _BINARY = ({0, 255}, {0, 1})
 _LISTED_SUFFIXES = (*JPEG, *LOSSLESS)
-_NESTED = 3
 _SEED = 9
 
 Codes = NDArray[np.uint8]
@@ -83,7 +65,7 @@ class Place:
 
 
 @dataclass(frozen=True, eq=False)
-class Happened:
+class PondEvents:
     """Content of a mask. ``codes``: all of it; ``ponds``: without the ``specks`` pieces under :data:`LEAST_PX`.
 
     ``event``: what happened, ``none`` included; None where several things did, or a mask does not say what.
@@ -115,60 +97,44 @@ class Masks:
             BenchmarkError: a mask cannot be read or has strange values.
         """
         if key in self.by_class:
-            return _values(self.by_class[key], ({0, *EVENTS},)).astype(np.uint8)
+            return read_mask(self.by_class[key], ({0, *EVENTS},)).astype(np.uint8)
         everything, lasting, water = (self.by_task[name].get(key) for name in _BY_TASK)
         if everything is not None:
-            masks = [_values(everything, _BINARY) > 0]
+            masks = [read_mask(everything, _BINARY) > 0]
         elif lasting is not None and water is not None:
-            masks = [_values(path, _BINARY) > 0 for path in (lasting, water)]
+            masks = [read_mask(path, _BINARY) > 0 for path in (lasting, water)]
         else:
             return None
         rows, columns = _common(masks)
         joined = np.any([mask[:rows, :columns] for mask in masks], axis=0)
-        return np.where(joined, _UNTOLD, 0).astype(np.uint8)
+        return np.where(joined, _UNNAMED_EVENT, 0).astype(np.uint8)
 
 
-def read(folder: Path, scratch: Path, samples: int) -> Part:
-    """Raises BenchmarkError: the data set is incomplete, or not as its authors describe it."""
-    root = find_root(folder, (TEST_LIST, "T0", "T1"), get_it=GET_IT)
+@adapter("fpcd")
+def read(data: DataSet) -> Part:
+    """What became of ponds, and how many new ones there are; without areas: how large a pixel is, is not known."""
+    root = find_root(data.folder, (TEST_LIST, "T0", "T1"))
     test = _listed(root / TEST_LIST)
     train = _listed(root / TRAIN_LIST) if (root / TRAIN_LIST).exists() else None
-    dropped: Counter[str] = Counter()
     masks = _masks(root)
-    ordered = _ordered(_places(root, test, dropped), masks, dropped)
-    originals = Originals(scratch)
-    used: set[tuple[str | None, ...]] = set()
-    specks = 0
+    ordered = _ordered(_places(root, test, data), masks, data)
     subjects: list[Subject] = []
-    for place in ordered:
-        if len(used) == wanted(samples):
-            break
-        shown = _shown(place, masks, originals, dropped)
-        if shown is None:
-            continue
-        files, happened = shown
-        hashes = tuple(file.sha256 for file in files)
-        if hashes in used:
-            dropped["repeated"] += 1
-            continue
-        used.add(hashes)
-        specks += happened.specks
-        subjects += pond_subjects(f"fpcd-{place.key}", files, happened)
+    pairs = distinct_pairs(data, ordered, lambda place: _shown(place, masks, data))
+    for place, files, events in pairs:
+        subjects += pond_subjects(f"fpcd-{place.key}", files, events)
     if not subjects:
-        raise BenchmarkError(
-            f"no pair of {root / TEST_LIST} can be used ({reasons(dropped) or 'there is none'})", hint=GET_IT
-        )
+        why = reasons(data.dropped) or "there is none"
+        raise BenchmarkError(f"no pair of {root / TEST_LIST} can be used ({why})")
     lists: dict[str, JsonValue] = {
         "test": len(test),
         "train": None if train is None else len(train),
         "in_both": None if train is None else len(set(test) & set(train)),
     }
-    facts: dict[str, JsonValue] = {"lists": lists, "pairs": len(used), "dropped": {**dropped}, "specks": specks}
-    templates = load_templates("pond")
-    return Part("fpcd", SOURCE, subjects, templates, samples, originals.files, {"fpcd": facts}, dropped=dropped)
+    specks = sum(events.specks for _, _, events in pairs)
+    return data.part(subjects, ["pond"], {"fpcd": {"lists": lists, "pairs": len(pairs), "specks": specks}})
 
 
-def pond_subjects(name: str, files: tuple[SampleFile, SampleFile], happened: Happened) -> list[Subject]:
+def pond_subjects(name: str, files: tuple[SampleFile, SampleFile], events: PondEvents) -> list[Subject]:
     """A pair of pictures (``files``: before, after) for the questions about ponds; where ponds were built and nothing
     else happened, for those about their number as well."""
     before, after = (file.name for file in files)
@@ -177,60 +143,47 @@ def pond_subjects(name: str, files: tuple[SampleFile, SampleFile], happened: Hap
 
     def pair(_: int, __: int) -> Thing:
         thought = "I need to know what became of the ponds between the two pictures."
-        truth = _truth(happened, happened.codes > 0)
+        truth = _truth(events, events.codes > 0)
         return Thing(files, "detect_change", called, truth, "the scene", thought, words)
 
     def new_ponds(_: int, __: int) -> Thing:
         look = PlannedCall(
             "describe_region",
             {"image": after, "mask": ref(0, "mask"), "attributes": ["shape"]},
-            _shape(happened),
+            _shape(events),
             thought="Each piece of the map of change is a pond; now how many there are.",
         )
         thought = "I need to see where ponds appeared, without small patches."
         arguments: Arguments = {**called, "min_area_px": LEAST_PX}
-        truth = _truth(happened, happened.ponds)
+        truth = _truth(events, events.ponds)
         return Thing(files, "detect_change", arguments, truth, "the scene", thought, words, closer=(look,))
 
-    def subject(suffix: str, of: str, shown: Callable[[int, int], Thing]) -> Subject:
-        return Subject(f"{name}{suffix}", 1, shown, {"pair": name}, of=of)
-
-    more = [subject("-new", "new_pond", new_ponds)] if happened.event == EVENTS[1] else []
-    return [subject("", "pond", pair), *more]
+    more = [Subject(f"{name}-new", 1, new_ponds, {"pair": name}, of="new_pond")] if events.event == EVENTS[1] else []
+    return [Subject(name, 1, pair, {"pair": name}, of="pond"), *more]
 
 
-def _truth(happened: Happened, change: NDArray[np.bool_]) -> dict[str, Any]:
+def _truth(events: PondEvents, change: NDArray[np.bool_]) -> dict[str, Any]:
     """Part of a result that masks settle: not the amount of water, since ponds that stayed as they were are not drawn,
     and new ones may be dry."""
-    changed_px = int(np.count_nonzero(change))
-    return {
-        "changed": happened.changed,
-        "change_px": changed_px,
-        "change_pct": round_significant(100 * changed_px / change.size, 6),
-        "change_area_m2": None,
-        "change_area_ha": None,
-        "total_px": change.size,
-        "pond": {"event": happened.event},
-        "gsd_m": None,
-    }
+    return {**change_truth(change, None, pond={"event": events.event}), "changed": events.changed}
 
 
-def _shape(happened: Happened) -> dict[str, Any]:
-    area = int(np.count_nonzero(happened.ponds))
+def _shape(events: PondEvents) -> dict[str, Any]:
+    area = int(np.count_nonzero(events.ponds))
     return {
         "area_px": area,
-        "image_pct": round_significant(100 * area / happened.ponds.size, 6),
-        "shape": {"pieces": happened.pieces},
+        "image_pct": round_significant(100 * area / events.ponds.size, 6),
+        "shape": {"pieces": events.pieces},
     }
 
 
-def _happened(codes: Codes) -> Happened:
+def _events_in(codes: Codes) -> PondEvents:
     import cv2
 
     ponds = np.zeros(codes.shape, np.bool_)
     there: set[int] = set()
     specks = pieces = 0
-    for value in (*EVENTS, _UNTOLD):
+    for value in (*EVENTS, _UNNAMED_EVENT):
         count, labels, stats, _ = cv2.connectedComponentsWithStats((codes == value).astype(np.uint8), connectivity=8)
         is_pond = stats[:count, cv2.CC_STAT_AREA] >= LEAST_PX
         is_pond[0] = False
@@ -242,70 +195,52 @@ def _happened(codes: Codes) -> Happened:
         specks += count - 1 - found
     names = [EVENTS.get(value) for value in there] or ["none"]
     event = None if len(names) > 1 or (codes.any() and not there) else names[0]
-    return Happened(codes, ponds, specks, event, pieces)
+    return PondEvents(codes, ponds, specks, event, pieces)
 
 
-def _ordered(places: Sequence[Place], masks: Masks, dropped: Counter[str]) -> list[Place]:
+def _ordered(places: Sequence[Place], masks: Masks, data: DataSet) -> list[Place]:
     """Those with a mask, so that any first few have all events, few and many ponds in turn."""
     # All masks of a data set would fill the memory: only what they say is kept.
-    said: dict[str, tuple[str, int]] = {}
+    kinds: dict[str, tuple[str, int]] = {}
     for place in places:
         codes = masks.codes(place.key)
         if codes is None:
-            dropped["no mask"] += 1
+            data.dropped["no mask"] += 1
         else:
-            happened = _happened(codes)
-            said[place.key] = (happened.event or "several or untold", min(happened.pieces, 3))
-    there = [place for place in places if place.key in said]
-    return spread(there, lambda place: said[place.key], len(there), _SEED)
+            events = _events_in(codes)
+            kinds[place.key] = (events.event or "several or untold", min(events.pieces, 3))
+    there = [place for place in places if place.key in kinds]
+    return spread(there, lambda place: kinds[place.key], len(there), _SEED)
 
 
-def _shown(
-    place: Place, masks: Masks, originals: Originals, dropped: Counter[str]
-) -> tuple[tuple[SampleFile, SampleFile], Happened] | None:
-    """The files of a pair, named, and what happened on the ground that both show; None where it cannot be used."""
+def _shown(place: Place, masks: Masks, data: DataSet) -> tuple[Files, PondEvents] | str:
+    """The files of a pair, named, and what happened on the ground that both show; or why it cannot be used."""
     codes = masks.codes(place.key)
     assert codes is not None
-    pictures: list[NDArray[np.uint8]] = []
-    for path in place.pictures:
-        with refused(path, GET_IT):
-            pictures.append(read_image(path).pixels)
+    pictures = [read_photo(path).pixels for path in place.pictures]
     if any(is_blank(pixels) for pixels in pictures):
-        dropped["blank picture"] += 1
-        return None
+        return "blank picture"
     sizes = [one.shape[:2] for one in (*pictures, codes)]
     rows, columns = _common([*pictures, codes])
     if max(max(height - rows, width - columns) for height, width in sizes) > MOST_CUT_PX:
-        dropped["unlike sizes"] += 1
-        return None
+        return "unlike sizes"
     files: list[SampleFile] = []
     for path, pixels, when, date, order in zip(
         place.pictures, pictures, place.dates, DATES, ("first", "second"), strict=True
     ):
         note = f"Seen from above, {order} date{f' ({when})' if when else ''}"
         if pixels.shape[:2] == (rows, columns) and path.suffix.lower() in (".png", *JPEG):
-            file = originals.file(path, note=f"{note}.")
+            file = data.originals.file(path, note=f"{note}.")
         else:
             cut = "" if pixels.shape[:2] == (rows, columns) else ", cut to what both pictures show"
             content = png_of(np.ascontiguousarray(pixels[:rows, :columns]))
-            file = originals.made(content, ".png", note=f"{note}{cut}.")
+            file = data.originals.made(content, ".png", note=f"{note}{cut}.")
         files.append(dated(file, date))
-    return (files[0], files[1]), _happened(np.ascontiguousarray(codes[:rows, :columns]))
+    return (files[0], files[1]), _events_in(np.ascontiguousarray(codes[:rows, :columns]))
 
 
 def _common(arrays: Sequence[NDArray[Any]]) -> tuple[int, int]:
     return min(one.shape[0] for one in arrays), min(one.shape[1] for one in arrays)
-
-
-def _values(path: Path, codings: Collection[set[int]]) -> NDArray[np.int32]:
-    values = mask_values(path, get_it=GET_IT)
-    there = {int(value) for value in np.unique(values)}
-    if not any(there <= coding for coding in codings):
-        known = " or ".join(", ".join(map(str, sorted(coding))) for coding in codings)
-        strange = sorted(there - set(chain.from_iterable(codings))) or sorted(there)
-        more = ", ".join(map(str, strange[:5]))
-        raise BenchmarkError(f"{path} has values other than {known}: {more}", hint=GET_IT)
-    return values
 
 
 def _listed(path: Path) -> list[str]:
@@ -314,14 +249,10 @@ def _listed(path: Path) -> list[str]:
     Raises:
         BenchmarkError: it cannot be read, or is empty.
     """
-    try:
-        lines = path.read_text("utf-8-sig").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise BenchmarkError(f"{path} cannot be read: {error}", hint=GET_IT) from error
-    names = (line.strip().replace("\\", "/").rsplit("/", 1)[-1] for line in lines)
+    names = (line.replace("\\", "/").rsplit("/", 1)[-1] for _, line in read_lines(path))
     keys = list(dict.fromkeys(_key(_stem(name))[0] for name in names if name))
     if not keys:
-        raise BenchmarkError(f"{path} names no pair", hint=GET_IT)
+        raise BenchmarkError(f"{path} names no pair")
     return keys
 
 
@@ -336,22 +267,22 @@ def _key(stem: str) -> tuple[str, str | None]:
     return (f"{match[1]}_{match[4]}", f"{match[2]}-{match[3]}") if match else (stem, None)
 
 
-def _places(root: Path, keys: Sequence[str], dropped: Counter[str]) -> list[Place]:
+def _places(root: Path, keys: Sequence[str], data: DataSet) -> list[Place]:
     """The listed pairs of which there are both pictures, of one date each."""
     first, second = (_by_key(root / name, _LISTED_SUFFIXES) for name in ("T0", "T1"))
     places: list[Place] = []
     for key in keys:
         missing = [name for name, there in (("T0", first), ("T1", second)) if key not in there]
         if missing:
-            dropped[f"no {' and '.join(missing)}"] += 1
+            data.dropped[f"no {' and '.join(missing)}"] += 1
             continue
         if len(first[key]) > 1 or len(second[key]) > 1:
-            dropped["several dates"] += 1
+            data.dropped["several dates"] += 1
             continue
         before, after = first[key][0], second[key][0]
         was, is_ = _key(before.stem)[1], _key(after.stem)[1]
         if was is not None and is_ is not None and was >= is_:
-            dropped["dates in the wrong order"] += 1
+            data.dropped["dates in the wrong order"] += 1
             continue
         places.append(Place(key, (before, after), (was, is_)))
     return places
@@ -363,29 +294,20 @@ def _masks(root: Path) -> Masks:
     Raises:
         BenchmarkError: there is no folder of masks.
     """
-    if not any((root / name).is_dir() for name in (_BY_CLASS, "task_3_masks")) and not all(
-        (root / name).is_dir() for name in _BY_TASK[1:]
-    ):
-        raise BenchmarkError(f"{root} has no folder {_BY_CLASS} or {_BY_TASK[0]}", hint=GET_IT)
+    there = {name for name in (_BY_CLASS, *_BY_TASK) if (root / name).is_dir()}
+    if not (there & {_BY_CLASS, _BY_TASK[0]} or there >= {*_BY_TASK[1:]}):
+        raise BenchmarkError(f"{root} has no folder {_BY_CLASS} or {_BY_TASK[0]}")
+
+    def masks_in(name: str, suffixes: Sequence[str]) -> dict[str, Path]:
+        return {key: paths[0] for key, paths in _by_key(root / name, suffixes).items()}
+
     # JPEG would have mixed the numbers of classes with those beside them.
-    by_class = {key: paths[0] for key, paths in _by_key(root / _BY_CLASS, LOSSLESS).items()}
-    by_task = {
-        name: {key: paths[0] for key, paths in _by_key(root / name, _LISTED_SUFFIXES).items()} for name in _BY_TASK
-    }
-    return Masks(by_class, by_task)
+    return Masks(masks_in(_BY_CLASS, LOSSLESS), {name: masks_in(name, _LISTED_SUFFIXES) for name in _BY_TASK})
 
 
 def _by_key(place: Path, suffixes: Sequence[str]) -> dict[str, list[Path]]:
-    """Files by key; archives often hold a folder of their own name. Hidden files, which a Mac leaves, are left out."""
-    inside: list[Path] = []
-    for _ in range(_NESTED):
-        there = sorted(place.iterdir()) if place.is_dir() else []
-        inside = [path for path in there if not path.name.startswith(".") and path.name != "__MACOSX"]
-        if len(inside) != 1 or not inside[0].is_dir():
-            break
-        place = inside[0]
+    """Files by key; archives often hold a folder of their own name."""
     found: dict[str, list[Path]] = {}
-    for path in inside:
-        if path.suffix.lower() in suffixes and path.is_file():
-            found.setdefault(_key(path.stem)[0], []).append(path)
+    for path in files_in(place, suffixes, deep=True):
+        found.setdefault(_key(path.stem)[0], []).append(path)
     return found

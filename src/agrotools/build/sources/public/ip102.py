@@ -1,218 +1,93 @@
 """IP102 (Wu et al. 2019): insect pests of eight crops, one class a picture, and boxes on some; the test splits of both.
 
 A class may hold eggs, larvae, pupae and adults alike. What is asked beyond the name (order, family, damage, what to do)
-is answered by the knowledge base, as the tools answer it.
+is answered by the knowledge base, as the tools answer it. ``pest_photo`` is named on a known crop; ``pest_group`` is
+named, then its place in the system is looked up; ``pest_damage`` is named, then its damage is looked up;
+``pest_advice`` is named, and key facts on it are held. Pictures of a subject are of one crop, of pests that cannot be
+taken for each other, and each is in one subject alone.
 """
 
 import hashlib
-import io
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
-
-import numpy as np
-from pydantic import JsonValue
+from functools import partial
+from itertools import cycle
+from pathlib import Path, PurePath
+from types import MappingProxyType
+from typing import Any
 
 from agrotools.build.asking import Subject
 from agrotools.build.references import PlannedCall, ref
-from agrotools.build.sources.part import Originals, Part, first_few, named
-from agrotools.build.sources.public.ip102_boxes import Box, Boxed, read_boxed
-from agrotools.build.sources.public.ip102_classes import CLASSES, Pest, pair_words, pests, rng_of, words_of
-from agrotools.build.sources.public.ip102_subjects import (
+from agrotools.build.sources.field.photos import diagnosis_of
+from agrotools.build.sources.part import DataSet, Part, adapter, photo_subject, photo_thing
+from agrotools.build.sources.public.ip102_boxed import boxed_subjects, read_boxed
+from agrotools.build.sources.public.ip102_pests import (
+    CLASSES,
     DIAGNOSE,
     NOTE,
-    Photo,
-    diagnosis_of,
-    photo_of,
-    photo_subjects,
+    Pest,
+    advice_topics,
+    pair_words,
+    pests,
     readable,
+    rng_of,
+    trait_of,
+    words_of,
 )
-from agrotools.build.sources.public.reading import find_root, spread
-from agrotools.build.templates import Thing, load_templates
-from agrotools.core import BenchmarkError, SampleFile
-from agrotools.formats.benchmark import SourceNote
-from agrotools.vision.reading import RgbImage
+from agrotools.build.sources.reading import find_root, png_of, read_lines, refuse_missing, spread
+from agrotools.build.templates import Thing
+from agrotools.build.templates.template import exact_result
+from agrotools.core import Arguments, BenchmarkError, SampleFile
+from agrotools.knowledge.kb_names import kb_names
 
-EXTRACT = "extract_marked_region"
-COUNT = "count_objects"
-_LEAST_SHARE, _MOST_SHARE = 0.004, 0.5
-"""Of a picture, that a box must take for an outline around it to say something."""
-_STROKE = 0.006
-"""Width of the outline, of the longer side."""
-_RED = (255, 0, 0)
-_LEAST_GAP_PX = 2
-_PICTURES_COUNTED = 3
-
-
-@dataclass(frozen=True)
-class _Outlined:
-    file: SampleFile
-    pest: Pest
-    outer: Box
-    inner: Box
-
-
-def boxed_subjects(boxed: Sequence[Boxed], originals: Originals, dropped: Counter[str], most: int) -> list[Subject]:
-    """At most so many subjects, of outlines and of counts in turn; a picture is in one of them alone."""
-    marked: list[Subject] = []
-    counted: list[tuple[SampleFile, Boxed]] = []
-    for one in boxed:
-        if len(marked) + len(counted) // _PICTURES_COUNTED >= most:
-            break
-        picture = readable(one.path, dropped)
-        if picture is None:
-            continue
-        if (picture.width, picture.height) != one.size:
-            dropped["boxed, of another size than its annotation says"] += 1
-        elif len(counted) < _PICTURES_COUNTED * (len(marked) + 1) and (len(one.boxes) > 1 or len(counted) % 3 == 2):
-            counted.append((originals.file(one.path, note=NOTE), one))
-        elif (outlined := _outlined(one, picture, originals)) is not None:
-            marked.append(_marked_subject(len(marked), outlined))
-        else:
-            dropped["boxed, with no box that an outline fits around"] += 1
-    groups = [counted[at : at + _PICTURES_COUNTED] for at in range(0, len(counted), _PICTURES_COUNTED)]
-    return [*marked, *(_count_subject(number, group) for number, group in enumerate(groups))]
-
-
-def _outlined(one: Boxed, picture: RgbImage, originals: Originals) -> _Outlined | None:
-    """The picture with a red outline around the first box that has room for it; None where none has."""
-    stroke = max(3, round(_STROKE * max(picture.width, picture.height)))
-    for box in one.boxes:
-        x0, y0, x1, y1 = box
-        share = (x1 - x0) * (y1 - y0) / (picture.width * picture.height)
-        gap = max(_LEAST_GAP_PX, stroke)
-        inner = (x0 - gap, y0 - gap, x1 + gap, y1 + gap)
-        outer = (inner[0] - stroke, inner[1] - stroke, inner[2] + stroke, inner[3] + stroke)
-        fits = min(outer[:2]) >= 1 and outer[2] < picture.width and outer[3] < picture.height
-        if fits and _LEAST_SHARE <= share <= _MOST_SHARE:
-            file = originals.made(_drawn(picture, outer, inner), ".jpg", note=f"{NOTE} An outline was drawn on it.")
-            return _Outlined(file, one.pest, outer, inner)
-    return None
-
-
-def _drawn(picture: RgbImage, outer: Box, inner: Box) -> bytes:
-    from PIL import Image
-
-    pixels = picture.pixels.copy()
-    inside = pixels[inner[1] : inner[3], inner[0] : inner[2]].copy()
-    pixels[outer[1] : outer[3], outer[0] : outer[2]] = _RED
-    pixels[inner[1] : inner[3], inner[0] : inner[2]] = inside
-    buffer = io.BytesIO()
-    Image.fromarray(np.ascontiguousarray(pixels)).save(buffer, "JPEG", quality=95, subsampling=0)
-    return buffer.getvalue()
-
-
-def _marked_subject(number: int, one: _Outlined) -> Subject:
-    rng = rng_of("pest_marked", str(one.file.sha256))
-    words = pair_words([one.pest], rng) | words_of(one.pest, rng)
-
-    def shown(_: int, place: int) -> Thing:
-        file = named(one.file, "image", place)
-        region: dict[str, JsonValue] = {
-            "index": 1, "box": [*one.outer], "inner_box": [*one.inner], "color": "red", "shape": "box",
-        }  # fmt: skip
-        marked = PlannedCall(
-            EXTRACT,
-            {"image": file.name, "mark_color": "red"},
-            {"regions": [region], "selected": 1, "crop_box": [*one.inner]},
-            thought=f"I need to know where in {file.name} the red outline is.",
-        )
-        return Thing(
-            (file,),
-            DIAGNOSE,
-            {"image": file.name, "kind": "pest", "region": ref(0, "regions[0].inner_box")},
-            diagnosis_of(one.pest),
-            file.name,
-            "I need to know which pest is inside the outline.",
-            words,
-            before=(marked,),
-        )
-
-    return Subject(f"ip102-marked-{number}", 1, shown, {"crop": one.pest.crop}, of="pest_marked")
-
-
-def _count_subject(number: int, group: Sequence[tuple[SampleFile, Boxed]]) -> Subject:
-    def shown(index: int, place: int) -> Thing:
-        original, one = group[index]
-        file = named(original, "image", place)
-        kind = "mite" if one.pest.entry.taxonomy.order == "Trombidiformes" else "insect"
-        thought = f"I need to know how many pests there are in {file.name}."
-        words = {"bar": f"photo {place}", "bar_zh": f"照片{place}"}
-        return Thing(
-            (file,), COUNT, {"image": file.name, "target": kind}, {"count": len(one.boxes)}, file.name, thought, words
-        )
-
-    return Subject(f"ip102-count-{number}", len(group), shown, {"pictures": len(group)}, of="pest_count")
-
-
-def boxed_wanted(samples: int) -> int:
-    """Pictures of the detection part that so many samples take."""
-    return max(24, math.ceil(1.5 * samples))
-
-
-GET_IT = (
-    "get IP102_v1.1 by the links in github.com/xpwu95/IP102 and unpack its archives (ip102_v1.1.tar; of the detection"
-    " part JPEGImages.tar and Annotations.tar), so that images/ and test.txt lie side by side, and VOC2007 holds"
-    " JPEGImages, Annotations and ImageSets"
-)
-SOURCE = SourceNote(
-    name="IP102",
-    licence="free for academic usage; for other purposes ask its authors (as its README says)",
-    url="https://github.com/xpwu95/IP102",
-    citation="Wu, X. et al.: IP102: A Large-Scale Benchmark Dataset for Insect Pest Recognition. CVPR 2019, 8787-8796.",
-    note="Questions and reference calls are by agrotools, what is said of a pest by its knowledge base; images, classes"
-    " and boxes are the authors'. Red outlines in some pictures are drawn by agrotools around a box. Test splits.",
-)
+LOOK_UP = "lookup_agronomy"
 TEMPLATES = ("pest", "pest_group", "pest_advice", "pest_marked", "pest_count")
 REPEATED = ("40410.jpg", "40432.jpg", "65553.jpg", "66152.jpg")
 """Pictures that are in the train and the test split at once."""
 _SEED = 12
-_PICTURES_A_SAMPLE = 2
+_TURNS = (
+    "pest_group", "pest_photo", "pest_advice", "pest_group", "pest_photo", "pest_damage", "pest_group", "pest_photo",
+    "pest_advice", "pest_group",
+)  # fmt: skip
+"""Kinds of subjects, about as often as there are templates for them."""
+_PICTURES = MappingProxyType({"pest_photo": 2, "pest_group": 3, "pest_advice": 1, "pest_damage": 2})
+_JPEG = b"\xff\xd8"
 
 
-def read(folder: Path, scratch: Path, samples: int) -> Part:
-    """Raises BenchmarkError: the data set is incomplete, or not as its authors describe it."""
-    dropped: Counter[str] = Counter()
-    root = find_root(folder, ("images", "test.txt"), get_it=GET_IT)
+@adapter("ip102")
+def read(data: DataSet) -> Part:
+    """Pests to be named, looked up, found inside an outline, and counted."""
+    dropped = data.dropped
+    root = find_root(data.folder, ("images", "test.txt"))
     listed = _listed(root, "test", dropped)
     known = [(name, label) for name, label in listed if label in pests()]
     dropped["of a class that cannot be told"] += len(listed) - len(known)
     fresh = [(name, label) for name, label in known if name not in REPEATED]
     dropped["also in the train split"] += len(known) - len(fresh)
-    _refuse_missing(root, fresh)
+    refuse_missing(root / "images", (name for name, _ in fresh))
     trained = _by_size(root)
-    originals = Originals(scratch)
     photos: list[Photo] = []
     seen: set[str] = set()
     for name, label in spread(fresh, lambda one: one[1], len(fresh), _SEED):
-        if len(photos) >= _PICTURES_A_SAMPLE * samples:
+        if len(photos) >= data.wanted:
             break
         path = root / "images" / name
-        digest = hashlib.sha256(path.read_bytes()).hexdigest()
+        digest = _digest(path)
         if digest in seen or any(_digest(other) == digest for other in trained.get(path.stat().st_size, ())):
             dropped["repeated"] += 1
-        elif (photo := photo_of(path, pests()[label], originals, dropped)) is not None:
+        elif (photo := photo_of(path, pests()[label], data)) is not None:
             seen.add(digest)
             photos.append(photo)
     if not photos:
-        raise BenchmarkError(f"no test picture of {root} can be used", hint=GET_IT)
-    boxed, reading = read_boxed(folder, dropped, get_it=GET_IT)
-    some = spread(boxed, lambda one: (len(one.boxes) > 1, one.pest.label), boxed_wanted(samples), _SEED)
-    subjects = [*photo_subjects(photos, samples), *boxed_subjects(some, originals, dropped, samples)]
-    return Part(
-        "ip102",
-        SOURCE,
-        subjects,
-        [template for file in TEMPLATES for template in load_templates(file)],
-        samples,
-        originals.files,
-        metadata={
-            "ip102": {"test_pictures": len(listed), "boxed_test_pictures": len(boxed), "class_numbers": reading},
-        },
-        dropped=dropped,
-    )
+        raise BenchmarkError(f"no test picture of {root} can be used")
+    boxed, reading = read_boxed(data.folder, dropped)
+    most_boxed = max(24, math.ceil(1.5 * data.samples))
+    some = spread(boxed, lambda one: (len(one.boxes) > 1, one.pest.label), most_boxed, _SEED)
+    subjects = [*photo_subjects(photos, data.samples), *boxed_subjects(some, data)]
+    counts = {"test_pictures": len(listed), "boxed_test_pictures": len(boxed), "class_numbers": reading}
+    return data.part(subjects, TEMPLATES, {"ip102": counts})
 
 
 def _listed(root: Path, split: str, dropped: Counter[str]) -> list[tuple[str, int]]:
@@ -222,32 +97,16 @@ def _listed(root: Path, split: str, dropped: Counter[str]) -> list[tuple[str, in
         BenchmarkError: it cannot be read, or a line is no name with a label from 0 to 101.
     """
     path = root / f"{split}.txt"
-    try:
-        lines = path.read_text("utf-8-sig").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise BenchmarkError(f"{path} cannot be read: {error}", hint=GET_IT) from error
     found: dict[str, int] = {}
-    for number, line in enumerate(lines, start=1):
+    for number, line in read_lines(path):
         parts = line.rsplit(maxsplit=1)
-        if not parts:
-            continue
         if len(parts) != 2 or not parts[1].isdecimal() or int(parts[1]) >= len(CLASSES):
-            raise BenchmarkError(
-                f"{path}, line {number} is not a picture with a label from 0 to {len(CLASSES) - 1}: "
-                f"{line.strip()[:60]}",
-                hint=GET_IT,
-            )
-        name, label = Path(parts[0].replace("\\", "/")).name, int(parts[1])
+            what = f"not a picture with a label from 0 to {len(CLASSES) - 1}"
+            raise BenchmarkError(f"{path}, line {number} is {what}: {line[:60]}")
+        name, label = PurePath(parts[0].replace("\\", "/")).name, int(parts[1])
         if found.setdefault(name, label) != label:
             dropped["of two classes"] += 1
     return list(found.items())
-
-
-def _refuse_missing(root: Path, listed: Sequence[tuple[str, int]]) -> None:
-    there = {path.name for path in (root / "images").iterdir()}
-    missing = [name for name, _ in listed if name not in there]
-    if missing:
-        raise BenchmarkError(f"{root / 'images'} lacks {first_few(missing)}", hint=GET_IT)
 
 
 def _by_size(root: Path) -> dict[int, list[Path]]:
@@ -265,3 +124,110 @@ def _by_size(root: Path) -> dict[int, list[Path]]:
 
 def _digest(path: Path) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+@dataclass(frozen=True)
+class Photo:
+    """A picture of one pest, as a file."""
+
+    file: SampleFile
+    pest: Pest
+
+
+def photo_of(path: Path, pest: Pest, data: DataSet) -> Photo | None:
+    """None where it cannot be used, which is counted. What calls itself .jpg and is none is written anew."""
+    picture = readable(path, data)
+    if picture is None:
+        return None
+    if path.read_bytes()[:2] == _JPEG:
+        return Photo(data.originals.file(path, note=NOTE), pest)
+    return Photo(data.originals.made(png_of(picture.pixels), ".png", note=NOTE), pest)
+
+
+def photo_subjects(photos: Sequence[Photo], most: int) -> list[Subject]:
+    """At most so many subjects; kinds and crops take turns, so that a few pictures give some of each."""
+    waiting: dict[str, list[Photo]] = {}
+    for photo in photos:
+        waiting.setdefault(photo.pest.crop, []).append(photo)
+    crops = list(waiting)
+    subjects: list[Subject] = []
+    failed = 0
+    for kind in cycle(_TURNS):
+        group = next((found for crop in crops if (found := _taken(waiting[crop], kind))), [])
+        failed = 0 if group else failed + 1
+        if failed == len(_TURNS) or len(subjects) >= most:
+            return subjects
+        if group:
+            crops.append(crops.pop(crops.index(group[0].pest.crop)))
+            subjects.append(_subject(len(subjects), kind, group))
+    return subjects
+
+
+def _taken(waiting: list[Photo], kind: str) -> list[Photo]:
+    """The next pictures of a crop for such a subject, taken out; empty where there are too few."""
+    group: list[Photo] = []
+    for photo in waiting:
+        if len(group) < _PICTURES[kind] and _suits(photo.pest, kind):
+            if kind == "pest_damage" and not _damage_tells(photo, group):
+                continue
+            if not any(photo.pest.like(other.pest) for other in group):
+                group.append(photo)
+    if kind == "pest_damage" and len(group) < _PICTURES[kind]:
+        return []
+    for photo in group:
+        waiting.remove(photo)
+    return group
+
+
+def _suits(pest: Pest, kind: str) -> bool:
+    match kind:
+        case "pest_advice":
+            return bool(advice_topics(pest)) and kb_names().is_on(pest.entry, pest.crop)
+        case "pest_photo":
+            return kb_names().is_on(pest.entry, pest.crop)
+        case _:
+            return pest.entry.taxonomy.order is not None
+
+
+def _damage_tells(photo: Photo, group: Sequence[Photo]) -> bool:
+    """First one whose damage is told, then one that surely does no such damage."""
+    if not group:
+        return trait_of(photo.pest) is not None
+    return bool(pair_words([group[0].pest, photo.pest], rng_of("trait"))["trait_word"])
+
+
+def _subject(number: int, kind: str, group: Sequence[Photo]) -> Subject:
+    rng = rng_of(kind, *(str(photo.file.sha256) for photo in group))
+    together = pair_words([photo.pest for photo in group], rng)
+    photos = [(photo.file, (photo.pest, together | words_of(photo.pest, rng))) for photo in group]
+    thing = _named_thing if kind in ("pest_photo", "pest_advice") else partial(_looked_up_thing, kind)
+    return photo_subject(f"ip102-{number}", photos, thing, {"crop": group[0].pest.crop}, kind)
+
+
+_Known = tuple[Pest, Mapping[str, str]]
+
+
+def _named_thing(file: SampleFile, known: _Known, _: int) -> Thing:
+    """A pest to be named, its crop known."""
+    pest, words = known
+    thought = f"I need to know which pest of {pest.crop} {file.name} shows."
+    return photo_thing(
+        file, DIAGNOSE, diagnosis_of(pest.label, pest.entry), thought, words, kind="pest", crop=pest.crop
+    )
+
+
+def _looked_up_thing(kind: str, file: SampleFile, known: _Known, _: int) -> Thing:
+    """A pest to be named and then looked up."""
+    pest, words = known
+    topic, query = {
+        "pest_group": ("identification", "order and family"),
+        "pest_damage": ("symptoms", "damage on the plant"),
+    }[kind]
+    thought = f"I need to know which pest {file.name} shows."
+    truth = diagnosis_of(pest.label, pest.entry)
+    diagnosis = PlannedCall(DIAGNOSE, {"image": file.name, "kind": "pest"}, truth, thought=thought)
+    search: dict[str, Any] = {"query": query, "topic": topic}
+    arguments: Arguments = {**search, "kb_id": ref(0, "best")}
+    truth = exact_result(LOOK_UP, {**search, "kb_id": pest.entry.id})
+    thought = f"I need what is known of the {query} of the pest in {file.name}."
+    return Thing((file,), LOOK_UP, arguments, truth, file.name, thought, words, before=(diagnosis,))

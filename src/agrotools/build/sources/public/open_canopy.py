@@ -4,7 +4,6 @@ The rasters of a year cover the country and are only ever read in windows: squar
 """
 
 import math
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -12,31 +11,16 @@ from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
-import orjson
 from numpy.typing import NDArray
 from pydantic import JsonValue
 
 from agrotools.build.asking import Subject
 from agrotools.build.sources.field.canopy import canopy_subjects
-from agrotools.build.sources.part import Originals, Part, reasons
-from agrotools.build.sources.public.reading import find_root, spread
-from agrotools.build.templates import load_templates
+from agrotools.build.sources.part import DataSet, Part, adapter, reasons
+from agrotools.build.sources.reading import find_root, geotiff_of, read_json, spread
 from agrotools.build.tolerances import LEAST_COVER
 from agrotools.core import BenchmarkError
-from agrotools.formats.benchmark import SourceNote
 
-GET_IT = (
-    "get canopy_height/ from huggingface.co/datasets/AI4Forest/Open-Canopy: geometries.geojson and, of at least one of"
-    " the years 2021 to 2023, lidar.vrt and lidar_classification.vrt with the folders lidar and lidar_classification"
-)
-SOURCE = SourceNote(
-    name="Open-Canopy",
-    licence="Etalab 2.0 (Licence Ouverte 2.0, as its data card says)",
-    url="https://huggingface.co/datasets/AI4Forest/Open-Canopy",
-    citation="Fogel, F. et al.: Open-Canopy: Towards Very High Resolution Forest Monitoring. CVPR, 2025.",
-    note="Questions, reference calls and tolerances are by agrotools; heights are the authors', from the LiDAR HD"
-    " programme of IGN. Windows of 500 m in tiles of the test part.",
-)
 SPLITS = ("train", "val", "test", "buffer")
 WINDOW_PX = 333
 """Four such windows fit into a tile of 1 km."""
@@ -53,7 +37,6 @@ _PIXEL_M = 1.5
 _NO_DATA = -9999.0
 _HOLE = "unreadable, not fetched or all zero"
 _SEED = 11
-_WINDOWS_A_SAMPLE = 2
 _NOTE = (
     "Heights above ground from airborne laser scanning in France, one band, metres. Pixels that are neither ground nor"
     " vegetation (buildings, water, unknown) hold no data and do not count."
@@ -79,56 +62,42 @@ class Window:
     content: bytes
 
 
-def read(folder: Path, scratch: Path, samples: int) -> Part:
-    """Raises BenchmarkError: the data set is incomplete, or not as its authors describe it."""
-    root = find_root(folder, ("geometries.geojson",), get_it=GET_IT)
+@adapter("open_canopy")
+def read(data: DataSet) -> Part:
+    """Heights and covers of windows and of parts of them."""
+    root = find_root(data.folder, ("geometries.geojson",))
     tiles = _test_tiles(root / "geometries.geojson")
-    dropped: Counter[str] = Counter()
-    originals = Originals(scratch)
     subjects: list[Subject] = []
-    wanted = _WINDOWS_A_SAMPLE * samples
-    for number, window in enumerate(_windows(root, tiles, wanted, dropped)):
+    for number, window in enumerate(_windows(root, tiles, data)):
         rows, columns = window.heights.shape
         size = {"width_px": columns, "height_px": rows, "gsd_m": _PIXEL_M}
-        file = originals.made(window.content, ".tif", kind="raster", bands=("height",), note=_NOTE, **size)
+        file = data.originals.made(window.content, ".tif", kind="raster", bands=("height",), note=_NOTE, **size)
         rng = np.random.default_rng([_SEED, number])
         subjects += canopy_subjects(f"open-canopy-{number}", file, window.heights, rng)
-    if wanted and not subjects:
-        raise BenchmarkError(f"no window in the test part of {root} can be used ({reasons(dropped)})", hint=GET_IT)
-    facts: dict[str, JsonValue] = {
-        "test_tiles": len(tiles),
-        "windows": len(originals.files),
-        "windows_dropped": {**dropped},
-    }
-    templates = load_templates("canopy")
-    return Part(
-        "open-canopy", SOURCE, subjects, templates, samples, originals.files, {"open-canopy": facts}, dropped=dropped
-    )
+    if data.wanted and not subjects:
+        raise BenchmarkError(f"no window in the test part of {root} can be used ({reasons(data.dropped)})")
+    facts: dict[str, JsonValue] = {"test_tiles": len(tiles), "windows": len(data.originals.files)}
+    return data.part(subjects, ["canopy"], {"open-canopy": facts})
 
 
 def _test_tiles(path: Path) -> list[Tile]:
+    grid = read_json(path)
     try:
-        found = orjson.loads(path.read_bytes())
-        features = cast("list[dict[str, Any]]", found["features"])
-        crs = _crs_of(found)
-        splits = Counter(str(feature["properties"]["split"]) for feature in features)
-        strange = sorted(splits.keys() - set(SPLITS))
+        features = cast("list[dict[str, Any]]", grid["features"])
+        crs = _crs_of(grid)
+        strange = sorted({str(feature["properties"]["split"]) for feature in features} - {*SPLITS})
         if strange:
             listed = ", ".join(strange[:5])
-            raise BenchmarkError(f"{path} has tiles whose split is not {', '.join(SPLITS)}: {listed}", hint=GET_IT)
-        test = [feature for feature in features if feature["properties"]["split"] == "test"]
+            raise BenchmarkError(f"{path} has tiles whose split is not {', '.join(SPLITS)}: {listed}")
         tiles = [
             Tile(int(float(one["properties"]["lidar_year"])), _bounds(one["geometry"]["coordinates"]), crs)
-            for one in test
+            for one in features
+            if one["properties"]["split"] == "test"
         ]
-    except (OSError, orjson.JSONDecodeError) as error:
-        raise BenchmarkError(f"{path} cannot be read: {error}", hint=GET_IT) from error
     except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise BenchmarkError(
-            f"{path} is not a grid of tiles with geometry, split and lidar_year", hint=GET_IT
-        ) from error
+        raise BenchmarkError(f"{path} is not a grid of tiles with geometry, split and lidar_year") from error
     if not tiles:
-        raise BenchmarkError(f"{path} has no tile of the test part", hint=GET_IT)
+        raise BenchmarkError(f"{path} has no tile of the test part")
     return tiles
 
 
@@ -157,8 +126,8 @@ def _points(coordinates: Any) -> Iterator[tuple[float, float]]:
         yield from _points(inner)
 
 
-def _windows(root: Path, tiles: Sequence[Tile], wanted: int, dropped: Counter[str]) -> list[Window]:
-    """At most ``wanted`` windows of as many tiles as possible; those of no use are counted in ``dropped`` by reason."""
+def _windows(root: Path, tiles: Sequence[Tile], data: DataSet) -> list[Window]:
+    """As many windows as are wanted, of as many tiles as possible; those of no use are counted by reason."""
     import rasterio
 
     settings = {
@@ -171,13 +140,13 @@ def _windows(root: Path, tiles: Sequence[Tile], wanted: int, dropped: Counter[st
         years = {year: _opened_year(root / str(year), opened) for year in sorted({tile.year for tile in tiles})}
         there = [tile for tile in tiles if years[tile.year]]
         if not there:
-            raise BenchmarkError(f"{root} has lidar.vrt and lidar_classification.vrt of no year", hint=GET_IT)
+            raise BenchmarkError(f"{root} has lidar.vrt and lidar_classification.vrt of no year")
         if len(there) < len(tiles):
-            dropped["of a year that is not there"] += 4 * (len(tiles) - len(there))
+            data.dropped["of a year that is not there"] += 4 * (len(tiles) - len(there))
         scattered = spread(there, lambda tile: tile.year, len(there), _SEED)
         quarters = [(number, right, lower) for number in range(len(scattered)) for right in (0, 1) for lower in (0, 1)]
         for number, right, lower in spread(quarters, lambda quarter: quarter[0], len(quarters), _SEED):
-            if len(usable) == wanted:
+            if len(usable) == data.wanted:
                 break
             tile = scattered[number]
             heights, classes = cast("tuple[Any, Any]", years[tile.year])
@@ -185,7 +154,7 @@ def _windows(root: Path, tiles: Sequence[Tile], wanted: int, dropped: Counter[st
             if isinstance(window, Window):
                 usable.append(window)
             else:
-                dropped[window] += 1
+                data.dropped[window] += 1
     return usable
 
 
@@ -200,14 +169,13 @@ def _opened_year(folder: Path, opened: ExitStack) -> tuple[Any, Any] | None:
     try:
         heights, classes = (opened.enter_context(rasterio.open(path, driver="VRT")) for path in paths)
     except (RasterioError, OSError) as error:
-        raise BenchmarkError(f"the rasters in {folder} cannot be read: {error}", hint=GET_IT) from error
+        raise BenchmarkError(f"the rasters in {folder} cannot be read: {error}") from error
     for dataset, path, dtype in ((heights, paths[0], "uint16"), (classes, paths[1], "uint8")):
         if dataset.dtypes != (dtype,):
-            found = ", ".join(dataset.dtypes)
             meant = "decimetres" if dtype == "uint16" else "classes"
-            raise BenchmarkError(f"{path} holds {found}, not {meant} as {dtype}", hint=GET_IT)
+            raise BenchmarkError(f"{path} holds {', '.join(dataset.dtypes)}, not {meant} as {dtype}")
         if dataset.crs is None or not dataset.crs.is_projected or not _has_the_pixels(dataset.transform):
-            raise BenchmarkError(f"{path} is not a map with pixels of {_PIXEL_M} m, north up", hint=GET_IT)
+            raise BenchmarkError(f"{path} is not a map with pixels of {_PIXEL_M} m, north up")
     return heights, classes
 
 
@@ -243,7 +211,9 @@ def _window(heights: Any, classes: Any, tile: Tile, right: int, lower: int) -> W
     if 100 * np.count_nonzero(known >= _CANOPY_DM) / known.size < LEAST_COVER:
         return "without canopy"
     metres = np.where(measured, values / 10, np.nan).astype(np.float32)
-    return Window(metres, _geotiff(metres, heights.crs, transform))
+    stored = np.where(measured, metres, np.float32(_NO_DATA))[None]
+    place = {"crs": heights.crs, "transform": transform, "nodata": _NO_DATA}
+    return Window(metres, geotiff_of(stored, ("height",), "m", predictor=3, **place))
 
 
 def _in_crs(tile: Tile, crs: Any) -> Bounds | None:
@@ -281,18 +251,3 @@ def _values(dataset: Any, bounds: Bounds, right: int, lower: int) -> tuple[NDArr
     if min(column, row) < 0 or column + WINDOW_PX > dataset.width or row + WINDOW_PX > dataset.height:
         return None, where
     return dataset.read(1, window=window), where
-
-
-def _geotiff(heights: NDArray[np.float32], crs: Any, transform: Any) -> bytes:
-    from rasterio.io import MemoryFile
-
-    profile = {
-        "driver": "GTiff", "count": 1, "height": heights.shape[0], "width": heights.shape[1], "dtype": "float32",
-        "crs": crs, "transform": transform, "nodata": _NO_DATA, "compress": "deflate", "predictor": 3,
-    }  # fmt: skip
-    with MemoryFile() as memory:
-        with memory.open(**profile) as target:
-            target.write(np.where(np.isfinite(heights), heights, np.float32(_NO_DATA)), 1)
-            target.set_band_description(1, "height")
-            target.set_band_unit(1, "m")
-        return memory.read()

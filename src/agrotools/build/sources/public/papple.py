@@ -11,39 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agrotools.build.asking import Subject
+from agrotools.build.sources.boxes import Box, Outline, box_of, mask_of, read_outlines
 from agrotools.build.sources.field.fruit import TOGETHER, apple_subject
-from agrotools.build.sources.part import Originals, Part, first_few
-from agrotools.build.sources.public.reading import (
-    Box,
-    Outline,
-    box_of,
-    find_root,
-    mask_of,
-    read_outlines,
-    spread,
-    upright_size,
-)
-from agrotools.build.templates import load_templates
+from agrotools.build.sources.part import DataSet, Part, adapter, reasons
+from agrotools.build.sources.reading import find_root, first_of, read_lines, read_photo, refuse_missing, spread
 from agrotools.core import BenchmarkError, Intrinsics, ToolError
-from agrotools.formats.benchmark import SourceNote
 from agrotools.tools.fruit.camera import read_depth
 
-GET_IT = (
-    "get PApple_RGB-D-Size_dataset_v4.zip from Zenodo record 7260694, so that images/test, gt_json/test, depth_maps"
-    " (or depthCropNpy) and GT_diameter.txt (or GT_diameters.txt) lie side by side"
-)
-SOURCE = SourceNote(
-    name="PApple RGB-D-Size",
-    licence="not stated",
-    url="https://zenodo.org/records/7260694",
-    citation="Ferrer-Ferrer, M. et al.: Simultaneous fruit detection and size estimation using multitask deep neural"
-    " networks. Biosystems Engineering, 2023. Gené-Mola, J. et al.: Looking behind occlusions through amodal"
-    " segmentation for robust on-tree fruit size measurement. Computers and Electronics in Agriculture 209, 107854,"
-    " 2023.",
-    note="Questions, reference calls and tolerances are by agrotools; images, outlines, depth and calliper sizes are"
-    " the authors'. Test split. Depth was rewritten in steps of 0.1 mm; where the optical axis meets a crop is not"
-    " known and was taken as its middle.",
-)
 FOCAL_PX = 5805.34
 """Of every photograph, as the authors use it, where no file says otherwise."""
 DEPTH_UNIT_MM = 0.1
@@ -54,6 +28,7 @@ _DEPTH_FOLDERS = ("depth_maps", "depthCropNpy")
 _DIAMETER_FILES = ("GT_diameter.txt", "GT_diameters.txt")
 _FOCAL_FILE = "focal_length.txt"
 _DIAMETER = re.compile(r"(\d{4})_(\d+)_(\d+)\.txt\s*,\s*(\d+(?:\.\d+)?)")
+_FOCAL = re.compile(r"(.*),\s*(\d+(?:\.\d+)?)")
 _ORCHARD = 1
 """Second number of a line of diameters that crops belong to."""
 _YEARS = {"2": 2018, "3": 2018, "6": 2020, "7": 2020}
@@ -66,7 +41,6 @@ _LEAST_AREA_PX = 70
 _LEAST_DEPTH = 0.5
 _SAME_SHAPE = 0.02
 _SEED = 4
-_PICTURES_A_SAMPLE = 2
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,87 +61,47 @@ class _Picture:
     apples: Sequence[_Apple]
 
 
-def read(folder: Path, scratch: Path, samples: int) -> Part:
-    """Raises BenchmarkError: the data set is incomplete, or not as its authors describe it."""
-    root = find_root(
-        folder, (f"gt_json/test/{_OUTLINES}", f"gt_json/test/{_WHOLE_OUTLINES}", "images/test"), get_it=GET_IT
-    )
-    depths = _one_of(root, _DEPTH_FOLDERS)
-    diameters, focals = _diameters(_one_of(root, _DIAMETER_FILES)), _focals(root / _FOCAL_FILE)
-    left_out: Counter[str] = Counter()
-    pictures = list(_pictures(root, depths, diameters, left_out))
-    _refuse_missing([picture.path for picture in pictures] + [picture.depth for picture in pictures])
+@adapter("papple")
+def read(data: DataSet) -> Part:
+    """Diameters of apples in boxes, each apple shown once."""
+    root = find_root(data.folder, (f"gt_json/test/{_OUTLINES}", f"gt_json/test/{_WHOLE_OUTLINES}", "images/test"))
+    depths = first_of(root, _DEPTH_FOLDERS)
+    diameters, focals = _diameters(first_of(root, _DIAMETER_FILES)), _focals(root / _FOCAL_FILE)
+    pictures = list(_pictures(root, depths, diameters, data.dropped))
+    refuse_missing(root, (str(path.relative_to(root)) for one in pictures for path in (one.path, one.depth)))
     in_turn = spread(pictures, lambda one: (one.year, min(len(one.apples), TOGETHER)), len(pictures), _SEED)
-    originals = Originals(scratch)
     subjects: list[Subject] = []
     asked: set[tuple[int, int]] = set()
     shown = 0
     for number, picture in enumerate(in_turn):
-        if shown == _PICTURES_A_SAMPLE * samples:
+        if shown == data.wanted:
             break
         # One apple is in several crops and would give its answer away to whoever knows it from another.
         fresh = [apple for apple in picture.apples if apple.key not in asked]
-        left_out["apples shown in another picture already"] += len(picture.apples) - len(fresh)
+        data.dropped["apples shown in another picture already"] += len(picture.apples) - len(fresh)
         focal = focals.get(picture.path.name, FOCAL_PX)
-        if fresh and (some := _subjects(f"papple-{number}", picture, fresh, focal, originals, left_out)):
-            subjects += some[0]
-            asked |= some[1]
-            shown += 1
+        some, keys = _subjects(f"papple-{number}", picture, fresh, focal, data) if fresh else ([], set())
+        subjects += some
+        asked |= keys
+        shown += bool(some)
     if not subjects:
-        raise BenchmarkError(
-            f"{root} has no picture with an apple that can be asked about: {_told(left_out)}", hint=GET_IT
-        )
-    return Part(
-        "papple",
-        SOURCE,
-        subjects,
-        (*load_templates("apple"), *load_templates("apple_choice")),
-        samples,
-        originals.files,
-        metadata={"papple_usable_pictures": len(pictures), "papple_left_out": {**left_out}},
-        dropped=left_out,
-    )
-
-
-def _one_of(root: Path, names: Sequence[str]) -> Path:
-    for name in names:
-        if (root / name).exists():
-            return root / name
-    raise BenchmarkError(f"{root} has neither {' nor '.join(names)}", hint=GET_IT)
-
-
-def _refuse_missing(paths: Sequence[Path]) -> None:
-    missing = [path for path in paths if not path.is_file()]
-    if missing:
-        raise BenchmarkError(f"these files are missing: {first_few(missing)}", hint=GET_IT)
-
-
-def _told(left_out: Counter[str]) -> str:
-    return "; ".join(f"{count} {what}" for what, count in left_out.items() if count) or "none is annotated"
-
-
-def _lines(path: Path) -> Iterator[tuple[int, str]]:
-    try:
-        text = path.read_text("utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        raise BenchmarkError(f"{path} cannot be read: {error}", hint=GET_IT) from error
-    return ((number, line.strip()) for number, line in enumerate(text.splitlines(), start=1) if line.strip())
+        why = reasons(data.dropped) or "none is annotated"
+        raise BenchmarkError(f"{root} has no picture with an apple that can be asked about: {why}")
+    return data.part(subjects, ["apple", "apple_choice"], {"papple_usable_pictures": len(pictures)})
 
 
 def _diameters(path: Path) -> dict[tuple[int, int], float]:
     """Calliper diameters in millimetres by year and number of the apple; those with two different ones are left out."""
     found: dict[tuple[int, int], set[float]] = {}
-    for number, line in _lines(path):
+    for number, line in read_lines(path):
         match = _DIAMETER.fullmatch(line)
         if match is None:
-            raise BenchmarkError(
-                f"{path}, line {number} is not a diameter (2020_01_322.txt,63): {line[:60]}", hint=GET_IT
-            )
+            raise BenchmarkError(f"{path}, line {number} is not a diameter (2020_01_322.txt,63): {line[:60]}")
         if int(match[2]) != _ORCHARD:
             continue
         diameter = float(match[4])
         if not _LEAST_MM <= diameter <= _MOST_MM:
-            raise BenchmarkError(f"{path}, line {number}: no apple measures {diameter:g} mm", hint=GET_IT)
+            raise BenchmarkError(f"{path}, line {number}: no apple measures {diameter:g} mm")
         found.setdefault((int(match[1]), int(match[3])), set()).add(diameter)
     return {key: values.pop() for key, values in found.items() if len(values) == 1}
 
@@ -175,14 +109,11 @@ def _diameters(path: Path) -> dict[tuple[int, int], float]:
 def _focals(path: Path) -> dict[str, float]:
     """Focal lengths in pixels by picture; none where the file, which is optional, is absent."""
     found: dict[str, float] = {}
-    for number, line in _lines(path) if path.is_file() else ():
-        name, _, length = line.rpartition(",")
-        try:
-            found[name.strip()] = float(length)
-        except ValueError:
-            found[name.strip()] = 0.0
-        if not 100 <= found[name.strip()] <= 100_000:
-            raise BenchmarkError(f"{path}, line {number} is not a focal length in pixels: {line[:60]}", hint=GET_IT)
+    for number, line in read_lines(path) if path.is_file() else ():
+        match = _FOCAL.fullmatch(line)
+        if match is None or not 100 <= float(match[2]) <= 100_000:
+            raise BenchmarkError(f"{path}, line {number} is not a focal length in pixels: {line[:60]}")
+        found[match[1].strip()] = float(match[2])
     return found
 
 
@@ -190,8 +121,8 @@ def _pictures(
     root: Path, depths: Path, diameters: Mapping[tuple[int, int], float], left_out: Counter[str]
 ) -> Iterator[_Picture]:
     """Pictures with at least one apple that can be asked about, as far as outlines and sizes tell."""
-    seen = read_outlines(root / "gt_json" / "test" / _OUTLINES, left_out, get_it=GET_IT)
-    whole = read_outlines(root / "gt_json" / "test" / _WHOLE_OUTLINES, Counter(), get_it=GET_IT)
+    seen = read_outlines(root / "gt_json" / "test" / _OUTLINES, left_out)
+    whole = read_outlines(root / "gt_json" / "test" / _WHOLE_OUTLINES, Counter())
     for name, pieces in seen.items():
         parts = Path(name).stem.split("_")
         year = _YEARS.get(parts[2][:1]) if len(parts) > 2 else None
@@ -229,41 +160,43 @@ def _apple(
 
 
 def _subjects(
-    name: str,
-    picture: _Picture,
-    apples: Sequence[_Apple],
-    focal_px: float,
-    originals: Originals,
-    left_out: Counter[str],
-) -> tuple[list[Subject], set[tuple[int, int]]] | None:
-    """Things of one picture, with their apples; None where none has a depth."""
-    width, height = upright_size(picture.path, get_it=GET_IT)
+    name: str, picture: _Picture, apples: Sequence[_Apple], focal_px: float, data: DataSet
+) -> tuple[list[Subject], set[tuple[int, int]]]:
+    """Things of one picture, and the keys of their apples; none where no apple has a depth."""
+    import cv2
+
+    photo = read_photo(picture.path)
+    width, height = photo.width, photo.height
     steps = _depth_steps(picture.depth, (width, height))
     if steps is None:
-        left_out["pictures without depth"] += 1
-        return None
-    kept: list[_Apple] = []
+        data.dropped["pictures without depth"] += 1
+        return [], set()
+    usable: list[_Apple] = []
     for apple in apples:
         x0, y0, x1, y1 = apple.box
         if x0 <= 0 or y0 <= 0 or x1 >= width or y1 >= height:
-            left_out["apples at the edge of a picture"] += 1
+            data.dropped["apples at the edge of a picture"] += 1
         elif np.mean(steps[y0:y1, x0:x1][mask_of(apple.seen, apple.box)] > 0) < _LEAST_DEPTH:
-            left_out["apples without depth"] += 1
+            data.dropped["apples without depth"] += 1
         else:
-            kept.append(apple)
-    if not kept:
-        return None
+            usable.append(apple)
+    if not usable:
+        return [], set()
     camera = Intrinsics(fx_px=focal_px, fy_px=focal_px, cx_px=width / 2, cy_px=height / 2)
-    image = originals.file(
-        picture.path, width_px=width, height_px=height, intrinsics=camera, note="Part of a photograph of apple trees."
+    size = {"width_px": width, "height_px": height}
+    note = "Part of a photograph of apple trees."
+    image = data.originals.file(picture.path, **size, intrinsics=camera, note=note)
+    depth = data.originals.made(
+        cv2.imencode(".png", steps)[1].tobytes(),
+        ".png",
+        kind="depth",
+        depth_unit_mm=DEPTH_UNIT_MM,
+        note="Depth registered to the picture.",
     )
-    depth = originals.made(
-        _png_of(steps), ".png", kind="depth", depth_unit_mm=DEPTH_UNIT_MM, note="Depth registered to the picture."
-    )
-    fruits = [(apple.box, apple.diameter_mm) for apple in kept]
+    fruits = [(apple.box, apple.diameter_mm) for apple in usable]
     starts = range(0, len(fruits), TOGETHER)
     subjects = [apple_subject(f"{name}-{start}", (image, depth), fruits[start : start + TOGETHER]) for start in starts]
-    return subjects, {apple.key for apple in kept}
+    return subjects, {apple.key for apple in usable}
 
 
 def _depth_steps(path: Path, size: tuple[int, int]) -> NDArray[np.uint16] | None:
@@ -275,21 +208,13 @@ def _depth_steps(path: Path, size: tuple[int, int]) -> NDArray[np.uint16] | None
     except ToolError as error:
         if error.kind == "nothing_found":
             return None
-        raise BenchmarkError(f"{path} is no depth in metres: {error.message}", hint=GET_IT) from error
+        raise BenchmarkError(f"{path} is no depth in metres: {error.message}") from error
     across, down = mm.shape[1] / size[0], mm.shape[0] / size[1]
     if abs(across - down) > _SAME_SHAPE * max(across, down):
-        raise BenchmarkError(
-            f"{path} has {mm.shape[1]} x {mm.shape[0]} values, and its picture {size[0]} x {size[1]} pixels",
-            hint=GET_IT,
-        )
+        values = f"{mm.shape[1]} x {mm.shape[0]} values"
+        raise BenchmarkError(f"{path} has {values}, and its picture {size[0]} x {size[1]} pixels")
     if (mm.shape[1], mm.shape[0]) != size:
         # Nearest values: between an apple and the leaves behind it there is nothing.
         mm = cv2.resize(mm, size, interpolation=cv2.INTER_NEAREST)
     steps = np.round(np.nan_to_num(mm, nan=0.0) / DEPTH_UNIT_MM)
     return np.where(steps <= _FARTHEST, steps, 0).astype(np.uint16)
-
-
-def _png_of(steps: NDArray[np.uint16]) -> bytes:
-    import cv2
-
-    return cv2.imencode(".png", steps)[1].tobytes()

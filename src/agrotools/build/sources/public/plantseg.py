@@ -9,28 +9,13 @@ from pathlib import Path
 
 from pydantic import JsonValue
 
-from agrotools.build.sources.part import Originals, Part, first_few
+from agrotools.build.sources.part import DataSet, Part, adapter, first_few
 from agrotools.build.sources.public.diseased_plants import Disease, DiseasedPlant, disease_subjects
-from agrotools.build.sources.public.reading import SUFFIXES, find_root, read_table
-from agrotools.build.templates import load_templates
+from agrotools.build.sources.reading import SUFFIXES, by_stem, find_root, first_of, read_table
 from agrotools.core import BenchmarkError, Sample
-from agrotools.formats.benchmark import SourceNote
+from agrotools.knowledge.kb_names import kb_names
 from agrotools.knowledge.words import folded
-from agrotools.tools.lookup.kb_names import kb_names
 
-GET_IT = (
-    "get plantseg.zip from Zenodo record 17719108 (1 GB), so that images/test and Metadata.csv lie side by side; older"
-    " records have Metadatav2.csv"
-)
-SOURCE = SourceNote(
-    name="PlantSeg",
-    licence="CC BY-NC 4.0 (Zenodo record 17719108), some pictures CC0",
-    url="https://zenodo.org/records/17719108",
-    citation="Wei, T. et al.: PlantSeg: A Large-Scale In-the-wild Dataset for Plant Disease Segmentation."
-    " Scientific Data, 2026, doi 10.1038/s41597-025-06513-4; arXiv 2409.04038.",
-    note="Questions and reference calls are by agrotools, what causes a disease is said by its knowledge base; images"
-    " and names of diseases are the authors'. Test split. Other records than the one named may have other terms.",
-)
 PLANTS = (
     "apple", "banana", "basil", "bean", "bell pepper", "blueberry", "broccoli", "cabbage", "carrot", "cauliflower",
     "celery", "cherry", "citrus", "coffee", "corn", "cucumber", "eggplant", "garlic", "ginger", "grape", "lettuce",
@@ -39,54 +24,40 @@ PLANTS = (
 )  # fmt: skip
 """A label begins with its plant."""
 _KEY = "plantseg"
-_METADATA = ("metadata.csv", "metadatav2.csv")
+_METADATA = ("Metadata.csv", "metadata.csv", "Metadatav2.csv", "metadatav2.csv")
 _SPLITS = {"training": "train", "train": "train", "validation": "val", "val": "val", "test": "test"}
 _LATEST = {"train": 5367, "val": 846, "test": 1561}
 _V3_TRAINING = 7916
-_SEED = 3
 
 
-def read(folder: Path, scratch: Path, samples: int) -> Part:  # noqa: ARG001 - nothing is made from these pictures
-    """Raises BenchmarkError: the data set is incomplete, or not as its authors describe it."""
-    table = _table_in(find_root(folder, ("images/test",), get_it=GET_IT))
-    rows = read_table(table, ("Name", "Disease", "Split"), get_it=GET_IT)
+@adapter("plantseg")
+def read(data: DataSet) -> Part:
+    """Pictures whose disease is to be named, or its cause."""
+    root = find_root(data.folder, ("images/test",))
+    table = first_of(root, _METADATA)
+    rows = read_table(table, ("Name", "Disease", "Split"))
     strange = sorted({row["Split"] for row in rows if row["Split"].strip().lower() not in _SPLITS})
     if strange:
-        raise BenchmarkError(f"{table} has splits that are not known: {', '.join(strange[:5])}", hint=GET_IT)
+        raise BenchmarkError(f"{table} has splits that are not known: {', '.join(strange[:5])}")
     in_split = Counter(_SPLITS[row["Split"].strip().lower()] for row in rows)
     tested = [row for row in rows if row["Split"].strip().lower() == "test"]
     diseases = known_diseases()
     known = [row for row in tested if folded(row["Disease"]) in diseases]
     unknown = Counter(row["Disease"] for row in tested if folded(row["Disease"]) not in diseases)
     if not known:
-        raise BenchmarkError(f"{table} names no disease of a test picture that the knowledge base has", hint=GET_IT)
-    pictures = _pictures(table.parent / "images" / "test", known, diseases)
-    originals = Originals()
-    subjects, unreadable = disease_subjects("plantseg", pictures, diseases, originals, samples, get_it=GET_IT)
-    return Part(
-        "plantseg",
-        SOURCE,
-        subjects,
-        load_templates("plant_disease"),
-        samples,
-        originals.files,
-        metadata={
-            "plantseg_version": _version(table.name, in_split),
-            "plantseg_pictures": {**in_split},
-            "plantseg_left_out": {
-                "not in the knowledge base": {**unknown},
-                "cannot be read": [*unreadable],
-            },
-        },
-        described=_told_of_calls,
-        dropped={
-            "with a disease that the knowledge base has not": unknown.total(),
-            "unreadable": len(unreadable),
-        },
-    )
+        raise BenchmarkError(f"{table} names no disease of a test picture that the knowledge base has")
+    pictures = _pictures(root / "images" / "test", known, diseases)
+    data.dropped["with a disease that the knowledge base has not"] += unknown.total()
+    subjects, unreadable = disease_subjects("plantseg", pictures, diseases, data)
+    metadata: dict[str, JsonValue] = {
+        "plantseg_version": _version(table.name, in_split),
+        "plantseg_pictures": {**in_split},
+        "plantseg_left_out": {"not in the knowledge base": {**unknown}, "cannot be read": [*unreadable]},
+    }
+    return data.part(subjects, ["plant_disease"], metadata, _outcomes_of_calls)
 
 
-def _told_of_calls(samples: Sequence[Sample]) -> dict[str, JsonValue]:
+def _outcomes_of_calls(samples: Sequence[Sample]) -> dict[str, JsonValue]:
     """Outcome of the tool. Most plants are not among those that the shipped net knows: such a call is kept as the error
     that it gives, with the truth beside it, since a picture can be judged by eye or by the tool's other back-ends."""
     observed = [step.observation for sample in samples if sample.reference for step in sample.reference.steps]
@@ -105,18 +76,10 @@ def known_diseases() -> dict[str, Disease]:
     return found
 
 
-def _table_in(root: Path) -> Path:
-    there = {path.name.lower(): path for path in sorted(root.iterdir()) if path.is_file()}
-    for name in _METADATA:
-        if name in there:
-            return there[name]
-    raise BenchmarkError(f"{root} has neither Metadata.csv nor Metadatav2.csv", hint=GET_IT)
-
-
 def _version(name: str, in_split: Mapping[str, int]) -> str:
     """Identified record: they are told apart by the name of the table and by counts alone."""
     counts = "/".join(str(in_split.get(part, 0)) for part in _LATEST)
-    if name.lower() == _METADATA[0]:
+    if name.lower() == "metadata.csv":
         return "Zenodo record 17719108" if in_split == _LATEST else f"not known: Metadata.csv with {counts} pictures"
     if in_split.get("train") == _V3_TRAINING:
         return "version 3 (Zenodo record 14935094)"
@@ -125,17 +88,16 @@ def _version(name: str, in_split: Mapping[str, int]) -> str:
 
 def _pictures(place: Path, rows: Sequence[Mapping[str, str]], diseases: Mapping[str, Disease]) -> list[DiseasedPlant]:
     """Every row's picture; which of the suffixes it has, a row does not tell reliably."""
-    files = sorted(path for path in place.iterdir() if not path.name.startswith("."))
-    by_stem = {path.stem: path for path in files if path.suffix.lower() in SUFFIXES}
+    files = by_stem(place, SUFFIXES)
     names = [_stem(row["Name"]) for row in rows]
-    missing = [name or "a picture without a name" for name in names if name not in by_stem]
+    missing = [name or "a picture without a name" for name in names if name not in files]
     if missing:
-        raise BenchmarkError(f"{place} lacks {first_few(missing)}", hint=GET_IT)
+        raise BenchmarkError(f"{place} lacks {first_few(missing)}")
     named_in = {name: folded(row["Disease"]) for name, row in zip(names, rows, strict=True)}
     for name, row in zip(names, rows, strict=True):
         if named_in[name] != folded(row["Disease"]):
-            raise BenchmarkError(f"{name} has two diseases in the metadata, and each picture shows one", hint=GET_IT)
-    return [DiseasedPlant(by_stem[name], diseases[label]) for name, label in named_in.items()]
+            raise BenchmarkError(f"{name} has two diseases in the metadata, and each picture shows one")
+    return [DiseasedPlant(files[name], diseases[label]) for name, label in named_in.items()]
 
 
 def _stem(name: str) -> str:

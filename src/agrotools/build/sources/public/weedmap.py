@@ -4,7 +4,6 @@ The authors divide nothing into train and test; maps 003 (RedEdge) and 005 (Sequ
 """
 
 import re
-import warnings
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -18,18 +17,12 @@ from pydantic import JsonValue
 from agrotools.build.area_truth import AreaTruth, Region, count_area, quarters
 from agrotools.build.asking import Subject
 from agrotools.build.sources.band_sets import WORDS, BandTile, set_subject, tile_subject
-from agrotools.build.sources.field.weeds import how_parted
-from agrotools.build.sources.part import Originals, Part, named, pairs_of, reasons
-from agrotools.build.sources.public.reading import find_root, spread
-from agrotools.build.templates import load_templates
+from agrotools.build.sources.field.weeds import describe_separation
+from agrotools.build.sources.part import DataSet, Part, adapter, named, pairs_of, reasons
+from agrotools.build.sources.reading import find_root, geotiff_of, spread
 from agrotools.build.templates.field import FieldPicture, field_picture, field_templates
 from agrotools.core import BenchmarkError, Sample, SampleFile
-from agrotools.formats.benchmark import SourceNote
 
-GET_IT = (
-    "get the tiles of WeedMap from the ETH Research Collection (doi.org/10.3929/ethz-c-000788571), so that the folders"
-    " RedEdge/003 and Sequoia/005 hold groundtruth, mask and tile; one of the two is enough"
-)
 MAPS: Mapping[str, tuple[str, ...]] = {"003": ("B", "G", "R", "RE", "NIR"), "005": ("G", "R", "RE", "NIR")}
 """Maps of the test part and the channels of their cameras, RedEdge and Sequoia."""
 COLOURS = {(0, 0, 0): 0, (0, 255, 0): 1, (255, 0, 0): 2}
@@ -38,7 +31,7 @@ NUMBERS = {0: 0, 10000: 1, 2: 2}
 """Of the numbered labels, which say the same in 16 bits."""
 _MOST_PX = 4_000_000
 """Of a tile; the authors' have 480 x 360."""
-_TILES_LOOKED_AT = 24
+_TILES_COMPARED = 24
 """By which it is decided whether white or black in a map's masks stands for data."""
 _FITS_MAP = 0.9
 
@@ -67,9 +60,9 @@ def maps_in(folder: Path) -> dict[str, Path]:
     for name in MAPS:
         markers = [f"{name}/{part}" for part in ("tile", "groundtruth", "mask")]
         with suppress(BenchmarkError):
-            found[name] = find_root(folder, markers, get_it=GET_IT) / name
+            found[name] = find_root(folder, markers) / name
     if not found:
-        raise BenchmarkError(f"{folder} has no tiles of map {' or '.join(MAPS)}", hint=GET_IT)
+        raise BenchmarkError(f"{folder} has no tiles of map {' or '.join(MAPS)}")
     return found
 
 
@@ -109,8 +102,7 @@ def tiles_of(root: Path, name: str, dropped: Counter[str]) -> list[Tile]:
     if 2 * len(odd) > read_in_all:
         raise BenchmarkError(
             f"in {len(odd)} of {read_in_all} tiles of {root}, such as {odd[0]}, colours and numbers of the labels do"
-            " not say the same (black 0, green 10000, red 2), or the mask is not black and white",
-            hint=GET_IT,
+            " not say the same (black 0, green 10000, red 2), or the mask is not black and white"
         )
     return tiles
 
@@ -150,7 +142,7 @@ def white_is_data(root: Path, tiles: Sequence[Tile]) -> bool:
     """
     by_edge = sorted(tiles, key=lambda tile: tile.white.all() or not tile.white.any())
     agreeing = total = 0
-    for tile in by_edge[:_TILES_LOOKED_AT]:
+    for tile in by_edge[:_TILES_COMPARED]:
         bands = bands_of(tile)
         if bands is not None:
             agreeing += int(np.count_nonzero(tile.white == (bands > 0).any(axis=0)))
@@ -159,8 +151,7 @@ def white_is_data(root: Path, tiles: Sequence[Tile]) -> bool:
     if max(share, 1 - share) < _FITS_MAP:
         raise BenchmarkError(
             f"the masks of {root} do not fit its tiles: {100 * share:.0f} % of the pixels are white in the mask where"
-            " the tile is not black, or black where it is",
-            hint=GET_IT,
+            " the tile is not black, or black where it is"
         )
     return share > 0.5
 
@@ -179,30 +170,19 @@ def _one_band(pixels: NDArray[np.generic] | None) -> NDArray[np.generic] | None:
     return pixels[..., 0]
 
 
-SOURCE = SourceNote(
-    name="WeedMap",
-    licence="not stated",
-    url="https://doi.org/10.3929/ethz-c-000788571",
-    citation="Sa, I. et al.: WeedMap: A Large-Scale Semantic Weed Mapping Framework Using Aerial Multispectral Imaging"
-    " and Deep Neural Network for Precision Farming. Remote Sensing 10(9), 1423, 2018.",
-    note="Questions, reference calls and tolerances are by agrotools; images and labels are the authors', the channels"
-    " of a tile joined into one file. Maps 003 and 005.",
-)
 _GSD_M = 0.01
 _FITS_TILE = 0.95
 """Share of pixels in which a mask must agree with what is black."""
 _LEAST_DATA = 0.5
 """Share of each quarter of a tile that must hold data, so that no half or quarter is asked about in vain."""
 _SEED = 18
-_TILES_A_SAMPLE = 2
 _PAIRS_A_BAND_PAIR = 4
 
 
 @dataclass(frozen=True, eq=False)
-class _Shown:
-    """A tile as a file, with its truth."""
+class _Truth:
+    """What is true of a tile."""
 
-    file: SampleFile
     classes: Classes
     valid: Mask
 
@@ -210,12 +190,16 @@ class _Shown:
         return count_area(self.classes, None, region, self.valid)
 
 
-def read(folder: Path, scratch: Path, samples: int) -> Part:
-    """Raises BenchmarkError: the data set is incomplete, or not as its authors describe it."""
-    dropped: Counter[str] = Counter()
+_Shown = tuple[SampleFile, _Truth]
+
+
+@adapter("weedmap")
+def read(data: DataSet) -> Part:
+    """Areas of crop and weeds, and the bands that tell them apart."""
+    dropped = data.dropped
     tiles: list[tuple[Tile, Mask]] = []
     of_maps: dict[str, JsonValue] = {}
-    for name, root in maps_in(folder).items():
+    for name, root in maps_in(data.folder).items():
         found = tiles_of(root, name, dropped)
         if not found:
             continue
@@ -227,22 +211,18 @@ def read(folder: Path, scratch: Path, samples: int) -> Part:
                 tiles.append((tile, valid))
             else:
                 dropped["mostly outside the map"] += 1
-    originals = Originals(scratch)
-    shown = _shown(_in_order(tiles), _TILES_A_SAMPLE * samples, originals, dropped)
-    if samples and not any(shown.values()):
-        raise BenchmarkError(f"no tile in {folder} can be used ({reasons(dropped) or 'there is none'})", hint=GET_IT)
-    facts: dict[str, JsonValue] = {"maps": of_maps, "tiles": len(originals.files), "tiles_dropped": {**dropped}}
+    shown = _shown(_in_order(tiles), data)
+    if data.samples and not any(shown.values()):
+        raise BenchmarkError(f"no tile in {data.folder} can be used ({reasons(dropped) or 'there is none'})")
+    facts: dict[str, JsonValue] = {"maps": of_maps, "tiles": len(data.originals.files)}
 
     def described(finished: Sequence[Sample]) -> dict[str, JsonValue]:
-        return {"weedmap": {**facts, **how_parted(finished)}}
+        return {"weedmap": {**facts, **describe_separation(finished)}}
 
     pairs = [pair for of_map in shown.values() for pair in pairs_of(of_map)]
     subjects = [_subject(f"weedmap-{number}", number, pair) for number, pair in enumerate(pairs)]
-    subjects += _band_subjects(pairs, originals)
-    questions = (*field_templates(), *load_templates("bands"))
-    return Part(
-        "weedmap", SOURCE, subjects, questions, samples, originals.files, {"weedmap": facts}, described, dropped
-    )
+    subjects += _band_subjects(pairs, data)
+    return data.part(subjects, [*field_templates(), "bands"], {"weedmap": facts}, described)
 
 
 def _enough_data(valid: Mask) -> bool:
@@ -262,26 +242,27 @@ def _in_order(tiles: Sequence[tuple[Tile, Mask]]) -> list[tuple[Tile, Mask]]:
     return [item for some in (both, others) for item in spread(some, lambda item: item[0].map, len(some), _SEED)]
 
 
-def _shown(
-    tiles: Sequence[tuple[Tile, Mask]], wanted: int, originals: Originals, dropped: Counter[str]
-) -> dict[str, dict[str, _Shown]]:
-    """Files made of the first ``wanted`` tiles that can be used: by map, then by hash."""
+def _shown(tiles: Sequence[tuple[Tile, Mask]], data: DataSet) -> dict[str, list[_Shown]]:
+    """Files made of the first tiles that can be used, as many as are wanted: by map."""
     made: dict[str, dict[str, _Shown]] = {name: {} for name in MAPS}
     for tile, valid in tiles:
-        if sum(map(len, made.values())) == wanted:
+        if sum(map(len, made.values())) == data.wanted:
             break
         bands = bands_of(tile)
         if bands is None:
-            dropped["unreadable"] += 1
+            data.dropped["unreadable"] += 1
         elif np.mean((bands > 0).any(axis=0) == valid) < _FITS_TILE:
-            dropped["with a mask that does not fit"] += 1
+            data.dropped["with a mask that does not fit"] += 1
         else:
             names = MAPS[tile.map]
             rows, columns = valid.shape
             facts = {"width_px": columns, "height_px": rows, "gsd_m": _GSD_M, "note": _note(names)}
-            file = originals.made(_geotiff(bands, valid, names), ".tif", kind="raster", bands=names, **facts)
-            made[tile.map][str(file.sha256)] = _Shown(file, tile.classes, valid)
-    return made
+            # 0 stands for no data, so the darkest value where there is data becomes 1.
+            marked = np.where(valid, np.maximum(bands, 1), 0).astype(np.uint8)
+            content = geotiff_of(marked, names, nodata=0, predictor=2, photometric="MINISBLACK")
+            file = data.originals.made(content, ".tif", kind="raster", bands=names, **facts)
+            made[tile.map][str(file.sha256)] = (file, _Truth(tile.classes, valid))
+    return {name: [*some.values()] for name, some in made.items()}
 
 
 def _note(names: Sequence[str]) -> str:
@@ -292,43 +273,25 @@ def _note(names: Sequence[str]) -> str:
     )
 
 
-def _geotiff(bands: NDArray[np.uint8], valid: Mask, names: Sequence[str]) -> bytes:
-    """0 stands for no data, so the darkest value where there is data becomes 1."""
-    from rasterio.errors import NotGeoreferencedWarning
-    from rasterio.io import MemoryFile
-
-    profile = {
-        "driver": "GTiff", "count": len(names), "height": bands.shape[1], "width": bands.shape[2], "dtype": "uint8",
-        "nodata": 0, "compress": "deflate", "predictor": 2, "photometric": "MINISBLACK",
-    }  # fmt: skip
-    with warnings.catch_warnings(), MemoryFile() as memory:
-        warnings.simplefilter("ignore", NotGeoreferencedWarning)
-        with memory.open(**profile) as target:
-            target.write(np.where(valid, np.maximum(bands, 1), 0).astype(np.uint8))
-            for number, name in enumerate(names, start=1):
-                target.set_band_description(number, name)
-        return memory.read()
-
-
 def _subject(name: str, number: int, pair: Sequence[_Shown]) -> Subject:
     def picture(index: int, position: int) -> FieldPicture:
-        shown = pair[index]
-        file = named(shown.file, "bands", position)
-        rows, columns = shown.valid.shape
-        return field_picture((file,), {"image": file.name}, shown.area, columns, rows, "multispectral image")
+        file, truth = pair[index]
+        file = named(file, "bands", position)
+        rows, columns = truth.valid.shape
+        return field_picture((file,), {"image": file.name}, truth.area, columns, rows, "multispectral image")
 
     return Subject(name, len(pair), picture, {"pair": number})
 
 
-def _band_subjects(pairs: Sequence[Sequence[_Shown]], originals: Originals) -> list[Subject]:
+def _band_subjects(pairs: Sequence[Sequence[_Shown]], data: DataSet) -> list[Subject]:
     """Every so many pairs of tiles also for the questions about bands, which take a while to answer."""
     subjects: list[Subject] = []
     for number, pair in enumerate(pairs):
-        tiles = [BandTile(one.file, originals.files[one.file.path], one.classes, one.valid) for one in pair]
-        if number % _PAIRS_A_BAND_PAIR == 0:
-            subjects.append(tile_subject(f"weedmap-bands-{number}", tiles, {"pair": number}))
-            subjects += [
-                set_subject(f"weedmap-sets-{number}-{place}", tile, {"pair": number})
-                for place, tile in enumerate(tiles)
-            ]
+        if number % _PAIRS_A_BAND_PAIR:
+            continue
+        paths = data.originals.files
+        tiles = [BandTile(file, paths[file.path], truth.classes, truth.valid) for file, truth in pair]
+        subjects.append(tile_subject(f"weedmap-bands-{number}", tiles, {"pair": number}))
+        for place, tile in enumerate(tiles):
+            subjects.append(set_subject(f"weedmap-sets-{number}-{place}", tile, {"pair": number}))
     return subjects

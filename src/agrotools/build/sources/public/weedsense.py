@@ -6,8 +6,8 @@ Which pot a frame shows is not told either, so questions compare pictures of a s
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,30 +16,14 @@ from numpy.typing import NDArray
 
 from agrotools.build.area_truth import AreaTruth
 from agrotools.build.asking import Subject
-from agrotools.build.sources.part import Originals, Part, named, reasons
-from agrotools.build.sources.public.change_pairs import refuse_other_size, refused
-from agrotools.build.sources.public.reading import SUFFIXES, find_root, read_table, spread, upright_size
-from agrotools.build.templates import Thing, load_templates
+from agrotools.build.sources.part import DataSet, Part, adapter, photo_subject, photo_thing, reasons
+from agrotools.build.sources.reading import SUFFIXES, by_stem, find_root, read_mask, read_photo, read_table, spread
+from agrotools.build.templates import Thing
 from agrotools.build.templates.field import MEASURE
 from agrotools.core import BenchmarkError, SampleFile
-from agrotools.formats.benchmark import SourceNote
 from agrotools.tools.plants.measuring import Plant, find_plants
 from agrotools.tools.result import round_significant
-from agrotools.vision.reading import read_labels
 
-GET_IT = (
-    "get the folder test of the Hugging Face data set baselab/weedsense and unpack its images.zip and mmseg_masks.zip,"
-    " so that test_data.csv, images/ and mmseg_masks/ lie side by side"
-)
-SOURCE = SourceNote(
-    name="WeedSense",
-    licence="CC BY-NC-SA 4.0 (as its page at Hugging Face says)",
-    url="https://huggingface.co/datasets/baselab/weedsense",
-    citation="Sarker, T. et al.: WeedSense: Multi-Task Learning for Weed Segmentation, Height Estimation, and Growth"
-    " Stage Classification. ICCV Workshops, 2025.",
-    note="Questions, reference calls and tolerances are by agrotools; images, masks and weeks are the authors'. Test"
-    " split, at most one frame of a species and week; frames close to it are in the training split.",
-)
 SPECIES: Mapping[str, str] = {
     "ABUTH": "velvetleaf", "AMAPA": "Palmer amaranth", "AMARE": "redroot pigweed", "AMATU": "waterhemp",
     "AMBEL": "common ragweed", "CHEAL": "common lambsquarters", "CYPES": "yellow nutsedge", "DIGSA": "large crabgrass",
@@ -62,7 +46,6 @@ _LEAST_IN_ONE_PIECE = 0.95
 _WEEKS_OF_A_SPECIES = 4
 """Pictures that a series needs for a curve."""
 _SEED = 12
-_PICTURES_A_SAMPLE = 2
 _DIGITS = 6
 
 Mask = NDArray[np.bool_]
@@ -79,41 +62,41 @@ class Frame:
 
 
 @dataclass(frozen=True)
-class _Shown:
-    """A picture with what is true of it. ``form`` is None where the plant is in pieces."""
+class _Truth:
+    """What is true of a picture. ``form`` is None where the plant is in pieces."""
 
-    file: SampleFile
     species: str
     week: int
     cover: Mapping[str, Any]
     form: Mapping[str, Any] | None
 
+    @property
+    def words(self) -> dict[str, str]:
+        return {"species": SPECIES[self.species], "week": str(self.week)}
 
-def read(folder: Path, scratch: Path, samples: int) -> Part:  # noqa: ARG001 - nothing is made from these pictures
-    """Raises BenchmarkError: the data set is incomplete, or not as its authors describe it."""
-    root = find_root(folder, ("test_data.csv",), get_it=GET_IT)
-    dropped: Counter[str] = Counter()
-    frames = _frames(root, dropped)
-    some = _chosen(frames, _PICTURES_A_SAMPLE * samples)
+
+_Shown = tuple[SampleFile, _Truth]
+
+
+@adapter("weedsense")
+def read(data: DataSet) -> Part:
+    """Covers and forms of plants, over weeks."""
+    root = find_root(data.folder, ("test_data.csv",))
+    some = _chosen(_frames(root, data.dropped), data.wanted)
     masks = [_values(frame) for frame in some]
     numbers = _numbers(some, masks)
-    originals = Originals()
     shown: defaultdict[str, list[_Shown]] = defaultdict(list)
     for frame, values in zip(some, masks, strict=True):
         reason = _refusal(values, numbers.get(frame.species))
         if reason:
-            dropped[reason] += 1
+            data.dropped[reason] += 1
         else:
-            shown[frame.species].append(_shown(frame, values, originals))
+            shown[frame.species].append(_shown(frame, values, data))
     used = sum(map(len, shown.values()))
     if 2 * used < len(some):
-        raise BenchmarkError(f"most masks looked at in {root} cannot be used ({reasons(dropped)})", hint=GET_IT)
+        raise BenchmarkError(f"most of the masks compared in {root} cannot be used ({reasons(data.dropped)})")
     subjects = [subject for code in sorted(shown) for subject in _subjects(code, shown[code])]
-    counts = {"pictures": used, "species": len(shown), "dropped": {**dropped}}
-    return Part(
-        "weedsense", SOURCE, subjects, load_templates("pot_weed"), samples, originals.files, {"weedsense": counts},
-        dropped=dropped,
-    )  # fmt: skip
+    return data.part(subjects, ["pot_weed"], {"weedsense": {"pictures": used, "species": len(shown)}})
 
 
 def _frames(root: Path, dropped: Counter[str]) -> list[Frame]:
@@ -123,34 +106,31 @@ def _frames(root: Path, dropped: Counter[str]) -> list[Frame]:
         BenchmarkError: the table holds what it should not, or many files are not there.
     """
     table = root / "test_data.csv"
-    told: dict[str, tuple[str, int]] = {}
-    for number, row in enumerate(read_table(table, ("img", "species", "week"), get_it=GET_IT), start=2):
+    listed: dict[str, tuple[str, int]] = {}
+    for number, row in enumerate(read_table(table, ("img", "species", "week")), start=2):
         stem, species, week = Path(row["img"].strip()).stem, row["species"].strip().upper(), row["week"].strip()
         if not (stem and species and week):
             dropped["without a name, species or week in the table"] += 1
             continue
         if species not in SPECIES or not _is_week(week):
-            raise BenchmarkError(
-                f"{table}, line {number}: {species[:20]!r} is none of the 16 species, or {week[:20]!r} no week from 1"
-                " to 11",
-                hint=GET_IT,
-            )
+            what = f"{species[:20]!r} is none of the 16 species, or {week[:20]!r} no week from 1 to 11"
+            raise BenchmarkError(f"{table}, line {number}: {what}")
         entry = (species, int(float(week)))
-        if told.setdefault(stem, entry) != entry:
-            raise BenchmarkError(f"{table}, line {number} contradicts another line on {stem[:80]}", hint=GET_IT)
-    images = _by_stem(root, "images", SUFFIXES)
-    masks = _by_stem(root, "mmseg_masks", (".png",))
-    lacking = sorted(told.keys() - (images.keys() & masks.keys()))
-    if not told or len(lacking) > _MOST_LACKING * len(told):
+        if listed.setdefault(stem, entry) != entry:
+            raise BenchmarkError(f"{table}, line {number} contradicts another line on {stem[:80]}")
+    # An archive may hold the folder of its name once more inside.
+    images = by_stem(find_root(root, ("images",)) / "images", SUFFIXES, deep=True)
+    masks = by_stem(find_root(root, ("mmseg_masks",)) / "mmseg_masks", (".png",), deep=True)
+    lacking = sorted(listed.keys() - (images.keys() & masks.keys()))
+    if not listed or len(lacking) > _MOST_LACKING * len(listed):
         names = ", ".join(lacking[:3]) or "all"
         raise BenchmarkError(
-            f"{root}: of {len(told)} frames in test_data.csv, {len(lacking)} have no picture in images or no mask in"
-            f" mmseg_masks ({names})",
-            hint=GET_IT,
+            f"{root}: of {len(listed)} frames in test_data.csv, {len(lacking)} have no picture in images or no mask in"
+            f" mmseg_masks ({names})"
         )
     if lacking:
         dropped["without a picture or a mask"] += len(lacking)
-    return [Frame(images[stem], masks[stem], *told[stem]) for stem in sorted(told.keys() - set(lacking))]
+    return [Frame(images[stem], masks[stem], *listed[stem]) for stem in sorted(listed.keys() - set(lacking))]
 
 
 def _is_week(text: str) -> bool:
@@ -159,13 +139,6 @@ def _is_week(text: str) -> bool:
         return float(text) in WEEKS
     except ValueError:
         return False
-
-
-def _by_stem(root: Path, name: str, suffixes: Sequence[str]) -> dict[str, Path]:
-    """Files below the folder of that name, which an archive may hold once more inside; a Mac's copies left out."""
-    place = find_root(root, (name,), get_it=GET_IT) / name
-    files = (path for path in sorted(place.rglob("*")) if path.suffix.lower() in suffixes)
-    return {path.stem: path for path in files if not path.name.startswith(".") and "__MACOSX" not in path.parts}
 
 
 def _chosen(frames: Sequence[Frame], wanted: int) -> list[Frame]:
@@ -184,15 +157,9 @@ def _values(frame: Frame) -> NDArray[np.uint8]:
     Raises:
         BenchmarkError: it or its picture cannot be read, they differ in size, or it holds what is no class.
     """
-    width, height = upright_size(frame.image, get_it=GET_IT)
-    with refused(frame.mask, GET_IT):
-        values = read_labels(frame.mask).classes
-    refuse_other_size(frame.image, (height, width), (values.shape[0], values.shape[1]), get_it=GET_IT)
-    strange = sorted({int(value) for value in np.unique(values)} - {*_CLASSES, IGNORE})
-    if strange:
-        said = ", ".join(map(str, strange[:5]))
-        raise BenchmarkError(f"{frame.mask} has values that are neither 0 to 16 nor 255: {said}", hint=GET_IT)
-    return values.astype(np.uint8)
+    values = read_mask(frame.mask, ({*_CLASSES, IGNORE},)).astype(np.uint8)
+    read_photo(frame.image, (values.shape[0], values.shape[1]))
+    return values
 
 
 def _numbers(frames: Sequence[Frame], masks: Sequence[NDArray[np.uint8]]) -> dict[str, int]:
@@ -231,15 +198,13 @@ def _plant(values: NDArray[np.uint8]) -> Mask:
     return (values > 0) & (values != IGNORE)
 
 
-def _shown(frame: Frame, values: NDArray[np.uint8], originals: Originals) -> _Shown:
-    name = SPECIES[frame.species]
-    file = originals.file(frame.image, note=f"Frame of a video of potted {name}.")
+def _shown(frame: Frame, values: NDArray[np.uint8], data: DataSet) -> _Shown:
+    file = data.originals.file(frame.image, note=f"Frame of a video of potted {SPECIES[frame.species]}.")
     plant = _plant(values)
-    area = AreaTruth(0, int(plant.sum()), 0, int(np.count_nonzero(values != IGNORE)))
-    result = area.as_result()
+    result = AreaTruth(0, int(plant.sum()), 0, int(np.count_nonzero(values != IGNORE))).as_result()
     # What is no plant is pot, floor and wall: of crop, weeds and soil the mask tells nothing.
     cover = {key: result[key] for key in ("total_px", "veg_px", "veg_pct")}
-    return _Shown(file, frame.species, frame.week, cover, _form(plant))
+    return file, _Truth(frame.species, frame.week, cover, _form(plant))
 
 
 def _form(mask: Mask) -> dict[str, Any] | None:
@@ -264,37 +229,22 @@ def _described(plant: Plant) -> dict[str, Any]:
 
 def _subjects(code: str, pictures: Sequence[_Shown]) -> list[Subject]:
     """The pictures of a species: by week, in an order that tells nothing, and those whose plant has a form."""
-    by_week = sorted(pictures, key=lambda one: one.week)
-    mixed = sorted(pictures, key=lambda one: str(one.file.sha256))
-    formed = [one for one in by_week if one.form is not None]
-    some = (
-        Subject(f"weedsense-{code}", len(by_week), _covers(by_week), of="pot_weed"),
-        Subject(f"weedsense-{code}-mixed", len(mixed), _covers(mixed), of="pot_weed_mixed"),
-        Subject(f"weedsense-{code}-form", len(formed), _forms(formed), of="pot_weed_form"),
-    )
-    return [replace(subject, metadata={"species": SPECIES[code]}) for subject in some if subject.things]
+    by_week = sorted(pictures, key=lambda one: one[1].week)
+    mixed = sorted(pictures, key=lambda one: str(one[0].sha256))
+    formed = [one for one in by_week if one[1].form is not None]
+    some = (("", by_week, _cover, "pot_weed"), ("-mixed", mixed, _cover, "pot_weed_mixed"))
+    return [
+        photo_subject(f"weedsense-{code}{suffix}", photos, thing, {"species": SPECIES[code]}, of)
+        for suffix, photos, thing, of in (*some, ("-form", formed, _measured_form, "pot_weed_form"))
+        if photos
+    ]
 
 
-def _covers(pictures: Sequence[_Shown]) -> Callable[[int, int], Thing]:
-    def shown(index: int, place: int) -> Thing:
-        one = pictures[index]
-        file = named(one.file, "image", place)
-        thought = f"I need the share of {file.name} that the plant covers."
-        return Thing((file,), MEASURE, {"image": file.name}, one.cover, file.name, thought, _words(one))
-
-    return shown
+def _cover(file: SampleFile, one: _Truth, _: int) -> Thing:
+    thought = f"I need the share of {file.name} that the plant covers."
+    return photo_thing(file, MEASURE, one.cover, thought, one.words)
 
 
-def _forms(pictures: Sequence[_Shown]) -> Callable[[int, int], Thing]:
-    def shown(index: int, place: int) -> Thing:
-        one = pictures[index]
-        file = named(one.file, "image", place)
-        thought = f"I need the form of the plant in {file.name}."
-        truth = one.form or {}
-        return Thing((file,), "measure_weed_phenotype", {"image": file.name}, truth, file.name, thought, _words(one))
-
-    return shown
-
-
-def _words(one: _Shown) -> dict[str, str]:
-    return {"species": SPECIES[one.species], "week": str(one.week)}
+def _measured_form(file: SampleFile, one: _Truth, _: int) -> Thing:
+    thought = f"I need the form of the plant in {file.name}."
+    return photo_thing(file, "measure_weed_phenotype", one.form or {}, thought, one.words)

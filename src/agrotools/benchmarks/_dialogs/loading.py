@@ -1,0 +1,204 @@
+"""Loading of published benchmarks: the layout of their files, their samples, and checks of what was read."""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from pydantic import JsonValue
+
+from agrotools.benchmarks._dialogs.findings import (
+    EntryFault,
+    EntryFindings,
+    Findings,
+    PublishedSettings,
+    stop_at_faults,
+    told,
+)
+from agrotools.benchmarks._dialogs.plugin_parts import PaperRun
+from agrotools.benchmarks.checking import FileCheck
+from agrotools.core import MODES, BenchmarkError, Mode, Sample, UsageError
+from agrotools.core.files import cache_dir
+from agrotools.core.progress import Progress
+from agrotools.formats.benchmark import Benchmark, BenchmarkHeader, ContentDigest, SourceNote, with_clusters
+from agrotools.plugin import ExpectedCount
+
+ReadOne = Callable[[int, Any, EntryFindings], Sample | None]
+
+
+@dataclass(frozen=True)
+class ReadSet:
+    """The samples of all entries that can be used, and what is wrong with the others.
+
+    ``elsewhere``: see :class:`~agrotools.formats.benchmark.Benchmark`.
+    """
+
+    root: Path
+    files: tuple[Path, ...]
+    """The files of entries that were read."""
+    entries: int
+    samples: Sequence[Sample]
+    findings: Findings
+    elsewhere: Mapping[str, Path] = field(default_factory=dict[str, Path])
+
+    @property
+    def faults(self) -> list[EntryFault]:
+        return self.findings.faults
+
+
+def samples_of(
+    entries: Mapping[str, Any], read: ReadOne, findings: Findings, progress: Progress, what: str = "entries"
+) -> list[Sample]:
+    """The samples of all entries that can be used, in file order, each under an id of its own.
+
+    ``read`` makes the sample of an entry, given its position and itself; None where it cannot be used, for which it
+    tells every reason. ``progress`` is told ``what`` is read.
+    """
+    samples: list[Sample] = []
+    for position, (key, entry) in enumerate(entries.items()):
+        if sample := read(position, entry, EntryFindings(key, findings)):
+            samples.append(sample)
+        progress(what, position + 1, len(entries))
+    return _with_own_ids(samples, findings)
+
+
+def _with_own_ids(samples: Sequence[Sample], findings: Findings) -> list[Sample]:
+    """The samples, later ones of the same id (keys ``1`` and ``01``) under one of their own, with a note."""
+    taken: set[str] = set()
+    found: list[Sample] = []
+    for sample in samples:
+        name, number = sample.id, 2
+        while name in taken:
+            name, number = f"{sample.id}_{number}", number + 1
+        taken.add(name)
+        if name != sample.id:
+            findings.note(str(sample.metadata.get("entry", "")), "its key is like that of another entry")
+            sample = sample.model_copy(update={"id": name})
+        found.append(sample)
+    return found
+
+
+def benchmark_of(
+    name: str,
+    description: str,
+    source: SourceNote,
+    paper: PaperRun,
+    toolset: Sequence[str],
+    read: ReadSet,
+    settings: PublishedSettings,
+    modes: tuple[Mode, ...] = MODES,
+) -> Benchmark:
+    """The benchmark of what was read.
+
+    Its content hash covers questions, gold, tools and files, as that of a benchmark folder does.
+
+    Raises:
+        BenchmarkError: entries cannot be used and are not to be left out, or none can.
+    """
+    if settings.faults == "stop":
+        stop_at_faults(name, read.faults, read.entries, read.root)
+    if not read.samples:
+        stop_at_faults(name, read.faults, read.entries, read.root)
+        raise BenchmarkError(f"{name}: {read.root} holds no entry that is asked for")
+    used = {tool for sample in read.samples for tool in sample.toolset}
+    notes = read.findings.notes()
+    if broken := read.findings.broken:
+        notes.append(f"{len(broken)} of {read.entries} entries left out, they cannot be used: {', '.join(broken[:50])}")
+    metadata: dict[str, JsonValue] = {
+        "files": [path.relative_to(read.root).as_posix() for path in read.files],
+        "settings": json.loads(settings.model_dump_json(exclude_defaults=True)),
+        "notes": [*notes],
+    }
+    header = BenchmarkHeader(
+        name=name,
+        version="1",
+        licence=source.licence,
+        description=description,
+        toolset=(*(tool for tool in toolset if tool in used), *sorted(used.difference(toolset))),
+        sources=(source,),
+        protocol=paper.protocol,
+        max_steps=paper.max_steps,
+        modes=modes,
+        metadata=metadata,
+    )
+    samples = with_clusters(read.samples)
+    digest = ContentDigest(header)
+    for sample in samples:
+        digest.add(sample)
+    content_hash = digest.hexdigest(lambda: sorted(samples, key=lambda sample: sample.id))
+    return Benchmark(header, read.root, samples, content_hash, read.elsewhere)
+
+
+class Layout(NamedTuple):
+    """How the files of a benchmark are published."""
+
+    name: str
+    files: tuple[str, ...]
+    """Names of the file of entries, the likeliest first."""
+    folders: tuple[str, ...]
+    """Folders below the data root that may hold it, the likeliest first; the data root itself comes last."""
+    tree: str
+    """What lies where, for a person."""
+    get_it: str
+    """Where it is to be had."""
+
+    def find(self, data_root: Path | None) -> Path:
+        """The file of entries below ``data_root``.
+
+        Raises:
+            UsageError: no folder was given.
+            BenchmarkError: the folder is not there, or holds no such file; the message says what is expected where.
+        """
+        if data_root is None:
+            raise UsageError(
+                f"where are the files of {self.name}?",
+                hint=f"--data-root DIR, or `agrotools benchmarks check {self.name} DIR`; {self.source}",
+            )
+        root = data_root.expanduser()
+        if root.is_file():
+            raise BenchmarkError(f"{root} is a file, not a folder", hint=f"give the folder DIR; {self.source}")
+        if not root.is_dir():
+            raise BenchmarkError(f"there is no folder {root}", hint=self.source)
+        for folder in (*self.folders, "."):
+            for name in self.files:
+                if (root / folder / name).is_file():
+                    # Not the file itself: where it is a link, the images still lie beside the link.
+                    return (root / folder).resolve() / name
+        raise BenchmarkError(f"{root} holds no {' or '.join(self.files)} of {self.name}", hint=self.source)
+
+    def roots(self, data_root: Path | None) -> list[Path]:
+        """Folders that paths of files are relative to; frames of videos are in the cache."""
+        return [self.find(data_root).parent, cache_dir().resolve()]
+
+    @property
+    def source(self) -> str:
+        """Source of the files, and the tree that is expected."""
+        return f"to be had from {self.get_it}; expected: {self.tree}"
+
+
+def file_check(
+    read: ReadSet, layout: Layout, notes: Sequence[str] = (), expected: tuple[ExpectedCount, ...] | None = None
+) -> FileCheck:
+    """Check of what was read; ``notes`` come before what is wrong with ``toolmeta.json`` beside the data."""
+    return FileCheck(
+        files=tuple(str(path) for path in read.files),
+        entries=read.entries,
+        samples=read.samples,
+        faults=read.faults,
+        notes=[*read.findings.notes(), *notes, *_toolmeta_faults(read.root)],
+        hint=f"whole files are {layout.source}" if read.faults else "",
+        expected=expected,
+    )
+
+
+def _toolmeta_faults(root: Path) -> list[str]:
+    """Faults of the ``toolmeta.json`` that the protocol lagent reads."""
+    from agrotools.benchmarks._dialogs.lagent_format import TOOLMETA_FILE, read_toolmeta
+
+    try:
+        if (root / TOOLMETA_FILE).is_file():
+            read_toolmeta(root / TOOLMETA_FILE)
+    except BenchmarkError as error:
+        return [told(error)]
+    return []

@@ -1,0 +1,263 @@
+"""Runs on GTA and ThinkGeo and prediction files of others, scored twice: as published, and corrected."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from agrotools.benchmarks._dialogs import corrected_scorer, published_scorer
+from agrotools.benchmarks._dialogs.plugin_parts import PaperRun
+from agrotools.benchmarks._dialogs.prediction_files import join_data, read_data, read_predictions
+from agrotools.benchmarks._dialogs.published_scorer import Dialogue, Rules
+from agrotools.benchmarks._dialogs.record_dialogues import (
+    dialogue_of,
+    errors_of_dialogues,
+    in_file_order,
+    origin_prompts,
+    prediction_entry,
+)
+from agrotools.core import BenchmarkError, Mode, Protocol, Record
+from agrotools.plugin import PredictionContent, PredictionInput, PublishedRun, Scoring
+from agrotools.runner.config import RECORDED
+from agrotools.runner.manifest import Manifest
+from agrotools.runner.policies import is_baseline
+from agrotools.scoring.figures import PublishedScorerStops, Scores, Similarity
+from agrotools.scoring.predictions import Compared
+from agrotools.scoring.sample_units import is_invalid
+from agrotools.scoring.summary import PublishedFigures
+
+_NO_DATA = "needs the data set, which holds the answers (--data)"
+_OF_ANSWERS = ("text_answers", "objective", "subjective", "no_text_answer", "image_tasks", "unscorable")
+"""Counts that say nothing without the answers."""
+_NO_KEYWORDS: Mapping[str, Any] = {"whitelist": [], "blacklist": None}
+
+CALLS_ONCE = "each call counts once, failed ones never"
+_ANSWERS = "signs, decimals and thousands are read"
+_OBJECTIVE = "the same, objective answers alone"
+IMAGES = "all image calls count, and none is free"
+_SHARED = {
+    "inst_acc": "over all gold steps, missing ones wrong",
+    "tool_acc": "missing steps are wrong",
+    "arg_acc": "defaults, folders, blanks aside; true is not 1",
+    "arg_acc_agreement": "sums by value, boxes by overlap, texts by words",
+    "summ_acc": _ANSWERS,
+    "summ_acc_objective": _OBJECTIVE,
+    "ans_acc": _ANSWERS,
+    "ans_acc_objective": _OBJECTIVE,
+    **dict.fromkeys(("p_f1", "o_f1", "l_f1"), CALLS_ONCE),
+}
+
+
+def differences_of(rules: Rules, **others: str) -> dict[str, str]:
+    """Differences of each corrected metric from the published one, in the order of tables; ``others`` come last.
+
+    docs/reference-scorers.md says them at length, with a worked number each.
+    """
+    return {f"{rules.name}.{name}": text for name, text in (_SHARED | others).items()}
+
+
+class JudgeScorer(NamedTuple):
+    """Scorers of end-to-end predictions that a judge has read, from the log of its replies."""
+
+    read_log: Callable[[Path], tuple[Any, list[str]]]
+    """The log, and what is malformed in it."""
+    published: Callable[[Sequence[Dialogue], Similarity | None, Mapping[str, Any] | None, Any], Scores]
+    corrected: Callable[[Scores, Any, Mapping[str, Any]], Scores]
+
+
+def compare_dialogues(given: PredictionInput, rules: Rules, judge: JudgeScorer | None = None) -> Compared:
+    """Both scores of a prediction file, by the scorer that has these ``rules``.
+
+    Raises:
+        BenchmarkError: a file cannot be read, or files do not belong together.
+    """
+    similarity, name = (given.embedder.similarity, given.embedder.name) if given.embedder else (None, None)
+    predictions = read_predictions(given.file)
+    entries = read_data(given.data) if given.data is not None else None
+    joined = join_data(predictions, entries)
+    by_step = predictions.mode == "step-by-step"
+    if given.judgements is not None and by_step:
+        raise BenchmarkError(
+            f"{given.file.name} holds step-by-step predictions, which nobody judges", hint="leave out the judgements"
+        )
+    log, malformed = None, list(joined.malformed)
+    if given.judgements is not None and judge is not None:
+        log, wrong = judge.read_log(given.judgements)
+        malformed += wrong
+    stop = None
+    published: Scores | None = None
+    try:
+        samples = joined.samples if entries is not None else _without_keywords(joined.samples)
+        if by_step:
+            published = published_scorer.score_steps(samples, rules, similarity)
+        elif judge is None:
+            published = published_scorer.score_end(samples, rules, similarity)
+        else:
+            published = judge.published(samples, similarity, entries, log)
+        published = replace(published, embedder=name)
+    except PublishedScorerStops as error:
+        stop = error.message
+    score = corrected_scorer.score_steps if by_step else corrected_scorer.score_end
+    corrected = score(joined.scored, rules, similarity, embedder=name)
+    if judge is not None and log is not None and entries is not None:
+        corrected = judge.corrected(corrected, log, entries)
+    if entries is None:
+        published = published and _without_answers(published, rules)
+        corrected = _without_answers(corrected, rules)
+    errors = errors_of_dialogues(joined.scored)
+    return Compared(
+        rules.name,
+        predictions.mode,
+        len(joined.scored),
+        published,
+        corrected,
+        errors,
+        stop,
+        malformed=tuple(malformed),
+    )
+
+
+def _without_keywords(samples: tuple[Dialogue, ...]) -> tuple[Dialogue, ...]:
+    """So that figures which do not depend on answers can be had without them; the others are left out afterwards."""
+    return tuple(replace(sample, answer=_NO_KEYWORDS) for sample in samples)
+
+
+def _without_answers(scores: Scores, rules: Rules) -> Scores:
+    names = ("summ_acc", "summ_acc_objective", "ans_acc", "ans_acc_objective", rules.image_metric, "llm_score")
+    hidden = [f"{rules.name}.{name}{end}" for name in names for end in ("", "_corrected")]
+    # The published InstAcc counts text answers in its denominator.
+    hidden.append(f"{rules.name}.inst_acc")
+    gone = [name for name in (*scores.metrics, *scores.left_out) if name in hidden]
+    kept = {name: figure for name, figure in scores.metrics.items() if name not in hidden}
+    counts = {name: count for name, count in scores.counts.items() if name not in _OF_ANSWERS}
+    return replace(scores, metrics=kept, counts=counts, left_out={**scores.left_out, **dict.fromkeys(gone, _NO_DATA)})
+
+
+def scoring_by(rules: Rules, paper: PaperRun) -> Scoring:
+    """Scoring of runs on the benchmark whose scorer has these rules."""
+
+    def published(run: PublishedRun) -> PublishedFigures | None:
+        return published_figures(
+            rules,
+            run.mode,
+            run.records,
+            run.embedder.similarity if run.embedder else None,
+            embedder=run.embedder.name if run.embedder else "",
+            differs=differences_of_run(run.manifest, run.mode, paper),
+            protocol=run.manifest.protocol,
+        )
+
+    return Scoring(published=published)
+
+
+def published_figures(
+    rules: Rules,
+    mode: Mode,
+    records: Sequence[Record],
+    similarity: Similarity | None = None,
+    *,
+    embedder: str = "",
+    differs: Sequence[str] = (),
+    protocol: Protocol = "react",
+) -> PublishedFigures | None:
+    """The figures of one mode; None where its records have none (no tools, or all of them invalid).
+
+    Args:
+        rules: those of the benchmark's scorer.
+        records: those of the mode; invalid ones and repeats count for nothing, as no prediction file holds them.
+        similarity: the cosine of two texts' embeddings, for subjective answers and images; left out without one.
+        differs: differences of the run from those of the paper.
+        protocol: that of the run.
+    """
+    valid = [record for record in in_file_order(records) if record.epoch == 0 and not is_invalid(record)]
+    if mode == "no-tool" or not valid:
+        return None
+    dialogues = [dialogue_of(record, protocol) for record in valid]
+    stops, reference = "", None
+    try:
+        reference = _reference(mode, dialogues, rules, similarity)
+    except PublishedScorerStops as error:
+        stops = error.message
+    ours = _corrected(mode, dialogues, rules, similarity, embedder)
+    estimates = {metric: ours.estimate(metric) for metric in ours.metrics}
+    return PublishedFigures(
+        family=rules.name,
+        reference={metric: _share(figure.value) for metric, figure in reference.metrics.items()} if reference else {},
+        stops=stops,
+        corrected={metric: estimate for metric, estimate in estimates.items() if estimate is not None},
+        left_out={**(reference.left_out if reference else {}), **ours.left_out},
+        counts=dict(reference.counts if reference else ours.counts),
+        embedder=embedder,
+        differs=tuple(differs),
+    )
+
+
+def _reference(mode: Mode, dialogues: Sequence[Dialogue], rules: Rules, similarity: Similarity | None) -> Scores:
+    score = published_scorer.score_steps if mode == "step-by-step" else published_scorer.score_end
+    return score(dialogues, rules, similarity)
+
+
+def _corrected(
+    mode: Mode, dialogues: Sequence[Dialogue], rules: Rules, similarity: Similarity | None, embedder: str
+) -> Scores:
+    score = corrected_scorer.score_steps if mode == "step-by-step" else corrected_scorer.score_end
+    return score(dialogues, rules, similarity, embedder=embedder or None)
+
+
+def _share(value: float | None) -> float | None:
+    return None if value is None else value / 100
+
+
+def differences_of_run(manifest: Manifest, mode: Mode, paper: PaperRun) -> list[str]:
+    """Differences of a run from those of a paper, each in a few words."""
+    found = differences_of_settings(manifest, paper)
+    if mode == "end-to-end":
+        recorded, others = tools_by_source(manifest)
+        if recorded:
+            found.append("recorded observations instead of tools" + (f" for {len(recorded)} of them" if others else ""))
+        if others:
+            found.append("tools of this package, not those of the paper")
+        if not is_baseline(manifest.model) and manifest.max_steps != paper.max_steps:
+            found.append(f"at most {manifest.max_steps} turns, not {paper.max_steps}")
+    return found
+
+
+def differences_of_settings(manifest: Manifest, paper: PaperRun) -> list[str]:
+    """Differences in policy, protocol and number of questions."""
+    found = ["this policy sees the gold"] if manifest.privileged else []
+    if is_baseline(manifest.model):
+        found.append("a baseline, which is no model and has no protocol")
+    elif manifest.protocol != paper.protocol:
+        found.append(f"protocol {manifest.protocol}, not that of the paper")
+    questions = questions_of_paper(manifest, paper)
+    if questions is not None and len(manifest.sample_ids) != questions:
+        found.append(f"{len(manifest.sample_ids)} questions of {questions}")
+    return found
+
+
+def questions_of_paper(manifest: Manifest, paper: PaperRun) -> int | None:
+    """Number of questions in the split of a run, as the paper counts them; None for an unknown one."""
+    return paper.questions.get(str(manifest.benchmark_options.get("split", "")))
+
+
+def tools_by_source(manifest: Manifest) -> tuple[list[str], list[str]]:
+    """The tools that were not run, but answered for from the reference, and the others."""
+    recorded = sorted(tool for tool, backend in manifest.backends.items() if backend == RECORDED)
+    return recorded, [tool for tool in manifest.toolset if tool not in recorded]
+
+
+def prediction_content(
+    paper: PaperRun, manifest: Manifest, mode: Mode, records: Sequence[Record]
+) -> PredictionContent | None:
+    """The records of a mode as the prediction file that GTA's and ThinkGeo's scorers read.
+
+    These pair predictions with questions by position: of a run on part of the questions, or with invalid records, they
+    need that part of the data set.
+    """
+    if mode == "no-tool":
+        return None
+    content = {
+        str(at): prediction_entry(dialogue_of(record, manifest.protocol), origin_prompts(record))
+        for at, record in enumerate(in_file_order(records))
+    }
+    return PredictionContent(content, questions_of_paper(manifest, paper))

@@ -1,0 +1,188 @@
+"""Predictions in the form of Agent-X: an object with ``reasoning_steps`` and ``final_answer``, made up in one reply.
+
+Keys as its prediction files have them (Ashraf et al. 2025, arXiv 2505.24876); what a step's tool is called (``tool`` or
+``tool_used``) and what it gave (``output`` or ``tool_output``) stays as it was written.
+"""
+
+import ast
+import re
+from typing import Any, NamedTuple, cast
+
+from pydantic import JsonValue
+
+from agrotools.benchmarks._dialogs.record_dialogues import returned_content
+from agrotools.core import Record, Sample, UsageError
+from agrotools.text.loose_json import MAX_DEPTH, NotJson, dumps, loads, values_in, without_surrogates
+from agrotools.tools import get_tool
+
+STEPS, ANSWER = "reasoning_steps", "final_answer"
+_OPEN_FENCE = re.compile(r"\A```(?:json)?", re.IGNORECASE)
+_THINKING = re.compile(r"\A\s*<think(?:ing)?>.*?</think(?:ing)?>", re.DOTALL)
+_LONGEST_LITERAL = 100_000
+
+
+class Prediction(NamedTuple):
+    """What a model made up: the steps as it wrote them, and its answer."""
+
+    steps: list[dict[str, JsonValue]]
+    value: str
+    justification: str
+
+
+def read_prediction(text: str) -> Prediction | str:
+    """The prediction that a reply holds, or why it holds none.
+
+    JSON, or Python's spelling of it, in a fence or with prose around: of several objects the last with both keys.
+    """
+    found = _objects(text)
+    whole = [value for value in found if STEPS in value and ANSWER in value]
+    if not whole:
+        missing = [key for key in (STEPS, ANSWER) if not any(key in value for value in found)]
+        return f"it has no {' and no '.join(missing or (STEPS, ANSWER))}" if found else "it is no JSON object"
+    steps = _steps(whole[-1][STEPS])
+    if steps is None:
+        return f"its {STEPS} are no list of objects"
+    answer = whole[-1][ANSWER]
+    if isinstance(answer, dict):
+        return Prediction(steps, _text(answer.get("value")), _text(answer.get("justification")))
+    return Prediction(steps, _text(answer), "")
+
+
+def raw_object(text: str) -> dict[str, JsonValue] | None:
+    """The object that :func:`read_prediction` reads, as it was written, or one with but one of its keys; else None."""
+    found = _objects(text)
+    whole = [value for value in found if STEPS in value and ANSWER in value]
+    parts = [value for value in found if STEPS in value or ANSWER in value]
+    return (whole or parts or [None])[-1]
+
+
+def without_thinking(text: str) -> str:
+    """A reply without the thinking that it begins with."""
+    return _THINKING.sub("", without_surrogates(text))
+
+
+def _objects(text: str) -> list[dict[str, JsonValue]]:
+    return [value for value in _values(without_thinking(text).strip()) if isinstance(value, dict)]
+
+
+def _values(text: str) -> list[JsonValue]:
+    whole = _value(_OPEN_FENCE.sub("", text).removesuffix("```").strip())
+    if isinstance(whole, dict):
+        return _inner(whole)
+    return [value for start, end in values_in(text) for value in _inner(_value(text[start:end]))]
+
+
+def _inner(value: JsonValue) -> list[JsonValue]:
+    """What stands in the list, or under the key of the sample, that some models write around the object."""
+    if isinstance(value, list):
+        return [inner for item in value for inner in _inner(item)]
+    if isinstance(value, dict) and len(value) == 1 and STEPS not in value and ANSWER not in value:
+        return [*value.values()]
+    return [value]
+
+
+def _value(text: str) -> JsonValue:
+    """The value that a text spells in JSON or Python; None where it spells none."""
+    try:
+        return loads(text)
+    except NotJson:
+        if len(text) > _LONGEST_LITERAL or "(" not in text:
+            return None
+    try:  # tuples, which are all that Python spells and the reader above does not know
+        return _plain(ast.literal_eval(text), MAX_DEPTH)
+    except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
+        return None
+
+
+def _plain(value: Any, depth: int) -> JsonValue:
+    if isinstance(value, dict) and depth:
+        items = cast("dict[Any, Any]", value).items()
+        return {without_surrogates(str(key)): _plain(item, depth - 1) for key, item in items}
+    if isinstance(value, list | tuple) and depth:
+        return [_plain(item, depth - 1) for item in cast("list[Any]", value)]
+    if isinstance(value, bool) or value is None:
+        return value
+    if isinstance(value, int | float) and abs(value) < 2**63:
+        return value
+    return without_surrogates(str(cast(object, value)))
+
+
+def _steps(given: JsonValue) -> list[dict[str, JsonValue]] | None:
+    """The steps, out of the further list that some wrap them in, or of an object that numbers them."""
+    while isinstance(given, list) and len(given) == 1 and isinstance(given[0], list):
+        given = given[0]
+    if isinstance(given, dict):
+        given = [*given.values()]
+    if not isinstance(given, list):
+        return None
+    steps = [step for step in given if isinstance(step, dict)]
+    return steps if len(steps) == len(given) else None
+
+
+def _text(value: JsonValue) -> str:
+    if value is None:
+        return ""
+    return value if isinstance(value, str) else dumps(value)
+
+
+def prediction_of(record: Record) -> dict[str, Any]:
+    """The record as the object that Agent-X keeps of a prediction: steps with what the tools returned, and the answer.
+
+    Agent-X has a model make the outputs up, and so has a run in the protocol agent-x, whose reply is told as it is; of
+    any other run they are what the tools gave.
+    """
+    sample = record.sample
+    if record.mode == "no-tool" and (made_up := _made_up(record)):
+        return {
+            "query": sample.query,
+            "filename": str(sample.metadata.get("file_path", "")),
+            "reasoning_steps": [*made_up.steps],
+            "final_answer": {"value": made_up.value, "justification": made_up.justification},
+        }
+    steps: list[dict[str, Any]] = []
+    for number, step in enumerate(record.trajectory.calls if record.trajectory else (), start=1):
+        assert step.call is not None
+        failed = step.observation is None or step.observation.error is not None
+        returned = "" if failed else returned_content(step.observation)["content"]
+        steps.append(
+            {
+                "step": number,
+                "task": step.thought,
+                "tool_used": step.call.tool,
+                "tool_output": returned,
+                "thought": step.thought,
+            }
+        )
+    answer = record.trajectory.answer if record.trajectory else None
+    return {
+        "query": sample.query,
+        "filename": str(sample.metadata.get("file_path", "")),
+        "reasoning_steps": steps or "",
+        "final_answer": {"value": answer or "", "justification": ""},
+    }
+
+
+def _made_up(record: Record) -> Prediction | None:
+    steps = record.trajectory.steps if record.trajectory else ()
+    if not steps or steps[-1].kind != "answer" or steps[-1].reply is None:
+        return None
+    read = read_prediction(steps[-1].reply.text)
+    return None if isinstance(read, str) else read
+
+
+def gold_of(sample: Sample) -> dict[str, Any]:
+    """The sample as Agent-X publishes it."""
+    return {
+        "query": sample.query,
+        "query_type": sample.metadata.get("query_type", ""),
+        "reasoning_steps": sample.metadata.get("reasoning_steps", []),
+        "final_answer": sample.metadata.get("final_answer", {}),
+        "tool_metadata": {name: _tool_entry(name) for name in sample.toolset},
+    }
+
+
+def _tool_entry(name: str) -> dict[str, str]:
+    try:
+        return {"name": name, "description": get_tool(name).spec.description}
+    except UsageError:
+        return {"name": name}

@@ -1,0 +1,311 @@
+"""Agent-X's metrics: corrected (docs/reference-scorers.md says how), and those of its paper for a run.
+
+A judge's score that cannot be read, and a sample that the judge or the model left out, count as 0 and are counted;
+generative tasks are told by their query type and id, not by the position of a row; tool sets are compared by code.
+"""
+
+import math
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
+from typing import Any
+
+from agrotools.benchmarks._dialogs.record_dialogues import in_file_order
+from agrotools.benchmarks._dialogs.scores import differences_of_settings, tools_by_source
+from agrotools.benchmarks.agent_x.judge import MISSING, JudgeScore, JudgeTable
+from agrotools.benchmarks.agent_x.plugin import PAPER_RUN
+from agrotools.benchmarks.agent_x.published_scorer import (
+    COLUMNS,
+    GENERATIVE_ROWS,
+    GOAL,
+    aggregate,
+    error_analysis,
+    tool_call_statistics,
+)
+from agrotools.benchmarks.agent_x.replies import gold_of, prediction_of
+from agrotools.core import BenchmarkError, Mode, Record
+from agrotools.plugin import PublishedRun, Scoring
+from agrotools.runner.manifest import Manifest
+from agrotools.runner.policies import is_baseline
+from agrotools.scoring.figures import Figure, Part, PublishedScorerStops, SampleParts, Scores, summed
+from agrotools.scoring.judging.judgements import JudgedRows
+from agrotools.scoring.sample_units import is_invalid
+from agrotools.scoring.statistics import Estimate
+from agrotools.scoring.summary import PublishedFigures
+from agrotools.text.loose_json import is_list, is_object, is_text, zeroes
+
+_TOOLSET = "agent_x.toolset_f1_corrected"
+_GOAL_STAR = "agent_x.goal_acc_imggen_corrected"
+_NOT_JUDGED = JudgeScore(None, MISSING)
+_STAR_PARTS = ("agent_x.tool_p_corrected", "agent_x.tool_acc_corrected", _TOOLSET)
+
+
+def score(
+    table: JudgeTable | None,
+    predictions: Sequence[Any] = (),
+    data: Mapping[str, Mapping[str, Any]] | None = None,
+) -> Scores:
+    """Means in percent over all samples that should be there: those of ``data``, else of the predictions and the table.
+
+    ``toolset_f1_corrected`` needs predictions and data, all other metrics the table. Goal counts the samples that are
+    not generative, Goal* (``goal_acc_imggen_corrected``) is the mean of tool precision, tool accuracy and the F1 of
+    tool sets over those that are.
+
+    ``predictions``: one-key objects by id; anything else in the list is a sample without a prediction. Of two with one
+    id the first counts.
+
+    Raises:
+        BenchmarkError: the table names no ids and has another number of rows than there are predictions, or most
+            samples are not in the data set.
+    """
+    given: dict[str, Any] = {}
+    for item in filter(is_object, predictions):
+        for key, value in item.items():
+            given.setdefault(key, value)
+    judged = _judged(table, [next(iter(item), "") if is_object(item) else "" for item in predictions])
+    keys = _keys(data, given, judged)
+    generative = generative_ids(data) if data is not None else {str(row) for row in GENERATIVE_ROWS}
+    counts = zeroes("samples", "without_prediction", "without_judgement", "generative")
+    counts |= zeroes("unreadable_scores", "missing_scores", "without_gold_tools", "not_in_the_data_set")
+    counts["samples"] = len(keys)
+    counts["not_in_the_data_set"] = len({*given, *judged}.difference(keys))
+    counts["generative"] = sum(key in generative for key in keys)
+    counts["without_prediction"] = sum(key not in given for key in keys) if predictions else 0
+    counts["without_judgement"] = sum(key not in judged for key in keys) if table is not None else 0
+    found = [
+        SampleParts(key, _parts(key, judged, given, data, key in generative, table, counts, bool(predictions)))
+        for key in keys
+    ]
+    ids = [f"agent_x.{name}_corrected" for name in COLUMNS.values() if name != "toolset_acc"]
+    left_out = _left_out(ids, table, bool(predictions), data)
+    metrics = summed(found, [*ids, _TOOLSET], left_out)
+    _add_goal_star(metrics, found, generative, left_out)
+    return Scores("single-shot", metrics, counts, left_out, tuple(found))
+
+
+def generative_ids(data: Mapping[str, Mapping[str, Any]]) -> set[str]:
+    """Samples whose query type says that they ask for an image to be made.
+
+    Where none says so, those are meant that the published list names, taken as ids.
+    """
+    said = {key for key, sample in data.items() if "generat" in str(sample.get("query_type", "")).lower()}
+    return said or {str(row) for row in GENERATIVE_ROWS if str(row) in data}
+
+
+def _judged(table: JudgeTable | None, ids: list[str]) -> dict[str, Mapping[str, JudgeScore]]:
+    if table is None:
+        return {}
+    if table.ids is None and ids and len(ids) != len(table.rows):
+        raise BenchmarkError(
+            f"the table of scores has {len(table.rows)} rows without ids, but there are {len(ids)} predictions",
+            hint="add a column named id",
+        )
+    positions = [str(position) for position in range(len(table.rows))]
+    names = table.ids if table.ids is not None else ids or positions
+    pairs = [pair for pair in zip(names, table.scores, strict=True) if pair[0]]
+    return dict(reversed(pairs))
+
+
+def _keys(data: Mapping[str, Any] | None, given: Mapping[str, Any], judged: Mapping[str, Any]) -> list[str]:
+    if data is None:
+        return list({**given, **judged})
+    everything = {**given, **judged}
+    strangers = [key for key in everything if key not in data]
+    if 2 * len(strangers) > len(everything):
+        raise BenchmarkError(
+            f'the data set has no sample "{strangers[0]}" ({len(strangers)} such)',
+            hint="give the data set that the predictions were made on",
+        )
+    return list(data)
+
+
+def _parts(
+    key: str,
+    judged: Mapping[str, Mapping[str, JudgeScore]],
+    given: Mapping[str, Any],
+    data: Mapping[str, Mapping[str, Any]] | None,
+    generative: bool,
+    table: JudgeTable | None,
+    counts: dict[str, int],
+    has_predictions: bool,
+) -> dict[str, Part]:
+    parts: dict[str, Part] = {}
+    if table is not None:
+        for column, name in COLUMNS.items():
+            if column not in table.columns or name == "toolset_acc" or (column == GOAL and generative):
+                continue
+            read = judged.get(key, {}).get(column, _NOT_JUDGED)
+            if read.value is None:
+                counts["missing_scores" if read.rule == MISSING else "unreadable_scores"] += 1
+            parts[f"agent_x.{name}_corrected"] = Part(read.value or 0.0, 1)
+    if data is not None and has_predictions:
+        wanted = tools_of(data[key])
+        if wanted:
+            parts[_TOOLSET] = Part(set_f1(tools_of(given.get(key, {})), wanted), 1)
+        else:
+            counts["without_gold_tools"] += 1
+    return parts
+
+
+def tools_of(entry: Any) -> frozenset[str]:
+    """The names of the tools that the steps of a prediction or of a gold sample use."""
+    steps: Any = entry.get("reasoning_steps") if is_object(entry) else None
+    if is_list(steps) and len(steps) == 1 and is_list(steps[0]):
+        steps = steps[0]
+    found: set[str] = set()
+    listed: Any = steps if is_list(steps) else []
+    for step in listed:
+        if is_object(step):
+            name: Any = step.get("tool_used") or step.get("tool")
+            if is_text(name) and name.strip() and name.strip().lower() not in ("null", "none"):
+                found.add(name.strip())
+    return frozenset(found)
+
+
+def set_f1(made: Collection[str], wanted: Collection[str]) -> float:
+    """F1 of two sets of names, 0 to 1; 0 where they share nothing."""
+    both = len(set(made) & set(wanted))
+    return 2 * both / (len(set(made)) + len(set(wanted))) if both else 0.0
+
+
+def _left_out(
+    ids: Sequence[str], table: JudgeTable | None, has_predictions: bool, data: Mapping[str, Any] | None
+) -> dict[str, str]:
+    reasons: dict[str, str] = {}
+    if table is None:
+        reasons |= dict.fromkeys(ids, "needs what the judge said (--judgements)")
+    else:
+        absent = [f"agent_x.{name}_corrected" for column, name in COLUMNS.items() if column not in table.columns]
+        reasons |= dict.fromkeys([name for name in absent if name in ids], "not in what the judge said")
+    if not has_predictions or data is None:
+        reasons[_TOOLSET] = "needs the predictions and the data set (--data)"
+    if missing := [name for name in _STAR_PARTS if name in reasons]:
+        reasons[_GOAL_STAR] = f"needs {', '.join(name.split('.')[1].removesuffix('_corrected') for name in missing)}"
+    return reasons
+
+
+def _add_goal_star(
+    metrics: dict[str, Figure], found: Sequence[SampleParts], generative: Collection[str], left_out: Mapping[str, str]
+) -> None:
+    if _GOAL_STAR in left_out:
+        return
+    chosen = [sample for sample in found if sample.key in generative]
+    means = summed(chosen, _STAR_PARTS)
+    values = [figure.value for figure in means.values() if figure.value is not None]
+    complete = len(values) == len(_STAR_PARTS)
+    metrics[_GOAL_STAR] = Figure(sum(values) / len(values) if complete else None, len(chosen))
+
+
+FAMILY = "agent-x"
+PUBLISHED_JUDGES = ("GPT-4o", "Qwen-14B")
+"""The models that judged for the paper, as its tables spell them."""
+_NO_JUDGE = "no judge was asked: agrotools score RUN --judge MODEL"
+
+
+def agent_x_figures(run: PublishedRun) -> PublishedFigures | None:
+    """The figures of one mode; None where its records hold no predictions (step-by-step, or all of them invalid).
+
+    A prediction with neither steps nor an answer, which no judge is asked about, scores 0. A reply without a score
+    counts for nothing as published, and as 0 corrected.
+
+    Invalid records and repeats count for nothing, as no prediction file holds them. ``differs`` names the judges and
+    their rubrics, too.
+    """
+    mode, judges = run.mode, run.judges
+    valid = [record for record in in_file_order(run.records) if record.epoch == 0 and not is_invalid(record)]
+    valid = [record for record in valid if record.trajectory is not None]
+    if mode == "step-by-step" or not valid:
+        return None
+    keys = [_key(record) for record in valid]
+    predictions = [{key: prediction_of(record)} for key, record in zip(keys, valid, strict=True)]
+    table = _table(valid, keys, judges)
+    data = {key: gold_of(record.sample) for key, record in zip(keys, valid, strict=True)}
+    ours = score(table, predictions, data)
+    estimates = {metric: ours.estimate(metric) or _without_interval(*figure) for metric, figure in ours.metrics.items()}
+    stops, reference = "", {}
+    if table is not None:
+        generative = [
+            at for at, record in enumerate(valid) if record.sample.metadata.get("position") in GENERATIVE_ROWS
+        ]
+        try:
+            reference = {name: figure.value for name, figure in aggregate(table.rows, generative).metrics.items()}
+        except PublishedScorerStops as error:
+            stops = error.message
+    return PublishedFigures(
+        family=FAMILY,
+        reference={metric: _share(value) for metric, value in reference.items()},
+        stops=stops,
+        corrected={metric: estimate for metric, estimate in estimates.items() if estimate is not None},
+        left_out={**({} if table else dict.fromkeys(_REFERENCE_METRICS, _NO_JUDGE)), **ours.left_out, **_ONE_SIDED},
+        counts=published_counts(predictions),
+        differs=(*_differences(run.manifest, mode), *(_judging_differs(judges) if table else ())),
+    )
+
+
+_ONE_SIDED = {
+    "agent_x.toolset_acc_corrected": "guessed by a judge; the F1 of tool sets beside it is counted by code",
+    "agent_x.toolset_f1": "no metric of the paper, whose judge guesses it",
+}
+_REFERENCE_METRICS = [*(f"agent_x.{name}" for name in COLUMNS.values()), "agent_x.goal_acc_imggen"]
+
+
+def published_counts(predictions: Sequence[Mapping[str, Any]]) -> dict[str, int]:
+    """What the notebooks of Agent-X count in predictions: calls, and errors of form; less those at which they stop.
+
+    The two classes of errors that rest on keywords of spaCy are left out.
+    """
+    counts: dict[str, int] = {}
+    with suppress(PublishedScorerStops):
+        calls = tool_call_statistics(predictions)
+        counts |= {
+            "steps": calls.steps,
+            "successful_calls": calls.successful,
+            "failed_calls": calls.failed,
+            "invalid_calls": calls.invalid,
+            "samples_without_steps": calls.empty_samples,
+        }
+    return {**counts, **error_analysis(predictions).counts}
+
+
+def _key(record: Record) -> str:
+    """The sample's key in the published file."""
+    return str(record.sample.metadata.get("entry", record.sample.id))
+
+
+def _table(records: Sequence[Record], keys: Sequence[str], judges: JudgedRows) -> JudgeTable | None:
+    """What the judges gave as the notebooks have it; None where none was asked."""
+    criteria = {column: f"agent_x.{name}" for column, name in COLUMNS.items() if f"agent_x.{name}" in judges.metrics}
+    if not criteria:
+        return None
+    rows: list[dict[str, float | None]] = []
+    for record in records:
+        given = judges.values(record)
+        rows.append({column: given.get(metric) if given else 0.0 for column, metric in criteria.items()})
+    return JudgeTable(tuple(rows), tuple(keys), raw=False)
+
+
+def _differences(manifest: Manifest, mode: Mode) -> list[str]:
+    """Differences of a run from those of the paper, which runs no tool: the model makes up what tools return."""
+    found = differences_of_settings(manifest, PAPER_RUN)
+    if mode == "end-to-end":
+        recorded, others = tools_by_source(manifest)
+        ran = "tools ran" if others else "recorded observations" if recorded else ""
+        return [*found, f"{ran}; in the paper the model makes up what tools return"] if ran else found
+    prompted = manifest.protocol == PAPER_RUN.protocol and not is_baseline(manifest.model)
+    return [*found, "a prompt of ours, which offers the tools of the question alone"] if prompted else found
+
+
+def _judging_differs(judges: JudgedRows) -> list[str]:
+    """How judging differs from the paper's: who judged, and by which rubrics."""
+    names = ", ".join(judges.criteria_judges)
+    return [f"judged by {names} (the paper: {', '.join(PUBLISHED_JUDGES)})", judges.rubrics.label]
+
+
+def _share(value: float | None) -> float | None:
+    return None if value is None or math.isnan(value) else value / 100
+
+
+def _without_interval(value: float | None, n: int) -> Estimate | None:
+    return None if value is None else Estimate(value=value / 100, n=n, n_clusters=n)
+
+
+SCORING = Scoring(published=agent_x_figures)

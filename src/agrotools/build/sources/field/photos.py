@@ -1,0 +1,124 @@
+"""Photographs of leaves and of weeds: lesions outlined by hand, diseases and weeds named by experts."""
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from agrotools.build.asking import Subject
+from agrotools.build.sources.part import Adapter, DataSet, Part, adapter, photo_pairs, photo_thing
+from agrotools.build.sources.reading import read_items
+from agrotools.build.templates import Thing
+from agrotools.core import BenchmarkError, SampleFile
+from agrotools.knowledge.entries import Entry
+from agrotools.knowledge.kb_names import kb_names
+from agrotools.tools.result import round_significant
+from agrotools.vision.reading import read_labels
+
+_LEAF, _SYMPTOM = 1, 2
+_HEALTHY = "healthy"
+_STATES = {"bean_rust": "rust", "brown_spot_phoma": "phoma"}
+"""Names of labels in questions, where they differ from the label."""
+_NO_WEED = "negative"
+
+
+@adapter("field.coffee_lesions")
+def leaves(data: DataSet) -> Part:
+    """Shares of coffee leaves that have symptoms."""
+    photos: list[tuple[SampleFile, dict[str, Any]]] = []
+    for item in read_items(data.folder, files=("image", "mask")):
+        file = data.originals.file(
+            data.folder / item["image"], note="One leaf, photographed on a plain light background."
+        )
+        photos.append((file, _severity(data.folder / item["mask"])))
+
+    def thing(file: SampleFile, truth: dict[str, Any], _: int) -> Thing:
+        thought = f"I need to know how much of the leaf in {file.name} has symptoms."
+        return photo_thing(file, "analyze_lesions", truth, thought)
+
+    return data.part(photo_pairs("leaves", photos, thing, {}, "leaf"), ["leaf"])
+
+
+def _severity(mask: Path) -> dict[str, Any]:
+    classes = read_labels(mask).classes
+    leaf, lesion = int(np.count_nonzero((classes == _LEAF) | (classes == _SYMPTOM))), int(np.sum(classes == _SYMPTOM))
+    return {"leaf_area_px": leaf, "lesion_area_px": lesion, "severity_pct": round_significant(100 * lesion / leaf, 6)}
+
+
+def leaf_photos(crop: str) -> Adapter:
+    """Reader of photographs of one crop's leaves, whose diseases are named."""
+
+    @adapter(f"field.{crop}_leaf_class")
+    def read(data: DataSet) -> Part:
+        photos = [
+            (data.originals.file(data.folder / item["image"], note=f"A {crop} leaf."), str(item["label"]))
+            for item in read_items(data.folder, ("label",), ("image",))
+        ]
+
+        def thing(file: SampleFile, label: str, _: int) -> Thing:
+            truth = _leaf_diagnosis(crop, label)
+            thought = f"I need to know what, if anything, is wrong with the leaf in {file.name}."
+            words = {"crop": crop, "state": _STATES.get(label, label.replace("_", " ")), "id": str(truth["best"])}
+            return photo_thing(file, "diagnose_pest_disease", truth, thought, words, kind="disease", crop=crop)
+
+        pairs = photo_pairs(f"{crop}-leaves", photos, thing, {"crop": crop}, f"{crop}_leaf")
+        return data.part(pairs, ["leaf_disease"])
+
+    return read
+
+
+def _leaf_diagnosis(crop: str, label: str) -> dict[str, Any]:
+    shipped = f"{crop}_{label}"
+    if label == _HEALTHY:
+        return {"best": shipped, "abstained": False, "candidates": [{"label": shipped, "kind": _HEALTHY}]}
+    entry = kb_names().of_shipped(shipped)
+    if entry is None:
+        raise BenchmarkError(f"the knowledge base has no {label!r} of {crop}", hint="agrotools kb list --kind disease")
+    candidate = {"label": shipped, "kind": entry.kind, "common_name": entry.names.en, "kb_id": entry.id}
+    return {"best": entry.id, "abstained": False, "candidates": [candidate]}
+
+
+def diagnosis_of(label: str, entry: Entry) -> dict[str, Any]:
+    """Result of a perfect ``diagnose_pest_disease`` of a picture that a data set names ``label``."""
+    candidate = {
+        "label": label,
+        "common_name": entry.names.en,
+        "scientific_name": entry.names.sci,
+        "kind": entry.kind,
+        "kb_id": entry.id,
+    }
+    return {"best": entry.id, "abstained": False, "candidates": [candidate]}
+
+
+@adapter("field.deepweeds")
+def weed_photos(data: DataSet) -> Part:
+    """Weeds of Australian rangeland, named by botanists (DeepWeeds)."""
+    items = read_items(data.folder, ("label",), ("image",))
+    pictures = [(data.folder / item["image"], str(item["label"])) for item in items]
+    return data.part(weed_subjects("weed-photos", pictures, data), ["weed"])
+
+
+def weed_subjects(name: str, pictures: Iterable[tuple[Path, str]], data: DataSet) -> list[Subject]:
+    """Subjects of pictures with their labels (one of the eight weeds, or ``negative``), two by two.
+
+    Raises:
+        BenchmarkError: the knowledge base does not have a plant of that name.
+    """
+    note = "Rangeland in northern Australia, seen from above."
+    photos = [(data.originals.file(path, note=note), _weed_truth(label)) for path, label in pictures]
+
+    def thing(file: SampleFile, truth: dict[str, Any], _: int) -> Thing:
+        return photo_thing(file, "identify_weed", truth, f"I need to know which weed {file.name} shows, if any.")
+
+    return photo_pairs(name, photos, thing, {}, "weed_photo")
+
+
+def _weed_truth(label: str) -> dict[str, Any]:
+    if label.lower() == _NO_WEED:
+        return {"common_name": None, "species": None, "best": _NO_WEED, "kb_id": None, "is_weed": False}
+    entry = kb_names().of_shipped(label.lower().replace(" ", "_"))
+    if entry is None:
+        raise BenchmarkError(f"the knowledge base has no weed {label!r}", hint="agrotools kb list --kind weed")
+    names = {"common_name": entry.names.en, "species": entry.names.sci}
+    return {**names, "best": entry.id, "kb_id": entry.id, "is_weed": True}

@@ -1,0 +1,258 @@
+"""IP102's classes: their published names, the crops they belong to, and what the knowledge base knows them as.
+
+Names keep the authors' spelling, by which the knowledge base finds them; what people call a pest is the base's own
+name. About one in five names stands for more than a species, such as "aphids": whoever names a member of it is right
+too, and the two are never offered side by side.
+"""
+
+import zlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from types import MappingProxyType
+
+import numpy as np
+
+from agrotools.build.sources.part import DataSet
+from agrotools.build.templates.key_facts import facts_about
+from agrotools.build.templates.slot_draft import JOINED
+from agrotools.core import ToolError
+from agrotools.knowledge.entries import Entry
+from agrotools.knowledge.kb_names import kb_names
+from agrotools.vision.reading import RgbImage, read_image
+
+_NAMES = """
+rice leaf roller; rice leaf caterpillar; paddy stem maggot; asiatic rice borer; yellow rice borer; rice gall
+midge; Rice Stemfly; brown plant hopper; white backed plant hopper; small brown plant hopper; rice water weevil;
+rice leafhopper; grain spreader thrips; rice shell pest; grub; mole cricket; wireworm; white margined moth;
+black cutworm; large cutworm; yellow cutworm; red spider; corn borer; army worm; aphids; Potosiabre vitarsis;
+peach borer; english grain aphid; green bug; bird cherry-oataphid; wheat blossom midge; penthaleus major;
+longlegged spider mite; wheat phloeothrips; wheat sawfly; cerodonta denticornis; beet fly; flea beetle; cabbage
+army worm; beet army worm; Beet spot flies; meadow moth; beet weevil; sericaorient alismots chulsky; alfalfa
+weevil; flax budworm; alfalfa plant bug; tarnished plant bug; Locustoidea; lytta polita; legume blister beetle;
+blister beetle; therioaphis maculata Buckton; odontothrips loti; Thrips; alfalfa seed chalcid; Pieris canidia;
+Apolygus lucorum; Limacodidae; Viteus vitifoliae; Colomerus vitis; Brevipoalpus lewisi McGregor; oides
+decempunctata; Polyphagotars onemus latus; Pseudococcus comstocki Kuwana; parathrene regalis; Ampelophaga;
+Lycorma delicatula; Xylotrechus; Cicadella viridis; Miridae; Trialeurodes vaporariorum; Erythroneura apicalis;
+Papilio xuthus; Panonchus citri McGregor; Phyllocoptes oleiverus ashmead; Icerya purchasi Maskell; Unaspis
+yanonensis; Ceroplastes rubens; Chrysomphalus aonidum; Parlatoria zizyphus Lucus; Nipaecoccus vastalor;
+Aleurocanthus spiniferus; Tetradacus c Bactrocera minax; Dacus dorsalis(Hendel); Bactrocera tsuneonis; Prodenia
+litura; Adristyrannus; Phyllocnistis citrella Stainton; Toxoptera citricidus; Toxoptera aurantii; Aphis
+citricola Vander Goot; Scirtothrips dorsalis Hood; Dasineura sp; Lawana imitata Melichar; Salurnis marginella
+Guerr; Deporaus marginatus Pascoe; Chlumetia transversa; Mango flat beak leafhopper; Rhytidodera bowrinii white;
+Sternochetus frigidus; Cicadellidae
+"""
+CLASSES: tuple[str, ...] = tuple(name.strip() for name in " ".join(_NAMES.split()).split(";"))
+"""By label, 0 to 101; the id in classes.txt is one more."""
+_CROPS = (
+    ("rice", 14), ("maize", 13), ("wheat", 9), ("sugar beet", 8), ("alfalfa", 13), ("grape", 16), ("citrus", 19),
+    ("mango", 10),
+)  # fmt: skip
+"""In the order of classes, with how many each has (the paper's table)."""
+CROPS: tuple[str, ...] = tuple(crop for crop, count in _CROPS for _ in range(count))
+"""The crop of each label, as the knowledge base calls it."""
+UNKNOWN = ("pest.rice_shell_pest",)
+"""Names that stand for no insect that anybody could tell."""
+_KEY = "ip102"
+DIAGNOSE = "diagnose_pest_disease"
+NOTE = "Photograph of a pest; egg, young and adult are called alike."
+SMALLEST_PX = 64
+"""Shorter side; some are thumbnails of 52."""
+
+
+@dataclass(frozen=True)
+class Pest:
+    """A class: ``label`` as published, ``crop`` whose pictures it comes from, and its entry."""
+
+    label: str
+    crop: str
+    entry: Entry
+
+    @property
+    def name(self) -> str:
+        return self.entry.names.en
+
+    @property
+    def species(self) -> str | None:
+        """Scientific name of a single species; None where the class is wider."""
+        sci = self.entry.names.sci
+        return None if sci is None or sci.endswith((" sp.", " spp.")) else sci
+
+    def covers(self, other: "Pest") -> bool:
+        """True if whoever says ``other`` has named this too, or may have: it is this, or one of this group."""
+        if self.entry.id == other.entry.id:
+            return True
+        if self.species is not None:
+            return False
+        mine, theirs = self.entry.names.sci, other.entry.names.sci
+        if mine is not None:
+            return theirs is not None and theirs.split()[0] == mine.split()[0]
+        family, order = self.entry.taxonomy.family, self.entry.taxonomy.order
+        if family is not None:
+            return other.entry.taxonomy.family == family
+        return order is not None and other.entry.taxonomy.order == order
+
+    def like(self, other: "Pest") -> bool:
+        """True if one name might be right for both."""
+        return self.covers(other) or other.covers(self)
+
+
+@cache
+def pests() -> dict[int, Pest]:
+    """The classes by label; without those that the knowledge base has no entry for, or cannot tell what they are."""
+    by_label = {label: entry for entry in kb_names().entries for label in entry.names.datasets.get(_KEY, ())}
+    found = {number: by_label.get(name) for number, name in enumerate(CLASSES)}
+    return {
+        number: Pest(CLASSES[number], CROPS[number], entry)
+        for number, entry in found.items()
+        if entry is not None and entry.id not in UNKNOWN
+    }
+
+
+def known_as(pest: Pest) -> tuple[str, ...]:
+    """Every name by which a pest is rightly called, its own first; those of its members where it is a group."""
+    members = [one for one in pests().values() if one is not pest and pest.covers(one)]
+    return tuple(dict.fromkeys(name for one in (pest, *members) for name in one.entry.names.all()))
+
+
+def others_on(pest: Pest) -> Sequence[Pest]:
+    """The other classes of its crop that it cannot be taken for, in the order of classes."""
+    on_crop = [one for one in pests().values() if one.crop == pest.crop and not pest.like(one)]
+    return list({one.entry.id: one for one in on_crop}.values())
+
+
+ORDERS: Mapping[str, tuple[str, str]] = MappingProxyType(
+    {
+        "Coleoptera": ("beetles and weevils", "鞘翅目（甲虫、象甲）"),
+        "Diptera": ("flies and midges", "双翅目（蝇、瘿蚊）"),
+        "Hemiptera": ("true bugs, hoppers, aphids and scales", "半翅目（蝽、叶蝉、蚜虫、蚧）"),
+        "Hymenoptera": ("sawflies and wasps", "膜翅目（叶蜂、小蜂）"),
+        "Lepidoptera": ("moths and butterflies", "鳞翅目（蛾、蝶）"),
+        "Orthoptera": ("grasshoppers and crickets", "直翅目（蝗虫、蝼蛄）"),
+        "Thysanoptera": ("thrips", "缨翅目（蓟马）"),
+        "Trombidiformes": ("mites", "绒螨目（螨类）"),
+    }
+)
+"""Insects of an order, in English and Chinese."""
+_SUCKERS = ("Hemiptera", "Thysanoptera", "Trombidiformes")
+TRAITS: Mapping[str, tuple[str, str, tuple[str, ...]]] = MappingProxyType(
+    {
+        "sooty mould": ("leaves behind honeydew that turns black with sooty mould", "分泌蜜露、诱发煤污病",
+                        ("Coleoptera", "Diptera", "Lepidoptera", "Orthoptera", "Hymenoptera", "Thysanoptera",
+                         "Trombidiformes")),
+        "virus": ("carries plant viruses from one plant to the next", "能在植株间传播病毒病",
+                  ("Coleoptera", "Diptera", "Lepidoptera", "Orthoptera", "Hymenoptera")),
+        "tunnel": ("eats tunnels into stems, shoots, fruit or roots", "在茎、梢、果或根内蛀道为害", _SUCKERS),
+    }
+)  # fmt: skip
+"""Damage in an entry, by the word that tells it: in English, in Chinese, and the orders that surely do not."""
+_MOST_OTHERS = 9
+_OFFERED = 4
+
+
+def rng_of(*names: str) -> np.random.Generator:
+    """Chance that depends on these names alone."""
+    return np.random.default_rng([zlib.crc32(name.encode()) for name in names])
+
+
+def zh(pest: Pest) -> str:
+    """Its Chinese name; the scientific or English one where there is none."""
+    names = pest.entry.names
+    return names.zh[0] if names.zh else names.sci or names.en
+
+
+def readable(path: Path, data: DataSet) -> RgbImage | None:
+    """A picture upright and in colour; None where it is none or a thumbnail, which is counted."""
+    try:
+        picture = read_image(path, shown_as=path.name)
+    except ToolError:
+        data.dropped["unreadable"] += 1
+        return None
+    if min(picture.width, picture.height) < SMALLEST_PX:
+        data.dropped[f"under {SMALLEST_PX} px"] += 1
+        return None
+    return picture
+
+
+def advice_topics(pest: Pest) -> tuple[str, ...]:
+    """Topics on which key facts about a pest are held."""
+    return tuple(topic for topic in ("symptoms", "management") if facts_about(pest.entry.id, topic))
+
+
+def trait_of(pest: Pest) -> str | None:
+    """A damage that its entry tells of."""
+    symptoms = " ".join(claim.text for claim in pest.entry.claims_of("symptoms"))
+    return next((word for word in TRAITS if word in symptoms), None)
+
+
+def words_of(pest: Pest, rng: np.random.Generator) -> dict[str, str]:
+    """Words about one pest: its names, other names to choose among, its order and family with others.
+
+    ``at`` is the place of its names among what is looked up on its identification.
+    """
+    others = list(others_on(pest))
+    drawn = [others[int(place)] for place in rng.permutation(len(others))]
+    offered = sorted([pest, *drawn[: _OFFERED - 1]], key=lambda one: one.name)
+    suspected = drawn[0] if drawn and rng.random() < 0.5 else pest
+    taxonomy = pest.entry.taxonomy
+    order, family = taxonomy.order or "", taxonomy.family or ""
+    families = dict.fromkeys(one.entry.taxonomy.family for one in drawn if one.entry.taxonomy.family)
+    near = [one for one in families if one != family][: _OFFERED - 1]
+    other_orders = [one for one in rng.permutation(sorted(ORDERS)).tolist() if one != order][: _OFFERED - 1]
+    words = {
+        "crop": pest.crop,
+        "name": pest.name,
+        "id": pest.entry.id,
+        "names": JOINED.join(known_as(pest)),
+        "others": JOINED.join(dict.fromkeys(one.name for one in drawn[:_MOST_OTHERS])),
+        "choices": JOINED.join(one.name for one in offered),
+        "offered": _listed([one.name for one in offered], "or"),
+        "offered_zh": "、".join(zh(one) for one in offered),
+        "suspected": suspected.name,
+        "suspected_zh": zh(suspected),
+        "suspected_id": suspected.entry.id,
+        "order": order,
+        "other_orders": JOINED.join(other_orders),
+        "family": family,
+        "families": str(len(near) + 1) if family else "0",
+        "other_families": JOINED.join(near),
+        "offered_families": _listed(sorted([family, *near]), "or"),
+        "at": "1" if pest.entry.claims_of("identification") else "0",
+        "is_insect": str(order != "Trombidiformes"),
+    }
+    words |= {f"order_{place}": one for place, one in enumerate(sorted([order, *other_orders]), start=1)}
+    return words | {f"family_{place}": one for place, one in enumerate(_filled_up(sorted([family, *near])), start=1)}
+
+
+def pair_words(pests: Sequence[Pest], rng: np.random.Generator) -> dict[str, str]:
+    """Words about several: which one, which order and which damage is sought."""
+    sought = pests[int(rng.integers(len(pests)))]
+    order = sought.entry.taxonomy.order or ""
+    trait = next((word for one in pests if (word := trait_of(one)) and _alone(one, pests, word)), "")
+    trait_en, trait_zh, _ = TRAITS.get(trait, ("", "", ()))
+    return {
+        "sought": sought.name,
+        "sought_zh": zh(sought),
+        "sought_id": sought.entry.id,
+        "sought_order": order,
+        "sought_order_means": ORDERS[order][0] if order else "",
+        "sought_order_zh": ORDERS[order][1] if order else "",
+        "trait_word": trait,
+        "trait": trait_en,
+        "trait_zh": trait_zh,
+    }
+
+
+def _alone(pest: Pest, pests: Sequence[Pest], trait: str) -> bool:
+    """True if the others are of orders that surely do no such damage."""
+    return all(one is pest or one.entry.taxonomy.order in TRAITS[trait][2] for one in pests)
+
+
+def _listed(names: Sequence[str], last: str) -> str:
+    return f" {last} ".join(part for part in (", ".join(names[:-1]), names[-1]) if part)
+
+
+def _filled_up(names: Sequence[str]) -> list[str]:
+    """Four names; of fewer the last is repeated, which changes no choice."""
+    return [*names, *[names[-1]] * _OFFERED][:_OFFERED]

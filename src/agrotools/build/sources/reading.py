@@ -1,0 +1,309 @@
+"""Readers that all adapters share: folders, lists, tables, JSON, pictures, rasters and masks.
+
+Errors name the file; where to get the data set is added by :class:`agrotools.build.sources.part.Adapter`.
+"""
+
+import csv
+import warnings
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from io import BytesIO
+from itertools import chain, zip_longest
+from pathlib import Path
+from typing import Any, TypeVar, cast
+
+import numpy as np
+import orjson
+from numpy.typing import NDArray
+
+from agrotools.build.sources.part import DataSet, first_few
+from agrotools.core import BenchmarkError, SampleFile, ToolError
+from agrotools.vision.formats import MAX_PIXELS, damaged, file_format, too_large
+from agrotools.vision.rasters import open_raster
+from agrotools.vision.reading import RgbImage, read_image, read_labels
+
+T = TypeVar("T")
+JPEG = (".jpg", ".jpeg")
+LOSSLESS = (".png", ".tif", ".tiff")
+SUFFIXES = (*JPEG, ".png")
+TRUTH_FILE = "truth.json"
+_DEPTH = 3
+_MOST_FOLDERS = 500
+_MOST_ROWS = 2_000_000
+_LARGEST_JSON = 500_000_000
+_HALF_OF_GREY = 128
+
+
+def find_root(folder: Path, markers: Sequence[str]) -> Path:
+    """The folder at or below ``folder`` (to three levels) that holds all of ``markers``; archives often nest one.
+
+    Raises:
+        BenchmarkError: there is none.
+    """
+    level = [folder] if folder.is_dir() else []
+    for _ in range(_DEPTH + 1):
+        for place in level:
+            if all((place / marker).exists() for marker in markers):
+                return place
+        level = [inner for place in level for inner in _visible(place) if inner.is_dir()][:_MOST_FOLDERS]
+    raise BenchmarkError(f"{folder} has no {' and '.join(markers)}")
+
+
+def first_of(root: Path, names: Sequence[str], what: str = "") -> Path:
+    """The first of ``names`` that is in ``root``; ``what`` they are, for the message.
+
+    Raises:
+        BenchmarkError: none is.
+    """
+    for name in names:
+        if (root / name).exists():
+            return root / name
+    raise BenchmarkError(f"{root} has no {what}{' or '.join(names)}")
+
+
+def files_in(place: Path, suffixes: Sequence[str], *, deep: bool = False) -> list[Path]:
+    """Files with these suffixes by name, also in folders below if ``deep``; none where the folder is absent.
+
+    Hidden files are left out: archives made on a Mac have one beside each picture, with its suffix.
+    """
+    if not place.is_dir():
+        return []
+    there = sorted(place.rglob("*")) if deep else _visible(place)
+    some = (path for path in there if path.suffix.lower() in suffixes and not path.name.startswith("."))
+    return [path for path in some if "__MACOSX" not in path.parts and path.is_file()]
+
+
+def by_stem(place: Path, suffixes: Sequence[str], *, deep: bool = False) -> dict[str, Path]:
+    """Files by name without suffix; of several with one name, that with the first of the suffixes."""
+    some = files_in(place, suffixes, deep=deep)
+    best: dict[str, Path] = {}
+    for suffix in reversed(suffixes):
+        best |= {path.stem: path for path in some if path.suffix.lower() == suffix}
+    return {path.stem: path for path in some if best[path.stem] == path}
+
+
+def refuse_missing(root: Path, names: Iterable[str]) -> None:
+    """Refuse a folder that lacks files.
+
+    Raises:
+        BenchmarkError: some of ``names`` are not in ``root``.
+    """
+    missing = [name for name in names if not (root / name).is_file()]
+    if missing:
+        raise BenchmarkError(f"{root} lacks {first_few(missing)}")
+
+
+def _visible(place: Path) -> list[Path]:
+    return [path for path in sorted(place.iterdir()) if not path.name.startswith(".") and path.name != "__MACOSX"]
+
+
+def read_lines(path: Path, most_bytes: int = _LARGEST_JSON) -> list[tuple[int, str]]:
+    """The lines of a text that are not empty, with their numbers from 1.
+
+    Raises:
+        BenchmarkError: it cannot be read, is too large, or is no UTF-8.
+    """
+    lines = enumerate(_content(path, most_bytes).decode("utf-8-sig").splitlines(), start=1)
+    return [(number, line.strip()) for number, line in lines if line.strip()]
+
+
+def read_json(path: Path, most_bytes: int = _LARGEST_JSON) -> Any:
+    """The content of a JSON file.
+
+    Raises:
+        BenchmarkError: it cannot be read, is too large, or is no JSON.
+    """
+    try:
+        return orjson.loads(_content(path, most_bytes))
+    except orjson.JSONDecodeError as error:
+        raise BenchmarkError(f"{path} cannot be read: {error}") from error
+
+
+def _content(path: Path, most_bytes: int) -> bytes:
+    try:
+        if path.stat().st_size > most_bytes:
+            raise BenchmarkError(f"{path} cannot be read: it is larger than {most_bytes} bytes")
+        content = path.read_bytes()
+        content.decode("utf-8-sig")
+        return content
+    except (OSError, UnicodeDecodeError) as error:
+        raise BenchmarkError(f"{path} cannot be read: {error}") from error
+
+
+def read_table(path: Path, columns: Sequence[str]) -> list[dict[str, str]]:
+    """The rows of a CSV file with a header that has at least ``columns``.
+
+    Raises:
+        BenchmarkError: it cannot be read, is no UTF-8, lacks a column, or has over two million rows.
+    """
+    try:
+        with path.open(newline="", encoding="utf-8-sig") as file:
+            reader = csv.DictReader(file)
+            lacking = [name for name in columns if name not in (reader.fieldnames or ())]
+            if lacking:
+                raise BenchmarkError(f"{path} has no column {', '.join(lacking)}")
+            rows: list[dict[str, str]] = []
+            for row in reader:
+                rows.append({key: value or "" for key, value in row.items() if isinstance(key, str)})
+                if len(rows) > _MOST_ROWS:
+                    raise BenchmarkError(f"{path} has more than {_MOST_ROWS} rows")
+            return rows
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise BenchmarkError(f"{path} cannot be read: {error}") from error
+
+
+def read_items(folder: Path, needed: Sequence[str] = (), files: Sequence[str] = ()) -> list[dict[str, Any]]:
+    """The items of a prepared data set, from its ``truth.json``.
+
+    Args:
+        needed: keys that every item must have.
+        files: those of the keys whose values are names of files in the folder.
+
+    Raises:
+        BenchmarkError: no ``truth.json``, not of that form, or the files that are missing or lead out of the folder.
+    """
+    path = folder / TRUTH_FILE
+    found = read_json(path)
+    if not isinstance(found, list) or not all(isinstance(item, dict) for item in cast(list[Any], found)):
+        raise BenchmarkError(f"{path} is not a list of objects")
+    items = cast(list[dict[str, Any]], found)
+    for number, item in enumerate(items):
+        lacks = [key for key in (*needed, *files) if key not in item]
+        if lacks:
+            raise BenchmarkError(f"{path}, item {item.get('id', number)} lacks {', '.join(lacks)}")
+        for key in files:
+            if is_outside(str(item[key])):
+                raise BenchmarkError(f"{path}: {item[key]} leads out of the folder")
+    refuse_missing(folder, (str(item[key]) for item in items for key in files))
+    return items
+
+
+def is_outside(path: str) -> bool:
+    """True if a path in a list leads out of the folder that it belongs to."""
+    return ".." in Path(path).parts or Path(path).is_absolute()
+
+
+@contextmanager
+def refused(path: Path) -> Iterator[None]:
+    """Error of a tool's reader, as an error of the data set."""
+    try:
+        yield
+    except ToolError as error:
+        raise BenchmarkError(f"{path} cannot be used: {error.message}") from error
+
+
+def read_photo(path: Path, shape: tuple[int, int] | None = None) -> RgbImage:
+    """A picture as tools and people see it, turned as its EXIF orientation says; ``shape``: rows and columns of its
+    mask.
+
+    Raises:
+        BenchmarkError: it is missing, cut short or no picture, or not of its mask's size.
+    """
+    with refused(path):
+        picture = read_image(path, shown_as=str(path))
+    if shape is not None:
+        refuse_other_size(path, (picture.height, picture.width), shape)
+    return picture
+
+
+def photo_file(path: Path, data: DataSet, **more: Any) -> SampleFile:
+    """Entry of a picture that can be opened, as :meth:`agrotools.build.sources.part.Originals.file`."""
+    read_photo(path)
+    return data.originals.file(path, **more)
+
+
+def refuse_other_size(path: Path, size: tuple[int, int], shape: tuple[int, int]) -> None:
+    """Refuse a picture of ``size`` whose mask has another ``shape``, both rows and columns.
+
+    Raises:
+        BenchmarkError: it has.
+    """
+    if size != shape:
+        raise BenchmarkError(f"{path} has {size[1]} x {size[0]} pixels, its mask {shape[1]} x {shape[0]}")
+
+
+def read_mask(path: Path, codings: Sequence[Collection[int]] = ()) -> NDArray[np.int32]:
+    """The values of a mask, rows x columns. Of a JPEG, whose compression blurs them, 0 and 255 for below and above the
+    middle. ``codings``: sets of values, one of which must hold all.
+
+    Raises:
+        BenchmarkError: it cannot be read, its channels differ, or it has values of no coding.
+    """
+    with refused(path):
+        kind = file_format(path)
+        if kind == "jpeg":
+            values = np.where(read_image(path).pixels[..., 0] >= _HALF_OF_GREY, 255, 0).astype(np.int32)
+        elif kind != "tiff":
+            values = read_labels(path).classes
+        else:  # What a TIFF declares as "no data", often its 0, is a value like others here.
+            bands = read_bands(path)
+            values = bands[0].astype(np.int32)
+            if not (bands == values).all():
+                raise BenchmarkError(f"{path} cannot be used: its bands differ, or its values are not whole")
+    there = {int(value) for value in np.unique(values)}
+    if codings and not any(there <= {*coding} for coding in codings):
+        known = " or ".join(", ".join(map(str, sorted(coding))) for coding in codings)
+        strange = sorted(there - set(chain.from_iterable(codings))) or sorted(there)
+        raise BenchmarkError(f"{path} has values other than {known}: {', '.join(map(str, strange[:5]))}")
+    return values
+
+
+def read_bands(path: Path) -> NDArray[Any]:
+    """All bands of a GeoTIFF, bands x rows x columns, whatever it declares as alpha or without data.
+
+    Raises:
+        BenchmarkError: it cannot be read, or is too large.
+    """
+    with refused(path), open_raster(path) as raster:
+        if raster.width * raster.height > MAX_PIXELS:
+            raise too_large(raster.width, raster.height, raster.name, raster.argument)
+        try:
+            return raster.dataset.read()
+        except MemoryError:
+            raise
+        except Exception as error:  # GDAL raises whatever a damaged file leads it to.
+            raise damaged(raster.name, raster.argument, error) from error
+
+
+def is_blank(pixels: NDArray[np.uint8]) -> bool:
+    """True if a picture is one colour everywhere."""
+    return bool((pixels == pixels[:1, :1]).all())
+
+
+def png_of(pixels: NDArray[np.uint8]) -> bytes:
+    """The content of a PNG file with these pixels."""
+    from PIL import Image
+
+    buffer = BytesIO()
+    Image.fromarray(pixels).save(buffer, "PNG")
+    return buffer.getvalue()
+
+
+def geotiff_of(bands: NDArray[Any], names: Sequence[str], unit: str | None = None, **profile: Any) -> bytes:
+    """The content of a GeoTIFF with these bands (bands x rows x columns) and settings of rasterio."""
+    from rasterio.errors import NotGeoreferencedWarning
+    from rasterio.io import MemoryFile
+
+    count, rows, columns = bands.shape
+    size = {"count": count, "height": rows, "width": columns, "dtype": bands.dtype.name}
+    with warnings.catch_warnings(), MemoryFile() as memory:
+        warnings.simplefilter("ignore", NotGeoreferencedWarning)
+        with memory.open(driver="GTiff", compress="deflate", **size, **profile) as target:
+            target.write(bands)
+            for number, name in enumerate(names, start=1):
+                target.set_band_description(number, name)
+                if unit:
+                    target.set_band_unit(number, unit)
+        return memory.read()
+
+
+def spread(items: Iterable[T], kind: Callable[[T], Hashable], count: int, seed: int) -> list[T]:
+    """At most ``count`` items drawn so that every kind has as many as the others, while it has any."""
+    by_kind: dict[Hashable, list[T]] = {}
+    for item in items:
+        by_kind.setdefault(kind(item), []).append(item)
+    draw = np.random.default_rng(seed)
+    shuffled = [[some[int(place)] for place in draw.permutation(len(some))] for some in by_kind.values()]
+    nothing = object()
+    in_turn = (item for item in chain.from_iterable(zip_longest(*shuffled, fillvalue=nothing)) if item is not nothing)
+    return [item for item, _ in zip(in_turn, range(count), strict=False)]  # pyright: ignore[reportReturnType]

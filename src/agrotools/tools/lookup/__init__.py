@@ -1,1 +1,0 @@
-"""Lookup in the knowledge base."""

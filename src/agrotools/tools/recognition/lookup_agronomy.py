@@ -1,0 +1,252 @@
+"""Knowledge about a pest, disease, weed, crop or method, with its sources."""
+
+from datetime import date
+from typing import TYPE_CHECKING, Annotated, Literal, cast, get_args
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from agrotools.core import Arguments, ToolError
+from agrotools.knowledge.entries import Claim, Coverage, Entry, Kind, Passage, kb_files
+from agrotools.tools.arguments import ReferenceCall, drop_arguments
+from agrotools.tools.contract import Agree, ToolResult, tool
+from agrotools.tools.workspace import backend_in_use
+
+if TYPE_CHECKING:
+    from agrotools.knowledge.retrieval import Hit
+
+EMBED = "embed"
+"""The back-end that also compares meanings."""
+LABEL_NOTE = (
+    "chemical control: check the local label and registration; which products may be used, and how much, "
+    "differs by country and crop"
+)
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+
+
+class CitedSource(_Part):
+    title: str
+    publisher: str
+    year: int | None
+    url: str | None
+    licence: str
+    how: str
+    """page read, cited in data set paper, or general knowledge, not verified"""
+
+
+class StatedValue(_Part):
+    """A figure that a claim states, with what it holds for."""
+
+    value: float | None
+    unit: str | None
+    condition: str | None
+    region: str | None
+    formula: str | None
+
+
+class KnowledgeHit(_Part):
+    kb_id: str
+    """id of the entry"""
+    title: str
+    """English name, scientific name behind it"""
+    kind: Kind
+    section: Passage
+    """which part of the entry the text is; names: its names, crops and place in the system"""
+    text: str
+    values: tuple[StatedValue, ...]
+    """figures in the text: thresholds, reference values, formulas"""
+    score: float
+    """how well the entry accounts for the query, 0 to 1"""
+    sources: tuple[CitedSource, ...]
+    coverage: Coverage
+    """verified: every claim was read on a page; partial: some are general knowledge; stub: names only"""
+    last_reviewed: str
+    """date, year-month-day"""
+    note: str | None
+    """what to heed; with chemical control, to check the local label"""
+
+
+class KnowledgeHits(ToolResult):
+    hits: tuple[KnowledgeHit, ...]
+    """passages that answer the query, best first"""
+    not_found: bool
+    """true: the knowledge base does not hold what was asked for"""
+
+
+def _resolve(call: Arguments, _known: ReferenceCall) -> Arguments:
+    """The entry that an id or a whole query names, and of a query beside an id the section that it asks for."""
+    from agrotools.knowledge.kb_names import shipped_names
+    from agrotools.knowledge.words import section_asked
+
+    names, query, crop = shipped_names(), str(call["query"]), call["crop"]
+    if call["kb_id"] is not None:
+        # How many passages of the entry are shown, and in which order, is presentation: the section is not.
+        asked = section_asked(query) if call["topic"] == "any" else None
+        return drop_arguments({**call, "query": asked or ""}, "kind", "crop")
+    kinds = get_args(Kind) if call["kind"] == "any" else (cast(Kind, call["kind"]),)
+    if isinstance(crop, str):
+        call = {**call, "crop": names.key_of_crop(crop)}
+    entry = names.of_name(query, kinds)
+    return {**call, "query": entry.id} if entry else call
+
+
+@tool(category="recognition", version="2", resolves=_resolve, data_files=kb_files, backends=("offline", EMBED))
+def lookup_agronomy(
+    query: Annotated[
+        str,
+        Agree("text"),
+        Field(
+            min_length=2, max_length=300, description="a name (English, scientific or Chinese), symptoms, or a question"
+        ),
+    ],
+    topic: Annotated[
+        Literal[
+            "any", "identification", "symptoms", "causes", "life_cycle", "thresholds", "management", "reference_values"
+        ],
+        Field(description="the part that is wanted"),
+    ] = "any",
+    kind: Annotated[
+        Literal["any", "pest", "disease", "weed", "crop", "method"], Field(description="what the query is about")
+    ] = "any",
+    crop: Annotated[
+        str | None, Agree("text"), Field(min_length=2, max_length=60, description="only entries on this crop")
+    ] = None,
+    kb_id: Annotated[
+        str | None,
+        Agree("choice"),
+        Field(max_length=120, description="id of one entry, as other tools give it, e.g. pest.soybean_aphid"),
+    ] = None,
+    top_k: Annotated[int, Agree("presentation"), Field(ge=1, le=5, description="passages at most")] = 3,
+) -> KnowledgeHits:
+    """Look up pests, diseases, weeds, crops and methods in a knowledge base whose every claim names its source.
+
+    Give a name (English, scientific or Chinese; misspellings are understood), a description of symptoms, or a
+    question; or kb_id, the id that a diagnosis returned, to read that entry. topic picks a part: identification (with
+    order and family), symptoms, causes, life_cycle, thresholds, management, reference_values. kind and crop narrow
+    the search. Returns passages with sources and coverage: verified (read on a page), partial, or stub (names only).
+    Thresholds hold for the region and condition they state. If the base does not hold the matter, not_found is true
+    and there are no hits; then say so rather than guess (notes tell what is only of like name). Never gives doses or
+    product names: these are on the local label.
+
+    Raises:
+        ToolError: ``invalid_argument``: no word in the query, or an unknown kb_id (with the closest ids);
+            ``backend_unavailable``: embeddings are asked for and not installed.
+
+    Sources: BM25 (Robertson and Zaragoza 2009), n-grams of characters (Cavnar and Trenkle 1994), reciprocal rank
+        fusion (Cormack, Clarke and Buettcher 2009), see :mod:`agrotools.knowledge.retrieval`.
+    """
+    from agrotools.knowledge.embedding import meaning_scores
+    from agrotools.knowledge.other_names import is_group
+    from agrotools.knowledge.retrieval import closest_ids, knowledge_base
+    from agrotools.knowledge.words import tokens
+
+    if not tokens(query):
+        raise ToolError(
+            "invalid_argument", "the query has no words", argument="query", hint="give a name, symptoms or a question"
+        )
+    index, loaded = knowledge_base()
+    notes, flags = _fault_notes(len(loaded.faults))
+    if kb_id is not None and index.get(kb_id) is None:
+        close = closest_ids(kb_id, (entry.id for entry in loaded.entries))
+        raise ToolError(
+            "invalid_argument",
+            f"there is no entry {kb_id!r}",
+            argument="kb_id",
+            hint=f"closest: {', '.join(close)}; or leave kb_id out and give a name as query",
+            candidates=close,
+        )
+    wanted = None if topic == "any" else topic
+    found = index.search(
+        query,
+        topic=wanted,
+        kind=None if kind == "any" else kind,
+        crop=crop,
+        kb_id=kb_id,
+        top_k=top_k,
+        meaning=meaning_scores(index, query) if backend_in_use() == EMBED else None,
+    )
+    if wanted is not None and found and not any(hit.document.section == wanted for hit in found):
+        flags.append("topic_not_covered")
+        notes.append(f"the base holds the entry but nothing on {wanted.replace('_', ' ')}")
+    if not found and (alike := index.alike(query, kind=None if kind == "any" else kind, crop=crop)):
+        others = ", ".join(f"{entry.title}, {entry.id}" for entry in alike)
+        notes.append(f"the base does not hold {query!r}; of like name, but other things: {others}")
+        flags.append("others_of_like_name")
+    if found and found[0].score < 1 and is_group(found[0].entry):
+        notes.append(f"{found[0].entry.id} is about {found[0].entry.names.en} in general, of whatever species")
+    if any(hit.entry.coverage != "verified" for hit in found):
+        flags.append("not_verified")
+    return KnowledgeHits(
+        hits=tuple(_as_hit(hit) for hit in found), not_found=not found, notes=tuple(notes), flags=tuple(flags)
+    )
+
+
+def _fault_notes(count: int) -> tuple[list[str], list[str]]:
+    if not count:
+        return [], []
+    return [f"{count} faults in files of the knowledge base; see: agrotools kb check"], ["broken_entries"]
+
+
+def _as_hit(hit: "Hit") -> KnowledgeHit:
+    entry, claims = hit.entry, hit.document.claims
+    keys = dict.fromkeys(key for claim in claims for key in claim.sources)
+    chemical = any(claim.type == "chemical" for claim in claims)
+    return KnowledgeHit(
+        kb_id=entry.id,
+        title=entry.title,
+        kind=entry.kind,
+        section=hit.document.section,
+        text=" ".join(map(claim_text, claims)) if claims else names_text(entry),
+        values=tuple(map(_as_value, filter(_has_value, claims))),
+        score=round(hit.score, 3),
+        sources=tuple(_as_source(entry, key) for key in keys if key in entry.sources),
+        coverage=entry.coverage,
+        last_reviewed=_day(entry.last_reviewed),
+        note=LABEL_NOTE if chemical else None,
+    )
+
+
+def claim_text(claim: Claim) -> str:
+    if claim.section == "thresholds" and claim.value is not None:
+        return f"{claim.text} [{claim.value:g} {claim.unit}; {claim.condition}; {claim.region}]"
+    if claim.section == "management" and claim.type is not None:
+        return f"({claim.type}) {claim.text}"
+    return f"{claim.text} [{claim.formula}]" if claim.formula else claim.text
+
+
+def _has_value(claim: Claim) -> bool:
+    return claim.value is not None or claim.formula is not None
+
+
+def _as_value(claim: Claim) -> StatedValue:
+    return StatedValue(
+        value=claim.value, unit=claim.unit, condition=claim.condition, region=claim.region, formula=claim.formula
+    )
+
+
+def _as_source(entry: Entry, key: str) -> CitedSource:
+    source = entry.sources[key]
+    return CitedSource(**source.model_dump(exclude={"checked"}))
+
+
+def names_text(entry: Entry) -> str:
+    """One sentence with what every entry says of itself: names, place in the system, crops."""
+    names, place = entry.names, entry.taxonomy
+    also = [*names.aliases[:8], *names.zh]
+    parts = [
+        f"{entry.title}: {entry.kind}",
+        place.pathogen_type,
+        place.growth_form,
+        f"family {place.family}" if place.family else None,
+        f"order {place.order}" if place.order else None,
+        f"EPPO code {place.eppo}" if place.eppo else None,
+        f"crops: {', '.join(entry.crops)}" if entry.crops else None,
+        f"also called {', '.join(also)}" if also else None,
+    ]
+    return "; ".join(part for part in parts if part) + "."
+
+
+def _day(day: date) -> str:
+    return day.isoformat()

@@ -1,0 +1,84 @@
+"""Replies in the form of Agent-X, as models write them."""
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agrotools.benchmarks.agent_x.replies import Prediction, read_prediction
+
+STEP = {"step": 1, "task": "read", "tool_used": "OCR", "tool_output": "7", "thought": "it's needed"}
+WHOLE: dict[str, Any] = {"reasoning_steps": [STEP], "final_answer": {"value": "7", "justification": "OCR says so"}}
+READ = Prediction([STEP], "7", "OCR says so")
+JSON = json.dumps(WHOLE)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        JSON,
+        f"```json\n{JSON}\n```",
+        f"```\n{JSON}\n```",
+        f"```JSON {JSON}```",
+        f"Here it is:\n```json\n{JSON}\n```\nThat is all.",
+        repr(WHOLE),
+        f"<think>first {{}} then</think>\n{JSON}",
+        json.dumps({"0": WHOLE}),
+        json.dumps([WHOLE]),
+        JSON[:-1] + ",}",
+        json.dumps({**WHOLE, "reasoning_steps": [[STEP]]}),
+        json.dumps({**WHOLE, "reasoning_steps": {"1": STEP}}),
+        f"A draft: {json.dumps({**WHOLE, 'final_answer': {'value': '8'}})} and then: {JSON}",
+    ],
+)
+def test_a_prediction_is_read_in_every_form(text: str):
+    assert read_prediction(text) == READ
+
+
+def test_keys_of_steps_stay_as_they_were_written():
+    step = {"step": 1, "tool": "OCR", "output": ["a", 1]}
+    read = read_prediction(json.dumps({"reasoning_steps": [step], "final_answer": 7}))
+    assert read == Prediction([step], "7", "")
+
+
+def test_pythons_tuples_are_read():
+    read = read_prediction("{'reasoning_steps': [{'step': 1, 'output': (1, 2)}], 'final_answer': {'value': None}}")
+    assert read == Prediction([{"step": 1, "output": [1, 2]}], "", "")
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("", "it is no JSON object"),
+        ("seven", "it is no JSON object"),
+        (JSON[:40], "it is no JSON object"),
+        ('{"reasoning_steps": []}', "it has no final_answer"),
+        ('{"a": 1, "b": 2}', "it has no reasoning_steps and no final_answer"),
+        ('{"reasoning_steps": "none", "final_answer": "7"}', "its reasoning_steps are no list of objects"),
+        ('{"reasoning_steps": ["look"], "final_answer": "7"}', "its reasoning_steps are no list of objects"),
+    ],
+)
+def test_what_cannot_be_read_says_why(text: str, why: str):
+    assert read_prediction(text) == why
+
+
+VALUES = st.recursive(
+    st.none() | st.integers() | st.text(max_size=6), lambda inner: st.lists(inner, max_size=3), max_leaves=4
+)
+STEPS = st.lists(st.dictionaries(st.sampled_from(["step", "task", "tool", "output", "thought"]), VALUES), max_size=3)
+
+
+@given(STEPS, st.text(max_size=9), st.sampled_from([json.dumps, repr]), st.booleans())
+def test_what_is_written_is_read_back(steps: list[dict[str, Any]], value: str, write: Any, fenced: bool):
+    answer = {"value": value, "justification": ""}
+    text = write({"reasoning_steps": steps, "final_answer": answer})
+    read = read_prediction(f"```json\n{text}\n```" if fenced else text)
+    assert isinstance(read, Prediction)
+    assert len(read.steps) == len(steps)
+
+
+@given(st.one_of(st.text(max_size=120), st.text(alphabet="{}[]()\"':,`final_answer reasoning_steps", max_size=120)))
+def test_nothing_breaks_it(text: str):
+    assert isinstance(read_prediction(text), str | Prediction)

