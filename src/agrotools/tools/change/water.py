@@ -18,7 +18,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from agrotools.tools.change.detect_change import POND_WEIGHTS
+from agrotools.tools.contract import shipped_file
 
 Plane = NDArray[np.float32]
 Mask = NDArray[np.bool_]
@@ -76,7 +76,7 @@ class Evidence:
         return float(1.0 / (1.0 + np.exp(-np.clip(value, -50, 50))))
 
 
-_WEIGHTS: dict[str, Any] = json.loads(POND_WEIGHTS.read_bytes())
+_WEIGHTS: dict[str, Any] = json.loads(shipped_file("pond_evidence.json").read_bytes())
 
 
 def _read_weights(name: str) -> Evidence:
