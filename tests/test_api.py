@@ -1,7 +1,6 @@
-"""The public API: its names and signatures, and the examples of its page."""
+"""The public API: its names, signatures and errors."""
 
 import inspect
-import re
 import subprocess
 import sys
 import threading
@@ -16,24 +15,11 @@ from agrotools.models.scripted import ScriptedModel
 from agrotools.runner.config import EvalConfig
 from support.text_benchmark import write_text_benchmark
 
-PAGE = Path(__file__).resolve().parents[1] / "docs" / "python.md"
-
 
 @pytest.fixture
 def farm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     return write_text_benchmark(tmp_path / "my-farm", 6)
-
-
-def test_the_page_runs_as_it_is_written(farm: Path):
-    namespace: dict[str, Any] = {"__name__": "python_page"}
-    for block in re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL):
-        exec(compile(block, PAGE.name, "exec"), namespace)
-    run, fas = namespace["run"], namespace["fas"]
-    assert (len(run), fas.n, fas.mode) == (4, 4, "no-tool")
-    assert namespace["page"].is_file()
-    assert len(namespace["guess"].samples()) == 4
-    assert {each.metric for each in at.compare(run, namespace["other"])} >= {"agrotools.fas"}
 
 
 def test_public_names_and_signatures():

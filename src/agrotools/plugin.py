@@ -25,6 +25,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from statistics import fmean
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
 from agrotools.core import BENCHMARKS, FrozenModel, Mode, Record, Sample, Score, Slot, Trajectory, imported
@@ -148,8 +149,8 @@ class Judging:
     metrics: Mapping[str, JudgedMetric]
     questions: "Callable[[Record, Rubrics | None], list[JudgeQuestion]]"
     """What there is to ask of a record; empty where it is not one of the benchmark or holds no answer to grade."""
-    rubrics: "Callable[[Path | None, str], Rubrics] | None" = None
-    """The rubrics of a file of the user's (with a name for it), those that ship for None."""
+    read_rubrics: "Callable[[Path, str], Rubrics] | None" = None
+    """The rubrics of a user's file, under a name; None where answers are not graded by rubrics."""
     calibrated: str = ""
     """The metric, if any, whose judges can be tried on answers with known grades beside a reference text."""
 
@@ -186,6 +187,30 @@ class RecordErrors:
     """Adds the errors of a valid record."""
     not_looked_for: Mapping[str, str] = field(default_factory=dict)
     """By class of errors: why such records cannot tell it."""
+
+
+class ErrorSource(NamedTuple):
+    """Place in a paper that tells classes of errors apart. ``name``: that of the paper, for short."""
+
+    name: str
+    arxiv: str
+    place: str
+    words: Mapping[str, str]
+    """By class (:data:`agrotools.scoring.error_classes.CLASSES`): the paper's word for it."""
+    shares: Mapping[str, tuple[str, ...]] = MappingProxyType({})
+    """A table of errors as percentages of each other: by the paper's word the classes that are counted for it."""
+
+    def __str__(self) -> str:
+        return f"{self.name} (arXiv {self.arxiv}), {self.place}"
+
+
+class PublishedFiles(NamedTuple):
+    """Figures that a paper prints: ``rows.csv``, ``set.csv`` and ``paper.toml`` in a folder of a package."""
+
+    package: str
+    family: str
+    """Beginning of the ids of metrics in them."""
+    folder: str = "published"
 
 
 class PartColumn(NamedTuple):
@@ -340,6 +365,10 @@ class BenchmarkPlugin:
     """Protocols of its own, by the name for ``--protocol``."""
     predictions: Mapping[str, str] = field(default_factory=dict)
     """By name for ``--format``: a :class:`PredictionFormat`."""
+    published: PublishedFiles | None = None
+    """Figures that its paper prints, to be shown beside runs."""
+    error_sources: tuple[ErrorSource, ...] = ()
+    """Classes of errors in its paper."""
     error_counts: Mapping[tuple[str, Mode], str] = field(default_factory=dict)
     """By protocol and mode: a :class:`RecordErrors`."""
     scoring_target: str = ""

@@ -175,7 +175,7 @@ def evaluate(
         price=judge_price,
         concurrency=judge_concurrency,
     )
-    check_judges(judging)
+    check_judges(judging, [each.benchmark for each in configs])
     compared = comparing(extra, embedder, embedder_path)
     done: list[Run] = []
     failure: AgrotoolsError | None = None

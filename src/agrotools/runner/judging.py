@@ -28,7 +28,6 @@ from agrotools.scoring.judging import (
     Rubrics,
     has_rubrics,
     judge_questions,
-    shipped_rubrics,
 )
 from agrotools.scoring.judging.questions import is_image, is_text
 
@@ -68,14 +67,16 @@ class JudgedRun:
     error: AgrotoolsError | None = None
 
 
-def _keep_rubrics(run: Path, rubrics: Rubrics) -> None:
+def _keep_rubrics(run: Path, rubrics: Rubrics | None) -> None:
     """Put the user's rubrics into the run's folder, so that it can be scored again from that alone; ours need not lie
     there, and take the place of others all the same."""
-    safe = "".join(letter if letter.isalnum() or letter in "._-" else "-" for letter in rubrics.name)[-80:]
-    path = run / f"{RUBRICS_PREFIX}{safe}" if rubrics.digest else None
+    path = None
     try:
-        if path is not None and not (path.is_file() and path.read_bytes() == rubrics.content):
-            write_whole(path, rubrics.content)
+        if rubrics is not None:
+            safe = "".join(letter if letter.isalnum() or letter in "._-" else "-" for letter in rubrics.name)[-80:]
+            path = run / f"{RUBRICS_PREFIX}{safe}"
+            if not (path.is_file() and path.read_bytes() == rubrics.content):
+                write_whole(path, rubrics.content)
         for other in run.glob(f"{RUBRICS_PREFIX}*"):
             if other != path:
                 other.unlink()
@@ -93,8 +94,8 @@ def judge_run(
     progress: Progress = no_progress,
 ) -> JudgedRun:
     """Ask the judge of ``helper`` about every answer of ``run`` that it has not graded ``votes`` times, and about
-    ``labelled`` answers (with their right grades) likewise. Each reply is written as it comes. ``rubrics``: those of
-    Agent-X's criteria, of which the run keeps a copy; None: ours.
+    ``labelled`` answers (with their right grades) likewise. Each reply is written as it comes. ``rubrics``: the
+    user's, of which the run keeps a copy; None: those that ship.
 
     Temperature 0 for a single vote, 0.7 where several are asked for.
 
@@ -107,7 +108,6 @@ def judge_run(
         lock = RunLock(run)
     except OSError as error:
         raise RunStoreError(f"cannot work in {run}: {error.strerror or error}", hint="give a run folder") from error
-    rubrics = rubrics or shipped_rubrics()
     try:
         _keep_rubrics(run, rubrics)
         with LineFile(run / JUDGEMENTS_FILE, Judgement, JUDGEMENT_HINT) as file:
@@ -127,7 +127,9 @@ def judge_run(
     return done
 
 
-def _all_wanted(run: Path, votes: int, labelled: Mapping[JudgeQuestion, int], rubrics: Rubrics) -> Iterator[Wanted]:
+def _all_wanted(
+    run: Path, votes: int, labelled: Mapping[JudgeQuestion, int], rubrics: Rubrics | None
+) -> Iterator[Wanted]:
     for question, label in labelled.items():
         yield from (Wanted(question, vote, label=label) for vote in range(votes))
     for record in iter_records(run):
@@ -142,7 +144,7 @@ async def _ask(
     ledger: Path,
     file: LineFile[Judgement],
     done: JudgedRun,
-    rubrics: Rubrics,
+    rubrics: Rubrics | None,
     progress: Progress,
 ) -> None:
     stopping = False
@@ -165,7 +167,7 @@ async def _ask(
                 Judgement(
                     metric=question.metric,
                     judge=helper.name,
-                    rubrics=rubrics.digest if has_rubrics(question.metric) else "",
+                    rubrics=rubrics.digest if rubrics and has_rubrics(question.metric) else "",
                     prompt=question.prompt,
                     asked=question.asked,
                     vote=each.vote,

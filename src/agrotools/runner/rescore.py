@@ -107,7 +107,7 @@ def read_judgements(run: Path) -> list[Judgement]:
 
 
 def judged_rows(run: Path) -> JudgedRows:
-    """The rows that the judges of ``run`` give its records: on Agent-X by the rubrics that lie in its folder.
+    """The rows that the judges of ``run`` give its records, by the rubrics in its folder where there are any.
 
     Raises:
         RunStoreError: judgements or rubrics cannot be read.
@@ -119,7 +119,7 @@ def _rubrics_of(run: Path) -> Rubrics | None:
     """The user's rubrics that the run was last judged by; None: those that ship."""
     for path in sorted(run.glob(f"{RUBRICS_PREFIX}*")):
         try:
-            return read_rubrics(path, path.name.removeprefix(RUBRICS_PREFIX))
+            return read_rubrics(path, read_manifest(run).benchmark, path.name.removeprefix(RUBRICS_PREFIX))
         except UsageError as error:
             raise RunStoreError(error.message, hint="remove it, or judge again: --judge-rubrics FILE") from error
     return None

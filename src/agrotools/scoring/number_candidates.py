@@ -113,10 +113,8 @@ def _of_sentence(
     shared: Features = {
         "words in sentence": _share(part, asked),
         "label in sentence": mentions(part, slot, slots),
-        "other label in sentence": len(slots) > 1 and mentions(part, slot, slots, others=True),
         "words in heading": _share(heading, asked) if heading else 0,
         "kind in sentence": bool(asked.kinds & kinds(part)),
-        "question": part.endswith("?"),
         "aside": cues.ASIDE.match(part) is not None,
         "alone": len(quantities) == 1,
     }
@@ -139,10 +137,8 @@ def _of_sentence(
             **_of_unit(slot, asked, unit, part, quantity),
             **_of_words(asked, rivals, phrase, lead),
             **_of_place(part, quantity, phrase, asked),
-            **_of_calculation(part, quantity, phrase, asked, operands, quantities[at - 1] if at else None),
+            **_of_calculation(part, quantity, phrase, asked, operands),
             "before a correction": 3.0 * (quantity.start < corrected),
-            "in a calculation": cues.IN_CALCULATION.search(lead[-6:]) is not None
-            or cues.CALCULATED_WITH.match(part, quantity.end) is not None,
             "preliminary": 2.0 * bool(cues.PRELIMINARY.search(f"{since} {phrase.behind}")),
             "reference": cues.REFERENCE.search(f"{phrase.before} {phrase.behind}") is not None,
             "reference in sentence": cues.REFERENCE.search(lead) is not None,
@@ -150,7 +146,6 @@ def _of_sentence(
             "hypothetical in sentence": cues.HYPOTHETICAL.search(lead) is not None,
             "concluded just before": cues.CONCLUDES.search(since) is not None,
             "concluded": cues.CONCLUDES.search(lead) is not None,
-            "rough": cues.ROUGH.search(lead) is not None,
             "total behind": cues.TOTAL_BEHIND.match(part, quantity.end) is not None,
             "last in sentence": behind is None,
             "first in sentence": at == 0,
@@ -183,13 +178,8 @@ def _compare(
         max(each.features[name] for each in found)
         for name in ("words near", "words in sentence", "words in lead", "own words near")
     )
-    explicit = any(each.features.get("unit same") or each.features.get("unit convertible") for each in found)
-    last = found[-1].sentence
     paragraph = sentences(cues.tables_as_lines(text.rstrip().rpartition("\n\n")[2]))
     in_last = max(0, n - len(paragraph))
-    places: dict[float, set[int]] = {}
-    for each in found:
-        places.setdefault(round(each.low, 6), set()).add(each.sentence)
     kind = any(each.features["kind asked"] for each in found)
     terms = {each.low for each in found if each.features["term"]}
     labelled = [_words_near(each, asked) for each in found]
@@ -207,12 +197,8 @@ def _compare(
                 "distinctive words": _distinctive(words, said, asked),
                 "most words near": near > 0 and each.features["words near"] == near,
                 "most words in sentence": sentence > 0 and each.features["words in sentence"] == sentence,
-                "unit beside bare": explicit and each.quantity.bare,
-                "last sentence": each.sentence == last,
-                "first sentence": each.sentence == found[0].sentence,
                 "order": each.sentence / max(1, n - 1),
                 "last paragraph": each.sentence >= in_last,
-                "said again": min(2, len(places[round(each.low, 6)]) - 1),
                 "kind asked elsewhere": 3.0 * (kind and not each.features["kind asked"]),
                 "corrected later": 2.0 * (each.sentence < corrected),
                 "term elsewhere": each.low in terms and not each.features["term"],
@@ -284,7 +270,6 @@ def _of_words(asked: Subject, rivals: Sequence[Subject], phrase: Phrase, lead: s
         "other kind": 3.0 * bound_elsewhere(phrase, asked),
         "other thing": 3.0 * of_another(phrase.before, asked),
         "is named": cues.is_named(phrase.behind, asked),
-        "change missing": 2.0 * ("change" in asked.kinds - named),
         "kind missing": 2.0 * (bool(asked.kinds - {"place"}) and not named & asked.kinds),
     }
 
@@ -303,13 +288,10 @@ def _of_place(part: str, quantity: Quantity, phrase: Phrase, asked: Subject) -> 
         "other letter": 3.0 * (letter is not None and letter not in asked.letters),
         "asked place in lead": 3.0 * (place is not None and place in asked.places),
         "other place in lead": 3.0 * (place is not None and place not in asked.places),
-        "where": bool(quantity.noun) and cues.PLACED.search(phrase.before) is not None,
     }
 
 
-def _of_calculation(
-    part: str, quantity: Quantity, phrase: Phrase, asked: Subject, operands: set[int], before: Quantity | None
-) -> Features:
+def _of_calculation(part: str, quantity: Quantity, phrase: Phrase, asked: Subject, operands: set[int]) -> Features:
     change = "change" in asked.kinds
     head = part[max(0, quantity.start - 24) : quantity.start]
     by = cues.BY.search(phrase.before) is not None
@@ -324,7 +306,6 @@ def _of_calculation(
         "by": by and not change,
         "compared with": 2.0 * bool(cues.COMPARED_WITH.search(phrase.before)),
         "rate": rate and "each" not in asked.kinds,
-        "joined": before is not None and before.chain == quantity.chain,
     }
 
 

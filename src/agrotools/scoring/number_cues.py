@@ -14,12 +14,11 @@ from agrotools.text.units import canonical_unit, compatible, convert
 FIGURE = re.compile(r"[-+]?\d[\d.,' ]*%?")
 UNIT_IN_HEADER = re.compile(r" ?[(\[]([^()\[\]\n]{1,16})[)\]]$")
 BEFORE_WORDS = frozenset(
-    "is be have of from by in on and or about the measures shows show gives get makes mean some hence so as = : ( "
-    "/ ≈ 为 有 约 共 计 到 即".split()
+    "is of from by in on and or about the shows show makes hence = : ≈ 为 有 约 共 计 到 即".split()
 )
 LAST_WORD = re.compile(rf"({WORD}+|[^\s\w]|[{CJK}])\s*$")
 NEXT_WORD = re.compile(rf"\s*({WORD}+|[^\s\w]|[{CJK}])")
-BEHIND_WORDS = frozenset("of in on at is was per and or more / ( , ; 、 :".split())
+BEHIND_WORDS = frozenset("in at is was per or more ( , ;".split())
 COUNT = re.compile(r"number of|count|how many|数量|[株棵头只个]数|多少")
 EQUALS_BEFORE = re.compile(r"[=≈→] ?[(\[$]*$")
 COLON_BEFORE = re.compile(r": ?[(\[$~]*$")
@@ -42,10 +41,6 @@ CONCLUDES = re.compile(
     r"因此|所以|故|答案|结论|现在|目前|综上|最终|由此"
 )
 CLAUSE = re.compile(r"[,;。]")
-ROUGH = re.compile(
-    r"(?:about|roughly|approximately|around|some|nearly|almost|just under|just over|约|大约|近|"
-    r"将近) ?$"
-)
 TOTAL_BEHIND = re.compile(rf"(?: {WORD}+)?,? (?:in all|in total|altogether|overall|combined)(?!{WORD})")
 PRELIMINARY = re.compile(
     r"\b(?:at first|initial(?:ly)?|first (?:count\w*|pass|impression|glance|guess|estimate|look)|draft|"
@@ -73,8 +68,6 @@ ASIDE = re.compile(
     r"注)(?![a-z])"
 )
 OF_WHOLE = re.compile(r"\s?(?:out )?of(?: the| all| a total of| those| these| its| their)* ?")
-IN_CALCULATION = re.compile(r"\d[^\d=≈]{0,3} ?[-+×*÷/·] ?$")
-CALCULATED_WITH = re.compile(r"[^\d=≈,.;]{0,3} ?[-+×*÷/·] ?[(]?\d")
 OF_THEM = re.compile(r" ?of (?:them|these|those|which|the)(?![a-z])")
 BY = re.compile(
     r"(?:increas|decreas|rose|rise|risen|grew|grown|fell|fall|drop|declin|reduc|chang)\w* by (?:\w+ )?$|"
@@ -86,10 +79,6 @@ COMPARED_WITH = re.compile(
 )
 OPERAND = re.compile(r"(?:mean|average|sum|median|difference|product|ratio|total) (?:of|between)(?: the)? ?$")
 LISTED = re.compile(r" ?(?:,|and|,? and|、|和) ?")
-PLACED = re.compile(
-    rf"(?<!{WORD})(?:in|on|from|across|among|within|at|per|after|for|over|with|using|by|through)"
-    r"(?: the| all| each| a total of| these| those| both)* ?$"
-)
 DIFFERENCE = re.compile(
     rf"(?<!{WORD})(?:differ\w*|minus|less|fewer|loss|lost|decreas\w*|fell|drop\w*|declin\w*|more than|gap|gain\w*)"
     rf"(?!{WORD})|"

@@ -1,4 +1,4 @@
-"""Reading yes or no out of an answer: a plain yes or no, or what the answer says of the slot's subject.
+"""Reading yes or no out of an answer: a plain yes or no, or what the answer says of the statement that the label makes.
 
 Every place that speaks for yes or for no is a vote with a weight: a plain word of answer weighs most, then a clause
 that asserts (or denies) what the label says, the more of the label's words stand in it and the more it concludes;
@@ -7,16 +7,173 @@ hypotheses, other times and other things weigh little. The heavier side is the a
 
 import re
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from itertools import islice
 from typing import NamedTuple
 
 from agrotools.core import BooleanSlot
 from agrotools.scoring.answer_text import after_correction
-from agrotools.scoring.label_statement import THAN, THAN_CHINESE, Statement, label_statement
 from agrotools.scoring.slot_subject import named_entities
-from agrotools.scoring.word_forms import comparatives, presence
-from agrotools.text.clauses import ELSEWHERE, EXCEPTED, OTHER_TIME, SUPPOSED, Negations, Sentences
-from agrotools.text.normalise import CJK, WORD
+from agrotools.scoring.word_forms import Family, comparatives, families, presence, word_pattern
+from agrotools.text.clauses import EXCEPTED, OTHER_TIME, SUPPOSED, Negations, Sentences
+from agrotools.text.normalise import CJK, WORD, normalise
+
+
+class Statement(NamedTuple):
+    """Statement of a label: its subject's words, and the words or families of what is said of it."""
+
+    subject: tuple[re.Pattern[str], ...]
+    predicate: tuple[re.Pattern[str], ...]
+    words: tuple[re.Pattern[str], ...]
+    said: tuple[re.Pattern[str], ...]
+    families: tuple[tuple[Family, bool], ...]
+    compared: tuple[bool, tuple[re.Pattern[str], ...], tuple[re.Pattern[str], ...]] | None
+    entities: dict[str, set[str]]
+    denied: bool
+    universal: bool
+    partial: bool
+    chinese: bool
+
+
+_FILLING = frozenset(
+    """the of in on and or for number there are is was were be been being has have had which what per with from that how
+    much this these by its at to than any some all every each both part will can could may must does did do not no a an
+    it them they their more most as into out if whether now still yet between two
+    show shows showing sign signs symptom symptoms evidence trace traces indication indications""".split()
+)
+
+
+_COPULA = re.compile(
+    rf"(?<!{WORD})(?:is|are|was|were|has been|have been|has|have|had|does|do|will be|should be|must be|can be|"
+    rf"remains?|"
+    rf"looks?|appears?|seems?)(?!{WORD})|已经?|正在|处于|属于|位于|为|是|有"
+)
+
+
+_THERE_IS = re.compile(r"^\W*(?:whether )?there (?:is|are|was|were|has been|have been)(?= )")
+
+
+def _words(text: str) -> list[str]:
+    """The words of a label that carry meaning; of Chinese each two characters that stand side by side."""
+    found: list[str] = []
+    for run in re.findall(rf"{WORD}{{2,}}|[{CJK}]+", text):
+        if run > "\u2e80":
+            for part in re.split("[的了在中里是有为和与及被已经正并都均所于上]+", run):
+                found += (
+                    [part[at : at + 2] for at in range(0, max(1, len(part) - 1), 1 if len(part) < 4 else 2)]
+                    if part
+                    else []
+                )
+        elif run not in _FILLING and (len(run) > 2 or run == "ph"):
+            found.append(run)
+    return list(dict.fromkeys(found))
+
+
+@lru_cache(maxsize=1_000)
+def label_statement(label: str) -> Statement:
+    """The statement that a label makes."""
+    text = re.sub(r"^\W*(?:whether|if) |是否", "", normalise(label))
+    there = _THERE_IS.search(text)
+    bare = text[there.end() :] if there else text
+    copula = None if there else _COPULA.search(bare)
+    offset = copula.end() if copula and bare[copula.end() :].strip() else 0
+    compared = _comparison(bare)
+    chosen = [] if compared else _said_families(bare, offset, everywhere=copula is None)
+    covered = [(start, end) for start, end, _, _ in chosen]
+    subject = _words_outside(bare, covered, 0)
+    head: list[str] = []
+    if any(family is presence() for _, _, family, _ in chosen):
+        head = subject
+    elif not chosen and not compared:
+        head = _words_outside(bare, covered, offset) or subject
+    negations = Negations(bare)
+    denied = any(negations.before(start) or negations.after(end) for start, end in covered)
+    patterns = _patterns(subject)
+    words = dict(zip(_words(bare), _patterns(_words(bare)), strict=True))
+    return Statement(
+        patterns,
+        tuple(pattern for word, pattern in zip(subject, patterns, strict=True) if word in head),
+        tuple(words.values()),
+        tuple(pattern for word, pattern in words.items() if word not in subject),
+        tuple((family, asserts) for _, _, family, asserts in chosen),
+        compared,
+        named_entities(text),
+        denied,
+        _WHOLE.search(text) is not None,
+        there is not None or _SOME.search(text) is not None,
+        max(text) > "\u2e80",
+    )
+
+
+def _patterns(words: Sequence[str]) -> tuple[re.Pattern[str], ...]:
+    """Patterns that find each word; of Chinese also what shortens it with the word beside it: 残膜 for 残留地膜."""
+    found: list[re.Pattern[str]] = []
+    for before, word, behind in zip(["", *words], words, [*words[1:], ""], strict=False):
+        pairs = [
+            pair for pair in ((before, word), (word, behind)) if min(pair) > "\u2e80" and pair[0][-1] != pair[1][0]
+        ]
+        short = "".join(f"|[{one}][{other}]" for one, other in pairs)
+        found.append(re.compile(re.escape(word) + short) if short else word_pattern(word))
+    return tuple(found)
+
+
+_WHOLE = re.compile(rf"(?<!{WORD})(?:all|every|each|entire\w*|whole)(?!{WORD})|所有|全部|都|(?<!平)均|每")
+
+
+_SOME = re.compile(rf"^\W*(?:(?:an?|some|part|any)(?!{WORD})|有)|(?<!{WORD})(?:part|some) of|部分")
+
+
+def _said_families(label: str, offset: int, *, everywhere: bool) -> list[tuple[int, int, Family, bool]]:
+    """The words of families in what a label says from ``offset`` on, but for those that describe a noun of it."""
+    found = [
+        (*hits[-1][:2], family, hits[-1][2]) for family in families() if (hits := family.find(label, in_label=True))
+    ]
+    if everywhere:
+        found = [each for each in found if not _LOCATIVE.match(label[each[0] :])]
+    said = sorted((each for each in found if each[0] >= offset), key=lambda each: each[0])
+    return said
+
+
+def _words_outside(label: str, covered: Sequence[tuple[int, int]], offset: int) -> list[str]:
+    places = [(label.find(word, offset), word) for word in _words(label[offset:])]
+    return [word for at, word in places if not any(start < at + len(word) and at < end for start, end in covered)]
+
+
+_LOCATIVE = re.compile(rf"(?:between|within|inside)(?!{WORD})(?! (?:the )?(?:\d|limit|range|bound|recommended))")
+
+
+THAN = re.compile(rf"(?<!{WORD})(?:than|compared (?:to|with)|versus)(?!{WORD})")
+
+
+THAN_CHINESE = re.compile("(?<![百分占对])比(?![例重较])|(?<=[高低多少大小长短优差重轻强早晚])于")
+
+
+def _comparison(
+    label: str,
+) -> tuple[bool, tuple[re.Pattern[str], ...], tuple[re.Pattern[str], ...]] | None:
+    """True if a label says more (or less) of one thing than of another, and the words of either that are its own."""
+    than = THAN.search(label)
+    chinese = THAN_CHINESE.search(label)
+    if than is None and chinese is None:
+        return None
+    more = comparatives().find(label)
+    if not more:
+        return None
+    if than:
+        one, other = label[: more[-1][0]], label[than.end() :]
+        if not _words(one):
+            one = label[: than.start()]
+    else:
+        one = label[: more[0][0] if chinese and chinese[0] == "于" else chinese.start()] if chinese else ""
+        other = label[chinese.end() :] if chinese else ""
+    if re.search(r"\d", other) and not re.search(r"(?:19|20)\d\d|image|图|plot", other):
+        return None  # "more than 30 trees"
+    mine, theirs = _own_words(one), _own_words(other)
+    return more[-1][2], tuple(map(word_pattern, mine)), tuple(map(word_pattern, theirs))
+
+
+def _own_words(text: str) -> list[str]:
+    return _words(text) + re.findall(rf"(?<!{WORD})(?:[a-h]|\d+)(?!{WORD})", text)
 
 
 class YesNo(NamedTuple):
@@ -85,10 +242,6 @@ _PART = re.compile(
     rf"(?:\d+|two|three|four|five|six|seven|eight|nine|ten) (?:of|{WORD}+)|\d+ ?%)(?!{WORD})|部分|大部分|其余|其他|"
     rf"另外|\d+ ?[{CJK}]"
 )
-_ALL = re.compile(
-    rf"(?<!{WORD})(?:all|every|each|both|entire\w*|whole|always|throughout|none|no)(?!{WORD})|所有|全部|都|"
-    rf"(?<!平)均|每|全"
-)
 _HEDGED = re.compile(rf"(?<!{WORD})(?:might|may|could|possibly|perhaps|maybe)(?!{WORD})|可能|也许|或许")
 _OPEN = re.compile(
     rf"(?<!{WORD})(?:unclear|uncertain|unsure|unknown|undecided|inconclusive|open question|"
@@ -126,7 +279,7 @@ def read_yes_no(slot: BooleanSlot, text: str) -> YesNo:
     if _EITHER.search(text):
         return YesNo(None, (), "undecided")
     text = _NO_ANSWER.sub(lambda said: " " * len(said[0]), text)
-    statement = label_statement(slot.name, slot.label)
+    statement = label_statement(slot.label)
     place = Sentences(text)
     votes = [*_plain_votes(statement, text, place), *_votes(statement, text, place)]
     if not votes:
@@ -226,14 +379,9 @@ def _votes(statement: Statement, text: str, place: Sentences) -> Iterator[_Vote]
     elif statement.families:
         for number, (family, own) in enumerate(statement.families):
             found = family.find(text)
-            if family is presence():  # "only drones were seen" says nothing of a queen
-                found = [hit for hit in found if _near(statement.subject, text, hit[0], hit[1])]
             hits += [(start, end, asserts == own) for start, end, asserts in found]
             for start, *_ in found:
                 rank.setdefault(start, number)
-        if statement.predicate:  # "weeds are present" is said by any mention of weeds.
-            said = {place.of(start) for start, _, _ in hits}
-            hits += [hit for hit in _word_hits(statement, text, place) if place.of(hit[0]) not in said]
     if not hits and not statement.compared:
         hits = _word_hits(statement, text, place)
     yield from (
@@ -262,10 +410,7 @@ def _votes(statement: Statement, text: str, place: Sentences) -> Iterator[_Vote]
             continue
         said = asserts
         if statement.compared:
-            turned = _turned(statement, clause, start - clause_start)
-            if turned is None:
-                continue
-            said = (asserts == statement.compared[0]) != turned
+            said = (asserts == statement.compared[0]) != _turned(statement, clause, start - clause_start)
         denials = negations.count_before(start) + negations.after(end) + (_BEHIND.match(text, end) is not None)
         said = (said != (denials % 2 == 1)) != statement.denied
         yield _Vote(
@@ -286,11 +431,9 @@ def _weight(statement: Statement, place: Sentences, index: int, sentence: str, c
         weight -= 0.4
     if SUPPOSED.search(clause):
         weight *= _IF
-    if ELSEWHERE.search(clause) or (not statement.of_time and OTHER_TIME.search(clause)):
+    if OTHER_TIME.search(clause):
         weight *= _UNLIKELY
-    if statement.universal and said and _PART.search(clause) and not _ALL.search(clause):
-        weight *= _UNLIKELY
-    if statement.partial and not said and _PART.search(clause):
+    if statement.universal and said and _PART.search(clause):
         weight *= _UNLIKELY
     if not statement.compared and _of_another(statement, clause):
         weight *= _UNLIKELY
@@ -303,14 +446,12 @@ def _of_another(statement: Statement, clause: str) -> bool:
     return any(kind in here and not here[kind] & own for kind, own in statement.entities.items() if kind != "time")
 
 
-def _turned(statement: Statement, clause: str, at: int) -> bool | None:
-    """True if a comparison puts the two things of the label the other way round; None where it names neither."""
+def _turned(statement: Statement, clause: str, at: int) -> bool:
+    """True if a comparison puts the two things of the label the other way round."""
     assert statement.compared
     _, mine, theirs = statement.compared
     than = THAN.search(clause, at) or THAN_CHINESE.search(clause)
-    if than and than[0] > "\u2e80":
-        first, second = clause[: than.start()], clause[than.end() : at] or clause[than.end() :]
-    elif than:
+    if than:
         first, second = clause[: than.start()], clause[than.end() :]
     else:
         first, second = clause, ""
@@ -321,8 +462,6 @@ def _turned(statement: Statement, clause: str, at: int) -> bool | None:
 
     straight = score(first, mine) + score(second, theirs)
     crossed = score(first, theirs) + score(second, mine)
-    if straight == crossed == 0:
-        return None
     if straight == crossed:
         places = [
             min((found.start() for pattern in patterns if (found := pattern.search(clause))), default=10**6)
@@ -330,13 +469,6 @@ def _turned(statement: Statement, clause: str, at: int) -> bool | None:
         ]
         return places[1] < places[0]
     return crossed > straight
-
-
-def _near(patterns: Sequence[re.Pattern[str]], text: str, start: int, end: int) -> bool:
-    """True if one of ``patterns`` stands in the clause around ``text[start:end]``."""
-    before = re.split(r"[,;。\n]", text[max(0, start - 80) : start])[-1]
-    clause = before + text[start:end] + re.split(r"[,;。\n]", text[end : end + 80])[0]
-    return not patterns or any(pattern.search(clause) for pattern in patterns)
 
 
 def _word_hits(statement: Statement, text: str, place: Sentences) -> list[tuple[int, int, bool]]:

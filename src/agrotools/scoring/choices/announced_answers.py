@@ -90,12 +90,11 @@ MOST_FILLERS = 12
 
 
 class Claim(NamedTuple):
-    """``rule`` says how it was found; ``opening``: the reply begins with it."""
+    """Options that the reply claims as its answer; ``rule`` says how they were found."""
 
     listing: Listing
     force: Force
     rule: str
-    opening: bool = False
 
     @property
     def start(self) -> int:
@@ -286,12 +285,10 @@ def opening_claim(reply: ReplyText, item: ChoiceItem) -> Claim | None:
         more = reply.text[block.listing.end :].strip()
         if _repeats_options(block, item) and (more or item.kind != "multiple"):
             return None
-        return Claim(block.listing, "stated", "first line" if more else "whole reply", opening=True)
+        return Claim(block.listing, "stated", "first line" if more else "whole reply")
     listing = listing_at(reply, position, item)
     if listing is None:
         return _hedged_claim(reply, item, position)
-    if item.kind == "single" and len(listing.keys) == len(item.keys) > 2:
-        return None  # the options repeated on one line
     apart = reply.low[listing.end : listing.end + 1] in ("。", ";")
     if not apart and listing_at(reply, position, item, subject=True) != listing:
         return None
@@ -302,10 +299,7 @@ def opening_claim(reply: ReplyText, item: ChoiceItem) -> Claim | None:
         explained = _EXPLAINED.match(reply.text, listing.end)
         if explained is None or (listing.worded and not item.truth) or _goes_through_options(reply, explained.end()):
             return None
-    lines = set(_ENUMERATED.findall(reply.text))
-    if len(lines) > 1 and reply.text[listing.start] in lines:
-        return None  # the first of several options, each with its text
-    return Claim(listing, "stated", "first clause", opening=True)
+    return Claim(listing, "stated", "first clause")
 
 
 def _goes_through_options(reply: ReplyText, position: int) -> bool:
@@ -323,7 +317,7 @@ def _hedged_claim(reply: ReplyText, item: ChoiceItem, position: int) -> Claim | 
             return None
         position = step.end()
         if (block := block_at(reply, position, item)) and block.listing.end == len(reply.text):
-            return Claim(block.listing, "stated", "whole reply", opening=True)
+            return Claim(block.listing, "stated", "whole reply")
     return None
 
 
@@ -352,8 +346,6 @@ def closing_claim(reply: ReplyText, item: ChoiceItem) -> Claim | None:
     above = reply.text[:last].rstrip().rfind("\n") + 1
     if (before := block_at(reply, above, item)) and before.lines > 1:
         return None  # the last of several: options repeated, or a list read behind its announcing word
-    if item.kind == "multiple" and len(block.listing.keys) == 1 and CAPITALS.search(reply.text, above, last):
-        return None  # perhaps the end of a list
     return Claim(block.listing, "stated", "last line")
 
 

@@ -108,7 +108,6 @@ def truth_words(low: str) -> list[tuple[bool, int, int]]:
 
 _RUN = re.compile(r"[A-Za-z]+(?![A-Za-z0-9_])")
 _OPEN = re.compile(rf"[ \t(\[{{<〔〈【「『《\"'*•{BOXED}]*")
-_OPEN_NOUN = re.compile(rf"(?:选项|答案|(?:options?|choices?|answers?)\b)[ \t:(\[{{〔\"'【{BOXED}]*")
 _CLOSE = re.compile(r"[^\S\n]*[)\]}>〕〉】」』》\"'*]+")
 _BESIDE = re.compile(r"[^\S\n]*[.、:)(\-\"'\]】=|][^\S\n]*[(\"']?|[^\S\n]+|")
 _NOUN = re.compile(r"[^\S\n]*(?:选项|答案|项(?!目)|(?:option|choice|answer)\b)")
@@ -200,8 +199,6 @@ def letters_at(reply: ReplyText, position: int, item: ChoiceItem, *, small: bool
         return None
     if outside and (big not in _CAPITALS if len(big) == 1 else max(big) > "H"):
         return None
-    if len(big) > len(item.keys) and not outside:
-        return None
     if _after_letter().match(reply.low, end):
         return None
     if _SPECIES.match(reply.text, end):
@@ -217,10 +214,6 @@ def named_at(reply: ReplyText, position: int, item: ChoiceItem, *, small: bool) 
     at = start.end() if start else position
     if not item.truth and (text := item.text_at(reply.low, at)):
         return _closed(reply, NamedOption(at, text[1], (text[0],), worded=True))
-    if noun := _OPEN_NOUN.match(reply.low, at):
-        at = noun.end()
-        if not item.truth and (text := item.text_at(reply.low, at)):
-            return _closed(reply, NamedOption(at, text[1], (text[0],), worded=True))
     opened = reply.text[position:at]
     noted = "(" in opened or BOXED in opened or '"' in opened
     letters = letters_at(reply, at, item, small=small or noted)

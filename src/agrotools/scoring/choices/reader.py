@@ -11,7 +11,6 @@ from agrotools.scoring.choices.announced_answers import (
     affirmed_claims,
     announced_claims,
     beside,
-    clause_start,
     closing_claim,
     filled_blank_claim,
     is_conditional,
@@ -184,24 +183,13 @@ def _is_taken_back(reply: ReplyText, current: Claim, claim: Claim) -> bool:
 
 
 def _replaces(reply: ReplyText, current: Claim, claim: Claim, earlier: set[str]) -> bool:
-    """True if ``claim``, which may say something else, takes the place of ``current``: it is final, a word between them
-    takes ``current`` back, ``current`` was tentative, or ``claim`` sums up."""
+    """True if ``claim`` takes the place of ``current``, of which it may say another thing: it is final, a word between
+    them takes ``current`` back, or it sums up what was claimed ``earlier``."""
     if claim.force == "final" and current.force != "final":
         return True
     if _is_taken_back(reply, current, claim):
         return True
-    tentative = pattern_of("tentative")
-    if tentative.search(reply.low, clause_start(reply, current.start), current.start):
-        return tentative.search(reply.low, clause_start(reply, claim.start), claim.start) is None
-    if current.opening or not claim.listing.sound:
-        return False
-    if pattern_of("summary").search(reply.low, sentence_start(reply, claim.start), claim.start):
-        return True
-    return _is_summary(claim, earlier)
-
-
-def _is_summary(claim: Claim, earlier: set[str]) -> bool:
-    """True if a claim names all that was claimed one by one before: 选A…选C…答案AC."""
+    # 选A…选C…答案AC names all that was claimed one by one before.
     return len(claim.listing.keys) > 1 and earlier <= set(claim.listing.keys)
 
 
@@ -253,10 +241,7 @@ _SENTENCE_END = re.compile(r"[。\n;!?]|\.(?=\s|\Z)")
 _MENTION = re.compile(r"(?<![A-Za-z0-9_°'/])(?<![A-Za-z0-9]-)[A-Z]{1,8}(?![A-Za-z0-9_])")
 _LABEL_MARK = re.compile(r"[^\S\n]*[.:、)\"'][^\S\n]*")
 _SHORT = re.compile(r"(?P<right>对|(?<=[:( ])是)(?=[\s,。;!.)的]|\Z)|(?:错|(?<=[:( ])否)(?=[\s,。;!.)]|\Z)")
-_PART_OF_A_WORD = frozenset("排消清解去切扣根防铲剔免拆删")
 _BEFORE_BOTH = frozenset("\n ,。;:!?\"'是选为即")
-_NOTHING_MORE = re.compile(r"(?:选?项)?(?:以外|之外|外)\W*\Z")
-_SELECTED = re.compile(r"选|都|均|全|皆|是")
 
 
 @cache
@@ -313,8 +298,6 @@ def _has_no_subject(before: str, first: str) -> bool:
 def exception_claim(reply: ReplyText, item: ChoiceItem) -> Claim | None:
     """除了C都对, "all but C", D错,其余均正确: what is left, or what is excepted where the rest is called wrong."""
     for word in list(pattern_of("except").finditer(reply.low))[-MOST_MENTIONS:][::-1]:
-        if reply.low[max(0, word.start() - 1) : word.start()] in _PART_OF_A_WORD:
-            continue  # 排除A
         listing = listing_at(reply, word.end(), item)
         if listing is None or not listing.sound:
             continue
@@ -322,9 +305,6 @@ def exception_claim(reply: ReplyText, item: ChoiceItem) -> Claim | None:
         right = _first_verdict(reply, listing.end, end)
         if right is None:
             right = _first_verdict(reply, start, word.start())
-        alone = _NOTHING_MORE.match(reply.low, listing.end)
-        if right is None and not word[0].isascii() and not alone and not _SELECTED.search(reply.low, listing.end, end):
-            continue
         keys = listing.keys if right is False else _without(item, listing.keys)
         if item.kind == "multiple" or len(keys) == 1:
             return Claim(Listing(word.start(), listing.end, keys), "stated", "all but these")
@@ -334,8 +314,6 @@ def exception_claim(reply: ReplyText, item: ChoiceItem) -> Claim | None:
         before = option_verdicts(reply, item, start, word.start())
         if right is True and before.wrong and not before.right:
             return Claim(Listing(start, word.end(), _without(item, before.wrong)), "stated", "the rest")
-        if right is False and before.right and not before.wrong:
-            return Claim(Listing(start, word.end(), before.right), "stated", "the rest is wrong")
     return None
 
 

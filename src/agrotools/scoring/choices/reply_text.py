@@ -75,12 +75,10 @@ _LATEX_WORD = re.compile(
     r"\\(?:text|textbf|textrm|mathrm|mathbf|mathsf|mathit|operatorname|bf|rm|quad|qquad|left|right)(?![A-Za-z])\s*"
 )
 _LATEX_MARK = re.compile(r"\\[()\[\],;:! ]|\$+")
-_FENCE = re.compile(r"```[A-Za-z]*")
 _TOKEN = re.compile(r"<\|[^<>|\n]{1,30}\|>")
 _TAG = re.compile(r"</?[A-Za-z][A-Za-z0-9_]{0,15}(?: [^<>\n]{0,60})?/?>")
 _EMPHASIS = re.compile(r"\*\*|__|~~|`+|(?<![\w*])\*(?=[^\s*])|(?<=[^\s*])\*(?![\w*])")
 _LINE_START = re.compile(r"^[ \t]*(?:#{1,6}|>+)[ \t]*", re.MULTILINE)
-_TABLE_RULE = re.compile(r"^[ \t:|-]{3,}+$", re.MULTILINE)
 _SPACED = re.compile(r" (?<=[\u4e00-\u9fff] ) {0,2}(?=[\u4e00-\u9fff])")
 _ORDINAL = re.compile(
     r"第(?P<nth>[一二三四五六七1-7])(?:个?选项|个答案|项)|前(?P<first>[一两二三四五六2-6])(?:个选项|项|个)|"
@@ -147,10 +145,6 @@ def _without_markup(text: str) -> str:
     text = text.replace("$", " ")
     if "<" in text:
         text = _TAG.sub(" ", _TOKEN.sub("\n", text))
-    if "`" in text:
-        text = _FENCE.sub("", text)
-    if "|" in text:
-        text = _TABLE_RULE.sub("", text)
     text = _EMPHASIS.sub("", text)
     return _LINE_START.sub("", text)
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from agrotools.tools.change.detect_change import POND_WEIGHTS
+from agrotools.tools.contract import shipped_file
 
 _CLIP = 4.0
 
@@ -45,7 +45,7 @@ class Evidence:
         return float(1.0 / (1.0 + np.exp(-np.clip(value, -50, 50))))
 
 
-_WEIGHTS: dict[str, Any] = json.loads(POND_WEIGHTS.read_bytes())
+_WEIGHTS: dict[str, Any] = json.loads(shipped_file("pond_evidence.json").read_bytes())
 
 
 def _read_weights(name: str) -> Evidence:

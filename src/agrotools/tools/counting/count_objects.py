@@ -1,7 +1,6 @@
 """Count and positions of objects of one kind in a picture."""
 
 from dataclasses import replace
-from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, cast
 
@@ -61,12 +60,6 @@ class ObjectCount(ToolResult):
     """the picture with the objects marked"""
 
 
-def fruit_net_files() -> list[Path]:
-    """The files that the answers of the fruit net depend on."""
-    folder = Path(str(files("agrotools"))) / "data" / "nets"
-    return [folder / "fruits.json", folder / "fruits.onnx"]
-
-
 def _resolve(call: Arguments, known: ReferenceCall) -> Arguments:
     """The detector, what the target means to it, and the file that it looks at."""
     from agrotools.tools.counting.methods import detector_target, mode_for
@@ -99,7 +92,7 @@ def _height_evidence(image: JsonValue, known: ReferenceCall) -> bool:
 @tool(
     category="measurement",
     version="2",
-    data_files=fruit_net_files,
+    data_files=("nets/fruits.json", "nets/fruits.onnx"),
     backends=("offline", RULES, LEARNED, VLM),
     backend_files=weight_files,
     resolves=_resolve,

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field, FiniteFloat
 
-from agrotools.tools.counting.count_objects import fruit_net_files
+from agrotools.tools.contract import shipped_file
 from agrotools.vision import Box
 from agrotools.vision.nets import DescribedNet, DescriptionPart, read_whole_net, unusable_weights
 
@@ -275,7 +275,7 @@ def load_fruit_net() -> FruitNet:
     Raises:
         ToolError: ``backend_unavailable`` where its files are missing, or are not those that were shipped.
     """
-    return read_fruit_net(fruit_net_files()[0])
+    return read_fruit_net(shipped_file("nets/fruits.json"))
 
 
 def read_fruit_net(description: Path) -> FruitNet:

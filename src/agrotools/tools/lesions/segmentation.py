@@ -21,7 +21,8 @@ from numpy.typing import NDArray
 from pydantic import FiniteFloat, ValidationError
 
 from agrotools.core import FrozenModel, ToolError
-from agrotools.tools.lesions.analyze_lesions import Lab, model_files
+from agrotools.tools.contract import shipped_file
+from agrotools.tools.lesions.analyze_lesions import MODEL_FILES, Lab
 from agrotools.vision import Box
 from agrotools.vision.nets import Arrays, checked_arrays, unusable_weights
 
@@ -208,7 +209,7 @@ def load_lesion_model() -> LesionModel:
     Raises:
         ToolError: ``backend_unavailable`` where its files are missing, or are not those that were shipped.
     """
-    description, weights = model_files()
+    description, weights = map(shipped_file, MODEL_FILES)
     return read_lesion_model(description, weights)
 
 

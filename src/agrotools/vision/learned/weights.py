@@ -5,7 +5,6 @@ safetensors are loaded: the older formats can run code. Nothing here uses the ne
 """
 
 import json
-import os
 from collections.abc import Iterable
 from dataclasses import dataclass
 from importlib import import_module
@@ -14,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from agrotools.core import ToolError
+from agrotools.core.files import hub_cache
 
 LIBRARIES: dict[str, tuple[str, ...]] = {
     "owlv2": ("torch", "transformers"),
@@ -62,14 +62,6 @@ class Weights:
     """All that the model's answers depend on: weights, configuration, vocabulary."""
     stamps: tuple[tuple[int, int], ...] = ()
     """Their sizes and times, so that a model whose files were replaced is loaded anew."""
-
-
-def hub_cache() -> Path:
-    """The folder of the hub's cache: ``HF_HUB_CACHE``, else ``HF_HOME``/hub, else ``~/.cache/huggingface/hub``."""
-    if chosen := os.environ.get("HF_HUB_CACHE"):
-        return Path(chosen).expanduser()
-    home = os.environ.get("HF_HOME") or os.path.join(os.environ.get("XDG_CACHE_HOME", "~/.cache"), "huggingface")  # noqa: PTH118
-    return Path(home).expanduser() / "hub"
 
 
 def find_weights(model: str) -> Weights:
