@@ -16,7 +16,7 @@ from agrotools.build.sources.part import DataSet, Part, adapter, reasons
 from agrotools.build.sources.reading import find_root, first_of, read_lines, read_photo, refuse_missing, spread
 from agrotools.build.templates.thing import Subject
 from agrotools.core import BenchmarkError, Intrinsics, ToolError
-from agrotools.tools.fruit.depth import read_depth
+from agrotools.tools.fruit.camera import read_depth
 
 FOCAL_PX = 5805.34
 """Of every photograph, as the authors use it, where no file says otherwise."""
