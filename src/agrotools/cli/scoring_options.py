@@ -87,7 +87,7 @@ JudgeConcurrency = Annotated[
 
 @dataclass(frozen=True)
 class JudgeOptions:
-    """What the command line says of judges."""
+    """Options of the command line on judges."""
 
     judges: tuple[str, ...] = ()
     base_url: str | None = None

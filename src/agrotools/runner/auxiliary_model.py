@@ -101,7 +101,7 @@ async def ask_each(
 
 @dataclass
 class AskState:
-    """How it went: ``error`` is why items were left out, if any were; ``gone``: nobody need be asked again."""
+    """State of asking: ``error`` is why items were left out, if any were; ``gone``: nobody need be asked again."""
 
     error: AgrotoolsError | None = None
     gone: bool = False

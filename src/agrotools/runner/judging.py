@@ -41,7 +41,7 @@ _DIGITS = re.compile(r"[0-9a-f]+")
 
 _TEMPERATURE_OF_SEVERAL_VOTES = 0.7
 _REJECTED = "rejects the request"
-"""What the error of an endpoint says that takes no images, whichever its own words are."""
+"""Part of the error of every endpoint that takes no images."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class PendingQuestion:
 
 @dataclass
 class JudgedRun:
-    """How asking one judge went. ``error`` is why ``missing`` replies could not be had, if any could not."""
+    """Result of asking one judge. ``error`` is why ``missing`` replies could not be had, if any could not."""
 
     judge: str
     asked: int = 0
@@ -195,7 +195,7 @@ async def _ask(
 async def _reply(
     model: Model, question: JudgeQuestion, run: Path, settings: ModelSettings
 ) -> tuple[Completion, tuple[str, ...]]:
-    """What the judge replies, and the images that it was not shown: it is asked without them where it takes none."""
+    """Reply of the judge, and the images that it was not shown: it is asked without them where it takes none."""
     request = await asyncio.to_thread(judge_request, question, run)
     try:
         return await model.generate(request.messages, (), settings), request.unseen
@@ -207,7 +207,7 @@ async def _reply(
 
 
 class JudgeRequest(NamedTuple):
-    """What is sent to a judge. ``unseen``: names of images of which it gets nothing but the name."""
+    """Messages to a judge. ``unseen``: names of images of which it gets nothing but the name."""
 
     messages: list[Message]
     unseen: tuple[str, ...] = ()
@@ -239,7 +239,7 @@ def judge_request(question: JudgeQuestion, run: Path, *, images: bool = True) ->
 
 
 def _place(run: Path, artifact: Artifact) -> Path | None:
-    """Where it lies in the run; None where the record names no such place (a run may be a stranger's)."""
+    """Path of an artifact in the run; None where the record names no such place (a run may be a stranger's)."""
     if artifact.sha256 is None or not _DIGITS.fullmatch(artifact.sha256):
         return None
     path = artifact_path(run, artifact.sha256, PurePosixPath(artifact.name).suffix)

@@ -98,7 +98,7 @@ def keep_other_version(run: Path) -> None:
 
 
 def read_judgements(run: Path) -> list[Judgement]:
-    """What judges replied about the answers of ``run``; none where nobody asked any.
+    """Replies of judges about the answers of ``run``; none where nobody asked any.
 
     Raises:
         RunStoreError: the file cannot be read, or a line in it is no judgement.
@@ -246,7 +246,7 @@ def summary_of(
     allow_invalid: bool = False,
     embedder: Embedder | None = None,
 ) -> Summary:
-    """What the tally of a run comes to, with what the manifest says of the run, what its judges came to, and the
+    """The summary of a run's tally, with the fields of its manifest, the agreement of its judges, and the
     metrics of the benchmark's own paper where it is one of those.
 
     Raises:
