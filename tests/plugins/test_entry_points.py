@@ -12,7 +12,7 @@ from agrotools.core.registry import Registry
 def test_an_entry_point_of_a_loader_function_is_refused_with_what_to_do() -> None:
     targets = {"old": "agrotools.benchmarks.embedded.load:load_embedded"}
     registry: Registry[object] = Registry("benchmark", "none", targets, kind="agrotools.plugin:BenchmarkPlugin")
-    with pytest.raises(UsageError, match="'old'.*function.*BenchmarkPlugin") as refused:
+    with pytest.raises(UsageError, match=r"'old'.*function.*BenchmarkPlugin") as refused:
         registry.get("old")
     assert "docs/extending.md" in (refused.value.hint or "")
     assert registry.loaded() == []
