@@ -8,13 +8,13 @@ from typing import Any, NamedTuple
 
 from pydantic import JsonValue
 
-from agrotools.build.asking import Subject
 from agrotools.build.own_photos.answers import Value
 from agrotools.build.own_photos.asking import kind_of_thing, tolerance_of
 from agrotools.build.own_photos.plan import Column, Measure, measures
 from agrotools.build.sources.part import named
 from agrotools.build.templates import Thing
 from agrotools.build.templates.slot_draft import JOINED
+from agrotools.build.templates.thing import Subject
 from agrotools.core import SampleFile
 from agrotools.knowledge.entries import Entry, Kind
 from agrotools.knowledge.kb_names import kb_names

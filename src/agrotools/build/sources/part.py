@@ -13,10 +13,9 @@ from typing import Any, TypeVar
 
 from pydantic import JsonValue
 
-from agrotools.build.asking import Subject
 from agrotools.build.templates import Thing, load_templates
 from agrotools.build.templates.template import Template
-from agrotools.build.templates.thing import Words
+from agrotools.build.templates.thing import Subject, Words
 from agrotools.core import BenchmarkError, FrozenModel, Sample, SampleFile
 from agrotools.core.files import pairs_by_hash
 from agrotools.formats.benchmark import SourceNote

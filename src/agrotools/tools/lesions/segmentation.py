@@ -33,7 +33,6 @@ _FINE = 0.8
 _SCALES = (2.0, 5.0)
 _LOCAL = (12.0, 35.0)
 _MARGIN_PX = 4
-CONTEXT_SCALES = (1.5, 4.0, 10.0, 25.0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,18 +120,6 @@ def pixel_features(view: LeafView) -> NDArray[np.float32]:
         np.broadcast_to(spread, fine.shape),
     ]
     return np.concatenate(columns, axis=1).astype(np.float32)
-
-
-def context_features(view: LeafView, probability: NDArray[np.float32]) -> NDArray[np.float32]:
-    """First guess in a pixel's surroundings, float32 (pixels of the mask, features).
-
-    As in auto-context (Tu and Bai 2010, IEEE TPAMI 32). ``probability``: float32 (pixels of the mask,).
-    """
-    guess = np.zeros(view.mask.shape, np.float32)
-    guess[view.mask] = probability
-    around = [local_mean(guess, view.mask, sigma)[view.mask][:, None] for sigma in CONTEXT_SCALES]
-    overall = np.full((len(probability), 1), probability.mean(), np.float32)
-    return np.concatenate([probability[:, None], *around, overall], axis=1)
 
 
 CLIP = 8.0

@@ -288,8 +288,7 @@ def draw_candidates(
 ) -> Artifact:
     """A small picture with the part that was looked at, what was found in it (``box``), and the candidates."""
     from agrotools.tools.lesions.leaf import shrink_image
-    from agrotools.vision.marks import Mark, draw_marks
-    from agrotools.vision.overlay import BLUISH_GREEN, ORANGE
+    from agrotools.vision.overlay import BLUISH_GREEN, ORANGE, Mark, draw_marks
 
     pixels = looked.picture.pixels
     small = shrink_image(pixels, _OVERLAY_PX)

@@ -5,12 +5,13 @@ safetensors are loaded: the older formats can run code. Nothing here uses the ne
 """
 
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import lru_cache, wraps
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from agrotools.core import ToolError
 from agrotools.core.files import hub_cache
@@ -47,6 +48,9 @@ EXAMPLES = {
 }
 """A model of each kind, by its name on the hub."""
 
+LOCAL_ONLY: dict[str, Any] = {"local_files_only": True, "trust_remote_code": False}
+"""Options of the loaders of transformers: nothing is fetched, nothing is run."""
+Loaded = TypeVar("Loaded")
 _INSTALL = "pip install 'agrotools[learned]'"
 _LARGEST_CONFIG = 2**20
 
@@ -143,6 +147,23 @@ def unloadable(weights: Weights, error: Exception) -> ToolError:
         f"{weights.name} cannot be loaded as {weights.kind}: {first.replace(str(weights.folder), '...')}",
         hint="download its folder whole: configuration, vocabulary and safetensors",
     )
+
+
+def model_loader(build: Callable[[Weights], Loaded]) -> Callable[[Weights], Loaded]:
+    """Decorator of a function that makes a model of weights: the last one is kept, and what its library raises becomes
+    ``backend_unavailable``."""
+
+    @lru_cache(maxsize=1)
+    @wraps(build)
+    def load(weights: Weights) -> Loaded:
+        try:
+            return build(weights)
+        except ToolError:
+            raise
+        except Exception as error:  # these libraries raise whatever a wrong file leads them to
+            raise unloadable(weights, error) from error
+
+    return load
 
 
 def _folder(model: str) -> Path:

@@ -14,7 +14,6 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import JsonValue
 
-from agrotools.build.asking import Subject
 from agrotools.build.references import PlannedCall, ref
 from agrotools.build.sources.field.land import change_truth
 from agrotools.build.sources.part import DataSet, Part, adapter, reasons
@@ -32,6 +31,7 @@ from agrotools.build.sources.reading import (
     spread,
 )
 from agrotools.build.templates import Thing
+from agrotools.build.templates.thing import Subject
 from agrotools.core import Arguments, BenchmarkError, SampleFile
 from agrotools.tools.result import round_significant
 

@@ -10,13 +10,13 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from agrotools.build.asking import Subject
 from agrotools.build.sources.boxes import Box, Outline, box_of, mask_of, read_outlines
 from agrotools.build.sources.field.fruit import TOGETHER, apple_subject
 from agrotools.build.sources.part import DataSet, Part, adapter, reasons
 from agrotools.build.sources.reading import find_root, first_of, read_lines, read_photo, refuse_missing, spread
+from agrotools.build.templates.thing import Subject
 from agrotools.core import BenchmarkError, Intrinsics, ToolError
-from agrotools.tools.fruit.depth import read_depth
+from agrotools.tools.fruit.camera import read_depth
 
 FOCAL_PX = 5805.34
 """Of every photograph, as the authors use it, where no file says otherwise."""
