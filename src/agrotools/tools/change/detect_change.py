@@ -21,7 +21,6 @@ MethodChoice = Literal["auto", "cva", "irmad", "pca_kmeans", "post_class", "mask
 Bands = dict[str, int | str]
 LabelMap = dict[str, list[int]]
 
-POND_WEIGHTS = Path(__file__).parents[2] / "data" / "pond_evidence.json"
 """Weights of the two tests on ponds."""
 _OF_LABELS: tuple[MethodChoice, ...] = ("auto", "mask_diff")
 _MARKED: dict[Target, str] = {"farmland": "farmland", "pond": "water", "vegetation": "vegetation", "any": "marked"}
@@ -194,7 +193,7 @@ def _int(value: JsonValue) -> int | None:
     return value if isinstance(value, int) else None
 
 
-@tool(category="change", version="1", resolves=_resolve, data_files=lambda: (POND_WEIGHTS,))
+@tool(category="change", version="1", resolves=_resolve, data_files=("pond_evidence.json",))
 def detect_change(
     before: ImageFile,
     after: ImageFile,

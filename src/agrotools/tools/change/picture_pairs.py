@@ -13,15 +13,15 @@ from agrotools.tools.change.detect_change import ChangeRequest
 from agrotools.tools.change.pairs import (
     PhotoPair,
     are_rasters,
+    band_roles,
     check_common,
     open_raster_pair,
     pair_scale,
     read_photo_pair,
     refuse_too_large,
 )
-from agrotools.tools.workspace import file_info, shown_name
+from agrotools.tools.workspace import shown_name
 from agrotools.vision import Box, Role
-from agrotools.vision.band_roles import chosen_roles, roles_by_name
 from agrotools.vision.formats import clipped_region
 from agrotools.vision.rasters import RasterSource
 from agrotools.vision.reading import picture_of, stretched_picture
@@ -205,7 +205,8 @@ def read_pictures(
             flags.append("registration_uncertain")
             notes.append("too few outlines are alike to tell whether the two are shifted; taken as they are")
         elif shift.is_worth_moving:
-            second, valid = _shift_second(second, valid, shift)
+            second, there = shift_back(second, valid, shift)
+            valid = there & valid
             notes.append(f"{names[1]} moved back by {round(shift.dx)}, {round(shift.dy)} px (phase correlation)")
             raw = infrared = None
     step = max(1, valid.size // _SAMPLE_PX)
@@ -234,13 +235,6 @@ def read_pictures(
     )
 
 
-def _shift_second(
-    second: NDArray[np.uint8], valid: NDArray[np.bool_], shift: Shift
-) -> tuple[NDArray[np.uint8], NDArray[np.bool_]]:
-    moved, there = shift_back(second, valid, shift)
-    return moved, there & valid
-
-
 @dataclass(frozen=True, eq=False)
 class _View:
     """One raster: all its bands (or those named), and a picture of it."""
@@ -253,13 +247,9 @@ class _View:
 
 
 def _view(source: RasterSource, path: Path, bands: Mapping[str, int | str] | None) -> _View:
-    info = file_info(path)
-    names = info.bands if info and info.bands and len(info.bands) == source.count else source.band_names
-    if bands is not None:
-        roles = chosen_roles(bands, names, file=source.name)
-        numbers = list(roles.values())
-    else:
-        roles = roles_by_name(names) or source.roles
+    roles = band_roles(source, path, bands)
+    numbers = list(roles.values())
+    if bands is None:
         numbers = [number for number in range(1, source.count + 1) if number != source.alpha_band]
     values = source.read(numbers)
     valid = np.asarray(np.isfinite(values).all(axis=0))
