@@ -18,7 +18,7 @@ from agrotools.benchmarks._dialogs.arguments import Specs, as_text, compare, pub
 from agrotools.benchmarks._dialogs.messages import Message, gold_messages, read_message, read_messages
 from agrotools.benchmarks._dialogs.published_scorer import Dialogue, Rules
 from agrotools.core import BenchmarkError
-from agrotools.scoring.figures import Part, SampleParts, Scores, Similarity, summed
+from agrotools.scoring.predictions import Part, SampleParts, Scores, Similarity, summed
 from agrotools.text.loose_json import is_list, is_object, is_text, zeroes
 
 SUFFIX = "_corrected"

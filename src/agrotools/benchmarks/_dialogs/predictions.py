@@ -11,8 +11,7 @@ from agrotools.benchmarks._dialogs.prediction_files import join_data, read_data,
 from agrotools.benchmarks._dialogs.published_scorer import Dialogue, Rules
 from agrotools.core import BenchmarkError
 from agrotools.plugin import PredictionInput
-from agrotools.scoring.figures import PublishedScorerStops, Scores, Similarity
-from agrotools.scoring.predictions import Compared
+from agrotools.scoring.predictions import Compared, PublishedScorerStops, Scores, Similarity
 
 _NO_DATA = "needs the data set, which holds the answers (--data)"
 _OF_ANSWERS = ("text_answers", "objective", "subjective", "no_text_answer", "image_tasks", "unscorable")

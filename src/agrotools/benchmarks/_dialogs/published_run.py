@@ -7,7 +7,7 @@ from agrotools.benchmarks._dialogs.published_scorer import Dialogue, Rules
 from agrotools.benchmarks._dialogs.record_dialogues import dialogue_of
 from agrotools.core import Mode, Protocol, Record
 from agrotools.plugin import PublishedRun, Scoring
-from agrotools.scoring.figures import PublishedScorerStops, Scores, Similarity
+from agrotools.scoring.predictions import PublishedScorerStops, Scores, Similarity
 from agrotools.scoring.published_form import in_file_order
 from agrotools.scoring.sample_units import is_invalid
 from agrotools.scoring.summary import PublishedFigures

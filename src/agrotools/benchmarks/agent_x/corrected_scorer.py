@@ -10,7 +10,7 @@ from typing import Any
 from agrotools.benchmarks.agent_x.judge_replies import MISSING, JudgeScore, JudgeTable
 from agrotools.benchmarks.agent_x.published_scorer import COLUMNS, GENERATIVE_ROWS, GOAL
 from agrotools.core import BenchmarkError
-from agrotools.scoring.figures import Figure, Part, SampleParts, Scores, summed
+from agrotools.scoring.predictions import Figure, Part, SampleParts, Scores, summed
 from agrotools.text.loose_json import is_list, is_object, is_text, zeroes
 
 _TOOLSET = "agent_x.toolset_f1_corrected"

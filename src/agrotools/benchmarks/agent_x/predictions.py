@@ -16,8 +16,7 @@ from agrotools.benchmarks.agent_x.published_scorer import aggregate, mended, too
 from agrotools.core import BenchmarkError
 from agrotools.plugin import PredictionFormat, PredictionInput
 from agrotools.scoring.errors_in_records import keywords
-from agrotools.scoring.figures import PublishedScorerStops, Scores
-from agrotools.scoring.predictions import Compared, read_json
+from agrotools.scoring.predictions import Compared, PublishedScorerStops, Scores, read_json
 from agrotools.text.loose_json import is_list, is_object, is_text
 
 _FORM = 'predictions look like [{"0": {"query": ..., "reasoning_steps": [...], "final_answer": {...}}}, ...]'

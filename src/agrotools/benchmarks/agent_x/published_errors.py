@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from agrotools.scoring.figures import PublishedScorerStops, published
+from agrotools.scoring.predictions import PublishedScorerStops, published
 from agrotools.text.loose_json import is_list, is_object, is_text
 
 Keywords = Callable[[str], Sequence[str]]

@@ -15,8 +15,8 @@ from agrotools.benchmarks.agent_x.published_errors import error_analysis
 from agrotools.benchmarks.agent_x.published_scorer import COLUMNS, GENERATIVE_ROWS, aggregate, tool_call_statistics
 from agrotools.core import Record
 from agrotools.plugin import PublishedRun, Scoring
-from agrotools.scoring.figures import PublishedScorerStops
 from agrotools.scoring.judging.judgements import JudgedRows
+from agrotools.scoring.predictions import PublishedScorerStops
 from agrotools.scoring.published_form import agent_x_gold, agent_x_prediction, in_file_order
 from agrotools.scoring.sample_units import is_invalid
 from agrotools.scoring.statistics import Estimate

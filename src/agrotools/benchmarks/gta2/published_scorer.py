@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast
 
-from agrotools.scoring.figures import published
+from agrotools.scoring.predictions import published
 
 MOST = 10
 """The best grade."""

@@ -8,8 +8,7 @@ from agrotools.benchmarks._dialogs.published_scorer import Dialogue
 from agrotools.benchmarks.thinkgeo.judge import Judgement, read_log
 from agrotools.benchmarks.thinkgeo.score import RULES, score_end, with_llm_score
 from agrotools.plugin import PredictionFormat, PredictionInput
-from agrotools.scoring.figures import Scores, Similarity
-from agrotools.scoring.predictions import Compared
+from agrotools.scoring.predictions import Compared, Scores, Similarity
 
 
 def _published(

@@ -12,8 +12,8 @@ from agrotools.benchmarks._dialogs import published_scorer
 from agrotools.benchmarks._dialogs.published_run import scoring_by
 from agrotools.benchmarks._dialogs.published_scorer import Dialogue, Rules
 from agrotools.benchmarks.thinkgeo.judge import LLM_SCORE, LLM_SCORE_CORRECTED, Judgement, judge_prompt
-from agrotools.scoring.figures import Figure, Part, SampleParts, Scores, Similarity, published, summed
 from agrotools.scoring.judging.questions import read_yes_no
+from agrotools.scoring.predictions import Figure, Part, SampleParts, Scores, Similarity, published, summed
 from agrotools.text.loose_json import is_list, is_object
 
 RULES = Rules(
