@@ -250,7 +250,7 @@ class RunCorrelation(FrozenModel):
 
 
 class AcrossRuns(FrozenModel):
-    """Correlation of step metrics with outcomes over the runs on one benchmark: ``runs`` (their models) with both modes.
+    """Correlation of step metrics with outcomes over the runs on a benchmark: ``runs`` (their models) with both modes.
 
     ``left_out``: why which runs do not count. ``least_r``: what r must exceed, one way or the other, to be told from 0
     at the 5 % level with so many runs, if these were runs of models drawn at random.
