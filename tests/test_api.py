@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 import agrotools as at
+from agrotools import tools
 from agrotools.core import UsageError
 from agrotools.models.scripted import ScriptedModel
 from agrotools.runner.config import EvalConfig
@@ -62,6 +63,25 @@ def test_public_names_and_signatures():
         ],
     }
     assert all(inspect.getdoc(getattr(at, name)) for name in at.__all__)
+
+
+def test_public_names_of_the_tools():
+    assert sorted(set(tools.__all__)) == [
+        *("AGROTOOLS", "Agree", "CorpusIndex", "DepthFile", "GENERAL_TOOLS", "ImageFile", "Limits", "MaskFile"),
+        *("RasterFile", "ReferenceCall", "Region", "SandboxResult", "TOOLS", "Tool", "ToolResult", "build_index"),
+        *("get_tool", "run_code", "save_artifact", "tool", "tool_names", "tool_specs"),
+    ]
+    functions = ("build_index", "get_tool", "run_code", "save_artifact", "tool_names", "tool_specs")
+    assert {name: [*inspect.signature(getattr(tools, name)).parameters] for name in functions} == {
+        "build_index": [*("corpus", "out", "tokens", "memory_mb", "text_field", "title_field", "replace", "progress")],
+        "get_tool": ["name"],
+        "run_code": ["code", "call", "inputs", "limits", "runner"],
+        "save_artifact": ["name", "kind", "content"],
+        "tool_names": [],
+        "tool_specs": ["names", "may_be_absent"],
+    }
+    assert tools.tool is at.tool
+    assert all(getattr(tools, name) is not None for name in tools.__all__)
 
 
 def test_importing_the_package_imports_nothing_else():

@@ -99,3 +99,17 @@ def test_runs_are_read_and_compared(page: dict[str, Any]):
     assert page["page"].is_file()
     assert len(page["guess"].samples()) == 4
     assert page["difference"].metric
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        *(f"docs/{page}.md" for page in ("retrieval", "sandbox", "tools", "python")),
+        *map(str, ROOT.glob("examples/*.py")),
+    ],
+    ids=lambda path: Path(path).name,
+)
+def test_pages_and_examples_import_public_modules_alone(path: str):
+    text = (ROOT / path).read_text(encoding="utf-8")
+    modules = re.findall(r"^ *(?:from|import) (agrotools[.\w]*)", text, re.MULTILINE)
+    assert set(modules) <= {"agrotools", "agrotools.tools", "agrotools.plugin"}
