@@ -1,7 +1,6 @@
-"""The public API: its names and signatures, and the examples of its page."""
+"""The public API: its names, signatures and errors."""
 
 import inspect
-import re
 import subprocess
 import sys
 import threading
@@ -11,29 +10,17 @@ from typing import Any
 import pytest
 
 import agrotools as at
+from agrotools import tools
 from agrotools.core import UsageError
 from agrotools.models.scripted import ScriptedModel
 from agrotools.runner.config import EvalConfig
 from support.text_benchmark import write_text_benchmark
-
-PAGE = Path(__file__).resolve().parents[1] / "docs" / "python.md"
 
 
 @pytest.fixture
 def farm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     return write_text_benchmark(tmp_path / "my-farm", 6)
-
-
-def test_the_page_runs_as_it_is_written(farm: Path):
-    namespace: dict[str, Any] = {"__name__": "python_page"}
-    for block in re.findall(r"```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL):
-        exec(compile(block, PAGE.name, "exec"), namespace)
-    run, fas = namespace["run"], namespace["fas"]
-    assert (len(run), fas.n, fas.mode) == (4, 4, "no-tool")
-    assert namespace["page"].is_file()
-    assert len(namespace["guess"].samples()) == 4
-    assert {each.metric for each in at.compare(run, namespace["other"])} >= {"agrotools.fas"}
 
 
 def test_public_names_and_signatures():
@@ -76,6 +63,25 @@ def test_public_names_and_signatures():
         ],
     }
     assert all(inspect.getdoc(getattr(at, name)) for name in at.__all__)
+
+
+def test_public_names_of_the_tools():
+    assert sorted(set(tools.__all__)) == [
+        *("AGROTOOLS", "Agree", "CorpusIndex", "DepthFile", "GENERAL_TOOLS", "ImageFile", "Limits", "MaskFile"),
+        *("RasterFile", "ReferenceCall", "Region", "SandboxResult", "TOOLS", "Tool", "ToolResult", "build_index"),
+        *("get_tool", "run_code", "save_artifact", "tool", "tool_names", "tool_specs"),
+    ]
+    functions = ("build_index", "get_tool", "run_code", "save_artifact", "tool_names", "tool_specs")
+    assert {name: [*inspect.signature(getattr(tools, name)).parameters] for name in functions} == {
+        "build_index": [*("corpus", "out", "tokens", "memory_mb", "text_field", "title_field", "replace", "progress")],
+        "get_tool": ["name"],
+        "run_code": ["code", "call", "inputs", "limits", "runner"],
+        "save_artifact": ["name", "kind", "content"],
+        "tool_names": [],
+        "tool_specs": ["names", "may_be_absent"],
+    }
+    assert tools.tool is at.tool
+    assert all(getattr(tools, name) is not None for name in tools.__all__)
 
 
 def test_importing_the_package_imports_nothing_else():

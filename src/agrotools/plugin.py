@@ -25,6 +25,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from statistics import fmean
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
 from agrotools.core import BENCHMARKS, FrozenModel, Mode, Record, Sample, Score, Slot, Trajectory, imported
@@ -61,7 +62,7 @@ ENGINE = "agrotools."
 
 @dataclass(frozen=True)
 class MetricInfo:
-    """What a metric id means to a reader, and which slots of a sample it is the mean of."""
+    """Meaning of a metric id to a reader, and the slots of a sample that it is the mean of."""
 
     label: str
     meaning: str
@@ -69,15 +70,15 @@ class MetricInfo:
     out_of: int = 100
     """What 1 is shown as: values are percent, points of 10, or as they are (1)."""
     slots: Callable[[Slot], bool] | None = None
-    """Whether a slot counts; a sample without such a slot has no row of the metric. None: not a mean over slots."""
+    """True if a slot counts; a sample without such a slot has no row of the metric. None: not a mean over slots."""
     stands_for_sample: bool = False
-    """Whether it is the score of a sample as a whole: "right" in a report is 1 here."""
+    """True if it is the score of a sample as a whole: "right" in a report is 1 here."""
     compared_in: tuple[Mode, ...] = ()
     """Modes in which runs are compared by it, pair by pair."""
     on_request: bool = False
-    """Whether tables have a column for it only where a run has it."""
+    """True if tables have a column for it only where a run has it."""
     by_judge: bool = False
-    """Whether a judge gives it, so that a record has no row of it before one was asked."""
+    """True if a judge gives it, so that a record has no row of it before one was asked."""
 
 
 class TextComparisons(NamedTuple):
@@ -148,8 +149,8 @@ class Judging:
     metrics: Mapping[str, JudgedMetric]
     questions: "Callable[[Record, Rubrics | None], list[JudgeQuestion]]"
     """What there is to ask of a record; empty where it is not one of the benchmark or holds no answer to grade."""
-    rubrics: "Callable[[Path | None, str], Rubrics] | None" = None
-    """The rubrics of a file of the user's (with a name for it), those that ship for None."""
+    read_rubrics: "Callable[[Path, str], Rubrics] | None" = None
+    """The rubrics of a user's file, under a name; None where answers are not graded by rubrics."""
     calibrated: str = ""
     """The metric, if any, whose judges can be tried on answers with known grades beside a reference text."""
 
@@ -166,7 +167,7 @@ class PaperTables(Protocol):
         ...
 
     def __bool__(self) -> bool:
-        """Whether a record for the tables was added."""
+        """True if a record for the tables was added."""
         ...
 
     def terminal(self) -> "list[RenderableType]":
@@ -186,6 +187,30 @@ class RecordErrors:
     """Adds the errors of a valid record."""
     not_looked_for: Mapping[str, str] = field(default_factory=dict)
     """By class of errors: why such records cannot tell it."""
+
+
+class ErrorSource(NamedTuple):
+    """Place in a paper that tells classes of errors apart. ``name``: that of the paper, for short."""
+
+    name: str
+    arxiv: str
+    place: str
+    words: Mapping[str, str]
+    """By class (:data:`agrotools.scoring.error_classes.CLASSES`): the paper's word for it."""
+    shares: Mapping[str, tuple[str, ...]] = MappingProxyType({})
+    """A table of errors as percentages of each other: by the paper's word the classes that are counted for it."""
+
+    def __str__(self) -> str:
+        return f"{self.name} (arXiv {self.arxiv}), {self.place}"
+
+
+class PublishedFiles(NamedTuple):
+    """Figures that a paper prints: ``rows.csv``, ``set.csv`` and ``paper.toml`` in a folder of a package."""
+
+    package: str
+    family: str
+    """Beginning of the ids of metrics in them."""
+    folder: str = "published"
 
 
 class PartColumn(NamedTuple):
@@ -279,11 +304,11 @@ class RunProtocol:
     max_turns: int | None = None
     """Model turns per sample where neither the user nor the benchmark gives a limit; None: the engine's default."""
     shows_images: bool = True
-    """Whether images are shown where the user does not say."""
+    """True if images are shown where the user does not say."""
     single_shot: bool = False
-    """Whether one reply holds steps, results of tools and answer: its prompts name the tools, and none is run."""
+    """True if one reply holds steps, results of tools and answer: its prompts name the tools, and none is run."""
     stops_unparseable: bool = True
-    """Whether several replies in a row that cannot be read end a sample."""
+    """True if several replies in a row that cannot be read end a sample."""
 
 
 @dataclass(frozen=True)
@@ -327,7 +352,7 @@ class BenchmarkPlugin:
     """Reads all files for ``agrotools benchmarks check``; without it the benchmark is loaded."""
     expected: tuple[ExpectedCount, ...] = ()
     without_tools: bool = False
-    """Whether its questions have neither files nor reference calls."""
+    """True if its questions have neither files nor reference calls."""
     slots: tuple[type[Slot], ...] = ()
     """Slot types of its own."""
     metrics: Mapping[str, MetricInfo] = field(default_factory=dict)
@@ -340,6 +365,10 @@ class BenchmarkPlugin:
     """Protocols of its own, by the name for ``--protocol``."""
     predictions: Mapping[str, str] = field(default_factory=dict)
     """By name for ``--format``: a :class:`PredictionFormat`."""
+    published: PublishedFiles | None = None
+    """Figures that its paper prints, to be shown beside runs."""
+    error_sources: tuple[ErrorSource, ...] = ()
+    """Classes of errors in its paper."""
     error_counts: Mapping[tuple[str, Mode], str] = field(default_factory=dict)
     """By protocol and mode: a :class:`RecordErrors`."""
     scoring_target: str = ""

@@ -138,7 +138,7 @@ def test_what_is_no_number_says_so(text):
     ],
 )
 def test_the_decimal_mark_of_a_column(texts, decimal, sure):
-    assert cells.found_decimal(texts) == (decimal, sure)
+    assert cells.detect_decimal(texts) == (decimal, sure)
 
 
 @pytest.mark.parametrize("text", ["<b>rust</b>", "rust{one}", "a\\b", "@0.count", "x" * 100, "12", 'so "called"'])

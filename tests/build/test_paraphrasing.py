@@ -38,7 +38,7 @@ def _sample(query: str, *slots, files_shown: int = 2, **changes) -> Sample:
 
 def _reason(query: str, variant: str, *slots, **changes) -> str | None:
     found = refusal(variant, _sample(query, *slots, **changes))
-    assert found is None or (found.reason in REASONS and found.told)
+    assert found is None or (found.reason in REASONS and found.detail)
     return found.reason if found else None
 
 

@@ -12,8 +12,8 @@ import pytest
 from agrotools.benchmarks.agrieval.taxonomy import FIELDS, TASKS
 from agrotools.core import UsageError
 from agrotools.report.published import (
-    BENCHMARKS,
     IN_TEXT,
+    benchmarks_with_figures,
     paper,
     published_rows,
     published_set,
@@ -25,7 +25,7 @@ from agrotools.report.published import (
 ROWS = {"thinkgeo": 240, "gta": 192, "agentx": 507, "agrieval": 4309}
 
 
-@pytest.mark.parametrize("benchmark", BENCHMARKS)
+@pytest.mark.parametrize("benchmark", ROWS)
 def test_every_row_parses(benchmark):
     rows = published_rows(benchmark)
     assert len(rows) == ROWS[benchmark]
@@ -50,15 +50,13 @@ def test_every_row_parses(benchmark):
     assert published_rows(benchmark) is rows
 
 
-def test_there_is_no_row_of_agrotools():
-    assert published_rows("agrotools") == ()
-    assert published_set("agrotools") == ()
-    assert "agrotools" not in BENCHMARKS
-    assert not any(row.benchmark == "agrotools" for name in BENCHMARKS for row in published_rows(name))
-    folder = files("agrotools.data") / "published"
-    assert {file.name for file in folder.iterdir()} == {
-        name for benchmark in BENCHMARKS for name in (f"{benchmark}.csv", f"{benchmark}_set.csv", f"{benchmark}.toml")
-    }
+def test_each_benchmark_names_the_folder_of_its_figures():
+    assert ROWS.keys() == benchmarks_with_figures().keys()
+
+
+def _file(benchmark, name):
+    folder = benchmarks_with_figures()[benchmark]
+    return files(folder.package) / folder.folder / name
 
 
 def test_unknown_names_are_errors_that_name_the_known_ones():
@@ -66,8 +64,6 @@ def test_unknown_names_are_errors_that_name_the_known_ones():
         published_rows("mmlu")
     with pytest.raises(UsageError, match="tables: 4, 5"):
         rows_of_table("gta", "6")
-    with pytest.raises(UsageError, match="no published table"):
-        rows_of_table("agrotools", "1")
     with pytest.raises(UsageError, match="no published results of 'agrotools'"):
         paper("agrotools")
 
@@ -229,9 +225,9 @@ def test_doubts_and_notes_stand_only_on_the_rows_they_are_about():
     assert {row.group_checked for row in sizes} == {"M-R", "M-T", "I-N"}
 
 
-@pytest.mark.parametrize("benchmark", BENCHMARKS)
+@pytest.mark.parametrize("benchmark", ROWS)
 def test_every_note_doubt_and_model_of_the_sources_is_about_some_row(benchmark):
-    about = tomllib.loads((files("agrotools.data") / "published" / f"{benchmark}.toml").read_text("utf-8"))
+    about = tomllib.loads(_file(benchmark, "paper.toml").read_text("utf-8"))
     rows = published_rows(benchmark)
     for one in about.get("notes", []):
         assert any(one["text"] in row.notes for row in rows), one
@@ -243,7 +239,7 @@ def test_every_note_doubt_and_model_of_the_sources_is_about_some_row(benchmark):
     assert max(listed.values()) == 1
 
 
-@pytest.mark.parametrize("benchmark", BENCHMARKS)
+@pytest.mark.parametrize("benchmark", ROWS)
 def test_no_figure_stands_twice(benchmark):
     seen = Counter(
         (row.table, row.setting, row.variant, row.model, row.metric, row.group) for row in published_rows(benchmark)
@@ -252,11 +248,11 @@ def test_no_figure_stands_twice(benchmark):
 
 
 def test_files_name_the_paper_they_are_from():
-    for benchmark in BENCHMARKS:
+    for benchmark in ROWS:
         source = paper(benchmark)
         assert source.url == f"https://arxiv.org/abs/{source.arxiv}{source.version}"
-        for name in (f"{benchmark}.csv", f"{benchmark}_set.csv"):
-            first, header = (files("agrotools.data") / "published" / name).read_text("utf-8").splitlines()[:2]
+        for name in ("rows.csv", "set.csv"):
+            first, header = _file(benchmark, name).read_text("utf-8").splitlines()[:2]
             assert source.title in first
             assert source.arxiv in first
             assert next(csv.reader([header]))[0] == "table"

@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import textwrap
+import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -15,6 +16,7 @@ import pytest
 
 from agrotools.core import InfrastructureError, UsageError
 from agrotools.sandbox import WORKERS_VARIABLE, runners
+from agrotools.sandbox import pool as pools
 from agrotools.sandbox.pool import Pool, close_pools, pool_of, pool_size
 from agrotools.sandbox.result import Limits
 from agrotools.sandbox.runners import Readable
@@ -26,22 +28,31 @@ ANSWER = "def solution():\n    return 6 * 7"
 
 
 @pytest.fixture
-def no_pools(runner: str) -> Iterator[None]:
-    """The pool of this runner is still to be made; it has been probed."""
+def no_pools(runner: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """The pool of this runner is still to be made, of workers that import nothing; it has been probed."""
+    monkeypatch.setattr(pools, "WARM", ())
     close_pools()
     yield
     close_pools()
 
 
+def read(path: Path) -> str:
+    """A file of /proc; empty where the process has ended."""
+    try:
+        return path.read_text()
+    except OSError:
+        return ""
+
+
+def stat_of(pid: int) -> str:
+    return read(Path(f"/proc/{pid}/stat"))
+
+
 def descendants(pid: int) -> set[int]:
     """Processes that this one started, and theirs."""
     found: set[int] = set()
-    parents: dict[int, int] = {}
-    for entry in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            parents[int(entry.parent.name)] = int(entry.read_text().rpartition(")")[2].split()[1])
-        except OSError:
-            continue
+    statuses = {int(entry.name): stat_of(int(entry.name)).rpartition(")")[2] for entry in Path("/proc").glob("[0-9]*")}
+    parents = {process: int(status.split()[1]) for process, status in statuses.items() if status}
     todo = {pid}
     while todo:
         todo = {child for child, parent in parents.items() if parent in todo} - found
@@ -50,22 +61,7 @@ def descendants(pid: int) -> set[int]:
 
 
 def alive(pids: set[int]) -> set[int]:
-    left: set[int] = set()
-    for pid in pids:
-        try:
-            if Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z":
-                left.add(pid)
-        except OSError:
-            continue
-    return left
-
-
-def command_of(pid: int) -> str:
-    """Its command line, in which a worker's configuration names its parent (but in bubblewrap)."""
-    try:
-        return Path(f"/proc/{pid}/cmdline").read_text()
-    except OSError:
-        return ""
+    return {pid for pid in pids if (status := stat_of(pid).rpartition(")")[2]) and status.split()[0] != "Z"}
 
 
 def gone_within(pids: set[int], seconds: float) -> bool:
@@ -77,9 +73,9 @@ def gone_within(pids: set[int], seconds: float) -> bool:
 
 @contextmanager
 def python(code: str) -> Iterator["subprocess.Popen[str]"]:
-    """A process of its own that runs code; killed at the end."""
+    """A process of its own that runs code, with workers that import nothing; killed at the end."""
     environment = {**os.environ, WORKERS_VARIABLE: "3"}
-    command = [sys.executable, "-c", textwrap.dedent(code)]
+    command = [sys.executable, "-c", "from agrotools.sandbox import pool\npool.WARM = ()\n" + textwrap.dedent(code)]
     with subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment
     ) as process:
@@ -125,7 +121,8 @@ def test_nothing_is_left_of_a_parent_that_was_killed_while_workers_start(runner:
         workers = descendants(process.pid)
         process.kill()
         process.wait(10)
-        workers |= {pid for pid in descendants(1) if str(process.pid) in command_of(pid)}
+        # A command line of a worker holds its configuration, which names the parent (but in bubblewrap).
+        workers |= {pid for pid in descendants(1) if str(process.pid) in read(Path(f"/proc/{pid}/cmdline"))}
         assert gone_within(workers, 20), alive(workers)
 
 
@@ -210,7 +207,7 @@ def test_a_worker_that_is_lost_is_replaced(
     monkeypatch.setenv(WORKERS_VARIABLE, "1")
     assert run_code(ANSWER, runner=runner).value == "42"
     if when == "waiting":
-        time.sleep(1.5)
+        time.sleep(0.5)
     for worker in list(pool_of(runner)._alive):
         worker.kill()
     assert run_code(ANSWER, runner=runner).value == "42"
@@ -236,22 +233,17 @@ def test_workers_that_are_lost_again_and_again_are_our_fault(
 
 
 def test_a_worker_that_is_killed_at_work_twice_had_no_memory(no_pools: None, runner: str) -> None:
-    import threading
-
     def kill() -> None:
-        for _ in range(800):
-            time.sleep(0.05)
+        for _ in range(2000):
+            time.sleep(0.02)
             if done.is_set():
                 return
             for pid in descendants(os.getpid()):
-                try:
-                    command = Path(f"/proc/{pid}/stat").read_text()
-                except OSError:
-                    continue
-                if "(python" in command and float(command.rpartition(")")[2].split()[11]) > BUSY:
+                name, _, status = stat_of(pid).rpartition(")")
+                if "(python" in name and int(status.split()[11]) > BUSY:
                     os.kill(pid, signal.SIGKILL)
 
-    BUSY = 300  # hundredths of a second of processor time: more than it takes to get ready
+    BUSY = 60  # hundredths of a second of processor time: more than it takes to get ready
     done = threading.Event()
     killer = threading.Thread(target=kill)
     killer.start()

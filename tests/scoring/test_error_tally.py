@@ -37,7 +37,7 @@ from agrotools.core.slot import Fact
 from agrotools.models import Completion
 from agrotools.models.scripted import ScriptedModel
 from agrotools.scoring import RunAggregator, Summary
-from agrotools.scoring.error_classes import CLASSES, OF_KEYWORDS, PAPER_TABLES
+from agrotools.scoring.error_classes import CLASSES, OF_KEYWORDS, error_sources
 from agrotools.scoring.errors_in_records import errors_of_records
 from agrotools.scoring.summary import ErrorCount
 from support.plain_sample import plain_sample
@@ -286,8 +286,9 @@ def test_the_tally_and_all_records_at_once_agree():
 
 
 def test_the_rows_of_the_papers_tables_are_classes():
-    for table in PAPER_TABLES:
-        for classes in table.rows.values():
+    for source in error_sources():
+        assert set(source.words) <= set(CLASSES)
+        for classes in source.shares.values():
             assert set(classes) <= set(CLASSES)
 
 

@@ -15,7 +15,8 @@ import pytest
 from PIL import Image
 
 from agrotools.core import ToolError
-from agrotools.vision.learned.weights import available, find_weights, hub_cache, library
+from agrotools.core.files import hub_cache
+from agrotools.vision.learned.weights import available, find_weights, library
 
 torch_is_here = find_spec("torch") is not None and find_spec("transformers") is not None
 needs_torch = pytest.mark.skipif(not torch_is_here, reason="needs torch and transformers (the extra learned)")

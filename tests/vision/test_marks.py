@@ -5,8 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agrotools.vision.marks import Mark, draw_marks
-from agrotools.vision.overlay import LONGEST_SIDE, SKY_BLUE, VERMILLION, Colour
+from agrotools.vision.overlay import LONGEST_SIDE, SKY_BLUE, VERMILLION, Colour, Mark, draw_marks
 
 
 def plain(width: int, height: int, value: int = 128) -> np.ndarray:

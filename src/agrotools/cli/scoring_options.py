@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from agrotools.cli.exit_codes import STOPPED
+from agrotools.cli.output import STOPPED
 
 if TYPE_CHECKING:
     from agrotools.models.endpoint import PricedModel
@@ -87,7 +87,7 @@ JudgeConcurrency = Annotated[
 
 @dataclass(frozen=True)
 class JudgeOptions:
-    """What the command line says of judges."""
+    """Options of the command line on judges."""
 
     judges: tuple[str, ...] = ()
     base_url: str | None = None
@@ -100,8 +100,8 @@ class JudgeOptions:
     concurrency: int | None = None
 
 
-def check_judges(options: JudgeOptions) -> "Rubrics | None":
-    """Refuse options that cannot be meant, before anything is run or asked; the user's rubrics, where there are any.
+def check_judges(options: JudgeOptions, benchmarks: Sequence[str]) -> "dict[str, Rubrics]":
+    """Refuse options that cannot be meant, before anything is run or asked; the user's rubrics by benchmark.
 
     Raises:
         UsageError: a judge that cannot be set up, rubrics that cannot be read, or options for a judge that nobody asked
@@ -112,7 +112,7 @@ def check_judges(options: JudgeOptions) -> "Rubrics | None":
     if not options.judges:
         if options != JudgeOptions():
             raise UsageError("options for a judge are given, and no judge", hint="add --judge MODEL")
-        return None
+        return {}
     if len(set(options.judges)) < len(options.judges):
         raise UsageError("the same judge is given twice", hint="--judge-votes N lets one judge grade several times")
     from agrotools.scoring.judging import labelled_questions, read_rubrics
@@ -121,7 +121,8 @@ def check_judges(options: JudgeOptions) -> "Rubrics | None":
         labelled_questions(options.calibration)
     for spec in options.judges:
         _judge(spec, options)
-    return read_rubrics(options.rubrics) if options.rubrics else None
+    path = options.rubrics
+    return {name: read_rubrics(path, name) for name in dict.fromkeys(benchmarks)} if path else {}
 
 
 def _judge(spec: str, options: JudgeOptions) -> "PricedModel":
@@ -142,19 +143,19 @@ def ask_judges(runs: Sequence[Path], options: JudgeOptions) -> bool:
         RunStoreError: a run whose files cannot be read or written.
         typer.Exit: code 130, somebody asked to stop.
     """
-    rubrics = check_judges(options)
+    from agrotools.runner.store import read_manifest
+
+    benchmarks = {run: read_manifest(run).benchmark for run in runs} if options.judges else {}
+    rubrics = check_judges(options, [*benchmarks.values()])
     if not options.judges:
         return False
     import sys
 
     from agrotools.runner.judging import judge_run
     from agrotools.runner.progress import stage_progress
-    from agrotools.runner.store import read_manifest
     from agrotools.scoring.judging import labelled_questions
 
     labelled = labelled_questions(options.calibration) if options.calibration else {}
-    for run in runs:
-        read_manifest(run)
     missing = False
     for spec in options.judges:
         for run in runs:
@@ -162,16 +163,21 @@ def ask_judges(runs: Sequence[Path], options: JudgeOptions) -> bool:
             try:
                 progress = stage_progress(sys.stderr)
                 done = judge_run(
-                    run, helper, votes=options.votes, labelled=labelled, rubrics=rubrics, progress=progress
+                    run,
+                    helper,
+                    votes=options.votes,
+                    labelled=labelled,
+                    rubrics=rubrics.get(benchmarks[run]),
+                    progress=progress,
                 )
             except KeyboardInterrupt:
                 typer.echo("\nstopped: judgements are kept; run the same command again to resume", err=True)
                 raise typer.Exit(STOPPED) from None
-            missing |= _told(run, done, helper)
+            missing |= _report_asking(run, done, helper)
     return missing
 
 
-def _told(run: Path, done: "JudgedRun", helper: "PricedModel") -> bool:
+def _report_asking(run: Path, done: "JudgedRun", helper: "PricedModel") -> bool:
     """Tell how asking went, on standard error; whether replies are missing."""
     if not (done.asked or done.held or done.missing):
         typer.echo(f"{run}: no answers that a judge could grade", err=True)

@@ -296,8 +296,16 @@ def cache_dir(*parts: str) -> Path:
     return root.joinpath(*parts)
 
 
+def hub_cache() -> Path:
+    """The folder of the hub's cache: ``HF_HUB_CACHE``, else ``HF_HOME``/hub, else ``~/.cache/huggingface/hub``."""
+    if chosen := os.environ.get("HF_HUB_CACHE"):
+        return Path(chosen).expanduser()
+    home = os.environ.get("HF_HOME") or os.path.join(os.environ.get("XDG_CACHE_HOME", "~/.cache"), "huggingface")  # noqa: PTH118
+    return Path(home).expanduser() / "hub"
+
+
 def artifact_path(folder: Path, sha256: str, suffix: str) -> Path:
-    """Where a file that a tool made lies in a run folder or a benchmark folder, named by its content."""
+    """Path of a file that a tool made in a run folder or a benchmark folder, named by its content."""
     return folder / "artifacts" / f"{sha256}{suffix}"
 
 

@@ -4,9 +4,10 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from agrotools.core import MODES, Mode
+from agrotools.plugin import ErrorSource
 from agrotools.report.cells import DASH, new_table, percent, run_names, stacked
 from agrotools.scoring import Summary
-from agrotools.scoring.error_classes import CLASSES, PAPER_TABLES, PaperTable
+from agrotools.scoring.error_classes import CLASSES, error_sources
 from agrotools.scoring.summary import ErrorCount
 
 if TYPE_CHECKING:
@@ -98,10 +99,11 @@ def notes_of(columns: Sequence[ErrorColumn]) -> list[str]:
     """Notes to the table: its units, the papers' places of the classes, and the runs in the papers' own tables."""
     classes = classes_looked_for(columns)
     lines = ["Number of errors, and below it their % of the steps or samples that were checked for the class."]
-    sources = dict.fromkeys(named.source for error in classes for named in CLASSES[error].sources)
+    sources = error_sources()
+    named = dict.fromkeys(source[:3] for error in classes for source in sources if error in source.words)
     places: dict[str, list[str]] = {}
-    for source in sources:
-        places.setdefault(f"{source.name} (arXiv {source.arxiv})", []).append(source.place)
+    for name, arxiv, place in named:
+        places.setdefault(f"{name} (arXiv {arxiv})", []).append(place)
     lines.append("; ".join(f"{paper}: {', '.join(own)}" for paper, own in places.items()) + ".")
     skipped = sorted({row.not_looked_for for column in columns for row in column.errors.values() if row.not_looked_for})
     if skipped:
@@ -110,8 +112,8 @@ def notes_of(columns: Sequence[ErrorColumn]) -> list[str]:
 
 
 def paper_names(error: str) -> str:
-    """Name of the class in each paper: ``GTA: format error; ThinkGeo: NoAction``."""
-    return "; ".join(f"{named.source.name}: {named.words}" for named in CLASSES[error].sources) or "Ours"
+    """Name of the class in each paper, ``PAPER: words; PAPER: words``."""
+    return "; ".join(f"{each.name}: {each.words[error]}" for each in error_sources() if error in each.words) or "Ours"
 
 
 def paper_lines(columns: Sequence[ErrorColumn]) -> Iterator[str]:
@@ -119,20 +121,20 @@ def paper_lines(columns: Sequence[ErrorColumn]) -> Iterator[str]:
     determined.
     """
     several = len({column.run for column in columns}) > 1
-    for table in PAPER_TABLES:
+    for table in error_sources():
         for column in columns:
             counts = _paper_counts(table, column)
             total = sum(counts.values())
             if total:
                 of_run = f"{column.name}, {column.mode}" if several else column.mode
                 shares = "; ".join(f"{words} {percent(count / total)} %" for words, count in counts.items())
-                yield f"As in {table.source.name}'s {table.source.place}, of {total} errors ({of_run}): {shares}."
+                yield f"As in {table.name}'s {table.place}, of {total} errors ({of_run}): {shares}."
 
 
-def _paper_counts(table: PaperTable, column: ErrorColumn) -> dict[str, int]:
+def _paper_counts(table: ErrorSource, column: ErrorColumn) -> dict[str, int]:
     """By the paper's word how many errors; empty where one of its classes could not be determined."""
     counts: dict[str, int] = {}
-    for words, classes in table.rows.items():
+    for words, classes in table.shares.items():
         found = [column.errors[error].count if error in column.errors else None for error in classes]
         known = [count for count in found if count is not None]
         if len(known) < len(found):

@@ -1,12 +1,11 @@
-"""The figures that four papers print, as data: what to set beside a run of the same benchmark.
+"""Figures that papers print, as data, to be shown beside runs of the same benchmarks.
 
-ThinkGeo, GTA, Agent-X and AgriEval; AgroTools has printed no results, so none are here. ``data/published`` holds, for
-each of the four, the figures (``NAME.csv``), the data set in figures (``NAME_set.csv``) and what both rest on
-(``NAME.toml``).
+The plug-in of a benchmark names a folder (:class:`agrotools.plugin.PublishedFiles`) with the figures (``rows.csv``),
+the data set in figures (``set.csv``) and the sources of both (``paper.toml``).
 
 A figure is never a run of ours: items, prompts and the reading of answers may differ, so whoever shows a row shows its
-number of items, its notes and its doubts too. AgriEval's header is contradicted by its own figures in some tables:
-compare by :attr:`PublishedRow.group_checked`, not by :attr:`PublishedRow.group`.
+number of items, its notes and its doubts too. Headers of some tables are contradicted by their own figures: compare by
+:attr:`PublishedRow.group_checked`, not by :attr:`PublishedRow.group`.
 """
 
 import csv
@@ -20,16 +19,13 @@ from typing import Any, Literal
 
 from agrotools.core import UsageError
 from agrotools.models.endpoint import split_provider
+from agrotools.plugin import PublishedFiles, plugins
 
 Unit = Literal["%", "0-1", "% of errors", "points", "count", "s/query"]
 """``points``: a difference in percentage points; ``s/query``: seconds."""
 Access = Literal["", "open", "api", "people"]
 IN_TEXT = "text"
 """The "table" of figures that stand in running text alone."""
-BENCHMARKS = ("thinkgeo", "gta", "agentx", "agrieval")
-WITHOUT_RESULTS = ("agrotools",)
-"""Benchmarks whose paper is known and prints no results."""
-
 _HUNDREDTHS = ("%", "% of errors", "points")
 
 
@@ -49,7 +45,7 @@ class PublishedRow:
     access: Access
     """Whether the paper counts the model among open ones or those behind an API; empty where it does not say."""
     metric: str
-    """With its benchmark, ``agrieval.acc``."""
+    """With its benchmark, ``ripeness.grade``."""
     group: str
     """Heading of the column as printed, where the metric is broken down; empty otherwise."""
     group_checked: str
@@ -127,19 +123,20 @@ class Paper:
 
 
 def published_rows(benchmark: str) -> Sequence[PublishedRow]:
-    """All figures of a paper in the order of its tables; none for AgroTools, which has printed none. Read once, kept.
+    """All figures of a paper in the order of its tables, read once.
+
+    Args:
+        benchmark: beginning of the ids of its metrics in them.
 
     Raises:
-        UsageError: no such benchmark.
+        UsageError: no such benchmark, or none with results.
     """
-    return () if benchmark in WITHOUT_RESULTS else _rows(_known(benchmark))
+    return _rows(benchmark)
 
 
 def published_set(benchmark: str) -> Sequence[PublishedFigure]:
-    """What a paper prints of the size of its data set; errors as of :func:`published_rows`."""
-    if benchmark in WITHOUT_RESULTS:
-        return ()
-    return tuple(PublishedFigure(**entry) for entry in _entries(f"{_known(benchmark)}_set.csv"))
+    """Figures on the size of a paper's data set; errors as of :func:`published_rows`."""
+    return tuple(PublishedFigure(**entry) for entry in _entries(benchmark, "set.csv"))
 
 
 @cache
@@ -149,7 +146,7 @@ def paper(benchmark: str) -> Paper:
     Raises:
         UsageError: no such benchmark, or none with results.
     """
-    about = tomllib.loads(_text(f"{_known(benchmark)}.toml"))
+    about = tomllib.loads(_text(benchmark, "paper.toml"))
     return Paper(
         benchmark=benchmark,
         **{name: about[name] for name in ("title", "arxiv", "version", "code", "protocol", "tables")},
@@ -165,8 +162,9 @@ def rows_of_table(benchmark: str, table: str) -> Sequence[PublishedRow]:
     """
     found = [row for row in published_rows(benchmark) if row.table == table]
     if not found:
-        known = ", ".join(paper(benchmark).tables) if benchmark in BENCHMARKS else "none"
-        raise UsageError(f"no published table {table!r} of {benchmark}", hint=f"tables: {known}")
+        raise UsageError(
+            f"no published table {table!r} of {benchmark}", hint=f"tables: {', '.join(paper(benchmark).tables)}"
+        )
     return found
 
 
@@ -186,17 +184,16 @@ def _plain_name(model: str) -> str:
     return split_provider(model)[1].rpartition("/")[2].casefold()
 
 
-def _known(benchmark: str) -> str:
-    if benchmark not in BENCHMARKS:
-        raise UsageError(f"no published results of {benchmark!r}", hint=f"there are some of {', '.join(BENCHMARKS)}")
-    return benchmark
+def benchmarks_with_figures() -> dict[str, PublishedFiles]:
+    """Folders of printed figures, by the beginning of the ids of metrics in them."""
+    return {plugin.published.family: plugin.published for plugin in plugins() if plugin.published}
 
 
 @cache
 def _rows(benchmark: str) -> tuple[PublishedRow, ...]:
     about = paper(benchmark).about
     access: dict[str, Access] = {model: kind for kind, models in about["access"].items() for model in models}
-    return tuple(_row(benchmark, entry, access, about) for entry in _entries(f"{benchmark}.csv"))
+    return tuple(_row(benchmark, entry, access, about) for entry in _entries(benchmark, "rows.csv"))
 
 
 def _row(
@@ -208,7 +205,7 @@ def _row(
         for one in about.get("implied_n", ())
         if _holds(one, entry)
     ]
-    told: dict[str, Any] = {
+    fields: dict[str, Any] = {
         **entry,
         "metric": f"{benchmark}.{entry['metric']}",
         "n": int(entry["n"]) if entry["n"] else None,
@@ -216,7 +213,7 @@ def _row(
         "notes": tuple(one["text"] for one in about.get("notes", ()) if _holds(one, entry)),
         "doubts": tuple(one["text"] for one in about.get("doubts", ()) if _holds(one, entry)),
     }
-    return PublishedRow(benchmark=benchmark, access=access.get(entry["model"], ""), **told)
+    return PublishedRow(benchmark=benchmark, access=access.get(entry["model"], ""), **fields)
 
 
 _LISTS = {
@@ -230,13 +227,16 @@ _LISTS = {
 """Lists of a note, a doubt or an implied number, and the column whose value must be in them."""
 
 
-def _holds(told: Mapping[str, Any], entry: Mapping[str, str]) -> bool:
-    return all(entry[column] in told[name] for name, column in _LISTS.items() if name in told)
+def _holds(note: Mapping[str, Any], entry: Mapping[str, str]) -> bool:
+    return all(entry[column] in note[name] for name, column in _LISTS.items() if name in note)
 
 
-def _entries(name: str) -> Iterator[dict[str, str]]:
-    return csv.DictReader(line for line in _text(name).splitlines() if not line.startswith("#"))
+def _entries(benchmark: str, name: str) -> Iterator[dict[str, str]]:
+    return csv.DictReader(line for line in _text(benchmark, name).splitlines() if not line.startswith("#"))
 
 
-def _text(name: str) -> str:
-    return (files("agrotools.data") / "published" / name).read_text("utf-8")
+def _text(benchmark: str, name: str) -> str:
+    known = benchmarks_with_figures()
+    if benchmark not in known:
+        raise UsageError(f"no published results of {benchmark!r}", hint=f"there are some of {', '.join(known)}")
+    return (files(known[benchmark].package) / known[benchmark].folder / name).read_text("utf-8")

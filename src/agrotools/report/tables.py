@@ -25,7 +25,6 @@ from agrotools.report.errors import error_tables
 from agrotools.report.judges import judge_lines
 from agrotools.report.layout import PLAIN_WIDTH, console_for, harmless, put, rendered, shortened
 from agrotools.report.parts import RUNS_SIDE_BY_SIDE, correlation_lines, counts_table, part_tables, seconds_tables
-from agrotools.report.published_runs import published_blocks
 from agrotools.report.settings import (
     CALL_RATIO,
     OUTCOME,
@@ -81,7 +80,6 @@ def tables(summaries: Sequence[Summary], *, details: bool = True, unadjusted: bo
     for setting in settings_for(summaries):
         if any(setting.of(summary) is not None for summary in summaries):
             parts += setting_table(setting, summaries, notes)
-    parts += published_blocks(summaries, notes)
     parts += plugin_tables(summaries, notes)
     if any(summary.no_tool_part and summary.no_tool_part.gain for summary in summaries):
         parts += gain_table(summaries, notes, unadjusted=unadjusted)

@@ -3,17 +3,37 @@
     from agrotools.tools import measure_crop_weed_area
     area = measure_crop_weed_area("field.jpg")
 
-and :func:`get_tool` for a name that is known only at run time.
+and :func:`get_tool` for a name that is known only at run time. What writing a tool needs, running code in a sandbox
+and searching a corpus of text are exported too.
 """
 
 from collections.abc import Container, Iterable
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from agrotools.core import Registry, ToolSpec, UsageError
 from agrotools.plugin import plugins
 
 if TYPE_CHECKING:
-    from agrotools.tools.contract import Tool
+    from agrotools.knowledge.corpus import CorpusIndex, build_index
+    from agrotools.sandbox.result import Limits, SandboxResult
+    from agrotools.sandbox.running import run_code
+    from agrotools.tools.arguments import Agree, DepthFile, ImageFile, MaskFile, RasterFile, ReferenceCall, Region
+    from agrotools.tools.contract import Tool, ToolResult, tool
+    from agrotools.tools.workspace import save_artifact
+
+_MODULES = {
+    **dict.fromkeys(
+        ("Agree", "DepthFile", "ImageFile", "MaskFile", "RasterFile", "ReferenceCall", "Region"),
+        "agrotools.tools.arguments",
+    ),
+    **dict.fromkeys(("CorpusIndex", "build_index"), "agrotools.knowledge.corpus"),
+    **dict.fromkeys(("Limits", "SandboxResult"), "agrotools.sandbox.result"),
+    **dict.fromkeys(("Tool", "ToolResult", "tool"), "agrotools.tools.contract"),
+    "run_code": "agrotools.sandbox.running",
+    "save_artifact": "agrotools.tools.workspace",
+}
+"""Public names by the module that they are imported from on first use."""
 
 TOOLS: Registry["Tool[..., Any]"] = Registry(
     "tool",
@@ -135,20 +155,38 @@ def _spec(name: str, may_be_absent: Container[str]) -> ToolSpec:
 
 
 def __getattr__(name: str) -> Any:
+    if name in _MODULES:
+        return getattr(import_module(_MODULES[name]), name)
     if not name.startswith("_") and name in TOOLS:
         return get_tool(name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *TOOLS})
+    return sorted({*globals(), *_MODULES, *TOOLS})
 
 
 __all__ = [
     "AGROTOOLS",
     "GENERAL_TOOLS",
     "TOOLS",
+    "Agree",
+    "CorpusIndex",
+    "DepthFile",
+    "ImageFile",
+    "Limits",
+    "MaskFile",
+    "RasterFile",
+    "ReferenceCall",
+    "Region",
+    "SandboxResult",
+    "Tool",
+    "ToolResult",
+    "build_index",
     "get_tool",
+    "run_code",
+    "save_artifact",
+    "tool",
     "tool_names",
     "tool_specs",
 ]

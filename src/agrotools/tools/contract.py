@@ -16,7 +16,7 @@ import os
 import re
 import textwrap
 import warnings
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import update_wrapper
 from pathlib import Path
 from typing import Any, Generic, ParamSpec, TypeVar, cast, get_type_hints
@@ -75,6 +75,15 @@ Validation says what is wrong with each element, which takes minutes where milli
 """
 
 
+DataFiles = Callable[[], Iterable[Path]] | Sequence[str | Callable[[], Iterable[Path]]]
+"""Files of a tool: names of those that ship in ``agrotools/data``, and functions that find others."""
+
+
+def shipped_file(name: str) -> Path:
+    """The file of that name in the data of the package."""
+    return Path(__file__).parents[1] / "data" / name
+
+
 class ToolDeclarationError(TypeError):
     """A function cannot be a tool as it is written. Raised when its module is imported."""
 
@@ -85,7 +94,7 @@ def tool(
     version: str = "1",
     significant_digits: int | None = 6,
     backends: tuple[str, ...] = ("offline",),
-    data_files: Callable[[], Iterable[Path]] | None = None,
+    data_files: DataFiles = (),
     backend_files: Callable[[str], Iterable[Path]] | None = None,
     cacheable: bool = True,
     files_by_last_part: bool = False,
@@ -100,7 +109,8 @@ def tool(
         significant_digits: to which floats of an observation are rounded; None leaves them as the tool made them.
         backends: names of the ways to do the work; the first is the default. One that ends with a colon takes a
             value: ``pack:`` is chosen as ``pack:beans``, and that is what the tool sees.
-        data_files: the files outside the call that the result depends on (trained heads, for instance).
+        data_files: the files outside the call that the result depends on (trained heads, for instance): names of files
+            of the package, functions that find others, or one such function.
         backend_files: those of a back-end with a value, from the whole of its name. May raise ToolError where the
             value leads to nothing.
         cacheable: False for a tool whose result may differ from one equal call to the next, or that is done sooner
@@ -142,7 +152,7 @@ class Tool(Generic[P, R]):
         version: str,
         significant_digits: int | None,
         backends: tuple[str, ...],
-        data_files: Callable[[], Iterable[Path]] | None,
+        data_files: DataFiles,
         backend_files: Callable[[str], Iterable[Path]] | None,
         cacheable: bool,
         files_by_last_part: bool,
@@ -182,7 +192,8 @@ class Tool(Generic[P, R]):
     @property
     def data_files(self) -> tuple[Path, ...]:
         """The files outside the call that the result depends on, as they are now."""
-        return tuple(self._data_files()) if self._data_files else ()
+        sources = [self._data_files] if callable(self._data_files) else self._data_files
+        return tuple(path for each in sources for path in ([shipped_file(each)] if isinstance(each, str) else each()))
 
     def files_for(self, backend: str | None) -> tuple[Path, ...]:
         """The files outside the call that the result depends on where ``backend`` (None: the default) does the work.

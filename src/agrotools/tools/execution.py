@@ -32,12 +32,14 @@ from agrotools.tools.services import (
     LEARNED,
     MOST_QUESTIONS,
     NAME_A_MODEL,
+    SANDBOX,
+    SEARXNG,
+    SERPER,
     VLM,
     Question,
     ServiceRequest,
     answer,
     check_service,
-    is_service_backend,
 )
 from agrotools.tools.worker_process import START_TIMEOUT_S, CallNotStarted, Worker, WorkerPool
 from agrotools.tools.workspace import Workspace
@@ -138,7 +140,7 @@ class ToolExecutor:
             check_backend(find_tool(name), backend)
             if backend == VLM and vision is None:
                 raise UsageError(f"{name} needs a vision model, and none is given", hint=NAME_A_MODEL)
-            if is_service_backend(backend):
+            if _is_service(backend):
                 check_service(backend)
 
     async def __aenter__(self) -> "ToolExecutor":
@@ -344,9 +346,14 @@ class ToolExecutor:
         return reply, False
 
 
+def _is_service(backend: str) -> bool:
+    """True if a back-end is a service that the parent process calls."""
+    return backend in (SERPER, SEARXNG, SANDBOX) or backend.startswith(IMAGES)
+
+
 def _needs_answers(backend: str) -> bool:
     """True if a call may use a model or a service, so that its result may differ from one time to the next."""
-    return backend == VLM or is_service_backend(backend)
+    return backend == VLM or _is_service(backend)
 
 
 async def _load(worker: Worker, target: str) -> Reply | None:

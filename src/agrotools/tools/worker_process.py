@@ -17,7 +17,7 @@ from typing import IO, Any
 from uuid import uuid4
 
 from agrotools.core import InfrastructureError
-from agrotools.core.files import cache_dir
+from agrotools.core.files import cache_dir, hub_cache
 from agrotools.tools.frames import BrokenFrame, FrameReader, Reply, pack_frame
 
 START_TIMEOUT_S = 120.0
@@ -41,8 +41,7 @@ def worker_environment(threads: int = 1) -> dict[str, str]:
     """
     from agrotools.knowledge.entries import user_folders
     from agrotools.sandbox import RUNNER_VARIABLE, WORKERS_VARIABLE
-    from agrotools.vision.learned.weights import hub_cache
-    from agrotools.vision.nets import THREADS
+    from agrotools.vision import THREADS
 
     environment = {
         "PYTHONPATH": os.pathsep.join(entry for entry in sys.path if Path(entry).is_absolute()),

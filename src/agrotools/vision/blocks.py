@@ -2,7 +2,7 @@
 
 with open_raster(path) as source:
     for block in raster_blocks(source, [1]):
-        statistics.add(block.inner[0])
+        statistics.add(block.values[0])
 """
 
 import math
@@ -34,10 +34,10 @@ class Block:
     values: NDArray[np.float32]
 
     @property
-    def inner(self) -> NDArray[np.float32]:
-        """``values`` of ``box`` alone, without the halo: a view."""
+    def inner(self) -> tuple[slice, slice]:
+        """Rows and columns of ``box``, without the halo, in ``values``."""
         (x0, y0, x1, y1), (left, top, _, _) = self.box, self.read_box
-        return self.values[:, y0 - top : y1 - top, x0 - left : x1 - left]
+        return slice(y0 - top, y1 - top), slice(x0 - left, x1 - left)
 
 
 def raster_blocks(
@@ -61,7 +61,7 @@ def raster_blocks(
     """
     x0, y0, x1, y1 = region or (0, 0, source.width, source.height)
     refuse_outside((x0, y0, x1, y1), source.width, source.height, source.name)
-    for box in block_boxes((x0, y0, x1, y1), _tile_shape(source, bands), block_px // max(1, len(bands))):
+    for box in block_boxes((x0, y0, x1, y1), tile_shape(source, bands[0]), block_px // max(1, len(bands))):
         left, top, right, bottom = box
         read_box = (max(x0, left - halo), max(y0, top - halo), min(x1, right + halo), min(y1, bottom + halo))
         yield Block(box, read_box, source.read(bands, read_box))
@@ -79,8 +79,9 @@ def block_boxes(region: Box, tile: tuple[int, int], block_px: int = BLOCK_PX) ->
             yield max(x0, left), max(y0, top), min(x1, left + wide), min(y1, top + high)
 
 
-def _tile_shape(source: RasterSource, bands: Sequence[int]) -> tuple[int, int]:
-    rows, columns = source.dataset.block_shapes[bands[0] - 1]
+def tile_shape(source: RasterSource, band: int = 1) -> tuple[int, int]:
+    """Rows and columns of the blocks that a band (1-based) is stored in, no larger than the raster."""
+    rows, columns = source.dataset.block_shapes[band - 1]
     return min(rows, source.height), min(columns, source.width)
 
 

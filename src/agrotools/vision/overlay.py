@@ -1,6 +1,7 @@
-"""Pictures to check a result by: classes drawn in with legend and scale bar, and values as a heat map.
+"""Pictures to check a result by: classes drawn in with legend and scale bar, values as a heat map, and marked things.
 
-Colours are from the palette of Okabe and Ito (2008), which people with any kind of colour vision can tell apart.
+Colours are from the palette of Okabe and Ito (2008), which people with any kind of colour vision can tell apart. Marks
+are boxes, circles and outlines, each with a short label that does not hide others.
 """
 
 import math
@@ -308,3 +309,93 @@ def _table() -> NDArray[np.uint8]:
     corners = np.array([list(bytes.fromhex(colour)) for colour in _VIRIDIS.split()], np.float64)
     places = np.linspace(0, len(corners) - 1, _STEPS)
     return np.stack([np.interp(places, np.arange(len(corners)), corners[:, k]) for k in range(3)], 1).astype(np.uint8)
+
+
+_HALO: Colour = (0, 0, 0)
+_MOST_LABELS = 150
+"""More labels than this hide the picture; marks are then drawn without."""
+
+
+@dataclass(frozen=True)
+class Mark:
+    """One thing found: a ``box`` (x0, y0, x1, y1), a ``circle`` (x, y, radius) or an ``outline`` ((x, y), ...), pixels.
+
+    Where several are given, all are drawn.
+    """
+
+    colour: Colour
+    label: str = ""
+    box: tuple[float, float, float, float] | None = None
+    circle: tuple[float, float, float] | None = None
+    outline: tuple[tuple[float, float], ...] | None = None
+
+
+def draw_marks(
+    pixels: NDArray[np.uint8],
+    marks: Sequence[Mark],
+    *,
+    legend: Sequence[tuple[Colour, str]] = (),
+    region: Box | None = None,
+    gsd_m: float | None = None,
+    title: str = "",
+    zoom: int = 1,
+) -> "Image":
+    """The picture with all marks drawn in, and a legend below it.
+
+    Args:
+        pixels: uint8 (rows, columns, 3).
+        legend: what the colours mean.
+        region: what lies outside is dimmed.
+        gsd_m: metres per pixel, for a scale bar.
+        title: first line of the legend.
+        zoom: whole factor by which a small picture is enlarged, so that marks do not hide what they mark.
+    """
+    import cv2
+    from PIL import Image, ImageDraw, ImageFont
+
+    pixels = pixels.repeat(zoom, axis=0).repeat(zoom, axis=1)
+    height, width = pixels.shape[:2]
+    shrink = min(1.0, LONGEST_SIDE / max(height, width))
+    size = (max(1, round(width * shrink)), max(1, round(height * shrink)))
+    picture = np.array(cv2.resize(pixels, size, interpolation=cv2.INTER_AREA)) if shrink < 1 else pixels
+    scale = zoom * shrink
+    if region is not None:
+        x0, y0, x1, y1 = (round(edge * scale) for edge in region)
+        dim_outside(picture, (x0, y0, x1, y1))
+    drawn = Image.fromarray(picture)
+    draw = ImageDraw.Draw(drawn)
+    line = max(2, round(max(drawn.size) / 400))
+    for mark in marks:
+        # A dark line below the coloured one can be seen on any background.
+        for colour, thickness in ((_HALO, line + 2), (mark.colour, line)):
+            if mark.box is not None:
+                x0, y0, x1, y1 = (edge * scale for edge in mark.box)
+                draw.rectangle((x0, y0, max(x0, x1 - 1), max(y0, y1 - 1)), outline=colour, width=thickness)
+            if mark.circle is not None:
+                x, y, radius = (part * scale for part in mark.circle)
+                draw.ellipse((x - radius, y - radius, x + radius, y + radius), outline=colour, width=thickness)
+            if mark.outline is not None and len(mark.outline) > 1:
+                points = [(x * scale, y * scale) for x, y in (*mark.outline, mark.outline[0])]
+                draw.line(points, fill=colour, width=thickness, joint="curve")
+    if sum(bool(mark.label) for mark in marks) <= _MOST_LABELS:
+        font = ImageFont.load_default(size=max(11, round(max(drawn.size) / 75)))
+        for mark in marks:
+            if mark.label:
+                x, y = _corner(mark, scale)
+                box = draw.textbbox((0, 0), mark.label, font=font)
+                x = min(max(0.0, x), max(0.0, drawn.width - box[2] - 2))
+                y = min(max(0.0, y - box[3] - 2), max(0.0, drawn.height - box[3] - 2))
+                draw.text((x, y), mark.label, fill=(255, 255, 255), font=font, stroke_width=2, stroke_fill=(0, 0, 0))
+    layers = [Layer(number, colour, label) for number, (colour, label) in enumerate(legend)]
+    return with_legend(drawn, layers, title, gsd_m / scale if gsd_m else None)
+
+
+def _corner(mark: Mark, scale: float) -> tuple[float, float]:
+    """Lower left corner of the label: at the top left of the marked object."""
+    if mark.box is not None:
+        return mark.box[0] * scale, mark.box[1] * scale
+    if mark.circle is not None:
+        x, y, radius = mark.circle
+        return (x - 0.7 * radius) * scale, (y - 0.7 * radius) * scale
+    points = mark.outline or ((0.0, 0.0),)
+    return min(x for x, _ in points) * scale, min(y for _, y in points) * scale

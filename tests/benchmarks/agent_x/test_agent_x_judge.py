@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 
 from agrotools.benchmarks import load_benchmark
-from agrotools.benchmarks.agent_x.judge import METRICS, SHIPPED, agent_x_questions
+from agrotools.benchmarks.agent_x.judge import METRICS, SHIPPED, agent_x_questions, read_rubrics
 from agrotools.benchmarks.agent_x.published_scorer import COLUMNS
 from agrotools.core import Observation, Record, Step, ToolCall, Trajectory
-from agrotools.scoring.judging import JudgedRows, Judgement, judge_questions, read_rubrics
+from agrotools.scoring.judging import JudgedRows, Judgement, judge_questions
 from support.made_agent_x import write_agent_x
 
 GOLD = {

@@ -7,10 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agrotools.benchmarks.agent_x.judge import SHIPPED
+from agrotools.benchmarks.agent_x.judge import SHIPPED, read_rubrics, shipped_rubrics
 from agrotools.benchmarks.agent_x.published_scorer import COLUMNS
 from agrotools.core import UsageError
-from agrotools.scoring.judging import read_rubrics, shipped_rubrics
 
 ONE = '[criteria.goal_accuray]\nrubric = "Is it so?"\n'
 

@@ -17,7 +17,7 @@ SENSORS = {"003": "RedEdge", "005": "Sequoia"}
 PLANT = {"B": 40, "G": 95, "R": 50, "RE": 130, "NIR": 190}
 WEED = {"B": 42, "G": 99, "R": 62, "RE": 104, "NIR": 176}
 SOIL = {"B": 70, "G": 90, "R": 115, "RE": 120, "NIR": 125}
-ROWS_PX, COLUMNS_PX = 360, 480
+ROWS_PX, COLUMNS_PX = 240, 320
 EDGE, OUTSIDE, CROP_ALONE, EMPTY = 3, 4, 5, 6
 """Frames that are not like the others."""
 
@@ -54,7 +54,7 @@ def draw_labels(name: str, frame: int) -> tuple[NDArray[np.uint8], NDArray[np.bo
             at = (int(rng.integers(0, COLUMNS_PX)), int(rng.integers(0, ROWS_PX)))
             cv2.circle(classes, at, int(rng.integers(4, 10)), 2, -1)
     y, x = np.mgrid[0:ROWS_PX, 0:COLUMNS_PX]
-    limit = {EDGE: 130, OUTSIDE: 700}.get(frame, -1)
+    limit = {EDGE: 87, OUTSIDE: 467}.get(frame, -1)
     return classes, x + y > limit
 
 

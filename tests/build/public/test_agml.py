@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from parts import original_of, things_of
 from PIL import Image
 
 from agrotools.benchmarks import load_folder
@@ -14,12 +15,6 @@ from agrotools.build.sources.agml import described, read_agml
 from agrotools.build.sources.part import Part
 from agrotools.build.templates import Thing
 from agrotools.core import BenchmarkError, UsageError
-from support.caches import separate_cache
-
-
-@pytest.fixture(autouse=True)
-def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    separate_cache(monkeypatch, tmp_path / "cache")
 
 
 def _picture(path: Path, seed: int, size: tuple[int, int] = (160, 120)) -> None:
@@ -61,8 +56,7 @@ def write_masks(folder: Path, pictures: int = 4) -> Path:
 
 
 def _things(part: Part) -> dict[str, Thing]:
-    shown = [subject.shown(index, 1) for subject in part.subjects for index in range(subject.things)]
-    return {part.files[thing.files[0].path].name: thing for thing in shown}
+    return {original_of(part, thing).name: thing for thing in things_of(part)}
 
 
 def test_boxes_are_counted_by_what_they_hold(tmp_path: Path) -> None:

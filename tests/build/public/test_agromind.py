@@ -5,26 +5,16 @@ from pathlib import Path
 
 import pytest
 from fake_agromind import COUNTS, PALMS, write_agromind
+from parts import original_of, sound_benchmark, things_of
 
-from agrotools.benchmarks import load_folder
-from agrotools.benchmarks.validate import validate_folder
-from agrotools.build.sources.assembling import assembled
 from agrotools.build.sources.part import Part
 from agrotools.build.sources.public.agromind import GSD_M, read
 from agrotools.build.templates import Thing
 from agrotools.core import BenchmarkError
-from agrotools.core.progress import no_progress
-from support.caches import separate_cache
-
-
-@pytest.fixture(autouse=True)
-def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    separate_cache(monkeypatch, tmp_path / "cache")
 
 
 def _things(part: Part) -> dict[str, Thing]:
-    shown = [subject.shown(index, 1) for subject in part.subjects for index in range(subject.things)]
-    return {part.files[thing.files[0].path].name: thing for thing in shown}
+    return {original_of(part, thing).name: thing for thing in things_of(part)}
 
 
 def test_counts_are_those_of_the_answers_whether_numbers_or_options(tmp_path: Path) -> None:
@@ -108,12 +98,7 @@ def test_what_is_missing_is_named_with_where_to_get_it(tmp_path: Path, fault: st
 
 def test_the_data_set_becomes_a_sound_benchmark(tmp_path: Path) -> None:
     part = read(write_agromind(tmp_path / "set"), tmp_path, 24)
-    header = assembled(
-        [part], tmp_path / "out", name="agromind", version="1", description="Counts.", progress=no_progress
-    )
-    assert validate_folder(tmp_path / "out") == []
-    samples = load_folder(tmp_path / "out").samples
-    assert len(samples) == 24
+    header, samples = sound_benchmark(part, tmp_path)
     assert {sample.task_type for sample in samples} == {"tree_counting", "organ_counting", "plotting"}
     assert {sample.answer_type for sample in samples} == {"exact", "tolerance", "plot"}
     assert header.metadata["left_out"]["agromind"]["repeated"] == 2  # pyright: ignore

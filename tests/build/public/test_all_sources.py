@@ -24,7 +24,6 @@ from agrotools.build.allocation import SOURCE_PCTS, apportioned
 from agrotools.build.sources.part import listing_of
 from agrotools.build.sources.public import DATASETS, build_all, folders_in
 from agrotools.cli.main import app
-from support.caches import separate_cache
 
 QUERIES = 60
 PONDS = [
@@ -52,11 +51,6 @@ WRITERS = {
     "weedsense": write_weedsense,
 }
 SHARES = apportioned(SOURCE_PCTS, QUERIES)
-
-
-@pytest.fixture(autouse=True)
-def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    separate_cache(monkeypatch, tmp_path / "cache")
 
 
 def write_all(folder: Path, names: tuple[str, ...] = tuple(WRITERS)) -> Path:

@@ -5,15 +5,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 from fake_clcd import write_clcd
+from parts import sound_benchmark
 from PIL import Image
 
-from agrotools.benchmarks import load_folder
-from agrotools.benchmarks.validate import validate_folder
 from agrotools.build.sources import reading
-from agrotools.build.sources.assembling import assembled
 from agrotools.build.sources.public.clcd import read
 from agrotools.core import BenchmarkError
-from agrotools.core.progress import no_progress
 
 SHARES = [0, 6, 12, 2, 30]
 
@@ -166,9 +163,6 @@ def test_what_is_wrong_is_named_with_where_to_get_it(tmp_path: Path, fault: str)
 
 def test_a_sound_benchmark_is_made_of_it(tmp_path: Path) -> None:
     part = read(write_clcd(tmp_path / "set", [0, 6, 12, 2, 30, 18]), tmp_path, 6)
-    assembled([part], tmp_path / "out", name="clcd", version="1", description="Test.", progress=no_progress)
-    assert validate_folder(tmp_path / "out") == []
-    samples = load_folder(tmp_path / "out").samples
-    assert len(samples) == 6
+    _, samples = sound_benchmark(part, tmp_path)
     assert {sample.task_type for sample in samples} <= {"farmland_change", "plotting"}
     assert all("converted to or from cropland" in sample.query for sample in samples)

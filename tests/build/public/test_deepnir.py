@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 from fake_deepnir import write_deepnir
+from parts import original_of, sound_benchmark, things_of
 
 from agrotools.benchmarks import load_folder
-from agrotools.benchmarks.validate import validate_folder
 from agrotools.build.sources.assembling import assembled
 from agrotools.build.sources.part import Part
 from agrotools.build.sources.public.deepnir import PLURAL, read
@@ -18,8 +18,7 @@ COUNTED_OFFLINE = {"apple", "cherry", "orange", "strawberry"}
 
 
 def _things(part: Part) -> dict[Path, Thing]:
-    shown = [subject.shown(index, 1) for subject in part.subjects for index in range(subject.things)]
-    return {part.files[thing.files[0].path]: thing for thing in shown}
+    return {original_of(part, thing): thing for thing in things_of(part)}
 
 
 def _boxes_of(picture: Path) -> int:
@@ -130,12 +129,7 @@ def test_what_is_missing_is_named_with_where_to_get_it(tmp_path: Path, fault: st
 
 def test_the_data_set_becomes_a_sound_benchmark(tmp_path: Path) -> None:
     part = read(write_deepnir(tmp_path / "set"), tmp_path, 12)
-    assembled(
-        [part], tmp_path / "out", name="deepnir", version="1", description="Counts.", progress=lambda *_: None
-    )  # fmt: skip
-    assert validate_folder(tmp_path / "out") == []
-    samples = load_folder(tmp_path / "out").samples
-    assert len(samples) == 12
+    _, samples = sound_benchmark(part, tmp_path)
     assert {sample.task_type for sample in samples} == {"organ_counting", "plotting"}
     for sample in samples:
         assert sample.reference is not None

@@ -6,14 +6,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 from fake_fpcd import HEIGHT, VILLAGE, WIDTH, key, write_fpcd
+from parts import sound_benchmark
 from PIL import Image
 
-from agrotools.benchmarks import load_folder
-from agrotools.benchmarks.validate import validate_folder
-from agrotools.build.sources.assembling import assembled
 from agrotools.build.sources.public.fpcd import LEAST_PX, read
 from agrotools.core import BenchmarkError
-from agrotools.core.progress import no_progress
 
 PAIRS = [
     [(0, 20, 20, 30)],
@@ -246,10 +243,7 @@ def test_what_is_wrong_is_named_with_where_to_get_it(tmp_path: Path, fault: str)
 
 def test_a_sound_benchmark_is_made_of_it(tmp_path: Path) -> None:
     part = read(write_fpcd(tmp_path / "set", PAIRS), tmp_path, 12)
-    assembled([part], tmp_path / "out", name="fpcd", version="1", description="Test.", progress=no_progress)
-    assert validate_folder(tmp_path / "out") == []
-    samples = load_folder(tmp_path / "out").samples
-    assert len(samples) == 12
+    _, samples = sound_benchmark(part, tmp_path)
     assert {sample.task_type for sample in samples} == {"farm_pond_change"}
     counts = [sample for sample in samples if sample.template == "new_pond_count"]
     assert counts

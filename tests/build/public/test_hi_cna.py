@@ -6,15 +6,12 @@ import numpy as np
 import pytest
 import rasterio
 from fake_hi_cna import SIZE, draw_bands, write_bands, write_hi_cna
+from parts import sound_benchmark
 from PIL import Image
 from rasterio.transform import from_origin
 
-from agrotools.benchmarks import load_folder
-from agrotools.benchmarks.validate import validate_folder
-from agrotools.build.sources.assembling import assembled
 from agrotools.build.sources.public.hi_cna import read
 from agrotools.core import BenchmarkError
-from agrotools.core.progress import no_progress
 
 SHARES = [0, 6, 12, 2, 30]
 
@@ -185,9 +182,6 @@ def test_what_is_wrong_is_named_with_where_to_get_it(tmp_path: Path, fault: str)
 
 def test_a_sound_benchmark_is_made_of_it(tmp_path: Path) -> None:
     part = read(write_hi_cna(tmp_path / "set", [0, 6, 12, 2, 30, 18]), tmp_path, 6)
-    header = assembled([part], tmp_path / "out", name="hi-cna", version="1", description="T.", progress=no_progress)
-    assert validate_folder(tmp_path / "out") == []
+    header, samples = sound_benchmark(part, tmp_path)
     assert header.metadata["hi_cna_bands"]["order"] == "B, G, R, NIR"
-    samples = load_folder(tmp_path / "out").samples
-    assert len(samples) == 6
     assert all("turned from cropland into something else" in sample.query for sample in samples)

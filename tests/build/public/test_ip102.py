@@ -7,42 +7,22 @@ from typing import Any
 import numpy as np
 import pytest
 from fake_ip102 import LABELS, SHELL, write_ip102
+from parts import original_of, sound_benchmark, things_of
 from PIL import Image
 
-from agrotools.benchmarks import load_folder
-from agrotools.benchmarks.validate import validate_folder
 from agrotools.build.choosing import choose
-from agrotools.build.sources.assembling import SEED, assembled
+from agrotools.build.sources.assembling import SEED
 from agrotools.build.sources.part import Part
 from agrotools.build.sources.public.ip102 import TEMPLATES, read
 from agrotools.build.sources.public.ip102_pests import CLASSES, CROPS, known_as, others_on, pests
 from agrotools.build.templates import Thing, load_templates
 from agrotools.core import BenchmarkError
-from agrotools.core.progress import no_progress
 from agrotools.knowledge.kb_names import kb_names
 from agrotools.tools import extract_marked_region
-from support.caches import separate_cache
-
-
-@pytest.fixture(autouse=True)
-def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    separate_cache(monkeypatch, tmp_path / "cache")
-
-
-@pytest.fixture
-def scratch(tmp_path: Path) -> Path:
-    (tmp_path / "scratch").mkdir()
-    return tmp_path / "scratch"
 
 
 def _things(part: Part, *kinds: str) -> list[tuple[Path, Thing]]:
-    shown = [
-        subject.shown(index, 1)
-        for subject in part.subjects
-        if subject.of in kinds or not kinds
-        for index in range(subject.things)
-    ]
-    return [(part.files[thing.files[0].path], thing) for thing in shown]
+    return [(original_of(part, thing), thing) for thing in things_of(part, *kinds)]
 
 
 def _pixels(path: Path):
@@ -260,10 +240,7 @@ def test_what_is_missing_is_named_with_where_to_get_it(tmp_path: Path, scratch: 
 
 def test_the_data_set_becomes_a_sound_benchmark(tmp_path: Path, scratch: Path) -> None:
     part = read(write_ip102(tmp_path / "set"), scratch, 40)
-    header = assembled([part], tmp_path / "out", name="ip102", version="1", description="Pests.", progress=no_progress)
-    assert validate_folder(tmp_path / "out") == []
-    samples = load_folder(tmp_path / "out").samples
-    assert len(samples) == 40
+    header, samples = sound_benchmark(part, tmp_path)
     assert {sample.task_type for sample in samples} == {"pest_diagnosis", "plotting"}
     assert "dropped" not in header.metadata
     assert header.metadata["needs_backend"].keys() == {"diagnose_pest_disease", "count_objects"}  # pyright: ignore

@@ -8,32 +8,20 @@ import numpy as np
 import pytest
 import rasterio
 from fake_open_canopy import LEFT_M, PIXEL_M, ROW, TILE_PX, TOP_M, FakeTile, draw_tile, write_open_canopy
+from parts import sound_benchmark
 
-from agrotools.benchmarks import load_folder
-from agrotools.benchmarks.validate import validate_folder
-from agrotools.build.sources.assembling import assembled
 from agrotools.build.sources.public.open_canopy import MEASURED_CLASSES, WINDOW_PX, read
 from agrotools.core import BenchmarkError
-from agrotools.core.progress import no_progress
-from support.caches import separate_cache
 
 FOREST = {2022: (FakeTile(), FakeTile("buffer"))}
-
-
-@pytest.fixture(autouse=True)
-def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    separate_cache(monkeypatch, tmp_path / "cache")
-    scratch = tmp_path / "scratch"
-    scratch.mkdir()
-    return scratch
 
 
 def facts(part):
     return part.metadata["open-canopy"]
 
 
-def test_windows_hold_the_metres_of_measured_ground_and_plants(tmp_path: Path, own_cache: Path) -> None:
-    part = read(write_open_canopy(tmp_path / "set"), own_cache, 20)
+def test_windows_hold_the_metres_of_measured_ground_and_plants(tmp_path: Path, scratch: Path) -> None:
+    part = read(write_open_canopy(tmp_path / "set"), scratch, 20)
     assert facts(part)["test_tiles"] == 6
     assert len(part.files) == facts(part)["windows"] >= 16
     test_columns = [column for column, tile in enumerate(ROW) if tile.split == "test"]
@@ -64,8 +52,8 @@ def test_windows_hold_the_metres_of_measured_ground_and_plants(tmp_path: Path, o
         )
 
 
-def test_truth_is_what_the_window_holds(tmp_path: Path, own_cache: Path) -> None:
-    part = read(write_open_canopy(tmp_path / "set", FOREST), own_cache, 2)
+def test_truth_is_what_the_window_holds(tmp_path: Path, scratch: Path) -> None:
+    part = read(write_open_canopy(tmp_path / "set", FOREST), scratch, 2)
     for subject in part.subjects:
         for index in range(subject.things):
             thing = subject.shown(index, 1)
@@ -87,8 +75,8 @@ def test_truth_is_what_the_window_holds(tmp_path: Path, own_cache: Path) -> None
             assert [one["pct"] for one in thing.truth["bins"][:3]] == pytest.approx([100 * b for b in bins], rel=1e-3)
 
 
-def test_boxes_differ_from_window_to_window(tmp_path: Path, own_cache: Path) -> None:
-    part = read(write_open_canopy(tmp_path / "set", FOREST), own_cache, 2)
+def test_boxes_differ_from_window_to_window(tmp_path: Path, scratch: Path) -> None:
+    part = read(write_open_canopy(tmp_path / "set", FOREST), scratch, 2)
     boxes = [
         tuple(subject.shown(index, 1).arguments["region"])
         for subject in part.subjects
@@ -98,8 +86,8 @@ def test_boxes_differ_from_window_to_window(tmp_path: Path, own_cache: Path) -> 
     assert len(set(boxes)) == len(boxes) == 12
 
 
-def test_no_more_windows_are_made_than_samples_need_and_all_tiles_are_used(tmp_path: Path, own_cache: Path) -> None:
-    part = read(write_open_canopy(tmp_path / "set", {2021: (FakeTile(),) * 6}), own_cache, 3)
+def test_no_more_windows_are_made_than_samples_need_and_all_tiles_are_used(tmp_path: Path, scratch: Path) -> None:
+    part = read(write_open_canopy(tmp_path / "set", {2021: (FakeTile(),) * 6}), scratch, 3)
     assert len(part.files) == 6
     lefts = set()
     for path in part.files.values():
@@ -108,13 +96,13 @@ def test_no_more_windows_are_made_than_samples_need_and_all_tiles_are_used(tmp_p
     assert len(lefts) == 6
 
 
-def test_what_cannot_be_used_is_dropped_and_counted(tmp_path: Path, own_cache: Path) -> None:
+def test_what_cannot_be_used_is_dropped_and_counted(tmp_path: Path, scratch: Path) -> None:
     kinds = ("forest", "hole", "zeros", "meadow", "lake", "tower")
     row = [FakeTile(looks=looks) for looks in kinds]
     set_ = write_open_canopy(tmp_path / "set", {2021: row, 2022: [FakeTile()]})
     for path in (set_ / "canopy_height" / "2022").glob("*.vrt"):
         path.unlink()
-    part = read(set_, own_cache, 30)
+    part = read(set_, scratch, 30)
     assert facts(part)["windows"] == 4
     assert part.dropped == {
         "unreadable, not fetched or all zero": 10,  # half of the lake is 0 throughout
@@ -126,9 +114,9 @@ def test_what_cannot_be_used_is_dropped_and_counted(tmp_path: Path, own_cache: P
 
 
 @pytest.mark.parametrize("crs", ["degrees", "unnamed degrees", "unnamed metres"])
-def test_the_grid_may_be_in_degrees_or_say_nothing(tmp_path: Path, own_cache: Path, crs: str) -> None:
+def test_the_grid_may_be_in_degrees_or_say_nothing(tmp_path: Path, scratch: Path, crs: str) -> None:
     set_ = write_open_canopy(tmp_path / "set", FOREST, crs=None)
-    expected = read(set_, own_cache, 2).files
+    expected = read(set_, scratch, 2).files
     path = set_ / "canopy_height" / "geometries.geojson"
     if "degrees" in crs:
         grid = json.loads(path.read_text())
@@ -137,20 +125,15 @@ def test_the_grid_may_be_in_degrees_or_say_nothing(tmp_path: Path, own_cache: Pa
         if crs == "degrees":
             grid["crs"] = {"type": "name", "properties": {"name": "urn:ogc:def:crs:OGC:1.3:CRS84"}}
         path.write_text(json.dumps(grid))
-    assert read(set_, own_cache, 2).files == expected
+    assert read(set_, scratch, 2).files == expected
 
 
-def test_a_sound_benchmark_is_built(tmp_path: Path, own_cache: Path) -> None:
-    part = read(write_open_canopy(tmp_path / "set"), own_cache, 6)
-    out = tmp_path / "out"
-    header = assembled([part], out, name="open_canopy", version="1", description="Heights.", progress=no_progress)
-    assert validate_folder(out) == []
-    samples = load_folder(out).samples
-    assert len(samples) == 6
+def test_a_sound_benchmark_is_built(tmp_path: Path, scratch: Path) -> None:
+    part = read(write_open_canopy(tmp_path / "set"), scratch, 6)
+    header, samples = sound_benchmark(part, tmp_path)
     assert {sample.task_type for sample in samples} == {"canopy_height", "plotting"}
     assert "Etalab" in header.licence
     for sample in samples:
-        print(sample.query, [slot.model_dump().get("value") for slot in sample.answer])
         for step in sample.reference.steps:
             if step.tool == "estimate_canopy_height":
                 seen = step.observation.result
@@ -166,7 +149,7 @@ FAULTS = (
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-def test_what_is_wrong_is_named_with_where_to_get_it(tmp_path: Path, own_cache: Path, fault: str) -> None:
+def test_what_is_wrong_is_named_with_where_to_get_it(tmp_path: Path, scratch: Path, fault: str) -> None:
     folder = tmp_path / "set"
     if fault != "no folder":
         looks = "hole" if fault == "all holes" else "forest"
@@ -217,5 +200,5 @@ def test_what_is_wrong_is_named_with_where_to_get_it(tmp_path: Path, own_cache: 
     elif fault == "no map":
         lidar.write_text(lidar.read_text().replace("<SRS>EPSG:2154</SRS>", ""))
     with pytest.raises(BenchmarkError) as raised:
-        read(folder, own_cache, 4)
+        read(folder, scratch, 4)
     assert "AI4Forest/Open-Canopy" in str(raised.value.hint)

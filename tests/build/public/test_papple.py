@@ -8,11 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 from fake_papple import FOCAL_PX, HEIGHT, WIDTH, write_papple
+from parts import sound_benchmark
 from PIL import Image
 
-from agrotools.benchmarks import load_folder
-from agrotools.benchmarks.validate import validate_folder
-from agrotools.build.sources.assembling import assembled
 from agrotools.build.sources.part import Part
 from agrotools.build.sources.public.papple import read
 from agrotools.build.templates import Thing
@@ -201,10 +199,7 @@ def test_an_apple_with_two_diameters_is_left_out(own: Path, tmp_path: Path) -> N
 
 def test_the_data_set_becomes_a_sound_benchmark(folder: Path, tmp_path: Path) -> None:
     part = read(folder, tmp_path, 12)
-    assembled([part], tmp_path / "out", name="papple", version="1", description="Sizes.", progress=lambda *_: None)
-    assert validate_folder(tmp_path / "out") == []
-    samples = load_folder(tmp_path / "out").samples
-    assert len(samples) == 12
+    _, samples = sound_benchmark(part, tmp_path)
     assert {sample.task_type for sample in samples} == {"apple_size", "plotting"}
     errors: list[float] = []
     for sample in samples:

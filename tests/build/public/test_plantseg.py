@@ -7,23 +7,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 from fake_plantseg import UNKNOWN, write_plantseg
+from parts import original_of, sound_benchmark, things_of
 
-from agrotools.benchmarks import load_folder
-from agrotools.benchmarks.validate import validate_folder
 from agrotools.build.choosing import choose
-from agrotools.build.sources.assembling import SEED, assembled
+from agrotools.build.sources.assembling import SEED
 from agrotools.build.sources.part import Part
 from agrotools.build.sources.public.diseased_plants import CAUSES
 from agrotools.build.sources.public.plantseg import PLANTS, known_diseases, read
 from agrotools.build.templates import Thing, load_templates
 from agrotools.core import BenchmarkError
 from agrotools.knowledge.kb_names import kb_names
-from support.caches import separate_cache
-
-
-@pytest.fixture(autouse=True)
-def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    separate_cache(monkeypatch, tmp_path / "cache")
 
 
 def _rows(folder: Path) -> list[dict[str, str]]:
@@ -39,8 +32,7 @@ def _write(folder: Path, rows: list[dict[str, str]]) -> None:
 
 
 def _things(part: Part) -> dict[Path, Thing]:
-    shown = [subject.shown(index, 1) for subject in part.subjects for index in range(subject.things)]
-    return {part.files[thing.files[0].path]: thing for thing in shown}
+    return {original_of(part, thing): thing for thing in things_of(part)}
 
 
 def _told(folder: Path) -> dict[str, dict[str, str]]:
@@ -211,12 +203,7 @@ def test_answers_of_yes_and_no_are_balanced_and_no_answer_is_always_right(tmp_pa
 
 def test_the_data_set_becomes_a_sound_benchmark(tmp_path: Path) -> None:
     part = read(write_plantseg(tmp_path / "set", 2), tmp_path, 16)
-    header = assembled(
-        [part], tmp_path / "out", name="plantseg", version="1", description="Diseases.", progress=lambda *_: None
-    )
-    assert validate_folder(tmp_path / "out") == []
-    samples = load_folder(tmp_path / "out").samples
-    assert len(samples) == 16
+    header, samples = sound_benchmark(part, tmp_path)
     assert {sample.task_type for sample in samples} == {"crop_disease"}
     calls = sum(len(sample.reference.steps) for sample in samples if sample.reference)
     assert sum(header.metadata["plantseg_reference_calls"].values()) == calls  # pyright: ignore

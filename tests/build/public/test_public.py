@@ -14,12 +14,6 @@ from agrotools.build.sources import build_source, build_sources
 from agrotools.build.sources.public import DATASETS, folders_in
 from agrotools.build.sources.reading import spread
 from agrotools.core import BenchmarkError, UsageError
-from support.caches import separate_cache
-
-
-@pytest.fixture(autouse=True)
-def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    separate_cache(monkeypatch, tmp_path / "cache")
 
 
 def test_a_data_set_becomes_a_sound_benchmark(tmp_path: Path) -> None:

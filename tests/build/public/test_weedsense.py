@@ -9,21 +9,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 from fake_weedsense import CODES, NUMBERS, WEEKS, draw_mask, write_weedsense
+from parts import sound_benchmark
 from PIL import Image
 
-from agrotools.benchmarks import load_folder
-from agrotools.benchmarks.validate import validate_folder
-from agrotools.build.sources.assembling import assembled
 from agrotools.build.sources.part import Part
 from agrotools.build.sources.public.weedsense import SPECIES, read
 from agrotools.build.templates import Thing
 from agrotools.core import BenchmarkError
-from support.caches import separate_cache
-
-
-@pytest.fixture(autouse=True)
-def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    separate_cache(monkeypatch, tmp_path / "cache")
 
 
 @pytest.fixture(scope="module")
@@ -292,12 +284,7 @@ ANSWERS: dict[str, Callable[[list[float], list[int]], float | str]] = {
 
 def test_the_data_set_becomes_a_sound_benchmark(folder: Path, tmp_path: Path) -> None:
     part = read(folder, tmp_path, 34)
-    assembled(
-        [part], tmp_path / "out", name="weedsense", version="1", description="Pots.", progress=lambda *_: None
-    )  # fmt: skip
-    assert validate_folder(tmp_path / "out") == []
-    samples = load_folder(tmp_path / "out").samples
-    assert len(samples) == 34
+    _, samples = sound_benchmark(part, tmp_path)
     assert {sample.task_type for sample in samples} == {"weed_crop_area", "plotting"}
     assert len({sample.template for sample in samples}) == 14
     for sample in samples:

@@ -6,7 +6,16 @@ from hypothesis import strategies as st
 
 from agrotools.core import ToolError
 from agrotools.tools.change.ponds import basin_probability, pond_change
-from agrotools.tools.change.water import channels_of, find_water, least_area_px, signed_distance, working_shrink
+from agrotools.tools.change.water import (
+    BASIN_TEST,
+    RING_TEST,
+    Evidence,
+    channels_of,
+    find_water,
+    least_area_px,
+    signed_distance,
+    working_shrink,
+)
 
 SHAPE = (200, 260)
 POND = (slice(70, 120), slice(90, 160))
@@ -63,20 +72,11 @@ def test_events(before: str, after: str, event: str) -> None:
     found = pond_change(STATES[before], STATES[after], EVERYWHERE, gsd_m=0.5)
     assert found.event == event
     truth = ellipse()
-    for state, mask, area in (
-        (before, found.water_before, found.area_before_px),
-        (after, found.water_after, found.area_after_px),
-    ):
-        assert area == mask.sum()
+    for state, mask in ((before, found.water_before), (after, found.water_after)):
         if state.startswith("wet"):
             assert (mask & truth).sum() / (mask | truth).sum() > 0.9
         else:
             assert not mask.any()
-    if before.startswith("wet"):
-        expected = 100 * (found.area_after_px - found.area_before_px) / found.area_before_px
-        assert found.delta_pct == pytest.approx(expected)
-    else:
-        assert found.delta_pct is None
     assert (found.basin_probability is None) == (event == "none")
     assert found.changed.any() == (event != "none")
     assert "water_from_colour_only" in found.flags
@@ -93,8 +93,8 @@ def test_turning_a_pair_changes_no_event(mirror: bool, quarters: int, swap: bool
     straight = pond_change(*(STATES[name] for name in names), EVERYWHERE, gsd_m=0.5)
     found = pond_change(*(turned(STATES[name]) for name in names), turned(EVERYWHERE), gsd_m=0.5)
     assert found.event == event
-    assert found.area_after_px == pytest.approx(straight.area_after_px, rel=0.02)
-    assert found.area_before_px == pytest.approx(straight.area_before_px, rel=0.02)
+    assert found.water_after.sum() == pytest.approx(straight.water_after.sum(), rel=0.02)
+    assert found.water_before.sum() == pytest.approx(straight.water_before.sum(), rel=0.02)
 
 
 @settings(max_examples=3)
@@ -114,7 +114,7 @@ def test_near_infrared_finds_brown_water() -> None:
     assert (found.mask & ellipse()).sum() / (found.mask | ellipse()).sum() > 0.93
     dry = np.full(SHAPE, 170, np.float32)
     change = pond_change(fields(9), wet, EVERYWHERE, nir_before=dry, nir_after=infrared, gsd_m=0.5)
-    assert change.area_before_px == 0
+    assert not change.water_before.any()
     assert change.event in ("constructed", None)
     assert any("McFeeters" in note for note in change.notes)
     infrared[:20] = np.nan
@@ -134,7 +134,7 @@ def test_pictures_of_nothing_hold_no_ponds(shape: tuple[int, int], tone: int) ->
     empty = np.full((*shape, 3), tone, np.uint8)
     found = pond_change(empty, empty, np.ones(shape, bool))
     assert found.event == "none"
-    assert found.area_before_px == found.area_after_px == 0
+    assert not (found.water_before | found.water_after).any()
     nothing = pond_change(empty, empty, np.zeros(shape, bool))
     assert nothing.event == "none"
 
@@ -177,3 +177,36 @@ def test_signed_distance_is_positive_inside() -> None:
     assert depth[4, 4] == pytest.approx(2, abs=0.1)
     assert depth[4, 3] > 0 > depth[4, 2]
     assert depth[0, 4] == pytest.approx(-3, abs=0.2)
+
+
+PLAIN = Evidence(0.5, (1.0, 0.0), (2.0, 1.0), (1.0, 0.0), (0.0, -1.0))
+
+
+def test_evidence_by_hand() -> None:
+    assert PLAIN.probability(np.array([1.0, 0.0])) == pytest.approx(1 / (1 + np.exp(-0.5)))
+    assert PLAIN.probability(np.array([3.0, 1.0])) == pytest.approx(1 / (1 + np.exp(-0.5)))
+    assert PLAIN.probability(np.array([1e9, 0.0])) == pytest.approx(1 / (1 + np.exp(-4.5)))
+
+
+def test_products_of_features_count() -> None:
+    crossed = Evidence(0.0, (0.0,) * 3, (1.0,) * 3, (0.0,) * 3, (0.0,) * 3, (1.0, 10.0, 100.0))
+    assert crossed.probability(np.array([1.0, 2.0, 0.0])) == pytest.approx(1 / (1 + np.exp(-2.0)))
+    assert crossed.probability(np.array([0.2, 0.0, 0.5])) == pytest.approx(1 / (1 + np.exp(-1.0)))
+
+
+def test_what_is_unlike_all_that_was_right_is_refused() -> None:
+    bounded = Evidence(9.0, (0.0,), (1.0,), (0.0,), (0.0,), low=(-1.0,), high=(1.0,))
+    assert bounded.probability(np.array([0.9])) > 0.99
+    assert bounded.probability(np.array([1.1])) == 0.0
+    assert bounded.probability(np.array([-1.1])) == 0.0
+
+
+@pytest.mark.parametrize("test", [RING_TEST, BASIN_TEST])
+def test_shipped_weights_are_whole(test: Evidence) -> None:
+    size = len(test.mean)
+    assert {len(part) for part in (test.scale, test.linear, test.square)} == {size}
+    assert len(test.low) == len(test.high) in (0, size)
+    assert len(test.products) in (0, size * (size - 1) // 2)
+    assert min(test.scale) > 0
+    assert all(a < b for a, b in zip(test.low, test.high, strict=True))
+    assert 0 <= test.probability(np.array(test.mean)) <= 1

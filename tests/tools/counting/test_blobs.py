@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from agrotools.tools.counting.blobs import find_blobs, typical_size_px
+from agrotools.tools.counting.methods import find_blobs, typical_size_px
 from support.picture_files import discs
 
 CENTRES = [(40, 30), (90, 35), (150, 40), (60, 90), (120, 95), (170, 110)]

@@ -4,8 +4,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agrotools.tools.crop_weed.rows import crop_in_rows, distance_to_row, find_rows
+from agrotools.tools.crop_weed.separation import Rows, crop_in_rows, distance_to_row, likeliest_rows
 from support.picture_files import planted_rows
+
+
+def find_rows(mask: np.ndarray) -> Rows | None:
+    rows = likeliest_rows(mask)
+    return rows if rows is not None and rows.is_evident else None
 
 
 def turned(mask: np.ndarray, angle: float) -> np.ndarray:

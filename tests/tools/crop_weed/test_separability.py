@@ -54,7 +54,7 @@ def test_bands_that_part_the_classes_come_first() -> None:
     ranked = rank_triplets(bands, classes)
     assert len(ranked) == 10
     assert all({"a", "b"} <= set(one.bands) for one in ranked[:3])
-    accuracies = [one.accuracy for one in ranked]
+    accuracies = [one.expected_accuracy for one in ranked]
     assert None not in accuracies
     assert accuracies == sorted(accuracies, reverse=True)
     assert [one.tied for one in ranked[:3]] == [True] * 3
@@ -115,8 +115,8 @@ def test_bands_that_jm_misjudges_are_ranked_by_what_can_be_told() -> None:
     ranked = rank_triplets(bands, {"soil": truth == 0, "crop": truth == 1, "weed": truth == 2})
     assert {"a", "b"} <= set(ranked[0].bands)
     assert {"a", "b"} <= set(ranked[1].bands)
-    assert ranked[0].accuracy is not None
-    assert ranked[0].accuracy > 0.95
+    assert ranked[0].expected_accuracy is not None
+    assert ranked[0].expected_accuracy > 0.95
 
 
 def test_chance_is_a_third_and_the_error_covers_it() -> None:
@@ -126,7 +126,7 @@ def test_chance_is_a_third_and_the_error_covers_it() -> None:
     bands = {name: draw.normal(0, 1, truth.shape) for name in "abcd"}
     ranked = rank_triplets(bands, {str(label): truth == label for label in range(3)})
     for one in ranked:
-        assert one.accuracy == pytest.approx(1 / 3, abs=0.02)
+        assert one.expected_accuracy == pytest.approx(1 / 3, abs=0.02)
 
 
 def test_ranked_by_jm_where_a_class_is_in_one_place() -> None:
@@ -134,7 +134,7 @@ def test_ranked_by_jm_where_a_class_is_in_one_place() -> None:
     corner = np.zeros_like(classes["weed"])
     corner[-5:, -10:] = True
     ranked = rank_triplets(bands, {"soil": classes["soil"], "weed": corner})
-    assert all(one.accuracy is None for one in ranked)
+    assert all(one.expected_accuracy is None for one in ranked)
     assert [one.min_jm for one in ranked] == sorted((one.min_jm for one in ranked), reverse=True)
     assert ranked[0].tied
 

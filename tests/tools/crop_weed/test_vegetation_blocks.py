@@ -2,8 +2,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
 from agrotools.core import ToolError
 from agrotools.tools.crop_weed import large_rasters
@@ -51,8 +49,7 @@ def test_blocks_give_what_the_whole_gives(tmp_path: Path, monkeypatch: pytest.Mo
 
 
 def small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(large_rasters, "_STRIP_PX", 30_000)
-    monkeypatch.setattr(large_rasters, "_PIECE_PX", 90)
+    monkeypatch.setattr(large_rasters, "BLOCK_PX", 30_000)
 
 
 def test_where_the_same_cut_is_made_blocks_agree_to_the_pixel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -63,31 +60,6 @@ def test_where_the_same_cut_is_made_blocks_agree_to_the_pixel(tmp_path: Path, mo
         many = segment_raster(source, ROLES, "ndvi", (0, 0, 700, 500), 100)
     assert (one.plant_px, one.measured_px) == (many.plant_px, many.measured_px)
     np.testing.assert_allclose(one.cover, many.cover, atol=1e-6)
-
-
-@settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(box=st.tuples(st.integers(0, 650), st.integers(0, 450), st.integers(1, 700), st.integers(1, 500)),
-       strip=st.sampled_from([1, 9_000, 70_000, 10**7]), high=st.sampled_from([16, 64, 128]))  # fmt: skip
-def test_pieces_tile_any_region(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, box: tuple[int, int, int, int], strip: int, high: int
-) -> None:
-    x0, y0, x1, y1 = box[0], box[1], min(700, box[0] + box[2]), min(500, box[1] + box[3])
-    monkeypatch.setattr(large_rasters, "_STRIP_PX", strip)
-    values = np.arange(500 * 700, dtype=np.float32).reshape(1, 500, 700)
-    path = write_raster(tmp_path / f"{high}.tif", values, ("R",), tiled=True, blockxsize=64, blockysize=high)
-    seen = np.zeros((500, 700), int)
-    with open_raster(path) as source:
-        for piece in large_rasters._pieces(source, [1], (x0, y0, x1, y1)):
-            left, top, right, bottom = piece.box
-            np.testing.assert_array_equal(piece.values[0][piece.inner], values[0, top:bottom, left:right])
-            seen[top:bottom, left:right] += 1
-            rows, columns = piece.inner
-            assert rows.start == min(16, top - y0)
-            assert columns.start == min(16, left - x0)
-            assert piece.values.shape[1] - rows.stop == min(16, y1 - bottom)
-    expected = np.zeros_like(seen)
-    expected[y0:y1, x0:x1] = 1
-    np.testing.assert_array_equal(seen, expected)
 
 
 def test_rasters_of_one_class_and_without_data(tmp_path: Path) -> None:

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from agrotools.core import ToolError
-from agrotools.tools.lesions.analyze_lesions import model_files
+from agrotools.tools.contract import shipped_file
+from agrotools.tools.lesions.analyze_lesions import MODEL_FILES
 from agrotools.tools.lesions.segmentation import (
     LeafView,
     load_lesion_model,
@@ -22,12 +23,12 @@ from support.picture_files import discs, noisy
 
 
 def copied(folder: Path) -> tuple[Path, Path]:
-    description, weights = (Path(shutil.copy(path, folder / path.name)) for path in model_files())
+    description, weights = (Path(shutil.copy(path, folder / path.name)) for path in map(shipped_file, MODEL_FILES))
     return description, weights
 
 
 def test_the_shipped_files_belong_together_and_name_their_source() -> None:
-    description, weights = model_files()
+    description, weights = map(shipped_file, MODEL_FILES)
     model = read_lesion_model(description, weights)
     assert weights.stat().st_size < 2_000_000
     assert "MIT" in model.info.licence

@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agrotools.tools.plants.measuring import SMALLEST_PLANT_PX, Plant, find_plants, skeleton_of
-from agrotools.tools.plants.scale import find_discs
+from agrotools.tools.plants.measuring import SMALLEST_PLANT_PX, Plant, find_discs, find_plants, skeleton_of
 
 
 def rosette(leaves: int, *, size: int = 240, length: float = 90, width: float = 30, turn: float = 0.3) -> np.ndarray:

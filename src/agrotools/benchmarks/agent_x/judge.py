@@ -147,10 +147,6 @@ def read_rubrics(path: Path, name: str = "") -> Rubrics:
     return Rubrics(system, {**ours.parts, **file.parts}, criteria, name or path.name, digest, content)
 
 
-def _rubrics_of(path: Path | None, name: str) -> Rubrics:
-    return shipped_rubrics() if path is None else read_rubrics(path, name)
-
-
 def _questions(record: Record, rubrics: Rubrics | None) -> list[JudgeQuestion]:
     if record.sample.source != _SOURCE or record.trajectory is None or record.invalid is not None:
         return []
@@ -160,7 +156,7 @@ def _questions(record: Record, rubrics: Rubrics | None) -> list[JudgeQuestion]:
 JUDGING = Judging(
     metrics={metric: JudgedMetric(is_published) for metric in METRICS.values()},
     questions=_questions,
-    rubrics=_rubrics_of,
+    read_rubrics=read_rubrics,
 )
 
 

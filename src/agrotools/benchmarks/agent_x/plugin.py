@@ -3,7 +3,16 @@
 from agrotools.benchmarks._dialogs.plugin_parts import PaperRun, tools_in
 from agrotools.benchmarks.counts import count_answers, count_calls, count_in_group, count_tools, count_with_tools
 from agrotools.core import ImageCallsSlot, KeywordsSlot, ReferenceTextsSlot, Slot
-from agrotools.plugin import BenchmarkPlugin, ExpectedCount, MetricInfo, PromptTemplates, RunProtocol, deferred
+from agrotools.plugin import (
+    BenchmarkPlugin,
+    ErrorSource,
+    ExpectedCount,
+    MetricInfo,
+    PromptTemplates,
+    PublishedFiles,
+    RunProtocol,
+    deferred,
+)
 
 PAPER_RUN = PaperRun("agent-x", questions={"": 828})
 _EXPECTED = (
@@ -85,6 +94,39 @@ PLUGIN = BenchmarkPlugin(
         f"agent_x.{name}": MetricInfo(label, f"{meaning}; by a judge", slots=is_published, by_judge=True)
         for name, (label, meaning) in CRITERIA.items()
     },
+    published=PublishedFiles("agrotools.benchmarks.agent_x", "agentx"),
+    error_sources=(
+        ErrorSource(
+            "Agent-X",
+            "2505.24876",
+            "Table 10",
+            {
+                "repeated_tool": "multiple tool calls in a single step (which its code counts so)",
+                "several_calls": "multiple tool calls in a single step (as the words say)",
+                "no_response": "no action, no response",
+                "only_thought": "no action, the whole response is model thought",
+                "invalid_format": "invalid JSON format in argument specification",
+                "answer_in_invalid_format": "final answer generation without adhering to the format",
+                "no_answer_keyword": "misinterpreting visual content, wrong visual interpretation",
+                "no_step_keyword": "incorrect spatial reasoning",
+            },
+            {
+                "no action, no response": ("no_response",),
+                "no action, whole response is a thought": ("only_thought",),
+                "invalid JSON arguments": ("invalid_format",),
+                "multiple tool calls in a single step, as its code counts": ("repeated_tool",),
+                "final answer not in required format": ("answer_in_invalid_format",),
+                "wrong visual interpretation": ("no_answer_keyword",),
+                "incorrect spatial reasoning": ("no_step_keyword",),
+            },
+        ),
+        ErrorSource(
+            "Agent-X",
+            "2505.24876",
+            "Figure 5",
+            {"wrong_tool_name": "invalid tool usage", "call_without_output": "failed calls"},
+        ),
+    ),
     scoring_target="agrotools.benchmarks.agent_x.score:SCORING",
     judging_target="agrotools.benchmarks.agent_x.judge:JUDGING",
     reporting_target="agrotools.benchmarks.agent_x.report:REPORTING",

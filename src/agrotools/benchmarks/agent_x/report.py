@@ -4,11 +4,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from agrotools.benchmarks._dialogs.report import Layout, figures_shown, figures_table
 from agrotools.core import Mode
 from agrotools.plugin import Reporting
 from agrotools.report.cells import DASH, Notes, name_cell, new_table, stacked
 from agrotools.report.published import PublishedRow, published_rows, same_model
-from agrotools.report.published_runs import Layout, figures_shown, figures_table
 from agrotools.report.settings import Setting
 from agrotools.scoring import Metric, PublishedFigures, Summary
 

@@ -297,7 +297,7 @@ def _differences(manifest: Manifest, mode: Mode) -> list[str]:
 def _judging_differs(judges: JudgedRows) -> list[str]:
     """How judging differs from the paper's: who judged, and by which rubrics."""
     names = ", ".join(judges.criteria_judges)
-    return [f"judged by {names} (the paper: {', '.join(PUBLISHED_JUDGES)})", judges.rubrics.label]
+    return [f"judged by {names} (the paper: {', '.join(PUBLISHED_JUDGES)})", judges.rubrics_label]
 
 
 def _share(value: float | None) -> float | None:

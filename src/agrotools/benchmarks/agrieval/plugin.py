@@ -6,7 +6,7 @@ from pathlib import Path
 from agrotools.benchmarks.agrieval.slots import OptionsSlot, ReferenceTextSlot
 from agrotools.benchmarks.counts import count_answers
 from agrotools.core import Slot
-from agrotools.plugin import BenchmarkPlugin, ExpectedCount, MetricInfo, deferred
+from agrotools.plugin import BenchmarkPlugin, ExpectedCount, MetricInfo, PublishedFiles, deferred
 
 ROUGES = ("rouge_1", "rouge_2", "rouge_l", "hf_rouge1", "hf_rouge2", "hf_rougel", "hf_rougelsum")
 """Overlaps of each pair of texts in AgriEval's own code; metric ids are ``agrieval.NAME_published``."""
@@ -14,7 +14,8 @@ ROUGES = ("rouge_1", "rouge_2", "rouge_l", "hf_rouge1", "hf_rouge2", "hf_rougel"
 
 def _find(name: str) -> Callable[[Path | None], str]:
     def find(data_root: Path | None) -> str:
-        from agrotools.benchmarks.agrieval.load import QuestionSettings, find_files
+        from agrotools.benchmarks.agrieval.items import QuestionSettings
+        from agrotools.benchmarks.agrieval.load import find_files
 
         root, paths = find_files(name, data_root, QuestionSettings())
         return f"{root}: {', '.join(path.name for path in paths)}"
@@ -106,6 +107,7 @@ AGRIEVAL = BenchmarkPlugin(
     without_tools=True,
     slots=(OptionsSlot, ReferenceTextSlot),
     metrics=METRICS,
+    published=PublishedFiles("agrotools.benchmarks.agrieval", "agrieval"),
     predictions={"agrieval": "agrotools.benchmarks.agrieval.predictions:FORMAT"},
     scoring_target="agrotools.benchmarks.agrieval.score:SCORING",
     judging_target="agrotools.benchmarks.agrieval.score:JUDGING",

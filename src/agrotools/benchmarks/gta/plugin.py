@@ -2,7 +2,7 @@
 
 from agrotools.benchmarks._dialogs.plugin_parts import LAGENT, PaperRun, tools_in
 from agrotools.benchmarks.counts import count_answers, count_calls, count_files, count_tools, count_with_tools
-from agrotools.plugin import BenchmarkPlugin, ExpectedCount, deferred
+from agrotools.plugin import BenchmarkPlugin, ErrorSource, ExpectedCount, PublishedFiles, deferred
 
 PAPER_RUN = PaperRun("lagent", 10, {"": 229})
 _EXPECTED = (
@@ -40,6 +40,12 @@ CATEGORIES = {
 }
 """The categories of its scorer."""
 
+_ERROR_SHARES = {
+    "format error": ("format_error",),
+    "argument format error": ("invalid_json", "invalid_arguments"),
+    "N/A": ("tool_error", "wrong_tool_name"),
+}
+
 PLUGIN = BenchmarkPlugin(
     name="gta",
     title="GTA",
@@ -58,5 +64,16 @@ PLUGIN = BenchmarkPlugin(
         ("lagent", "end-to-end"): "agrotools.benchmarks._dialogs.record_dialogues:OF_RUNS",
     },
     expected=_EXPECTED,
+    published=PublishedFiles("agrotools.benchmarks.gta", "gta"),
+    error_sources=(
+        ErrorSource(
+            "GTA",
+            "2407.08713",
+            "Table 5",
+            {error: words for words, errors in _ERROR_SHARES.items() for error in errors},
+            _ERROR_SHARES,
+        ),
+    ),
     scoring_target="agrotools.benchmarks.gta.score:SCORING",
+    reporting_target="agrotools.benchmarks.gta.report:REPORTING",
 )

@@ -3,7 +3,7 @@
 from agrotools.benchmarks._dialogs.plugin_parts import LAGENT, PaperRun, tools_in
 from agrotools.benchmarks.counts import count_answers, count_calls, count_in_group
 from agrotools.core import KeywordsSlot, Slot
-from agrotools.plugin import BenchmarkPlugin, ExpectedCount, MetricInfo, deferred
+from agrotools.plugin import BenchmarkPlugin, ErrorSource, ExpectedCount, MetricInfo, PublishedFiles, deferred
 
 PAPER_RUN = PaperRun("lagent", 15, {"": 436, "optical": 436, "sar": 50, "all": 486})
 
@@ -85,6 +85,37 @@ PLUGIN = BenchmarkPlugin(
             "LLM judge*", "the same, where a reply may say more than yes", slots=has_questions, by_judge=True
         ),
     },
+    published=PublishedFiles("agrotools.benchmarks.thinkgeo", "thinkgeo"),
+    # The last column of Table A2 (SingleStep) is in no share: with the others it comes to more than 100 %, and the
+    # paper does not say of what it is a share.
+    error_sources=(
+        ErrorSource(
+            "ThinkGeo",
+            "2505.23752",
+            "Table A2",
+            {
+                "format_error": "NoAction",
+                "invalid_json": "Inv. JSON",
+                "invalid_arguments": "Arg. Values",
+                "wrong_tool_name": "Tool Name",
+                "single_step_answer": "Final Ans. (SingleStep)",
+            },
+            {
+                "NoAction": ("format_error",),
+                "Inv. JSON": ("invalid_json",),
+                "Arg. Values": ("invalid_arguments",),
+                "Tool Name": ("wrong_tool_name",),
+                "others, not printed": ("tool_error",),
+            },
+        ),
+        ErrorSource(
+            "ThinkGeo",
+            "2505.23752",
+            "section on failures and Figure 7",
+            {"redundant_call": "redundant tool calls"},
+        ),
+    ),
     scoring_target="agrotools.benchmarks.thinkgeo.score:SCORING",
     judging_target="agrotools.benchmarks.thinkgeo.judge:JUDGING",
+    reporting_target="agrotools.benchmarks.thinkgeo.report:REPORTING",
 )

@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator
 from functools import cache
 from importlib.resources import files
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from pydantic import JsonValue
 
@@ -34,8 +34,14 @@ _GOES_ON = r"(?=\s+(?:[\d{]|an?\b|the\b|half\b|that\b|this\b))"
 
 
 @cache
+def word_tables() -> dict[str, Any]:
+    """The tables of ``meaning.toml``."""
+    return tomllib.loads(files("agrotools.build.assist").joinpath("meaning.toml").read_text("utf-8"))
+
+
+@cache
 def _scanner() -> _Scanner:
-    table = tomllib.loads(files("agrotools.build.assist").joinpath("meaning.toml").read_text("utf-8"))
+    table = word_tables()
     entries = [("", False, table["ignored"])]
     entries += [(name, False, words) for name, words in table["set"].items()]
     entries += [(name, True, words) for name, words in table["order"].items()]
@@ -94,13 +100,7 @@ _FILE = re.compile(
 )
 _NUMBER = re.compile(r"[-+]?\d+(?:[.,]\d+)*")
 _LIST = re.compile(r"[-+]?\d+(?:\.\d+)?(?:\s*[,，]\s*[-+]?\d+(?:\.\d+)?)+")
-_NUMBER_WORDS = {
-    **dict.fromkeys(("two", "both", "pair", "两", "二", "双"), "2"),
-    **{word: str(value) for value, word in enumerate("three four five six seven eight nine ten".split(), 3)},
-    **{word: str(value) for value, word in enumerate("三四五六七八九十", 3)},
-    **{"eleven": "11", "twelve": "12", "dozen": "12", "hundred": "100", "百": "100", "thousand": "1000", "千": "1000"},
-    **{"million": "1e6", "万": "1e4", "zero": "0", "零": "0"},
-}
+_NUMBER_WORDS = {word: digits for digits, words in word_tables()["numbers"].items() for word in words.split()}
 _NUMBER_WORD = re.compile(
     "|".join(
         re.escape(word) if re.match(f"[{CJK}]", word) else rf"(?<!{WORD}){word}(?!{WORD})"
@@ -112,14 +112,8 @@ _NOT_NUMBERS = re.compile(
 )
 _QUOTED = re.compile(r"\"([^\"\n]+)\"|“([^”\n]+)”|「([^」\n]+)」|『([^』\n]+)』|《([^》\n]+)》|«([^»\n]+)»|`([^`\n]+)`")
 _WORD_EN = re.compile(r"[a-z]{4,}")
-_COMMON = frozenset(
-    """
-    which where there their these those that this with from have what when does into image photo picture field plot only
-    than they them your value number name answer shown much many part area under over above below more less most least
-    larger smaller higher lower both each between across among within inside outside their best worst much only
-    """.split()
-)
-_COMMON_ZH = frozenset("的了是和在有为与等哪几个请这那张图中上下里从到吗呢多少")
+_COMMON = frozenset(word_tables()["words"]["common_en"].split())
+_COMMON_ZH = frozenset(word_tables()["words"]["common_zh"])
 
 
 class Numbers(NamedTuple):

@@ -63,13 +63,13 @@ def paraphrase_folder(folder: Path, helper: PricedModel, ledger: Path, progress:
     with ready(helper, ledger) as model:
         done = asyncio.run(_and_close(list(benchmark.samples), helper.name, model, progress))
     if done.accepted:
-        told: dict[str, JsonValue] = {
+        summary: dict[str, JsonValue] = {
             "model": helper.name,
             "prompt": building_prompt_hash(),
             "accepted": done.accepted,
             "refused": cast("dict[str, JsonValue]", dict(sorted(done.refused.items()))),
         }
-        metadata = {**benchmark.header.metadata, "paraphrased": told}
+        metadata = {**benchmark.header.metadata, "paraphrased": summary}
         rewrite_benchmark(folder, benchmark.header.model_copy(update={"metadata": metadata}), done.samples)
     return done
 
@@ -156,7 +156,7 @@ class _Talk:
             if found is None:
                 return variant
             refused[found.reason] += 1
-            faults.append({"text": variant[:400], "reason": found.reason, "told": found.told})
+            faults.append({"text": variant[:400], "reason": found.reason, "told": found.detail})
         self.state = NONE_PASSED if variants else UNREADABLE
         again = render("building/paraphrase_again", refused=faults, count=VARIANTS)
         self._messages.append(Message.of("user", again))

@@ -1,4 +1,4 @@
-"""True if two texts are in the same language: by their letters, and for English by its small words."""
+"""Rules that a new wording of a question must pass."""
 
 import re
 from collections.abc import Callable, Collection, Iterable
@@ -16,6 +16,7 @@ from agrotools.build.assist.anchors import (
     options_in,
     quotations,
     units_in,
+    word_tables,
 )
 from agrotools.build.templates.wording import sentences
 from agrotools.core import BooleanSlot, Sample, UsageError
@@ -25,26 +26,13 @@ from agrotools.tools import get_tool
 _HAN = re.compile("[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]")
 _OTHER_EAST_ASIAN = re.compile("[\u3040-\u30ff\uac00-\ud7af]")
 _LATIN_WORD = re.compile(r"[a-z]{2,}")
-_ENGLISH = frozenset(
-    """
-    the an of is are was were be been how what which where when who do does did can could would should will may in on at
-    to for from by with and or if than that this these those it its there here my our your me we you they them have has
-    had not no please any all both each much many more less between as
-    """.split()
-)
-_NOT_ENGLISH = frozenset(
-    """
-    der das den dem ein eine ist sind wie und oder nicht auf mit von zu im welche welcher bitte viele viel
-    le les des du une est sont et ou dans sur avec pour combien quel quelle quelles que qui sur ces cette
-    el los las una del es son y o en con por para cuanto cuantos cuantas cual que esta este
-    il gli della delle dei uno sono con per quanti quante quale che questa questo
-    het een van de zijn hoeveel welke niet met voor
-    """.split()
-)
+_ENGLISH = frozenset(word_tables()["words"]["english"].split())
+_NOT_ENGLISH = frozenset(word_tables()["words"]["not_english"].split())
 
 
-def other_language(variant: str, original: str) -> str | None:
-    """Evidence that ``variant`` is in another language than ``original``; None where nothing does."""
+def _language(variant: str, original: str, _sample: Sample) -> str | None:
+    """Evidence that ``variant`` is in another language than ``original``: by its letters, and for English by its small
+    words; None where nothing does."""
     if _OTHER_EAST_ASIAN.search(variant) and not _OTHER_EAST_ASIAN.search(original):
         return "Japanese or Korean letters"
     mine, theirs = len(_HAN.findall(variant)), len(_HAN.findall(original))
@@ -94,10 +82,10 @@ REASONS: dict[str, str] = {
 
 
 class Refusal(NamedTuple):
-    """``reason`` is a key of :data:`REASONS`; ``told`` says what it is about."""
+    """``reason`` is a key of :data:`REASONS`; ``detail`` says what it is about."""
 
     reason: str
-    told: str
+    detail: str
 
 
 def original_of(sample: Sample) -> str:
@@ -131,8 +119,8 @@ def refusal(variant: str, sample: Sample, others: Collection[str] = ()) -> Refus
     if shared is not None:
         return Refusal("sentence", repr(shared))
     for slot in sample.answer:
-        if said := revealed_answer(slot, variant):
-            return Refusal("leak", repr(said))
+        if answer := revealed_answer(slot, variant):
+            return Refusal("leak", repr(answer))
     return None
 
 
@@ -156,10 +144,6 @@ def _unchanged(variant: str, original: str, _sample: Sample) -> str | None:
 def _length(variant: str, original: str, _sample: Sample) -> str | None:
     share = len(variant) / len(original)
     return None if SHORTEST <= share <= LONGEST else f"{share:.1f} times as long"
-
-
-def _language(variant: str, original: str, _sample: Sample) -> str | None:
-    return other_language(variant, original)
 
 
 def _number(variant: str, original: str, _sample: Sample) -> str | None:

@@ -43,9 +43,9 @@ def with_thoughts(sample: Sample, record: TraceRecord) -> Sample:
     """
     if sample.reference is None or not record.confirms:
         return sample
-    said: Mapping[int, str] = {step.reference_step: _plain(step.thought) for step in record.steps}
+    thoughts: Mapping[int, str] = {step.reference_step: _plain(step.thought) for step in record.steps}
     steps = tuple(
-        step if step.thought or not said.get(number) else step.model_copy(update={"thought": said[number]})
+        step if step.thought or not thoughts.get(number) else step.model_copy(update={"thought": thoughts[number]})
         for number, step in enumerate(sample.reference.steps)
     )
     if steps == sample.reference.steps:

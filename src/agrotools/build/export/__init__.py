@@ -3,9 +3,17 @@
 from agrotools.build.export.folder import (
     copy_artifacts,
     copy_benchmark,
+    copy_files,
     describe_benchmark,
     rewrite_benchmark,
     write_benchmark,
 )
 
-__all__ = ["copy_artifacts", "copy_benchmark", "describe_benchmark", "rewrite_benchmark", "write_benchmark"]
+__all__ = [
+    "copy_artifacts",
+    "copy_benchmark",
+    "copy_files",
+    "describe_benchmark",
+    "rewrite_benchmark",
+    "write_benchmark",
+]

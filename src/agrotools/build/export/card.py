@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING
 
 from pydantic import JsonValue
 
-from agrotools.build.export.croissant import rai_fields
-from agrotools.build.export.tally import Tally, left_out, said, tally, without_left_out
+from agrotools.build.export.croissant import Tally, as_words, left_out, rai_fields, tally, without_left_out
 from agrotools.core import ANSWER_TYPES, FAMILIES, Sample
 from agrotools.core.files import write_whole
 from agrotools.formats.benchmark import BenchmarkHeader
@@ -151,7 +150,7 @@ def _left_out(metadata: Mapping[str, JsonValue]) -> str:
 
 
 def _built(header: BenchmarkHeader, counted: Tally) -> str:
-    shown = {key: said(value) for key, value in without_left_out(header.metadata).items() if key != "rai"}
+    shown = {key: as_words(value) for key, value in without_left_out(header.metadata).items() if key != "rai"}
     rows = [(_plain(key), _plain(text)) for key, text in sorted(shown.items()) if text]
     protocol = rai_fields(header, counted)["rai:dataAnnotationProtocol"]
     answers = _plain(protocol if isinstance(protocol, str) else " ".join(protocol))

@@ -4,7 +4,7 @@ import os
 import re
 import shutil
 import tomllib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 from typing import Literal
@@ -24,6 +24,7 @@ from agrotools.formats.folder import (
     FILES_FOLDER,
     HEADER_FILE,
     SAMPLES_FILE,
+    resolve_file,
     write_samples,
 )
 from agrotools.formats.replacement import replace_folder
@@ -58,11 +59,20 @@ def copy_benchmark(root: Path, header: BenchmarkHeader, samples: Iterable[Sample
     """
     samples = tuple(samples)
     with replace_folder(out) as made:
-        for path in dict.fromkeys(file.path for sample in samples for file in sample.files):
-            (made / path).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(root / path, made / path)
-        copy_artifacts(root, samples, made)
+        copy_files(root, samples, made)
         write_benchmark(made, header, samples)
+
+
+def copy_files(root: Path, samples: Sequence[Sample], out: Path) -> None:
+    """Copy the files of ``samples`` and what their reference calls made from the benchmark in ``root`` to ``out``.
+
+    Raises:
+        BenchmarkError: a file leads out of ``root``.
+    """
+    for path in sorted({file.path for sample in samples for file in sample.files}):
+        (out / path).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(resolve_file(root, path), out / path)
+    copy_artifacts(root, samples, out)
 
 
 def copy_artifacts(root: Path, samples: Iterable[Sample], out: Path) -> None:

@@ -95,7 +95,7 @@ def _one(image: Path, answers: Sequence[Answer], column: Column, drops: SkippedR
     numbers = [answer.value for answer in answers if isinstance(answer.value, int | float)]
     if column.repeated != "refuse" and len(numbers) == len(answers) and not isinstance(values[0], bool):
         return sum(numbers) if column.repeated == "sum" else sum(numbers) / len(numbers)
-    said = " and ".join(f"{answer.value!r} (row {answer.row})" for answer in answers[:3])
+    several = " and ".join(f"{answer.value!r} (row {answer.row})" for answer in answers[:3])
     hint = 'keep one, or set repeated = "mean" or "sum" for this column in the plan'
-    drops.add(column.column, "has different answers for one picture", hint, answers[0].row, f"{image.name}: {said}")
+    drops.add(column.column, "has different answers for one picture", hint, answers[0].row, f"{image.name}: {several}")
     return None

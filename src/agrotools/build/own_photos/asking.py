@@ -38,7 +38,7 @@ def templates_for(
     for language in plan.languages:
         for template in load_templates("own", language):
             if template.of in wanted:
-                found += _of_column(template, place, alike, _Asked(column, measure, named), values, language)
+                found += _of_column(template, place, alike, _ColumnInfo(column, measure, named), values, language)
     return found
 
 
@@ -47,7 +47,7 @@ def kind_of_thing(column: Column) -> str:
     return f"own:{column.column}"
 
 
-class _Asked(NamedTuple):
+class _ColumnInfo(NamedTuple):
     """A column, what it measures, and (for advice) what names the thing that it is about."""
 
     column: Column
@@ -56,15 +56,15 @@ class _Asked(NamedTuple):
 
 
 def _of_column(
-    template: Template, place: int, alike: int, asked: _Asked, values: Sequence[float], language: Language
+    template: Template, place: int, alike: int, info: _ColumnInfo, values: Sequence[float], language: Language
 ) -> list[Template]:
-    column, measure = asked.column, asked.measure
+    column, measure = info.column, info.measure
     limits = round_limits(values) if template.template == "own_limit" else []
     if template.template == "own_limit" and not limits:
         return []
     plain = json.dumps(template.model_dump(mode="json", by_alias=True))
-    plain = re.sub(r"@(\d+)\.answer\b", lambda found: f"@{found[1]}.{asked.named.answer}", plain)
-    common = "common_name" if asked.named.tool == "identify_weed" else "candidates[0].common_name"
+    plain = re.sub(r"@(\d+)\.answer\b", lambda found: f"@{found[1]}.{info.named.answer}", plain)
+    common = "common_name" if info.named.tool == "identify_weed" else "candidates[0].common_name"
     plain = re.sub(r"@(\d+)\.named\b", lambda found: f"@{found[1]}.{common}", plain)
     if measure.kind == "yes":
         # What the tool says of a photo with a yes: another word than healthy, or that it is a weed.
@@ -76,7 +76,7 @@ def _of_column(
     data |= {
         "template": f"{template.template}{suffix}",
         "of": kind_of_thing(column),
-        "task_type": template.task_type if template.task_type == "plotting" else asked.named.task_type,
+        "task_type": template.task_type if template.task_type == "plotting" else info.named.task_type,
         "given": {"limit": limits} if limits else {},
         "wordings": data["wordings"][place::alike],
     }

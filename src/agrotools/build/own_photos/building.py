@@ -69,14 +69,7 @@ def build_from_photos(seen: DetectedTable, plan: Plan, out: Path, progress: Prog
             if path in files and (measures()[column.ask].kind != "advice" or path in about)
         ]
     part = _part(asked, part_of, plan, originals, drops)
-    header = assembled(
-        [part],
-        out,
-        name=plan.name,
-        version="1",
-        description=plan.description,
-        progress=progress,
-    )
+    header = assembled([part], out, name=plan.name, version="1", description=plan.description, progress=progress)
     return BuiltBenchmark(header, {column: len(pictured) for column, pictured in part_of.items()}, drops)
 
 
@@ -111,7 +104,7 @@ def _part(
         questions=templates,
         samples=plan.samples,
         files=originals.files,
-        metadata={"dropped": drops.as_metadata()},
+        metadata={"dropped": [*drops.lines()]},
     )
 
 

@@ -8,25 +8,7 @@ from agrotools.text.units import canonical_unit
 
 Decimal = Literal[".", ","]
 
-EMPTY = {
-    "",
-    "-",
-    "--",
-    "–",
-    "/",
-    "?",
-    "na",
-    "n/a",
-    "n.a.",
-    "nan",
-    "none",
-    "null",
-    "nil",
-    "missing",
-    "无数据",
-    "缺失",
-    "未测",
-}
+EMPTY = {"", *"- -- – / ? na n/a n.a. nan none null nil missing 无数据 缺失 未测".split()}
 YES = ("yes", "y", "true", "1", "x", "ja", "oui", "si", "sí", "是", "有", "√", "✓")
 NO = ("no", "n", "false", "0", "nein", "non", "否", "没有", "无", "不", "×")
 _NUMBER = re.compile(r"(?P<number>[-+]?(?:\d[\d.,' \u00a0]*\d|\d)(?:[eE][-+]?\d+)?)\s*(?P<unit>\D.*)?")
@@ -86,7 +68,15 @@ def quantity(text: str, decimal: Decimal = ".") -> Quantity:
     raise CellFault(f"holds {behind!r} behind the number, which is no known unit", "write mm, cm, m, %, ha...")
 
 
-def found_decimal(texts: Iterable[str]) -> tuple[Decimal, bool]:
+def quantity_or_none(text: str, decimal: Decimal = ".") -> Quantity | None:
+    """As :func:`quantity`; None where the cell holds no number that can be used."""
+    try:
+        return quantity(text, decimal)
+    except CellFault:
+        return None
+
+
+def detect_decimal(texts: Iterable[str]) -> tuple[Decimal, bool]:
     """The decimal mark of a column, and whether that is sure: ``1,234`` alone may be either."""
     comma = point = unsure = False
     for text in texts:

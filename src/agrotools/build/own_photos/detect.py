@@ -3,7 +3,7 @@
 import os
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
@@ -200,13 +200,3 @@ def _is_there(images: Images, cell: str) -> bool:
         return images.find(cell) is not None
     except CellFault:
         return False
-
-
-def filled(texts: Iterable[str]) -> list[str]:
-    """The texts that say something."""
-    return [text for text in texts if not is_empty(text)]
-
-
-def first_rows(rows: Sequence[int], most: int = 3) -> str:
-    """``row 2, 5, 9``."""
-    return f"row {', '.join(map(str, rows[:most]))}"

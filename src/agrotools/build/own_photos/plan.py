@@ -18,17 +18,23 @@ _ROWS_NAMED = 5
 
 
 @dataclass
-class _Kind:
+class _SkippedKind:
     count: int = 0
     rows: list[int] = field(default_factory=list)
     example: str = ""
+
+    @property
+    def described(self) -> str:
+        more = ", ..." if self.count > len(self.rows) else ""
+        rows = f" (row {', '.join(map(str, self.rows))}{more})" if self.rows else ""
+        return f"{self.count} x {self.example!r}{rows}" if self.example else f"{self.count}{rows}"
 
 
 class SkippedRows:
     """Dropped rows, cells and pictures by what they concern, the reason, and what to do about it."""
 
     def __init__(self) -> None:
-        self._kinds: dict[tuple[str, str, str], _Kind] = defaultdict(_Kind)
+        self._kinds: dict[tuple[str, str, str], _SkippedKind] = defaultdict(_SkippedKind)
 
     def add(self, what: str, reason: str, hint: str, row: int | None = None, example: str = "") -> None:
         """Count one. ``what``: a column or "picture"; ``reason`` goes on from it; ``row``: as spreadsheets show it."""
@@ -46,17 +52,7 @@ class SkippedRows:
     def lines(self) -> list[str]:
         """One line for each reason, the most frequent first."""
         ordered = sorted(self._kinds.items(), key=lambda item: (-item[1].count, item[0]))
-        return [f"{what}: {_said(kind)} {reason}: {hint}" for (what, reason, hint), kind in ordered]
-
-    def as_metadata(self) -> list[JsonValue]:
-        """The same for a benchmark's metadata."""
-        return [*self.lines()]
-
-
-def _said(kind: _Kind) -> str:
-    more = ", ..." if kind.count > len(kind.rows) else ""
-    rows = f" (row {', '.join(map(str, kind.rows))}{more})" if kind.rows else ""
-    return f"{kind.count} x {kind.example!r}{rows}" if kind.example else f"{kind.count}{rows}"
+        return [f"{what}: {kind.described} {reason}: {hint}" for (what, reason, hint), kind in ordered]
 
 
 Kind = Literal["number", "name", "yes", "advice"]

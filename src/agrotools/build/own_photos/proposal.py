@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
 from agrotools.build.own_photos import cells
-from agrotools.build.own_photos.cells import CellFault
-from agrotools.build.own_photos.detect import DetectedTable, filled, first_rows
+from agrotools.build.own_photos.detect import DetectedTable
 from agrotools.build.own_photos.plan import NOTHING, UNDECIDED, Column, Kind, Measure, Plan, countables, measures
 from agrotools.text.normalise import CJK, WORD
 from agrotools.text.units import canonical_unit
@@ -42,27 +41,27 @@ def open_questions_of_column(column: Column, plan: Plan) -> list[OpenQuestion]:
         return [OpenQuestion(name, "ask", f"What does {name!r} hold?", "choice", choices)]
     measure = measures()[column.ask]
     lacking: list[OpenQuestion] = []
+
+    def ask(key: str, question: str, answer: Answer = "text", choices: Sequence[str] = (), **more: str) -> None:
+        lacking.append(OpenQuestion(name, key, question, answer, tuple(choices), **more))
+
     if measure.kind == "number" and measure.unit and not column.unit:
-        lacking.append(OpenQuestion(name, "unit", f"In which unit are the numbers of {name!r} that have none?"))
+        ask("unit", f"In which unit are the numbers of {name!r} that have none?")
     if column.ask == "count" and not column.target:
-        known = ", ".join(countables())
-        lacking.append(OpenQuestion(name, "target", f"What is counted in {name!r}, as a singular noun ({known}...)?"))
-    if column.ask == "diameter":
-        if not column.distance_mm:
-            question = f"How far were the fruits of {name!r} from the camera, in millimetres?"
-            lacking.append(OpenQuestion(name, "distance_mm", question, "number"))
-        if not column.fx_px:
-            question = "What is the focal length of the camera in pixels (focal length / sensor width x image width)?"
-            lacking.append(OpenQuestion(name, "fx_px", question, "number"))
+        ask("target", f"What is counted in {name!r}, as a singular noun ({', '.join(countables())}...)?")
+    if column.ask == "diameter" and not column.distance_mm:
+        ask("distance_mm", f"How far were the fruits of {name!r} from the camera, in millimetres?", "number")
+    if column.ask == "diameter" and not column.fx_px:
+        pixels = "focal length / sensor width x image width"
+        ask("fx_px", f"What is the focal length of the camera in pixels ({pixels})?", "number")
     if column.ask == "plant_height" and not (column.px_per_cm or column.marker_cm):
         question = f"How many pixels are one centimetre at the plants of {name!r}?"
-        lacking.append(OpenQuestion(name, "px_per_cm", question, "number", or_key="marker_cm"))
+        ask("px_per_cm", question, "number", or_key="marker_cm")
     if measure.kind == "yes" and not column.yes_means:
-        lacking.append(OpenQuestion(name, "yes_means", f"What does a yes in {name!r} say of the photo, as a sentence?"))
+        ask("yes_means", f"What does a yes in {name!r} say of the photo, as a sentence?")
     if measure.kind == "advice" and (not column.names_in or plan.column(column.names_in) is None):
-        named = tuple(each.column for each in plan.columns if each.is_asked and measures()[each.ask].kind == "name")
-        question = f"Which column holds the disease, pest or weed that {name!r} is about?"
-        lacking.append(OpenQuestion(name, "names_in", question, "choice", named))
+        named = [each.column for each in plan.columns if each.is_asked and measures()[each.ask].kind == "name"]
+        ask("names_in", f"Which column holds the disease, pest or weed that {name!r} is about?", "choice", named)
     return lacking
 
 
@@ -85,7 +84,7 @@ def propose_plan(seen: DetectedTable, name: str) -> Proposal:
     for header in seen.table.columns:
         if header == seen.images_column:
             continue
-        texts = filled(text for _, _, text in seen.cells_of(header))
+        texts = [text for _, _, text in seen.cells_of(header) if not cells.is_empty(text)]
         column, notes[header] = _proposed(header, texts, seen)
         columns.append(column)
     columns = [_with_names(column, columns) for column in columns]
@@ -169,13 +168,9 @@ def _holds(header: str, word: str) -> bool:
 
 
 def _number_column(header: str, texts: Sequence[str], measure: Measure | None) -> tuple[Column, str]:
-    decimal, sure = cells.found_decimal(texts)
+    decimal, sure = cells.detect_decimal(texts)
     units: Counter[str | None] = Counter()
-    for text in texts:
-        try:
-            units[cells.quantity(text, decimal).unit] += 1
-        except CellFault:
-            continue
+    units.update(number.unit for text in texts if (number := cells.quantity_or_none(text, decimal)))
     target = next((name for name, thing in countables().items() if any(_holds(header, w) for w in thing.words)), None)
     if measure is None and (target is not None and not (units.keys() - {None}) and _unit_in(header) is None):
         measure = measures()["count"]
@@ -194,9 +189,9 @@ def _number_column(header: str, texts: Sequence[str], measure: Measure | None) -
 
 
 def _numbers_note(units: Counter[str | None], decimal: str, sure: bool) -> str:
-    said = ", ".join(f"{count} in {unit}" if unit else f"{count} without a unit" for unit, count in units.most_common())
+    parts = [f"{count} in {unit}" if unit else f"{count} without a unit" for unit, count in units.most_common()]
     doubt = "" if sure else f"; whether 1,234 is a thousand or a decimal is not sure, taken with decimal {decimal!r}"
-    return f"numbers: {said or 'none that can be read'}{doubt}"
+    return f"numbers: {', '.join(parts) or 'none that can be read'}{doubt}"
 
 
 def _unit_of(header: str, texts: Sequence[str], units: Counter[str | None], measure: Measure) -> str | None:
@@ -208,17 +203,10 @@ def _unit_of(header: str, texts: Sequence[str], units: Counter[str | None], meas
     if not units[None] and len(units) == 1:
         return next(iter(units))
     if measure.unit == "%" and set(units) == {None}:
-        largest = max((abs(cells.quantity(text).value) for text in texts if _plain(text)), default=0.0)
+        numbers = (number for text in texts if (number := cells.quantity_or_none(text)))
+        largest = max((abs(number.value) for number in numbers), default=0.0)
         return "%" if largest > 1 else None
     return None if units[None] else measure.unit
-
-
-def _plain(text: str) -> bool:
-    try:
-        cells.quantity(text)
-    except CellFault:
-        return False
-    return True
 
 
 def _unit_in(header: str) -> str | None:
@@ -253,13 +241,7 @@ def mixed_units(seen: DetectedTable, column: Column) -> str:
     """Units of the cells of a column, with rows; empty where all are alike."""
     rows: dict[str, list[int]] = {}
     for row, _, text in seen.cells_of(column.column):
-        try:
-            unit = cells.quantity(text, column.decimal).unit or "without a unit"
-        except CellFault:
-            continue
-        rows.setdefault(unit, []).append(row)
-    if len(rows) < 2:
-        return ""
-    return "; ".join(f"{len(own)} in {unit} ({first_rows(own)})" for unit, own in rows.items()).replace(
-        "in without", "without"
-    )
+        if number := cells.quantity_or_none(text, column.decimal):
+            rows.setdefault(f"in {number.unit}" if number.unit else "without a unit", []).append(row)
+    parts = [f"{len(own)} {unit} (row {', '.join(map(str, own[:3]))})" for unit, own in rows.items()]
+    return "; ".join(parts) if len(parts) > 1 else ""

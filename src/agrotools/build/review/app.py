@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import orjson
 from pydantic import ValidationError
@@ -23,7 +23,7 @@ from agrotools.build.review.material import Material
 from agrotools.build.review.pictures import SIDES_PX, Pictures, Rendered
 from agrotools.build.review.presenting import present
 from agrotools.build.review.server import Doorkeeper, Guard
-from agrotools.core import AgrotoolsError, Sample
+from agrotools.core import AgrotoolsError, Sample, SampleFile, first_fault
 from agrotools.report.html.pictures import Absent
 from agrotools.report.layout import harmless
 
@@ -79,10 +79,10 @@ def json_answer(content: object, status_code: int = 200) -> Response:
     return Response(orjson.dumps(content), status_code=status_code, media_type="application/json")
 
 
-async def said(_: Request, error: Exception) -> Response:
+async def refused(_: Request, error: Exception) -> Response:
     """A refusal with its reason."""
-    refused = cast(HTTPException, error)
-    return json_answer({"error": refused.detail}, refused.status_code)
+    assert isinstance(error, HTTPException)
+    return json_answer({"error": error.detail}, error.status_code)
 
 
 async def failed(_: Request, error: Exception) -> Response:
@@ -95,23 +95,16 @@ async def failed(_: Request, error: Exception) -> Response:
 
 _HERE = Path(__file__).parent
 _LARGEST_BODY = 64_000
-_STATIC = {
-    "review.css": "text/css; charset=utf-8",
-    "main.js": "text/javascript; charset=utf-8",
-    "saving.js": "text/javascript; charset=utf-8",
-    "store.js": "text/javascript; charset=utf-8",
-    "pictures.js": "text/javascript; charset=utf-8",
-    "form.js": "text/javascript; charset=utf-8",
-    "list.js": "text/javascript; charset=utf-8",
-    "icon.svg": "image/svg+xml",
-}
-_DOWNLOADS = {
-    ".png": "image/png",
-    ".jpg": "image/jpeg",
+_TYPES = {
+    ".css": "text/css; charset=utf-8",
+    ".csv": "text/csv; charset=utf-8",
     ".jpeg": "image/jpeg",
+    ".jpg": "image/jpeg",
+    ".js": "text/javascript; charset=utf-8",
+    ".png": "image/png",
+    ".svg": "image/svg+xml",
     ".tif": "image/tiff",
     ".tiff": "image/tiff",
-    ".csv": "text/csv; charset=utf-8",
 }
 """Types by which files go out as they are; any other is a stream of bytes."""
 _SIZE = re.compile(r"(^|, )at \d+ x \d+ px$")
@@ -139,7 +132,7 @@ class Review:
             Route("/original/{sample_id}/{name}", self.original),
             Route("/static/{name}", self.static),
         ]
-        handlers: Mapping[Any, Any] = {HTTPException: said, AgrotoolsError: failed, OSError: failed}
+        handlers: Mapping[Any, Any] = {HTTPException: refused, AgrotoolsError: failed, OSError: failed}
         return Guard(Starlette(routes=routes, exception_handlers=handlers), self.doorkeeper)
 
     # --- pages ------------------------------------------------------------------------------------------------------
@@ -219,11 +212,11 @@ class Review:
         mine = next((each for each in made if each.reviewer == reviewer), None)
         others = [each for each in made if each.reviewer != reviewer]
         # Whoever has not decided yet must not be led by those who have.
-        told = [each.model_dump(mode="json") for each in others] if mine else []
+        visible = [each.model_dump(mode="json") for each in others] if mine else []
         return {
             "mine": mine.model_dump(mode="json") if mine else None,
-            "others": told,
-            "hidden": len(others) - len(told),
+            "others": visible,
+            "hidden": len(others) - len(visible),
         }
 
     async def decide(self, request: Request) -> Response:
@@ -252,10 +245,8 @@ class Review:
                 if changes["edits"] is None:
                     raise ValueError("nothing is changed: edit the question or a slot, or accept it")
         except ValidationError as error:
-            first = error.errors(include_url=False, include_input=False)[0]
-            where = ".".join(map(str, first["loc"]))
-            message = first["msg"].removeprefix("Value error, ")
-            raise HTTPException(422, f"{where}: {message}" if where else message) from error
+            message = first_fault(error).replace("Value error, ", "").removeprefix("the whole: ")
+            raise HTTPException(422, message) from error
         except ValueError as error:
             raise HTTPException(422, str(error)) from error
         self.journal.append(decision.model_copy(update=changes))
@@ -298,7 +289,7 @@ class Review:
         path = await run_in_threadpool(self.pictures.path_of_file, file)
         if isinstance(path, Absent):
             raise HTTPException(404, path.reason)
-        media_type = _DOWNLOADS.get(Path(file.name).suffix.lower(), "application/octet-stream")
+        media_type = _TYPES.get(Path(file.name).suffix.lower(), "application/octet-stream")
         content = await run_in_threadpool(path.read_bytes)
         return Response(
             content, media_type=media_type, headers={"Content-Disposition": f'attachment; filename="{file.name}"'}
@@ -307,10 +298,10 @@ class Review:
     async def static(self, request: Request) -> Response:
         """Style and scripts of the package; the only thing that needs no session."""
         name = request.path_params["name"]
-        if name not in _STATIC:
+        path = next((path for path in (_HERE / "static").iterdir() if path.name == name), None)
+        if path is None or path.suffix not in _TYPES:
             raise HTTPException(404, "there is no such file")
-        content = (_HERE / "static" / name).read_bytes()
-        return Response(content, media_type=_STATIC[name], headers={"Cache-Control": "no-cache"})
+        return Response(path.read_bytes(), media_type=_TYPES[path.suffix], headers={"Cache-Control": "no-cache"})
 
     # --- what requests name -----------------------------------------------------------------------------------------
 
@@ -325,7 +316,7 @@ class Review:
             raise HTTPException(404, "there is no such sample")
         return sample
 
-    def _file(self, request: Request):
+    def _file(self, request: Request) -> SampleFile:
         sample = self._sample(request)
         for file in sample.files:
             if file.name == request.path_params["name"]:

@@ -1,19 +1,21 @@
 """A benchmark as a review left it: without the rejected samples, with the agreed edits."""
 
 import hashlib
-import shutil
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Literal
 
+import orjson
+
 from agrotools.benchmarks import Benchmark
 from agrotools.benchmarks.validate import validate_folder
-from agrotools.build.export import copy_artifacts, write_benchmark
+from agrotools.build.export import copy_files, write_benchmark
 from agrotools.build.review.agreement import Decision, counted, edited, reason_key, standing_of
 from agrotools.build.review.material import Material, applicable
 from agrotools.core import BenchmarkError, FrozenModel, Sample, UsageError
-from agrotools.formats.folder import QUALITY_FILE, resolve_file
+from agrotools.formats.folder import QUALITY_FILE
 from agrotools.formats.replacement import replace_folder
 
 OnDisputed = Literal["keep", "drop"]
@@ -63,17 +65,17 @@ def apply_review(
     dropped = _dropped(by_sample, standings, contested if disputed == "drop" else ())
     gone = {sample_id for ids in dropped.values() for sample_id in ids}
     changed = tuple(sample_id for sample_id, standing in standings.items() if standing == "edited")
-    kept = list(_kept(benchmark, by_sample, gone, frozenset(changed)))
-    if not kept:
+    remaining = list(_remaining(benchmark, by_sample, gone, frozenset(changed)))
+    if not remaining:
         raise BenchmarkError("no sample would be left: all were rejected", hint="look at the reasons with --summary")
     with replace_folder(out) as folder:
-        _copy_files(benchmark, kept, folder)
-        _copy_flags(benchmark.root / QUALITY_FILE, folder / QUALITY_FILE, {sample.id for sample in kept})
-        write_benchmark(folder, _header(benchmark, material, len(gone), changed), kept)
+        copy_files(benchmark.root, remaining, folder)
+        _copy_flags(benchmark.root / QUALITY_FILE, folder / QUALITY_FILE, {sample.id for sample in remaining})
+        write_benchmark(folder, _header(benchmark, material, len(gone), changed), remaining)
         faults = tuple(f"{fault.where}: {fault.message} ({fault.hint})" for fault in validate_folder(folder))
     return Applied(
         out=str(out),
-        kept=len(kept),
+        kept=len(remaining),
         edited=changed,
         dropped=dropped,
         disputed=contested,
@@ -109,7 +111,7 @@ def _dropped(
     return {reason: tuple(ids[reason]) for reason, _ in ordered}
 
 
-def _kept(
+def _remaining(
     benchmark: Benchmark, by_sample: Mapping[str, Sequence[Decision]], gone: set[str], changed: frozenset[str]
 ) -> Iterator[Sample]:
     for sample in benchmark.samples:
@@ -128,28 +130,15 @@ def _kept(
             ) from error
 
 
-def _copy_files(benchmark: Benchmark, samples: Sequence[Sample], folder: Path) -> None:
-    for path in sorted({file.path for sample in samples for file in sample.files}):
-        target = folder / path
-        target.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(resolve_file(benchmark.root, path), target)
-    copy_artifacts(benchmark.root, samples, folder)
-
-
-def _copy_flags(source: Path, target: Path, kept: set[str]) -> None:
+def _copy_flags(source: Path, target: Path, ids: set[str]) -> None:
     """Automatic flags of the samples that stay, as they stand."""
-    import orjson
-
     if not source.is_file():
         return
-    lines: list[bytes] = []
-    for line in source.read_bytes().splitlines(keepends=True):
-        try:
-            if orjson.loads(line)["id"] in kept:
-                lines.append(line)
-        except (ValueError, LookupError, TypeError):
-            continue
-    target.write_bytes(b"".join(lines))
+    with target.open("wb") as file:
+        for line in source.read_bytes().splitlines(keepends=True):
+            with suppress(ValueError, LookupError, TypeError):
+                if orjson.loads(line)["id"] in ids:
+                    file.write(line)
 
 
 def _header(benchmark: Benchmark, material: Material, dropped: int, changed: Sequence[str]):

@@ -7,8 +7,7 @@ process left of a last line is completed or taken away before the next line is w
 import fcntl
 import os
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
 
 from pydantic import ValidationError
@@ -112,7 +111,7 @@ class ReviewJournal:
             try:
                 with suppress(OSError):  # some network disks have no locks; one process at a time is the rule anyway
                     fcntl.flock(number, fcntl.LOCK_EX)
-                self._mend_tail(number)
+                self._complete_tail(number)
                 self._refresh()
                 if decision.id in self._ids:
                     return False
@@ -126,7 +125,7 @@ class ReviewJournal:
     def _opened(self) -> int:
         return os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
 
-    def _mend_tail(self, number: int) -> None:
+    def _complete_tail(self, number: int) -> None:
         """Complete a last line that lacks nothing but its line break; take any other rest of a line away."""
         size = os.fstat(number).st_size
         start = max(0, size - (1 << 16))
@@ -156,17 +155,12 @@ class ReviewJournal:
 
 
 def _write_whole_line(number: int, line: bytes) -> None:
-    with _taken_back_if_torn(number):
-        written = 0
+    """Write a line, or nothing of it."""
+    end = os.fstat(number).st_size
+    written = 0
+    try:
         while written < len(line):
             written += os.write(number, line[written:])
-
-
-@contextmanager
-def _taken_back_if_torn(number: int) -> Iterator[None]:
-    end = os.fstat(number).st_size
-    try:
-        yield
     except OSError:
         os.ftruncate(number, end)
         raise

@@ -173,9 +173,10 @@ class Pictures:
                 return self._kept[key]
         if isinstance(path, Absent):
             return path
-        rendered = _rendered(path, name, kind, bands, SIDES_PX[size])
-        if isinstance(rendered, Absent):
-            return rendered
+        picture = make_picture(path, name, kind, bands, longest_px=SIDES_PX[size])
+        if isinstance(picture, Unreadable):
+            return Absent(picture.reason)
+        rendered = Rendered(*_encoded(picture), picture.width_px, picture.height_px, picture.how, picture.colours)
         with self._guard:
             if key not in self._kept:
                 self._kept[key] = rendered
@@ -183,14 +184,6 @@ class Pictures:
             while self._bytes > _KEPT_BYTES and len(self._kept) > 1:
                 self._bytes -= len(self._kept.popitem(last=False)[1].content)
         return rendered
-
-
-def _rendered(path: Path, name: str, kind: str, bands: tuple[str, ...] | None, longest_px: int) -> Rendered | Absent:
-    picture = make_picture(path, name, kind, bands, longest_px=longest_px)
-    if isinstance(picture, Unreadable):
-        return Absent(picture.reason)
-    content, media_type = _encoded(picture)
-    return Rendered(content, media_type, picture.width_px, picture.height_px, picture.how, picture.colours)
 
 
 def _encoded(picture: Picture) -> tuple[bytes, str]:

@@ -10,7 +10,7 @@ from agrotools import __version__
 from agrotools.build.building import Group, build_samples
 from agrotools.build.choosing import choose
 from agrotools.build.export import write_benchmark
-from agrotools.build.outcomes import Tally
+from agrotools.build.references import Tally
 from agrotools.build.sources.part import Part
 from agrotools.build.templates.wording import sentences
 from agrotools.core import Sample
@@ -48,30 +48,25 @@ def assembled(
     with replace_folder(out) as made:
         (made / FILES_FOLDER).mkdir()
         samples: list[Sample] = []
-        of_parts: dict[str, JsonValue] = {}
-        given: dict[str, JsonValue] = {}
+        metadata_of_parts: dict[str, JsonValue] = {}
+        shares_of_parts: dict[str, JsonValue] = {}
         left_out: dict[str, JsonValue] = {}
         tally = Tally()
-        said: set[str] = set()
+        used: set[str] = set()
         for part in parts:
-            chosen = choose(part.subjects, part.questions, part.samples, SEED, said)
-            said.update(sentence for item in chosen for sentence in sentences(item.query))
+            chosen = choose(part.subjects, part.questions, part.samples, SEED, used)
+            used.update(sentence for item in chosen for sentence in sentences(item.query))
             shown = {file.path for item in chosen for file in item.asked.files}
             for stored in sorted(shown & part.files.keys()):
                 shutil.copyfile(part.files[stored], made / stored)
-            of_part = build_samples(
-                [Group(part.name, part.source.name, chosen)], made, toolset=AGROTOOLS, progress=progress, tally=tally
-            )
+            group = Group(part.name, part.source.name, chosen)
+            of_part = build_samples([group], made, toolset=AGROTOOLS, progress=progress, tally=tally)
             samples += of_part
-            of_parts |= {**part.metadata, **part.described(of_part)}
-            given[part.name.replace("-", "_")] = _share(part, len(chosen), len(of_part))
+            metadata_of_parts |= {**part.metadata, **part.described(of_part)}
+            shares_of_parts[part.name.replace("-", "_")] = _share(part, len(chosen), len(of_part))
             if dropped := {reason: count for reason, count in part.dropped.items() if count}:
                 left_out[part.name] = {**dropped}
         tally.check()
-        told: dict[str, JsonValue] = {
-            "shares": {**given, **(shares or {})},
-            **({"left_out": left_out} if left_out else {}),
-        }
         header = BenchmarkHeader(
             name=name,
             version=version,
@@ -84,8 +79,9 @@ def assembled(
             metadata={
                 "agrotools": __version__,
                 "seed": SEED,
-                **of_parts,
-                **told,
+                **metadata_of_parts,
+                "shares": {**shares_of_parts, **(shares or {})},
+                **({"left_out": left_out} if left_out else {}),
                 **tally.metadata(),
                 **(metadata or {}),
             },
@@ -96,11 +92,10 @@ def assembled(
 
 def _share(part: Part, chosen: int, made: int) -> dict[str, JsonValue]:
     """Samples wanted of a part, samples made, and the reason for a shortfall."""
-    told: dict[str, JsonValue] = {"wanted": part.samples, "made": made}
-    why = [
-        f"{part.samples - chosen} could not be asked: {len(part.subjects)} subjects allow no more questions"
-        if chosen < part.samples
-        else "",
-        f"{chosen - made} broke" if made < chosen else "",
-    ]
-    return {**told, "why": "; ".join(filter(None, why))} if made < part.samples else told
+    reasons: list[str] = []
+    if chosen < part.samples:
+        subjects = len(part.subjects)
+        reasons.append(f"{part.samples - chosen} could not be asked: {subjects} subjects allow no more questions")
+    if made < chosen:
+        reasons.append(f"{chosen - made} broke")
+    return {"wanted": part.samples, "made": made, **({"why": "; ".join(reasons)} if reasons else {})}

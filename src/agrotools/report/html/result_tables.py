@@ -20,7 +20,6 @@ from agrotools.report.errors import (
 from agrotools.report.html.templating import templates
 from agrotools.report.judges import judge_notes
 from agrotools.report.parts import correlation_lines, counts_table, part_tables, seconds_tables
-from agrotools.report.published_runs import published_blocks
 from agrotools.report.settings import OUTCOME, Setting, plugin_notes, plugin_tables, settings_for
 from agrotools.report.tables import gain_table, general_notes, setting_table, shown_metrics
 from agrotools.scoring import Estimate, Metric, Summary
@@ -154,7 +153,7 @@ def result_tables(summaries: Sequence[Summary], *, unadjusted: bool = False) -> 
             main += html_tables(
                 setting_table(setting, summaries, notes), _intervals(_of_setting(setting, summaries), summaries)
             )
-    main += html_tables([*published_blocks(summaries, notes), *plugin_tables(summaries, notes)])
+    main += html_tables(plugin_tables(summaries, notes))
     if any(summary.no_tool_part and summary.no_tool_part.gain for summary in summaries):
         main += html_tables(gain_table(summaries, notes, unadjusted=unadjusted), _gains(summaries))
     main += html_tables(between_runs_table(summaries, unadjusted=unadjusted))

@@ -22,7 +22,6 @@ from agrotools.scoring.judging.questions import (
     open_question,
     read_grade,
     read_rubrics,
-    shipped_rubrics,
 )
 
 __all__ = [
@@ -45,5 +44,4 @@ __all__ = [
     "open_question",
     "read_grade",
     "read_rubrics",
-    "shipped_rubrics",
 ]

@@ -14,12 +14,12 @@ from pydantic import JsonValue
 from agrotools.core import FrozenModel, Record, Score, Slot
 from agrotools.scoring.judging.questions import (
     JUDGED_METRICS,
+    SHIPPED_RUBRICS,
     JudgeQuestion,
     Rubrics,
     has_rubrics,
     judge_questions,
     read_grade,
-    shipped_rubrics,
 )
 from agrotools.scoring.statistics import Interval
 from agrotools.scoring.summary import Agreement, Calibration, JudgeSummary, Panel
@@ -247,9 +247,9 @@ class JudgedRows:
         self._tally = PanelTally()
 
     @property
-    def rubrics(self) -> Rubrics:
-        """Rubrics that the criteria were graded by."""
-        return self._rubrics or shipped_rubrics()
+    def rubrics_label(self) -> str:
+        """Source of the rubrics that the criteria were graded by."""
+        return self._rubrics.label if self._rubrics else SHIPPED_RUBRICS
 
     def rows(self, record: Record) -> list[Score]:
         """Those of ``record``; none where no judge was asked about the run."""
@@ -284,7 +284,7 @@ class JudgedRows:
         panel = self._tally.panel(self._labelled)
         if not self.criteria_judges:
             return panel
-        return panel.model_copy(update={"rubrics": self.rubrics.label})
+        return panel.model_copy(update={"rubrics": self.rubrics_label})
 
 
 def _judge_summary(metric: str, name: str, given: Sequence[Judged]) -> JudgeSummary:

@@ -24,7 +24,7 @@ from agrotools.core import (
     Slot,
     UsageError,
 )
-from agrotools.plugin import JudgedMetric, WithPlugins, plugins
+from agrotools.plugin import JudgedMetric, WithPlugins, plugin_of, plugins
 from agrotools.text.loose_json import NotJson, loads, values_in
 
 _THOUGHT = re.compile(r"<think>.*?(?:</think>|\Z)", re.DOTALL | re.IGNORECASE)
@@ -159,6 +159,9 @@ def is_image(artifact: Artifact) -> bool:
     return artifact.media_type.startswith("image/") and not is_text(artifact)
 
 
+SHIPPED_RUBRICS = "rubrics of ours"
+
+
 @dataclass(frozen=True)
 class Rubrics:
     """Instructions to a judge. ``criteria``: by name, the rubric and the texts that a judge is shown.
@@ -176,34 +179,24 @@ class Rubrics:
     @property
     def label(self) -> str:
         """Source of the rubrics, for whoever reads scores by them."""
-        return f"rubrics of {self.name} ({self.digest})" if self.digest else "rubrics of ours"
+        return f"rubrics of {self.name} ({self.digest})" if self.digest else SHIPPED_RUBRICS
 
 
-def shipped_rubrics() -> Rubrics:
-    """Rubrics that ship with the benchmark that is judged by some; empty ones where none is installed."""
-    judging = _judging_by_rubrics()
-    return judging(None, "") if judging else Rubrics("", {}, {})
-
-
-def read_rubrics(path: Path, name: str = "") -> Rubrics:
-    """The rubrics of a user's file. ``name``: what to call it.
+def read_rubrics(path: Path, benchmark: str, name: str = "") -> Rubrics:
+    """The rubrics of a user's file for a benchmark. ``name``: of the file in reports, that in ``path`` by default.
 
     Raises:
-        UsageError: it cannot be read, is of another form, or no installed benchmark is judged by rubrics.
+        UsageError: it cannot be read, is of another form, or the benchmark is not judged by rubrics.
     """
-    judging = _judging_by_rubrics()
-    if judging is None:
-        raise UsageError("no installed benchmark is judged by rubrics", hint="leave out --judge-rubrics")
-    return judging(path, name)
+    plugin = plugin_of(benchmark)
+    if plugin is None or plugin.judging is None or plugin.judging.read_rubrics is None:
+        raise UsageError(f"{benchmark} is not judged by rubrics", hint="leave out --judge-rubrics")
+    return plugin.judging.read_rubrics(path, name or path.name)
 
 
 def has_rubrics(metric: str) -> bool:
     """True if the metric is one of the criteria that are graded by rubrics."""
-    return any(each.judging.rubrics and metric in each.judging.metrics for each in plugins() if each.judging)
-
-
-def _judging_by_rubrics() -> "Callable[[Path | None, str], Rubrics] | None":
-    return next((each.judging.rubrics for each in plugins() if each.judging and each.judging.rubrics), None)
+    return any(each.judging.read_rubrics and metric in each.judging.metrics for each in plugins() if each.judging)
 
 
 OPEN_TEXT = "agrotools.ots_judge"

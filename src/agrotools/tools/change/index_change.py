@@ -9,11 +9,13 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from agrotools.core import SampleFile, ToolError
+from agrotools.core import ToolError
 from agrotools.tools.change.detect_change import ChangeRequest, VegetationChange
 from agrotools.tools.change.label_change import pond_of_masks
 from agrotools.tools.change.pairs import (
     RasterPair,
+    band_names,
+    band_roles,
     blocks_of_rows,
     check_common,
     grey_pair,
@@ -33,9 +35,9 @@ from agrotools.tools.change.result import (
     counts_of,
     without_specks,
 )
-from agrotools.tools.workspace import file_info, shown_name
+from agrotools.tools.workspace import shown_name
 from agrotools.vision import Box, Index, Role
-from agrotools.vision.band_roles import chosen_roles, listed_bands, roles_by_name
+from agrotools.vision.band_roles import chosen_roles, listed_bands
 from agrotools.vision.formats import clipped_region
 from agrotools.vision.rasters import RasterSource, open_raster
 from agrotools.vision.reading import stretched_picture
@@ -79,10 +81,8 @@ class _Indices:
 
 def has_index(path: Path, bands: Bands | None, argument: str) -> bool:
     """True if a normalised difference can be computed from a raster (or is in it)."""
-    from agrotools.vision.rasters import open_raster
-
     with open_raster(path, argument=argument, shown_as=shown_name(path)) as source:
-        return _index_of(source, bands, file_info(path)) is not None
+        return _index_of(source, path, bands) is not None
 
 
 def index_change(
@@ -90,7 +90,7 @@ def index_change(
     after: Path,
     bands: Bands | None,
     *,
-    asked: ChangeRequest,
+    request: ChangeRequest,
     threshold: float | Literal["otsu"],
 ) -> ChangeInputs:
     """Subtract a vegetation index and cut the difference, by strips, so that the size of the rasters does not matter.
@@ -101,9 +101,9 @@ def index_change(
     names = shown_name(before), shown_name(after)
     with _open_indices(before, after, bands, names) as indices:
         source = indices.pair.first
-        box, clipped = clipped_region(asked.region, source.width, source.height, names[0])
-        scale = pair_scale(asked.gsd_m, (before, after), source.sampling.gsd_m)
-        least = asked.least_px(scale.gsd_m, 1)
+        box, clipped = clipped_region(request.region, source.width, source.height, names[0])
+        scale = pair_scale(request.gsd_m, (before, after), source.sampling.gsd_m)
+        least = request.least_px(scale.gsd_m, 1)
         pixels = 2_000_000
         if least > 1:
             refuse_too_large(box[2] - box[0], box[3] - box[1], names[0], "taking out small patches")
@@ -173,9 +173,7 @@ def answer_of_plants(gain: int, loss: int, total: int) -> tuple[bool | None, tup
 @contextmanager
 def _open_indices(before: Path, after: Path, bands: Bands | None, names: tuple[str, str]) -> Iterator[_Indices]:
     with open_raster_pair(before, after, names) as pair:
-        found = [
-            _index_of(source, bands, file_info(path)) for source, path in ((pair.first, before), (pair.second, after))
-        ]
+        found = [_index_of(source, path, bands) for source, path in ((pair.first, before), (pair.second, after))]
         if found[0] is None or found[1] is None:
             missing = pair.first if found[0] is None else pair.second
             raise ToolError(
@@ -198,25 +196,20 @@ def _open_indices(before: Path, after: Path, bands: Bands | None, names: tuple[s
             yield _Indices(pair, index, (first, second))
 
 
-def _index_of(
-    source: RasterSource, bands: Bands | None, info: SampleFile | None
-) -> tuple[Index, int | dict[Role, int]] | None:
+def _index_of(source: RasterSource, path: Path, bands: Bands | None) -> tuple[Index, int | dict[Role, int]] | None:
     """An index and the band that holds it, or the bands that it is computed from; None where there is none."""
-    known = info.bands if info and info.bands and len(info.bands) == source.count else None
-    names = known or source.band_names
-    asked = {key.strip().lower(): key for key in bands} if bands else {}
+    names = band_names(source, path)
+    request = {key.strip().lower(): key for key in bands} if bands else {}
     for index in _NORMALISED:
-        if index in asked:
-            wanted = chosen_roles({"NIR": (bands or {})[asked[index]]}, names, file=source.name)
+        if index in request:
+            wanted = chosen_roles({"NIR": (bands or {})[request[index]]}, names, file=source.name)
             return index, wanted["NIR"]
-    if bands is not None:
-        roles = chosen_roles(bands, names, file=source.name)
-    else:
+    if bands is None:
         for number, name in enumerate(names, start=1):
             for index in _NORMALISED:
                 if name and name.strip().lower() == index:
                     return index, number
-        roles = roles_by_name(names) or source.roles
+    roles = band_roles(source, path, bands)
     for index in _NORMALISED:
         if all(role in roles for role in INDICES[index].bands):
             return index, {role: roles[role] for role in INDICES[index].bands}
@@ -241,7 +234,7 @@ _NEEDED: tuple[Role, ...] = ("G", "R", "NIR")
 def has_land_bands(path: Path, bands: Mapping[str, int | str] | None, argument: str) -> bool:
     """True if a raster has the bands (green, red, near infrared) that both indices need."""
     with open_raster(path, argument=argument, shown_as=shown_name(path)) as source:
-        return all(role in _roles(source, path, bands) for role in _NEEDED)
+        return all(role in band_roles(source, path, bands) for role in _NEEDED)
 
 
 def land_class_change(
@@ -250,7 +243,7 @@ def land_class_change(
     bands: Mapping[str, int | str] | None,
     *,
     water_only: bool,
-    asked: ChangeRequest,
+    request: ChangeRequest,
 ) -> ChangeInputs:
     """Classes by NDWI (water above 0, McFeeters 1996) and NDVI (Rouse et al. 1974), each date by itself, compared.
 
@@ -261,9 +254,9 @@ def land_class_change(
     with open_raster_pair(before, after, names) as pair:
         first = pair.first
         refuse_too_large(first.width, first.height, names[0], "classifying land")
-        box, clipped = clipped_region(asked.region, first.width, first.height, names[0])
-        scale = pair_scale(asked.gsd_m, (before, after), first.sampling.gsd_m)
-        least = asked.least_px(scale.gsd_m, 1)
+        box, clipped = clipped_region(request.region, first.width, first.height, names[0])
+        scale = pair_scale(request.gsd_m, (before, after), first.sampling.gsd_m)
+        least = request.least_px(scale.gsd_m, 1)
         was, seen = _classify(first, before, bands)
         is_, seen_after = _classify(pair.second, after, bands)
     valid = (was >= 0) & (is_ >= 0)
@@ -303,19 +296,11 @@ def land_class_change(
     )
 
 
-def _roles(source: RasterSource, path: Path, bands: Mapping[str, int | str] | None) -> dict[Role, int]:
-    info = file_info(path)
-    names = info.bands if info and info.bands and len(info.bands) == source.count else source.band_names
-    if bands is not None:
-        return chosen_roles(bands, names, file=source.name)
-    return roles_by_name(names) or source.roles
-
-
 def _classify(
     source: RasterSource, path: Path, bands: Mapping[str, int | str] | None
 ) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
     """Rows of :data:`CLASSES`, -1 without data; and a picture."""
-    roles = _roles(source, path, bands)
+    roles = band_roles(source, path, bands)
     green, red, infrared = source.read([roles[role] for role in _NEEDED])
     there = np.isfinite(green) & np.isfinite(red) & np.isfinite(infrared)
     classes = np.zeros(there.shape, np.int64)

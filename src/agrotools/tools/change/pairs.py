@@ -1,6 +1,6 @@
 """Pairs of pictures on one grid: the second raster is warped to the first, photographs must have one size."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +13,8 @@ from agrotools.core import ToolError
 from agrotools.tools.change.result import PANEL_PX
 from agrotools.tools.inputs import Scale, choose_scale
 from agrotools.tools.workspace import file_info
-from agrotools.vision import Box
+from agrotools.vision import Box, Role
+from agrotools.vision.band_roles import chosen_roles, roles_by_name
 from agrotools.vision.formats import file_format
 from agrotools.vision.rasters import RasterSource, open_raster
 from agrotools.vision.reading import read_image
@@ -317,3 +318,21 @@ def grey_pair(first: NDArray[np.float32], second: NDArray[np.float32]) -> tuple[
         return np.dstack([shown, shown, shown])
 
     return grey(first), grey(second)
+
+
+def band_names(source: RasterSource, path: Path) -> tuple[str | None, ...]:
+    """Names of the bands as known of the file, else as the raster gives them."""
+    info = file_info(path)
+    return info.bands if info and info.bands and len(info.bands) == source.count else source.band_names
+
+
+def band_roles(source: RasterSource, path: Path, bands: Mapping[str, int | str] | None) -> dict[Role, int]:
+    """Roles to 1-based band numbers: as the caller says, else by names, else by wavelengths.
+
+    Raises:
+        ToolError: ``invalid_argument``, ``band_not_found``.
+    """
+    names = band_names(source, path)
+    if bands is not None:
+        return chosen_roles(bands, names, file=source.name)
+    return roles_by_name(names) or source.roles

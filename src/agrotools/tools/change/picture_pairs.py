@@ -13,15 +13,15 @@ from agrotools.tools.change.detect_change import ChangeRequest
 from agrotools.tools.change.pairs import (
     PhotoPair,
     are_rasters,
+    band_roles,
     check_common,
     open_raster_pair,
     pair_scale,
     read_photo_pair,
     refuse_too_large,
 )
-from agrotools.tools.workspace import file_info, shown_name
+from agrotools.tools.workspace import shown_name
 from agrotools.vision import Box, Role
-from agrotools.vision.band_roles import chosen_roles, roles_by_name
 from agrotools.vision.formats import clipped_region
 from agrotools.vision.rasters import RasterSource
 from agrotools.vision.reading import picture_of, stretched_picture
@@ -154,7 +154,7 @@ def read_pictures(
     before: Path,
     after: Path,
     bands: Mapping[str, int | str] | None,
-    asked: ChangeRequest,
+    request: ChangeRequest,
     register: bool,
 ) -> Pictures:
     """Read a pair, bring it onto one grid, undo a shift.
@@ -172,8 +172,8 @@ def read_pictures(
             refuse_too_large(pair.first.width, pair.first.height, names[0], "comparing pictures")
             views = _view(pair.first, before, bands), _view(pair.second, after, bands)
             in_file, is_located = pair.first.sampling.gsd_m, pair.first.dataset.crs is not None
-            said = (*pair.first.sampling.notes, *pair.notes, *views[0].notes, *views[1].notes)
-            flagged = (*pair.first.sampling.flags, *pair.flags)
+            reader_notes = (*pair.first.sampling.notes, *pair.notes, *views[0].notes, *views[1].notes)
+            reader_flags = (*pair.first.sampling.flags, *pair.flags)
         if views[0].values.shape == views[1].values.shape:
             raw = views[0].values, views[1].values
         if views[0].infrared is not None and views[1].infrared is not None:
@@ -181,16 +181,16 @@ def read_pictures(
         photos = PhotoPair(views[0].pixels, views[1].pixels, views[0].valid & views[1].valid)
     else:
         photos = read_photo_pair(before, after, names)
-        said, flagged = photos.notes, photos.flags
+        reader_notes, reader_flags = photos.notes, photos.flags
     first, second, valid = photos.before, photos.after, photos.valid
     height, width = valid.shape
     refuse_too_large(width, height, names[0], "comparing pictures")
     check_common(valid, names)
-    box, clipped = clipped_region(asked.region, width, height, names[0])
-    scale = pair_scale(asked.gsd_m, (before, after), in_file)
+    box, clipped = clipped_region(request.region, width, height, names[0])
+    scale = pair_scale(request.gsd_m, (before, after), in_file)
     shift_px: tuple[float, float] | None = None
     is_clear = is_located
-    notes, flags = [*said, *scale.notes], [*flagged, *scale.flags, *clipped]
+    notes, flags = [*reader_notes, *scale.notes], [*reader_flags, *scale.flags, *clipped]
     if register and not is_located:
         shift = shift_between(first, second, valid)
         shift_px, is_clear = (round(shift.dx, 2), round(shift.dy, 2)), shift.is_clear
@@ -205,7 +205,8 @@ def read_pictures(
             flags.append("registration_uncertain")
             notes.append("too few outlines are alike to tell whether the two are shifted; taken as they are")
         elif shift.is_worth_moving:
-            second, valid = _shift_second(second, valid, shift)
+            second, there = shift_back(second, valid, shift)
+            valid = there & valid
             notes.append(f"{names[1]} moved back by {round(shift.dx)}, {round(shift.dy)} px (phase correlation)")
             raw = infrared = None
     step = max(1, valid.size // _SAMPLE_PX)
@@ -234,13 +235,6 @@ def read_pictures(
     )
 
 
-def _shift_second(
-    second: NDArray[np.uint8], valid: NDArray[np.bool_], shift: Shift
-) -> tuple[NDArray[np.uint8], NDArray[np.bool_]]:
-    moved, there = shift_back(second, valid, shift)
-    return moved, there & valid
-
-
 @dataclass(frozen=True, eq=False)
 class _View:
     """One raster: all its bands (or those named), and a picture of it."""
@@ -253,13 +247,9 @@ class _View:
 
 
 def _view(source: RasterSource, path: Path, bands: Mapping[str, int | str] | None) -> _View:
-    info = file_info(path)
-    names = info.bands if info and info.bands and len(info.bands) == source.count else source.band_names
-    if bands is not None:
-        roles = chosen_roles(bands, names, file=source.name)
-        numbers = list(roles.values())
-    else:
-        roles = roles_by_name(names) or source.roles
+    roles = band_roles(source, path, bands)
+    numbers = list(roles.values())
+    if bands is None:
         numbers = [number for number in range(1, source.count + 1) if number != source.alpha_band]
     values = source.read(numbers)
     valid = np.asarray(np.isfinite(values).all(axis=0))

@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agrotools.core import ToolError
-from agrotools.tools.change.pond_evidence import BASIN_TEST
 from agrotools.tools.change.water import (
+    BASIN_TEST,
     Channels,
     Mask,
     Plane,
@@ -46,9 +46,8 @@ class PondChange:
     """Change of the ponds of a pair of pictures.
 
     ``event``: of the largest pond that changed; None where it, or whether there is water at all, is unclear.
-    ``water_before``, ``water_after``: bool (rows, columns). Areas in pixels of all water; ``delta_pct`` is their change
-    in percent of the water before, None without any. ``changed``: bool (rows, columns), water of the pond that the
-    event is about. ``basin_probability``: how sure it is that a basin is there on the dry date, None where no pond
+    ``water_before``, ``water_after``: bool (rows, columns). ``changed``: bool (rows, columns), water of the pond that
+    the event is about. ``basin_probability``: how sure it is that a basin is there on the dry date, None where no pond
     changed.
     """
 
@@ -56,9 +55,6 @@ class PondChange:
     water_before: Mask
     water_after: Mask
     changed: Mask
-    area_before_px: int
-    area_after_px: int
-    delta_pct: float | None
     basin_probability: float | None = None
     notes: tuple[str, ...] = ()
     flags: tuple[str, ...] = ()
@@ -100,15 +96,11 @@ def pond_change(
         None if min_area_px is None else max(1, round(min_area_px / shrink**2)),
     )
     back = (shape[1], shape[0])
-    before, after = (enlarge_mask(mask, back) & valid for mask in (small.water_before, small.water_after))
     return replace(
         small,
-        water_before=before,
-        water_after=after,
+        water_before=enlarge_mask(small.water_before, back) & valid,
+        water_after=enlarge_mask(small.water_after, back) & valid,
         changed=enlarge_mask(small.changed, back) & valid,
-        area_before_px=int(before.sum()),
-        area_after_px=int(after.sum()),
-        delta_pct=_percent(int(before.sum()), int(after.sum())),
         notes=(*small.notes, f"ponds were looked for at 1/{shrink:.2g} of the resolution"),
     )
 
@@ -118,10 +110,6 @@ def _shrink(plane: Any, shrink: float) -> Any:
         return None
     size = (max(1, round(plane.shape[1] / shrink)), max(1, round(plane.shape[0] / shrink)))
     return cv2.resize(np.ascontiguousarray(plane), size, interpolation=cv2.INTER_AREA)
-
-
-def _percent(before: int, after: int) -> float | None:
-    return 100.0 * (after - before) / before if before else None
 
 
 def _compare(
@@ -141,7 +129,6 @@ def _compare(
     lost = _only_here(waters[0], waters[1], looks[1], infrared[1], masks[1])
     gained = _only_here(waters[1], waters[0], looks[0], infrared[0], masks[0])
     masks = [mask & valid for mask in masks]
-    areas = [int(mask.sum()) for mask in masks]
     notes = [*waters[0].notes[:1], *waters[1].notes[:1]]
     flags = [*waters[0].flags, *waters[1].flags]
     event, changed, probability = _event(lost, gained, looks, valid.shape)
@@ -162,9 +149,6 @@ def _compare(
         water_before=masks[0],
         water_after=masks[1],
         changed=changed,
-        area_before_px=areas[0],
-        area_after_px=areas[1],
-        delta_pct=_percent(areas[0], areas[1]),
         basin_probability=probability,
         notes=tuple(dict.fromkeys(notes)),
         flags=tuple(dict.fromkeys(flags)),

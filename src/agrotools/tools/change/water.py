@@ -4,16 +4,21 @@ Without infrared no threshold fits all water: it is clear, green or brown, and c
 holds is a comparison with what lies around: a pond is darker or bluer than its bank, flatter than the fields, compact,
 and it differs from its bank in the same way on all sides. Candidates come from a component tree (the components of
 several channels at many thresholds, as in Matas et al. 2004, BMVC); each is put to that ring test.
+
+The ring test, and that of basins, are logistic regressions; their weights, ``data/pond_evidence.json``, are written by
+``training/fit_pond_evidence.py`` from drawn pairs.
 """
 
+import json
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from agrotools.tools.change.pond_evidence import RING_TEST
+from agrotools.tools.contract import shipped_file
 
 Plane = NDArray[np.float32]
 Mask = NDArray[np.bool_]
@@ -35,6 +40,52 @@ _SEARCH_PX = 384
 _SQUARE = np.ones((3, 3), np.uint8)
 
 Box = tuple[int, int, int, int]
+
+
+_CLIP = 4.0
+"""Standardised features of the tests are cut off here."""
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """Logistic regression on features standardised by ``mean`` and ``scale``, held within 4, and on their squares and
+    products (``products``: of each feature with each later one, in order; none where empty).
+
+    What has a feature below ``low`` or above ``high`` is unlike anything right that was learnt from: its probability
+    is 0, whatever the weights make of it.
+    """
+
+    bias: float
+    mean: tuple[float, ...]
+    scale: tuple[float, ...]
+    linear: tuple[float, ...]
+    square: tuple[float, ...]
+    products: tuple[float, ...] = ()
+    low: tuple[float, ...] = ()
+    high: tuple[float, ...] = ()
+
+    def probability(self, features: NDArray[np.float64]) -> float:
+        """0 to 1."""
+        if self.low and (np.any(features < self.low) or np.any(features > self.high)):
+            return 0.0
+        standard = np.clip((features - np.asarray(self.mean)) / np.asarray(self.scale), -_CLIP, _CLIP)
+        value = self.bias + float(standard @ np.asarray(self.linear)) + float(standard**2 @ np.asarray(self.square))
+        if self.products:
+            first, second = np.triu_indices(len(standard), 1)
+            value += float((standard[first] * standard[second]) @ np.asarray(self.products))
+        return float(1.0 / (1.0 + np.exp(-np.clip(value, -50, 50))))
+
+
+_WEIGHTS: dict[str, Any] = json.loads(shipped_file("pond_evidence.json").read_bytes())
+
+
+def _read_weights(name: str) -> Evidence:
+    weights = _WEIGHTS[name]
+    return Evidence(weights["bias"], **{key: tuple(values) for key, values in weights.items() if key != "bias"})
+
+
+RING_TEST = _read_weights("ring_test")
+BASIN_TEST = _read_weights("basin_test")
 
 
 @dataclass(frozen=True, eq=False)
@@ -265,13 +316,13 @@ def candidates(channels: Channels, least_px: int) -> list[Mask]:
         for level in np.unique(np.quantile(sample, 1 - np.geomspace(0.005, 0.5, _LEVELS))):
             found += _components((plane > level) & valid, slope, least, most)
     found.sort(key=lambda item: -item[0])
-    kept: list[tuple[Box, Mask]] = []
+    chosen: list[tuple[Box, Mask]] = []
     for _, box, mask in found:
-        if len(kept) >= number:
+        if len(chosen) >= number:
             break
-        if all(_overlap_of_masks(box, mask, *other) < 0.6 for other in kept):
-            kept.append((box, mask))
-    return [enlarge_mask(_place_mask(box, mask, valid.shape), (columns, rows)) & channels.valid for box, mask in kept]
+        if all(_overlap_of_masks(box, mask, *other) < 0.6 for other in chosen):
+            chosen.append((box, mask))
+    return [enlarge_mask(_place_mask(box, mask, valid.shape), (columns, rows)) & channels.valid for box, mask in chosen]
 
 
 def _components(above: Mask, slope: Plane, least: float, most: float) -> list[tuple[float, Box, Mask]]:

@@ -1,7 +1,6 @@
 """Count and positions of objects of one kind in a picture."""
 
 from dataclasses import replace
-from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, cast
 
@@ -61,15 +60,9 @@ class ObjectCount(ToolResult):
     """the picture with the objects marked"""
 
 
-def fruit_net_files() -> list[Path]:
-    """The files that the answers of the fruit net depend on."""
-    folder = Path(str(files("agrotools"))) / "data" / "nets"
-    return [folder / "fruits.json", folder / "fruits.onnx"]
-
-
 def _resolve(call: Arguments, known: ReferenceCall) -> Arguments:
     """The detector, what the target means to it, and the file that it looks at."""
-    from agrotools.tools.counting.methods import detector_target, mode_for
+    from agrotools.tools.counting.targets import detector_target, mode_for
 
     if known.result.get("mode") in ("vlm", "learned"):
         return call
@@ -99,7 +92,7 @@ def _height_evidence(image: JsonValue, known: ReferenceCall) -> bool:
 @tool(
     category="measurement",
     version="2",
-    data_files=fruit_net_files,
+    data_files=("nets/fruits.json", "nets/fruits.onnx"),
     backends=("offline", RULES, LEARNED, VLM),
     backend_files=weight_files,
     resolves=_resolve,
@@ -147,7 +140,7 @@ def count_objects(
         ToolError: ``backend_unavailable`` (no detector for the target), ``missing_metadata`` (crown_chm without pixel
             size or without heights), ``region_empty``, ``nothing_found`` (no data), and as the readers.
 
-    Sources: crowns, :mod:`agrotools.tools.counting.crowns`; spots, :mod:`agrotools.tools.counting.blobs`; plants,
+    Sources: crowns, :mod:`agrotools.tools.counting.crowns`; spots, :mod:`agrotools.tools.counting.methods`; plants,
         :mod:`agrotools.vision.vegetation`; fruit, :mod:`agrotools.tools.counting.fruit_net`; touching objects parted
         by the distance to their edge (Beucher and Lantuejoul 1979).
     """
@@ -155,28 +148,31 @@ def count_objects(
         crowns_in_colours,
         fruit_by_colour,
         fruit_by_net,
-        fruits_of_net,
-        mode_for,
+        objects_in_boxes,
         plants_on_soil,
         round_spots,
     )
     from agrotools.tools.counting.result import count_result
+    from agrotools.tools.counting.targets import fruits_of_net, mode_for
     from agrotools.tools.field_picture import colour_bands, read_field_picture
     from agrotools.tools.inputs import choose_scale
+    from agrotools.tools.learned import find_learned
+    from agrotools.vision.formats import clipped_region
     from agrotools.vision.reading import read_image
     from agrotools.vision.vegetation import choose_index, segment
 
     backend = backend_in_use() or "offline"
-    if backend not in ("offline", RULES) and not _in_heights(image, chm, mode):
-        return _count_by_model(backend, image, target, region, gsd_m, return_boxes, score_min, mode)
-    chosen: Mode = mode_for(target, chm is not None or _is_heights(image)) if mode == "auto" else mode
-    notes = () if mode == "auto" else _doubt_flags(target, mode)
+    by_model = backend not in ("offline", RULES) and not _in_heights(image, chm, mode)
+    chosen: Detector = "vlm" if backend == VLM else "learned"
+    notes: tuple[str, ...] = ()
+    if not by_model:
+        chosen = mode_for(target, chm is not None or _is_heights(image)) if mode == "auto" else mode
+        notes = () if mode == "auto" else _doubt_flags(target, mode)
     if chosen == "crown_chm":
         return _count_in_heights(
             image, chm, target, region, gsd_m, min_height_m, (window_a_m, window_b), return_boxes, score_min, notes
         )
     name, info = shown_name(image), file_info(image)
-    scale = choose_scale(gsd_m, info.gsd_m if info else None)
     if chosen == "plant":
         picture = read_field_picture(image, None, None, info)
         box, clipped = clipped_region(region, picture.shape[1], picture.shape[0], name)
@@ -190,17 +186,29 @@ def count_objects(
     else:
         pixels = read_image(image, shown_as=name)
         box, clipped = clipped_region(region, pixels.width, pixels.height, name)
-        if pixels.is_grey and chosen != "blob":
+        if pixels.is_grey and chosen in ("crown_rgb", "fruit"):
             raise ToolError(
                 "band_not_found",
                 f"{name} is grey, and {chosen} goes by colour",
                 argument="image",
                 hint="use a colour picture, mode='blob', or a canopy height model for trees",
             )
-        shown = pixels.pixels
+        shown, flags = pixels.pixels, pixels.flags
         valid = np.ones(shown.shape[:2], np.bool_) if pixels.valid is None else pixels.valid
         scale = choose_scale(gsd_m, (info.gsd_m if info else None) or _gsd_of_raster(image))
-        if chosen == "crown_rgb":
+        if by_model:
+            if chosen == "vlm":
+                from agrotools.tools.services.vision_tasks import locate_by_model
+
+                pointed = locate_by_model(shown, box, target)
+            else:
+                pointed = find_learned(backend, shown, box, target, score_min)
+            found = objects_in_boxes(pointed.boxes, pointed.scores)
+            notes = (
+                pointed.notes if mode == "auto" else (*pointed.notes, f"mode={mode!r} is of the offline back-end alone")
+            )
+            flags = (*pointed.flags, *flags)
+        elif chosen == "crown_rgb":
             found = crowns_in_colours(shown, scale.gsd_m, expected_size_px)
         elif chosen == "fruit" and backend != RULES and (kinds := fruits_of_net(target)):
             found = fruit_by_net(shown, kinds, expected_size_px)
@@ -208,11 +216,10 @@ def count_objects(
             found = fruit_by_colour(shown, target, expected_size_px)
         else:
             found = round_spots(shown, expected_size_px)
-        notes, flags = (*notes, *pixels.notes), pixels.flags
+        notes = (*notes, *pixels.notes)
     x0, y0, x1, y1 = box
-    found = found.chosen(found.scores >= score_min).centred_in(box)
     return count_result(
-        found,
+        found.chosen(found.scores >= score_min).centred_in(box),
         chosen,
         target,
         shown=shown,
@@ -229,55 +236,6 @@ def count_objects(
 def _in_heights(image: Path, chm: Path | None, mode: str) -> bool:
     """True if a call is about a height model, which no model for pictures can see."""
     return mode == "crown_chm" or (mode == "auto" and (chm is not None or _is_heights(image)))
-
-
-def _count_by_model(
-    backend: str,
-    image: Path,
-    target: str,
-    region: Box | None,
-    gsd_m: float | None,
-    return_boxes: bool,
-    score_min: float,
-    mode: str,
-) -> ObjectCount:
-    from agrotools.tools.counting.methods import objects_in_boxes
-    from agrotools.tools.counting.result import count_result
-    from agrotools.tools.inputs import choose_scale
-    from agrotools.tools.learned import find_learned
-    from agrotools.vision.reading import read_image
-
-    name, info = shown_name(image), file_info(image)
-    picture = read_image(image, shown_as=name)
-    box, clipped = clipped_region(region, picture.width, picture.height, name)
-    scale = choose_scale(gsd_m, (info.gsd_m if info else None) or _gsd_of_raster(image))
-    by = "vlm" if backend == VLM else "learned"
-    if by == "vlm":
-        from agrotools.tools.services.vision_tasks import locate_by_model
-
-        pointed = locate_by_model(picture.pixels, box, target)
-    else:
-        pointed = find_learned(backend, picture.pixels, box, target, score_min)
-    found = objects_in_boxes(pointed.boxes, pointed.scores)
-    found = found.chosen(found.scores >= score_min).centred_in(box)
-    notes = pointed.notes if mode == "auto" else (*pointed.notes, f"mode={mode!r} is of the offline back-end alone")
-    x0, y0, x1, y1 = box
-    looked_at_px = (x1 - x0) * (y1 - y0)
-    if picture.valid is not None:
-        looked_at_px = int(np.count_nonzero(picture.valid[y0:y1, x0:x1]))
-    return count_result(
-        found,
-        by,
-        target,
-        shown=picture.pixels,
-        shown_per_px=1.0,
-        region=None if region is None else box,
-        looked_at_px=float(looked_at_px),
-        gsd_m=scale.gsd_m,
-        return_boxes=return_boxes,
-        notes=(*notes, *picture.notes, *scale.notes),
-        flags=(*pointed.flags, *picture.flags, *clipped, *scale.flags),
-    )
 
 
 def _count_in_heights(
@@ -399,7 +357,7 @@ def _size(image: Path) -> tuple[int, int]:
 
 def _doubt_flags(target: str, mode: Mode) -> tuple[str, ...]:
     """Say so where a detector was asked for that is not the one for such things."""
-    from agrotools.tools.counting.methods import mode_for
+    from agrotools.tools.counting.targets import mode_for
 
     try:
         fitting = mode_for(target, mode == "crown_chm")

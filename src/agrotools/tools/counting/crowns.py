@@ -16,7 +16,7 @@ from agrotools.core import ToolError
 from agrotools.tools.canopy.heights import height_scale_of, in_metres, refuse_many_bands
 from agrotools.tools.counting.methods import CountedObjects
 from agrotools.vision import Box
-from agrotools.vision.blocks import SmallPicture, block_boxes
+from agrotools.vision.blocks import SmallPicture, block_boxes, tile_shape
 from agrotools.vision.overlay import LONGEST_SIDE, viridis
 from agrotools.vision.rasters import RasterSource
 
@@ -267,7 +267,7 @@ def crowns_of_raster(
     parts: list[Crowns] = []
     picture = SmallPicture((0, 0, source.width, source.height), LONGEST_SIDE)
     measured = 0
-    for x0, y0, x1, y1 in block_boxes(region, _tile(source), _TILE_PX):
+    for x0, y0, x1, y1 in block_boxes(region, tile_shape(source), _TILE_PX):
         # Where squares of pixels are merged, every tile must merge the same ones.
         left, top = (max(0, edge - reach) // factor * factor for edge in (x0, y0))
         right, bottom = min(source.width, x1 + reach), min(source.height, y1 + reach)
@@ -312,8 +312,3 @@ def _as_objects(parts: list[Crowns], source: RasterSource) -> CountedObjects:
     order = np.lexsort((tops[:, 0], tops[:, 1], -heights, -scores))
     diameters = 2 * np.sqrt(areas / math.pi)
     return CountedObjects(boxes[order], tops[order], diameters[order], scores[order], heights[order])
-
-
-def _tile(source: RasterSource) -> tuple[int, int]:
-    rows, columns = source.dataset.block_shapes[0]
-    return min(rows, source.height), min(columns, source.width)

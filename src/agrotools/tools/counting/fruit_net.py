@@ -15,14 +15,15 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import cv2
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field, FiniteFloat
 
-from agrotools.tools.counting.count_objects import fruit_net_files
+from agrotools.tools.contract import shipped_file
+from agrotools.tools.counting.targets import FruitName
 from agrotools.vision import Box
 from agrotools.vision.nets import DescribedNet, DescriptionPart, read_whole_net, unusable_weights
 
@@ -187,7 +188,6 @@ def detect_in_tiles(
     return Detections(boxes, found.scores, found.classes)
 
 
-FruitName = Literal["apple", "pear", "cherry", "tomato"]
 TILE_PX = 416
 """Side of a tile, pixels of the net's scale."""
 OVERLAP_PX = 96
@@ -275,7 +275,7 @@ def load_fruit_net() -> FruitNet:
     Raises:
         ToolError: ``backend_unavailable`` where its files are missing, or are not those that were shipped.
     """
-    return read_fruit_net(fruit_net_files()[0])
+    return read_fruit_net(shipped_file("nets/fruits.json"))
 
 
 def read_fruit_net(description: Path) -> FruitNet:

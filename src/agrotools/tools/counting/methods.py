@@ -1,45 +1,28 @@
-"""Methods that count objects in a picture without a large model, with results of one form."""
+"""Methods that count objects in a picture without a large model, with results of one form.
+
+Round spots of about one size are maxima of a scale-normalised Laplacian over place and size (Lindeberg 1998), which is
+taken as the difference of two Gaussians (Marr and Hildreth 1980).
+"""
 
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import get_args
 
 import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from agrotools.core import ToolError
-from agrotools.tools.counting.blobs import find_blobs, typical_size_px
-from agrotools.tools.counting.count_objects import Mode
-from agrotools.tools.counting.fruit_net import FruitName, FruitNet, find_fruit, load_fruit_net
+from agrotools.tools.counting.fruit_net import FruitNet, find_fruit, load_fruit_net
+from agrotools.tools.counting.targets import FruitName, colour_direction
 from agrotools.vision import Box
 from agrotools.vision.colours import lab_of
 from agrotools.vision.vegetation import otsu_threshold
 
-DETECTORS: dict[Mode, str] = {
-    "crown_chm": "tree crowns in a canopy height model",
-    "crown_rgb": "tree crowns in a colour picture from above",
-    "fruit": "fruit on the plant",
-    "plant": "single plants on soil",
-    "blob": "round spots",
-}
-_WORDS: dict[Mode, frozenset[str]] = {
-    "crown_rgb": frozenset("tree crown palm canopy conifer pine spruce".split()),
-    "fruit": frozenset("fruit apple orange tomato cherry peach nectarine strawberry plum citrus mandarin pear".split()),
-    "plant": frozenset("plant seedling crop weed lettuce cabbage beet sunflower maize corn rosette".split()),
-    "blob": frozenset("blob spot dot disc colony bale".split()),
-}
 _LEAST_CONTRAST = 12.0
 _CROWN_M = 5.0
 _CROWN_RANGE = (0.6, 1.5)
 _BLOB_RANGE = (0.7, 1.4)
 _SMALLEST_BLOB_PX = 6.0
-_TOWARDS: dict[str, tuple[float, float]] = {
-    "orange": (0.75, 0.65), "citrus": (0.75, 0.65), "mandarin": (0.75, 0.65), "peach": (0.9, 0.4),
-    "nectarine": (0.9, 0.4), "pear": (0.7, 0.7),
-}  # fmt: skip
-"""Towards which (a*, b*) of Lab a fruit differs from leaves; red ones towards a* alone."""
 _PALE = 26.0
 _DEFAULT_SCORE = 0.3
 """Default of the tool's ``score_min``."""
@@ -95,49 +78,6 @@ def objects_in_boxes(boxes: Floats, scores: Floats) -> CountedObjects:
     sizes = boxes[:, 2:] - boxes[:, :2]
     # Of the circle of the same area as an ellipse in the box.
     return CountedObjects(boxes, boxes[:, :2] + sizes / 2, np.sqrt(sizes.prod(axis=1)), scores)
-
-
-def mode_for(target: str, has_chm: bool) -> Mode:
-    """The detector that finds such things.
-
-    Raises:
-        ToolError: ``backend_unavailable`` where none does.
-    """
-    words = target.lower().replace("_", " ").replace("-", " ").split()
-    last = singular(words[-1]) if words else ""
-    for mode, known in _WORDS.items():
-        if last in known:
-            return "crown_chm" if mode == "crown_rgb" and has_chm else mode
-    offline = ", ".join(f"{mode} ({what})" for mode, what in DETECTORS.items())
-    raise ToolError(
-        "backend_unavailable",
-        f"no offline detector finds {target[:60]!r}: that needs a learned back-end; offline detectors: {offline}",
-        argument="target",
-        hint="choose a mode yourself if one of them fits, e.g. mode='blob' for round things on a plain background",
-    )
-
-
-def detector_target(target: str, mode: Mode) -> str:
-    """Target as a detector takes it: fruit by kind, all else by its name."""
-    if mode != "fruit":
-        return mode
-    along_a, along_b = colour_direction(target)
-    return "_".join((*fruits_of_net(target), f"{along_a:g}_{along_b:g}"))
-
-
-def colour_direction(target: str) -> tuple[float, float]:
-    """Direction in (a*, b*) in which a fruit stands out from leaves."""
-    words = target.lower().split()
-    return _TOWARDS.get(singular(words[-1]) if words else "", (1.0, 0.0))
-
-
-def singular(word: str) -> str:
-    """A plain English noun in the singular."""
-    if word.endswith("ies") and len(word) > 4:
-        return word[:-3] + "y"
-    if word.endswith(("oes", "ches", "shes", "xes")):
-        return word[:-2]
-    return word[:-1] if word.endswith("s") and not word.endswith("ss") else word
 
 
 def crowns_in_colours(pixels: NDArray[np.uint8], gsd_m: float | None, expected_size_px: float | None) -> CountedObjects:
@@ -208,14 +148,6 @@ def plants_on_soil(mask: NDArray[np.bool_], expected_size_px: float | None) -> C
     order = np.lexsort((centres[:, 0], centres[:, 1], -scores))
     note = f"single plants are about {width:.0f} px wide; gaps of {2 * gap} px closed"
     return CountedObjects(boxes[order], centres[order], sizes[order], scores[order], notes=(note,), flags=tuple(flags))
-
-
-def fruits_of_net(target: str) -> tuple[FruitName, ...]:
-    """The kinds of fruit that the net knows and that a target means; empty where it means others."""
-    words = target.lower().replace("_", " ").replace("-", " ").split()
-    last = singular(words[-1]) if words else ""
-    known: tuple[FruitName, ...] = get_args(FruitName)
-    return known if last == "fruit" and len(words) == 1 else tuple(name for name in known if name == last)
 
 
 def fruit_by_net(
@@ -384,3 +316,114 @@ def _weighted_median(areas: NDArray[np.int32]) -> float:
     """The area that half of all plant pixels lie in components below: specks hardly weigh."""
     ordered = np.sort(areas).astype(np.float64)
     return float(ordered[np.searchsorted(np.cumsum(ordered), ordered.sum() / 2)])
+
+
+Values = NDArray[np.float32]
+
+_SIZE_STEP = 1.25
+"""Ratio of one size to the next."""
+_RATIO = 1.26
+_FINEST_PX = 5.0
+"""Pictures are shrunk until the smallest spots are about this many pixels wide: finer detail is not looked at."""
+_OVERLAP = 0.65
+"""Spots nearer to each other than this share of the sum of their radii are one, the stronger."""
+_REFERENCE = 90
+
+
+@dataclass(frozen=True, eq=False)
+class Blobs:
+    """Spots, strongest first. ``centres``: float64 (n, 2), x and y, pixels; ``diameters``: float64 (n,), pixels.
+
+    ``strengths``: float64 (n,), contrast in units of the values; ``scores``: the same over that of a strong spot of the
+    picture (90th percentile), at most 1.
+    """
+
+    centres: NDArray[np.float64]
+    diameters: NDArray[np.float64]
+    strengths: NDArray[np.float64]
+    scores: NDArray[np.float64]
+
+
+def find_blobs(values: Values, diameters_px: tuple[float, float], *, least_strength: float) -> Blobs:
+    """Spots that are brighter than what is around them.
+
+    Args:
+        values: float32 (rows, columns), finite.
+        diameters_px: smallest and largest diameter to look for, pixels.
+        least_strength: spots of less contrast are noise, in units of ``values``.
+    """
+    smallest, largest = diameters_px
+    shrink = min(1.0, _FINEST_PX / smallest)
+    height, width = values.shape
+    size = (max(1, round(width * shrink)), max(1, round(height * shrink)))
+    small = np.asarray(cv2.resize(values, size, interpolation=cv2.INTER_AREA), np.float32) if shrink < 1 else values
+    scale_x, scale_y = width / small.shape[1], height / small.shape[0]
+    shrink = 1 / math.sqrt(scale_x * scale_y)
+    steps = math.ceil(math.log(largest / smallest) / math.log(_SIZE_STEP))
+    sizes = np.geomspace(smallest, largest, steps + 1)
+    responses = np.stack([_response(small, shrink * diameter) for diameter in sizes])
+    peak = np.max([cv2.dilate(layer, np.ones((3, 3), np.uint8)) for layer in responses], axis=0)
+    best = responses.argmax(axis=0)
+    top = np.take_along_axis(responses, best[None], axis=0)[0]
+    rows, columns = np.nonzero((top >= peak) & (top >= least_strength))
+    strengths = top[rows, columns].astype(np.float64)
+    diameters = sizes[best[rows, columns]]
+    centres = np.column_stack([(columns + 0.5) * scale_x, (rows + 0.5) * scale_y])
+    order = np.lexsort((centres[:, 0], centres[:, 1], -strengths))
+    order = order[_drop_overlapping_spots(centres[order], diameters[order])]
+    strengths = strengths[order]
+    reference = float(np.percentile(strengths, _REFERENCE)) if strengths.size else 1.0
+    return Blobs(centres[order], diameters[order], strengths, np.minimum(1.0, strengths / reference))
+
+
+def _response(values: Values, diameter: float) -> Values:
+    """About the contrast of a disc of that diameter where there is one."""
+    sigma = max(0.5, diameter / (2 * math.sqrt(2)))
+    inner = cv2.GaussianBlur(values, (0, 0), sigma / math.sqrt(_RATIO), borderType=cv2.BORDER_REFLECT_101)
+    outer = cv2.GaussianBlur(values, (0, 0), sigma * math.sqrt(_RATIO), borderType=cv2.BORDER_REFLECT_101)
+    # A disc of radius sigma * sqrt(2) gives 2/e of its contrast times the logarithm of the ratio.
+    return np.asarray((inner - outer) * np.float32(math.e / (2 * math.log(_RATIO))), np.float32)
+
+
+def _drop_overlapping_spots(centres: NDArray[np.float64], diameters: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """Mask of the spots to keep; they come strongest first."""
+    from scipy.spatial import KDTree
+
+    keep = np.ones(len(centres), np.bool_)
+    if len(centres) < 2:
+        return keep
+    tree = KDTree(centres)
+    widest = float(diameters.max())
+    for number in range(len(centres)):
+        if not keep[number]:
+            continue
+        for other in tree.query_ball_point(centres[number], _OVERLAP * (diameters[number] + widest) / 2):
+            near = _OVERLAP * (diameters[number] + diameters[other]) / 2
+            if other > number and math.dist(centres[number], centres[other]) < near:
+                keep[other] = False
+    return keep
+
+
+def typical_size_px(values: Values, largest: float) -> float | None:
+    """The diameter of the spots that a picture is full of, by its autocorrelation; None where it shows no such size.
+
+    The mean over directions falls to its first minimum about where a spot lies on a gap.
+    """
+    height, width = values.shape
+    shrink = min(1.0, 512 / max(height, width))
+    size = (max(1, round(width * shrink)), max(1, round(height * shrink)))
+    small = np.asarray(cv2.resize(values, size, interpolation=cv2.INTER_AREA), np.float64)
+    small = small - cv2.GaussianBlur(small, (0, 0), max(2.0, largest * shrink))
+    spectrum = np.abs(np.fft.rfft2(small, [2 * side for side in small.shape])) ** 2
+    correlation = np.fft.irfft2(spectrum)[: small.shape[0], : small.shape[1]]
+    if correlation[0, 0] <= 0:
+        return None
+    y, x = np.mgrid[0 : small.shape[0], 0 : small.shape[1]]
+    lags = np.round(np.hypot(x, y)).astype(np.intp)
+    radial = np.bincount(lags.ravel(), correlation.ravel()) / np.bincount(lags.ravel())
+    radial = radial / radial[0]
+    limit = min(len(radial) - 1, math.ceil(largest * shrink))
+    for lag in range(2, limit):
+        if radial[lag] <= radial[lag - 1] and radial[lag] < radial[lag + 1]:
+            return lag / shrink
+    return None

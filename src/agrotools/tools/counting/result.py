@@ -90,11 +90,9 @@ def _overlay(
     region: Box | None,
     gsd_m: float | None,
 ) -> Artifact:
-    from agrotools.vision.marks import Mark, draw_marks
-    from agrotools.vision.overlay import ORANGE, SKY_BLUE
+    from agrotools.vision.overlay import ORANGE, SKY_BLUE, Mark, draw_marks
 
     enlarge = max(1, _SMALLEST_SIDE // max(shown.shape[:2]))
-    shown, per_px = shown.repeat(enlarge, axis=0).repeat(enlarge, axis=1), per_px * enlarge
     colour = ORANGE if mode in ("plant", "crown_rgb", "blob") else SKY_BLUE
     marks: list[Mark] = []
     for centre, box, diameter in zip(
@@ -104,7 +102,7 @@ def _overlay(
         strict=True,
     ):
         if mode == "crown_chm":
-            marks.append(Mark(ORANGE, circle=(centre[0], centre[1], max(1.0, diameter / 12))))
+            marks.append(Mark(ORANGE, circle=(centre[0], centre[1], max(1.0 / enlarge, diameter / 12))))
         if found.round_marks:
             marks.append(Mark(colour, circle=(centre[0], centre[1], diameter / 2)))
         else:
@@ -118,6 +116,12 @@ def _overlay(
         x0, y0, x1, y1 = (round(edge * per_px) for edge in region)
         part = (x0, y0, max(x0 + 1, x1), max(y0 + 1, y1))
     picture = draw_marks(
-        shown, marks, legend=legend, region=part, gsd_m=None if gsd_m is None else gsd_m / per_px, title=what
+        shown,
+        marks,
+        legend=legend,
+        region=part,
+        gsd_m=None if gsd_m is None else gsd_m / per_px,
+        title=what,
+        zoom=enlarge,
     )
     return save_artifact("objects_overlay.png", "overlay", picture)

@@ -15,7 +15,7 @@ Engineering 8): sum of the standard deviations over the sum of the absolute corr
 import itertools
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -49,26 +49,6 @@ _SMOOTH = 1.0
 """Spread of the smoothing of histograms, cells."""
 
 Matrix = NDArray[np.float64]
-
-
-@dataclass(frozen=True)
-class TripletSeparability:
-    """Three bands: ``jm`` per pair of classes ("crop/soil"), ``min_jm`` the least of them, ``mean_jm`` their mean,
-    ``oif`` of the bands.
-
-    ``accuracy`` is the mean share of each class that a classifier gets right, 0 to 1; None where it was not tried.
-    ``tied``: not surely worse than the first; its accuracy is lower by no more than the standard error of the
-    difference, or where there is none its ``min_jm`` by no more than 0.01.
-    """
-
-    bands: tuple[str, ...]
-    jm: dict[str, float]
-    min_jm: float
-    mean_jm: float
-    worst_pair: str
-    oif: float | None
-    accuracy: float | None = None
-    tied: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,7 +88,7 @@ def optimum_index_factor(deviations: NDArray[np.float64], correlations: Matrix) 
 
 def rank_triplets(
     bands: Mapping[str, NDArray[np.generic]], classes: Mapping[str, NDArray[np.bool_]], size: int = 3
-) -> list[TripletSeparability]:
+) -> list[BandTriplet]:
     """Every ``size`` bands, best first: by expected accuracy, and those that it is not known of after them by the JM
     distance of the two classes that they tell apart worst.
 
@@ -154,12 +134,15 @@ def rank_triplets(
     tried = [tuple(names.index(name) for name in one.bands) for one in by_jm[:MAX_CLASSIFIED_TRIPLETS]]
     counts = _count_correct(list(samples.values()), tried, ridge)
     if counts is None:
-        return [replace(one, tied=by_jm[0].min_jm - one.min_jm <= TIE_JM) for one in by_jm]
+        return [one.model_copy(update={"tied": by_jm[0].min_jm - one.min_jm <= TIE_JM}) for one in by_jm]
     accuracy = counts.accuracy()
     order = sorted(range(len(tried)), key=lambda place: -accuracy[place])
     behind, error = counts.behind(order[0])
     return [
-        *(replace(by_jm[k], accuracy=float(accuracy[k]), tied=bool(behind[k] <= error[k])) for k in order),
+        *(
+            by_jm[k].model_copy(update={"expected_accuracy": float(accuracy[k]), "tied": bool(behind[k] <= error[k])})
+            for k in order
+        ),
         *by_jm[MAX_CLASSIFIED_TRIPLETS:],
     ]
 
@@ -211,11 +194,11 @@ def _count_correct(
     block_of = np.concatenate([part.blocks for part in parts])
     for fold in range(4):
         held_out = block_of % 4 == fold
-        learnt = [part.values[part.blocks % 4 != fold] for part in parts]
-        if min(len(one) for one in learnt) < LEAST_PIXELS:
+        training = [part.values[part.blocks % 4 != fold] for part in parts]
+        if min(len(one) for one in training) < LEAST_PIXELS:
             return None
-        gaussians = [_gaussian(one, ridge) for one in learnt]
-        histograms = _Cells.of(learnt)
+        gaussians = [_gaussian(one, ridge) for one in training]
+        histograms = _Cells.of(training)
         numbered = histograms.numbered(values)
         for place, chosen in enumerate(triplets):
             guesses = (
@@ -239,9 +222,9 @@ class _Cells:
     cuts: Matrix
 
     @classmethod
-    def of(cls, learnt: Sequence[Matrix]) -> "_Cells":
-        each = min(len(one) for one in learnt)
-        evened = np.concatenate([one[:: max(1, len(one) // each)] for one in learnt])
+    def of(cls, training: Sequence[Matrix]) -> "_Cells":
+        each = min(len(one) for one in training)
+        evened = np.concatenate([one[:: max(1, len(one) // each)] for one in training])
         return cls(np.quantile(evened, np.arange(1, _CELLS) / _CELLS, axis=0))
 
     def numbered(self, values: Matrix) -> NDArray[np.intp]:
@@ -260,9 +243,9 @@ class _Cells:
         shape = (_CELLS,) * len(chosen)
         shares: list[Matrix] = []
         for label in range(int(labels.max()) + 1):
-            learnt = place[(labels == label) & ~held_out]
-            count = np.bincount(learnt, minlength=_CELLS ** len(chosen)).astype(np.float64)
-            shares.append(gaussian_filter(count.reshape(shape), _SMOOTH).ravel() / len(learnt))
+            training = place[(labels == label) & ~held_out]
+            count = np.bincount(training, minlength=_CELLS ** len(chosen)).astype(np.float64)
+            shares.append(gaussian_filter(count.reshape(shape), _SMOOTH).ravel() / len(training))
         return np.argmax(shares, axis=0)[place[held_out]]
 
 
@@ -288,7 +271,7 @@ def _triplet(
     gaussians: Mapping[str, tuple[Matrix, Matrix]],
     deviations: NDArray[np.float64],
     correlations: Matrix,
-) -> TripletSeparability:
+) -> BandTriplet:
     index = np.array(chosen)
     square = np.ix_(index, index)
     jm = {
@@ -297,12 +280,14 @@ def _triplet(
         for a, b in itertools.combinations(gaussians, 2)
     }  # fmt: skip
     worst = min(jm, key=lambda pair: jm[pair])
-    return TripletSeparability(
+    return BandTriplet(
         bands=tuple(names[place] for place in chosen),
-        jm=jm,
+        expected_accuracy=None,
+        tied=False,
         min_jm=jm[worst],
-        mean_jm=sum(jm.values()) / len(jm),
         worst_pair=worst,
+        mean_jm=sum(jm.values()) / len(jm),
+        jm=jm,
         oif=optimum_index_factor(deviations[index], correlations[square]),
     )
 
@@ -343,20 +328,8 @@ def ranked_bands(
     return Separability(
         classes=tuple(dict.fromkeys(name for pair in pairs for name in pair.split("/"))),
         classes_from=classes_from,
-        triplets=tuple(
-            BandTriplet(
-                bands=one.bands,
-                expected_accuracy=one.accuracy,
-                tied=one.tied,
-                min_jm=one.min_jm,
-                worst_pair=one.worst_pair,
-                mean_jm=one.mean_jm,
-                jm=one.jm,
-                oif=one.oif,
-            )
-            for one in ranked[:_MOST_LISTED]
-        ),
-        ranked_by="min_jm" if ranked[0].accuracy is None else "expected_accuracy",
+        triplets=tuple(ranked[:_MOST_LISTED]),
+        ranked_by="min_jm" if ranked[0].expected_accuracy is None else "expected_accuracy",
         ties=sum(one.tied for one in ranked),
     )
 

@@ -4,7 +4,7 @@ The threshold is found in tiles spread over the raster, a few million pixels of 
 Smoothing and specks reach over a few pixels, so with a halo the blocks give what the whole would give.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -19,7 +19,7 @@ from agrotools.tools.crop_weed.separation import NOT_SEPARATED
 from agrotools.tools.field_picture import WHOLE_PX, raster_roles
 from agrotools.tools.inputs import choose_scale
 from agrotools.vision import Box, Index, Role
-from agrotools.vision.blocks import SmallPicture, block_boxes
+from agrotools.vision.blocks import SmallPicture, block_boxes, raster_blocks, tile_shape
 from agrotools.vision.formats import clipped_region, file_format
 from agrotools.vision.overlay import LONGEST_SIDE
 from agrotools.vision.rasters import RasterSource, open_raster
@@ -36,10 +36,8 @@ from agrotools.vision.vegetation import (
 
 HALO_PX = 16
 """Beyond the reach of the smoothing (4 pixels) and of a speck (fewer than 10)."""
-_STRIP_PX = 3_000_000
-"""Pixels of the rows that are read together, about: 12 MB a band."""
-_PIECE_PX = 1024
-"""Width of what is looked at together: small enough for the processor's cache."""
+BLOCK_PX = 2**23
+"""Values that are read together, about: of smaller blocks the halo, which is read twice, is a larger part."""
 _SAMPLE_PX = 4_000_000
 _SAMPLE_BLOCK_PX = 2**17
 _DARK_SHARE = 0.01
@@ -79,17 +77,17 @@ def segment_raster(
     shape = cover.means.shape
     shown: dict[Role, NDArray[np.float32]] = {role: np.full(shape, np.nan, np.float32) for role in used}
     measured = plants = 0
-    for piece in _pieces(source, list(used.values()), region):
-        values, there = _index_and_data(index, dict(zip(used, piece.values, strict=True)), factor, dark)
+    for block in raster_blocks(source, list(used.values()), region, halo=HALO_PX, block_px=BLOCK_PX):
+        values, there = _index_and_data(index, dict(zip(used, block.values, strict=True)), factor, dark)
         mask = there if cut.all_plants else np.zeros_like(there)
         if cut.threshold is not None:
             mask = without_specks(smooth_index(values, there) > np.float32(cut.threshold), there)
-        there, mask = there[piece.inner], mask[piece.inner]
+        there, mask = there[block.inner], mask[block.inner]
         measured += int(np.count_nonzero(there))
         plants += int(np.count_nonzero(mask))
-        cover.add(piece.box, np.where(there, mask.astype(np.float32), np.float32(np.nan)))
-        for role, values in zip(used, piece.values, strict=True):
-            _sample_into(shown[role], piece.box, values[piece.inner], region, cover.factor)
+        cover.add(block.box, np.where(there, mask.astype(np.float32), np.float32(np.nan)))
+        for role, values in zip(used, block.values, strict=True):
+            _sample_into(shown[role], block.box, values[block.inner], region, cover.factor)
     notes = [f"threshold from {sample.size} pixels of tiles spread over the raster"]
     if factor != 1.0:
         notes.append(f"red, green and blue scaled by one factor ({255 / factor:.4g} to 255)")
@@ -105,9 +103,7 @@ def _sample(
     source: RasterSource, used: Mapping[Role, int], index: Index, region: Box
 ) -> tuple[NDArray[np.float32], float, bool]:
     """Smoothed index of spread blocks, the factor that brings colours to 0..255, and whether 0 is no data."""
-    rows, columns = source.dataset.block_shapes[next(iter(used.values())) - 1]
-    tile = (min(rows, source.height), min(columns, source.width))
-    boxes = list(block_boxes(region, tile, _SAMPLE_BLOCK_PX))
+    boxes = list(block_boxes(region, tile_shape(source, next(iter(used.values()))), _SAMPLE_BLOCK_PX))
     typical = max((x1 - x0) * (y1 - y0) for x0, y0, x1, y1 in boxes)
     wanted = min(len(boxes), max(12, _SAMPLE_PX // typical))
     # Steps by the golden ratio: any number of them lies evenly, and not all in one column of tiles.
@@ -149,58 +145,12 @@ def _scale_band(band: NDArray[np.float32], factor: float) -> NDArray[np.float32]
     return band if factor == 1.0 else np.asarray(band * np.float32(factor), np.float32)
 
 
-@dataclass(frozen=True, eq=False)
-class _Piece:
-    """``box``: what this piece answers for; ``values``: float32 (bands, rows, columns) of it and of its halo, as far as
-    the region goes; ``inner``: where ``box`` lies in them."""
-
-    box: Box
-    values: NDArray[np.float32]
-    inner: tuple[slice, slice]
-
-
-def _pieces(source: RasterSource, numbers: list[int], region: Box) -> Iterator[_Piece]:
-    """The region in pieces with a halo. Whole rows of tiles are read, each once: what the next rows need of them is
-    kept, since reading a halo anew means decoding the neighbouring tiles again."""
-    x0, y0, x1, y1 = region
-    kept: NDArray[np.float32] | None = None
-    start = done = y0
-    for bottom in _edges(source, numbers, region):
-        top = y0 if kept is None else start + kept.shape[1]
-        values = source.read(numbers, (x0, top, x1, bottom))
-        if kept is not None:
-            values = np.concatenate([kept, values], axis=1)
-        until = bottom if bottom == y1 else bottom - HALO_PX
-        if until > done:
-            high, low = max(start, done - HALO_PX), min(bottom, until + HALO_PX)
-            for left in range(x0, x1, _PIECE_PX):
-                right = min(x1, left + _PIECE_PX)
-                first, last = max(x0, left - HALO_PX), min(x1, right + HALO_PX)
-                yield _Piece(
-                    (left, done, right, until),
-                    values[:, high - start : low - start, first - x0 : last - x0],
-                    (slice(done - high, until - high), slice(left - first, right - first)),
-                )
-            done = until
-        keep_from = max(start, done - HALO_PX)
-        kept, start = values[:, keep_from - start :].copy(), keep_from
-
-
 def _sample_into(picture: NDArray[np.float32], box: Box, values: NDArray[np.float32], region: Box, factor: int) -> None:
     """Put every ``factor``-th value of a box (rows, columns) where it belongs in a small picture of the region."""
     left, top = box[0] - region[0], box[1] - region[1]
     row, column = -(-top // factor), -(-left // factor)
     part = values[row * factor - top :: factor, column * factor - left :: factor]
     picture[row : row + part.shape[0], column : column + part.shape[1]] = part
-
-
-def _edges(source: RasterSource, numbers: list[int], region: Box) -> Iterator[int]:
-    """Lower edges of the rows that are read together: whole tiles, unless those are too large."""
-    x0, y0, x1, y1 = region
-    high = min(source.dataset.block_shapes[numbers[0] - 1][0], source.height)
-    most = max(2 * HALO_PX, _STRIP_PX // (x1 - x0))
-    step = high * max(1, most // high) if high <= 2 * most else most
-    yield from (min(bottom, y1) for bottom in range(y0 // step * step + step, y1 + step, step))
 
 
 MOST_PX = 400_000_000

@@ -151,7 +151,7 @@ def head_files() -> list[Path]:
 
 def _resolve(call: Arguments, known: ReferenceCall) -> Arguments:
     """Resolved call: of labels the raster and its class meanings; of a picture the index and the separation."""
-    from agrotools.tools.crop_weed.labels import meaning_of_classes
+    from agrotools.tools.crop_weed.result import meaning_of_classes
 
     image, source = call["image"], call["label_raster"] or call["image"]
     call = {**call, "bands": known.bands(call["bands"], image)}
@@ -228,7 +228,7 @@ def measure_crop_weed_area(
     Sources: separability, cross-validated quadratic discriminant analysis, Swain and Davis 1978 and Chavez et al. 1982,
         see :mod:`agrotools.tools.crop_weed.bands`;
         thresholds, Otsu 1979; indices as named in :data:`agrotools.vision.vegetation.INDICES`; rows and trained
-        heads in :mod:`agrotools.tools.crop_weed.rows` and :mod:`agrotools.tools.crop_weed.heads`.
+        heads in :mod:`agrotools.tools.crop_weed.separation` and :mod:`agrotools.tools.crop_weed.heads`.
     """
     if _from_label_raster(label_raster, label_map, file_info(image)):
         source = label_raster or image
@@ -303,8 +303,7 @@ def _from_labels(
     bands: Bands | None,
 ) -> CropWeedArea:
     from agrotools.tools.crop_weed.bands import ranked_bands, ranking_notes
-    from agrotools.tools.crop_weed.labels import label_areas
-    from agrotools.tools.crop_weed.result import CROP, NO_DATA, OTHER, SOIL, WEED, AreaInputs, area_result
+    from agrotools.tools.crop_weed.result import CROP, NO_DATA, OTHER, SOIL, WEED, AreaInputs, area_result, label_areas
     from agrotools.vision.reading import read_labels
 
     info, image_info = file_info(source), file_info(image)

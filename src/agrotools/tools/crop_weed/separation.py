@@ -1,8 +1,9 @@
-"""Separation of crop and weeds: by a trained head, by crop rows, or not at all."""
+"""Separation of crop and weeds: by a trained head, by the crop rows of a vegetation mask, or not at all."""
 
 from dataclasses import dataclass
 from pathlib import Path
 
+import cv2
 import numpy as np
 from numpy.typing import NDArray
 
@@ -17,17 +18,232 @@ from agrotools.tools.crop_weed.heads import (
     separate_crop,
 )
 from agrotools.tools.crop_weed.measure_crop_weed_area import UNTRAINED, Method, SeparationChoice
-from agrotools.tools.crop_weed.rows import (
-    LEAST_ACCORD,
-    LEAST_PEAK_RATIO,
-    LEAST_REPEAT,
-    Rows,
-    crop_in_rows,
-    likeliest_rows,
-)
 from agrotools.tools.field_picture import FieldPicture
 from agrotools.tools.workspace import backend_in_use
 from agrotools.vision.vegetation import Vegetation, segment
+
+LEAST_ROWS = 2.75
+"""Rows, by spacing, that a picture must show across: two bands of plants may stand together by chance."""
+LEAST_PEAK_RATIO = 3.0
+"""Plant cover on the row lines over plant cover midway between them, from which there are rows."""
+LEAST_REPEAT = 0.5
+"""Correlation of the cover profile with itself one spacing further, from which there are rows."""
+LEAST_ACCORD = 0.6
+"""Correlation of the cover profiles of the two halves of the picture along the rows: each must show the same rows.
+
+With these four, 1 of 300 pictures of plants strewn at random was taken for rows.
+"""
+_WORK_PX = 320
+_BLOCK_PX = 2_000_000
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Row lines: ``across = x sin(angle) + y cos(angle)`` equals ``offset_px + k spacing_px`` for whole k.
+
+    ``angle_deg``: direction of the rows, degrees from the x axis, counter-clockwise as seen in the picture, in
+    (-90, 90]. ``half_width_px``: how far crop reaches from a line. The others are the evidence.
+    """
+
+    angle_deg: float
+    spacing_px: float
+    offset_px: float
+    half_width_px: float
+    peak_ratio: float
+    repeat: float
+    accord: float
+
+    @property
+    def is_evident(self) -> bool:
+        """True if the evidence passes all of :data:`LEAST_PEAK_RATIO`, ``LEAST_REPEAT`` and ``LEAST_ACCORD``."""
+        return self.peak_ratio >= LEAST_PEAK_RATIO and self.repeat >= LEAST_REPEAT and self.accord >= LEAST_ACCORD
+
+
+def likeliest_rows(mask: NDArray[np.bool_], valid: NDArray[np.bool_] | None = None) -> Rows | None:
+    """The rows that fit a vegetation mask best, evident or not; None where nothing in it repeats.
+
+    Direction: the one across which the profile of plant cover varies most. Spacing: the first strong peak of the
+    profile's autocorrelation. Evidence: the profile repeats itself, cover on the lines exceeds cover between them, and
+    both halves of the picture, cut across the rows, show the same profile.
+    """
+    if mask.sum() < 200:
+        return None
+    cover, weight, scale = _shrink(mask, valid)
+    coarse = [(_variation(cover, weight, angle), angle) for angle in np.arange(-90.0, 90.0, 2.0)]
+    near = max(coarse)[1]
+    fine = [(_variation(cover, weight, angle), angle) for angle in np.arange(near - 2.0, near + 2.01, 0.25)]
+    angle = max(fine)[1]
+    profile, start = _profile(cover, weight, angle)
+    found = _spacing(profile)
+    if found is None:
+        return None
+    spacing, repeat = found
+    spacing, offset = _comb(profile, spacing)
+    distance = _distance(np.arange(len(profile)), offset, spacing) / spacing
+    on_line, between = profile[distance < 0.12].mean(), profile[distance > 0.35].mean()
+    ratio = float(on_line / max(between, 1e-4))
+    accord = _agreement_of_halves(cover, weight, angle)
+    half_width = _half_width(profile, distance) * spacing
+    # Turning the direction by 180 degrees turns the sign of what is measured across it.
+    turned, sign = (angle, 1) if angle > -90 else (angle + 180, -1)
+    return Rows(
+        angle_deg=float(turned),
+        spacing_px=float(spacing * scale),
+        offset_px=float(sign * (start + offset) * scale),
+        half_width_px=float(half_width * scale),
+        peak_ratio=min(ratio, 1000.0),
+        repeat=float(repeat),
+        accord=accord,
+    )
+
+
+def distance_to_row(rows: Rows, shape: tuple[int, int]) -> NDArray[np.float32]:
+    """Distance of each pixel to the nearest row line, pixels, float32 (rows, columns)."""
+    distance = np.empty(shape, np.float32)
+    step = max(1, _BLOCK_PX // max(1, shape[1]))
+    for top in range(0, shape[0], step):
+        across = _across((min(step, shape[0] - top), shape[1]), rows.angle_deg, top)
+        distance[top : top + step] = _distance(across, rows.offset_px, rows.spacing_px)
+    return distance
+
+
+def crop_in_rows(rows: Rows, mask: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """The part of the vegetation ``mask`` that stands in the rows.
+
+    A plant (connected component) smaller than the rows are wide goes where most of it is; larger ones, where crop and
+    weeds touch, are parted at the edge of the row. Weeds inside a row cannot be told from crop this way.
+    """
+    inside = distance_to_row(rows, mask.shape) <= rows.half_width_px
+    count, labels, stats, _ = cv2.connectedComponentsWithStats(mask.astype(np.uint8), connectivity=8)
+    plants = np.asarray(labels, np.int32)
+    area = stats[:, cv2.CC_STAT_AREA]
+    share = np.bincount(plants[mask & inside], minlength=count) / np.maximum(area, 1)
+    small = area < (2 * rows.half_width_px) ** 2
+    whole = small | (share < 0.2) | (share > 0.8)
+    crop = np.where(whole.take(plants), (share >= 0.5).take(plants), inside)
+    return crop & mask
+
+
+def _shrink(
+    mask: NDArray[np.bool_], valid: NDArray[np.bool_] | None
+) -> tuple[NDArray[np.float32], NDArray[np.float32], float]:
+    """Cover and weight of data at a working size, and pixels of the mask per pixel of it."""
+    scale = max(1.0, max(mask.shape) / _WORK_PX)
+    size = (max(1, round(mask.shape[1] / scale)), max(1, round(mask.shape[0] / scale)))
+    cover = cv2.resize(mask.astype(np.float32), size, interpolation=cv2.INTER_AREA)
+    there = np.ones(mask.shape, np.float32) if valid is None else valid.astype(np.float32)
+    weight = cv2.resize(there, size, interpolation=cv2.INTER_AREA)
+    return np.asarray(cover, np.float32), np.asarray(weight, np.float32), mask.shape[1] / size[0]
+
+
+def _across(shape: tuple[int, int], angle_deg: float, top: int = 0) -> NDArray[np.float64]:
+    angle = np.deg2rad(angle_deg)
+    y, x = np.ogrid[top : top + shape[0], : shape[1]]
+    return x * np.sin(angle) + y * np.cos(angle)
+
+
+def _profile(
+    cover: NDArray[np.float32], weight: NDArray[np.float32], angle_deg: float
+) -> tuple[NDArray[np.float64], int]:
+    """Mean cover along lines of that direction, one value per pixel across, and where the first of them lies.
+
+    Lines shorter than a fifth of the longest are left out: in a corner few pixels make a profile of noise.
+    """
+    across = _across((cover.shape[0], cover.shape[1]), angle_deg)
+    np.rint(across, out=across)
+    first = int(across[:: max(1, len(across) - 1), :: max(1, across.shape[1] - 1)].min())  # lowest in a corner
+    across -= first
+    place = across.astype(np.intp).ravel()
+    total = np.bincount(place, weights=cover.ravel())
+    length = np.bincount(place, weights=None if weight.min() == weight.max() == 1 else weight.ravel())
+    kept = np.flatnonzero(length >= 0.2 * length.max())
+    low, high = int(kept[0]), int(kept[-1]) + 1
+    return total[low:high] / np.maximum(length[low:high], 1e-6), first + low
+
+
+def _agreement_of_halves(cover: NDArray[np.float32], weight: NDArray[np.float32], angle_deg: float) -> float:
+    """Correlation of the profiles of the two halves of the picture, where both are long enough to have one."""
+    shape = (cover.shape[0], cover.shape[1])
+    across = np.rint(_across(shape, angle_deg)).astype(np.int64)
+    along = _across(shape, angle_deg + 90)
+    place = across - across.min()
+    profiles: list[NDArray[np.float64]] = []
+    lengths: list[NDArray[np.float64]] = []
+    for half in (along < np.median(along), along >= np.median(along)):
+        total = np.bincount(place[half], weights=cover[half], minlength=int(place.max()) + 1)
+        length = np.bincount(place[half], weights=weight[half], minlength=int(place.max()) + 1)
+        lengths.append(np.convolve(length, np.ones(5), mode="same"))
+        profiles.append(np.convolve(total, np.ones(5), mode="same") / np.maximum(lengths[-1], 1e-6))
+    shared = np.minimum(*lengths) >= 0.2 * np.max(lengths)
+    first, second = (profile[shared] for profile in profiles)
+    if len(first) < 24 or first.std() == 0 or second.std() == 0:
+        return 0.0
+    return float(np.corrcoef(first, second)[0, 1])
+
+
+def _variation(cover: NDArray[np.float32], weight: NDArray[np.float32], angle_deg: float) -> float:
+    profile, _ = _profile(cover, weight, angle_deg)
+    return float(np.var(np.convolve(profile, np.ones(3) / 3, mode="valid"))) if len(profile) > 10 else 0.0
+
+
+def _spacing(profile: NDArray[np.float64]) -> tuple[float, float] | None:
+    """Lag of the first strong autocorrelation peak after the first dip, and its height."""
+    centred = profile - profile.mean()
+    size = len(centred)
+    energy = float(np.dot(centred, centred))
+    if size < 24 or energy <= 0:
+        return None
+    lags = np.arange(1, int(size / LEAST_ROWS) + 2)
+    correlation = np.empty(len(lags))
+    for place, lag in enumerate(lags):
+        head, tail = centred[:-lag], centred[lag:]
+        norm = np.sqrt(np.dot(head, head) * np.dot(tail, tail))
+        correlation[place] = np.dot(head, tail) / norm if norm > 0 else 0.0
+    dips = np.flatnonzero(correlation < 0)
+    if not dips.size:
+        return None
+    after = correlation[dips[0] :]
+    peaks = [
+        place
+        for place in range(1, len(after) - 1)
+        if after[place] >= after[place - 1] and after[place] >= after[place + 1] and after[place] > 0
+    ]
+    if not peaks:
+        return None
+    best = max(after[place] for place in peaks)
+    chosen = next(place for place in peaks if after[place] >= 0.6 * best)
+    return float(lags[dips[0] + chosen]), float(after[chosen])
+
+
+def _comb(profile: NDArray[np.float64], spacing: float) -> tuple[float, float]:
+    """Spacing and offset of the comb of lines that lies best on the profile."""
+    places = np.arange(len(profile))
+    best = (-np.inf, spacing, 0.0)
+    for tried in np.linspace(0.94 * spacing, 1.06 * spacing, 13):
+        offsets = np.arange(0.0, tried, 0.5)
+        for offset, closeness in zip(offsets, np.cos(2 * np.pi * (places - offsets[:, None]) / tried), strict=True):
+            best = max(best, (float(np.dot(profile, closeness)), float(tried), float(offset)))
+    return best[1], best[2]
+
+
+def _distance(across: NDArray[np.float64] | NDArray[np.int64], offset: float, spacing: float) -> NDArray[np.float64]:
+    phase = (across - offset) / spacing
+    return np.abs(phase - np.rint(phase)) * spacing
+
+
+def _half_width(profile: NDArray[np.float64], distance: NDArray[np.float64]) -> float:
+    """Half width of a crop row, in spacings: where cover has fallen to a sixth of its rise above the ground
+    level of weeds between the rows."""
+    edges = np.linspace(0, 0.5, 26)
+    place = np.digitize(distance, edges) - 1
+    folded = np.array([profile[place == k].mean() if np.any(place == k) else np.nan for k in range(25)])
+    folded = np.interp(np.arange(25), np.flatnonzero(np.isfinite(folded)), folded[np.isfinite(folded)])
+    ground = float(np.median(folded[17:]))
+    top = float(folded[:3].max())
+    below = np.flatnonzero(folded < ground + (top - ground) / 6)
+    reach = edges[below[0]] if below.size else 0.4
+    return float(np.clip(reach, 0.06, 0.4))
+
 
 NOT_SEPARATED = "crop_weed_not_separated"
 WEAK_ROWS = "weak_row_evidence"

@@ -69,20 +69,17 @@ class RoundFit:
     """of the outline points that count, radians"""
 
 
-def fit_round(
-    evidence: Evidence, half_angles: tuple[float, float], seed: int = 0, near: Cone | None = None
-) -> RoundFit | None:
+def fit_round(evidence: Evidence, half_angles: tuple[float, float], near: Cone | None = None) -> RoundFit | None:
     """The round outline that explains the evidence best, or None where nothing does.
 
     Args:
         half_angles: smallest and largest half angle, radians, as far as distance and size allow.
-        seed: of the random sampling.
         near: candidates are taken only with their middle inside this cone.
     """
     edge = evidence.edge
     if len(edge) < _MINIMUM_POINTS:
         return None
-    draw = np.random.default_rng(seed)
+    draw = np.random.default_rng(0)
     if len(edge) > _MOST_POINTS:
         edge = edge[draw.choice(len(edge), _MOST_POINTS, replace=False)]
     picks = draw.integers(0, len(edge), (_DRAWS, 3))

@@ -15,8 +15,7 @@ from agrotools.vision import Box
 from agrotools.vision.formats import clipped_region
 
 if TYPE_CHECKING:
-    from agrotools.tools.fruit.camera import Camera
-    from agrotools.tools.fruit.depth import DepthMap
+    from agrotools.tools.fruit.camera import Camera, DepthMap
     from agrotools.tools.fruit.finding import FruitMask
     from agrotools.tools.fruit.measuring import FruitMeasurement, View
     from agrotools.vision.reading import RgbImage
@@ -226,7 +225,7 @@ def _distances(
     depth: Path | None, unit_mm: float | None, distance_mm: float | None, picture: "RgbImage", name: str
 ) -> "tuple[DepthMap | None, float | None]":
     """Depth per pixel or one for all, whichever was given."""
-    from agrotools.tools.fruit.depth import read_depth
+    from agrotools.tools.fruit.camera import read_depth
 
     if (depth is None) == (distance_mm is None):
         raise ToolError(

@@ -116,14 +116,12 @@ def measure(
     *,
     near: Cone | None = None,
     sides_px: tuple[float, float] | None = None,
-    seed: int = 0,
 ) -> FruitMeasurement | None:
     """Fit a sphere to a segment; None where it has no depth, no round outline, or no size that a fruit may have.
 
     Args:
         near: its middle lies inside this cone.
         sides_px: smallest and largest radius, pixels, beside what the sizes of fruits allow.
-        seed: of the random sampling.
     """
     surface = surface_depth(view, segment)
     if surface is None or segment.area_px < 4:
@@ -132,7 +130,7 @@ def measure(
     if sides_px is not None:
         smallest = max(smallest, float(np.arctan(sides_px[0] / view.camera.focal_px)))
         largest = min(largest, float(np.arctan(sides_px[1] / view.camera.focal_px)))
-    fit = fit_round(_evidence(view, segment, surface), (smallest, largest), seed, near)
+    fit = fit_round(_evidence(view, segment, surface), (smallest, largest), near)
     if fit is None:
         return None
     return _measurement(view, segment, fit)

@@ -14,8 +14,7 @@ from agrotools.tools.fruit.measure_fruit_size import FruitSize, FruitSizes
 from agrotools.tools.fruit.measuring import FruitMeasurement, View
 from agrotools.tools.workspace import save_artifact
 from agrotools.vision import Box
-from agrotools.vision.marks import Mark, draw_marks
-from agrotools.vision.overlay import BLACK, ORANGE, SKY_BLUE
+from agrotools.vision.overlay import BLACK, ORANGE, SKY_BLUE, Mark, draw_marks
 
 if TYPE_CHECKING:
     from PIL.Image import Image

@@ -12,8 +12,16 @@ from agrotools.tools.services import LEARNED, NAME_A_MODEL, VLM
 from agrotools.tools.workspace import backend_in_use, save_artifact, shown_name
 from agrotools.vision import Box
 from agrotools.vision.formats import clipped_region
-from agrotools.vision.marks import Mark, draw_marks
-from agrotools.vision.overlay import BLUISH_GREEN, ORANGE, REDDISH_PURPLE, SKY_BLUE, VERMILLION, YELLOW
+from agrotools.vision.overlay import (
+    BLUISH_GREEN,
+    ORANGE,
+    REDDISH_PURPLE,
+    SKY_BLUE,
+    VERMILLION,
+    YELLOW,
+    Mark,
+    draw_marks,
+)
 from agrotools.vision.reading import read_image
 
 COLOURS = (SKY_BLUE, ORANGE, YELLOW, BLUISH_GREEN, VERMILLION, REDDISH_PURPLE)

@@ -2,8 +2,6 @@
 
 import math
 from dataclasses import dataclass
-from importlib.resources import files
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import numpy as np
@@ -30,6 +28,7 @@ IN_FIELD = "field_background"
 _LEAST_DETAIL_PX = 100
 _CUT_SHARE = 0.03
 _EVEN = 1.0
+MODEL_FILES = ("lesion_model.json", "lesion_model.npz")
 
 
 class Lesion(ResultPart):
@@ -84,12 +83,6 @@ class LeafLesions(ToolResult):
     """all lesions as CSV; null where there are none"""
 
 
-def model_files() -> list[Path]:
-    """The files that the model's answers depend on."""
-    folder = Path(str(files("agrotools"))) / "data"
-    return [folder / "lesion_model.json", folder / "lesion_model.npz"]
-
-
 def _resolve(call: Arguments, known: ReferenceCall) -> Arguments:
     """Resolved call: leaf by mask, or leaf in the field where there turned out to be no board."""
     if call["leaf_mask"] is not None:
@@ -102,7 +95,7 @@ def _resolve(call: Arguments, known: ReferenceCall) -> Arguments:
     return call
 
 
-@tool(category="segmentation", version="1", resolves=_resolve, data_files=model_files, backends=("offline", RULES))
+@tool(category="segmentation", version="1", resolves=_resolve, data_files=MODEL_FILES, backends=("offline", RULES))
 def analyze_lesions(
     image: ImageFile,
     leaf_mask: Annotated[

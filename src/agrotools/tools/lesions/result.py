@@ -16,8 +16,7 @@ from agrotools.tools.lesions.leaf import Leaf
 from agrotools.tools.workspace import save_artifact
 from agrotools.vision import Box
 from agrotools.vision.colours import lab_of
-from agrotools.vision.marks import Mark, draw_marks
-from agrotools.vision.overlay import SKY_BLUE, VERMILLION, class_picture
+from agrotools.vision.overlay import SKY_BLUE, VERMILLION, Mark, class_picture, draw_marks
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -192,7 +191,6 @@ def _overlay(analysed: LesionInputs, kept: NDArray[np.bool_], count: int, severi
     height, width = analysed.shown.shape[:2]
     left, top, right, bottom = analysed.box
     larger = max(1, math.ceil(_LEAST_SHOWN_PX / max(height, width)))
-    shown = analysed.shown if larger == 1 else np.repeat(np.repeat(analysed.shown, larger, 0), larger, 1)
     # Shrunk pictures cannot show more; outlines of millions of points take longer to draw than all the rest.
     step = max(1, max(height, width) // 3000)
     marks: list[Mark] = []
@@ -200,20 +198,19 @@ def _overlay(analysed: LesionInputs, kept: NDArray[np.bool_], count: int, severi
         coarse = np.ascontiguousarray(mask[::step, ::step]).astype(np.uint8)
         outlines, _ = cv2.findContours(coarse, cv2.RETR_CCOMP, cv2.CHAIN_APPROX_SIMPLE)
         for outline in outlines:
-            points = ((np.asarray(outline)[:, 0, :].astype(float) + 0.5) * step + (left, top)) * larger
+            points = (np.asarray(outline)[:, 0, :].astype(float) + 0.5) * step + (left, top)
             if len(points) == 1:
                 points = np.repeat(points, 2, 0)
             marks.append(Mark(colour, outline=tuple((float(x), float(y)) for x, y in points)))
     scale = analysed.scale_mm_px
     return draw_marks(
-        shown,
+        analysed.shown,
         marks,
         legend=((SKY_BLUE, "leaf"), (VERMILLION, f"lesions: {count}")),
-        region=None
-        if (right - left, bottom - top) == (width, height)
-        else (left * larger, top * larger, right * larger, bottom * larger),
-        gsd_m=None if scale is None else scale / 1000 / larger,
+        region=None if (right - left, bottom - top) == (width, height) else analysed.box,
+        gsd_m=None if scale is None else scale / 1000,
         title=f"lesions {severity:.2f} % of the leaf, by {analysed.method}",
+        zoom=larger,
     )
 
 

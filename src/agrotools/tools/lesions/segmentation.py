@@ -21,7 +21,8 @@ from numpy.typing import NDArray
 from pydantic import FiniteFloat, ValidationError
 
 from agrotools.core import FrozenModel, ToolError
-from agrotools.tools.lesions.analyze_lesions import Lab, model_files
+from agrotools.tools.contract import shipped_file
+from agrotools.tools.lesions.analyze_lesions import MODEL_FILES, Lab
 from agrotools.vision import Box
 from agrotools.vision.nets import Arrays, checked_arrays, unusable_weights
 
@@ -32,7 +33,6 @@ _FINE = 0.8
 _SCALES = (2.0, 5.0)
 _LOCAL = (12.0, 35.0)
 _MARGIN_PX = 4
-CONTEXT_SCALES = (1.5, 4.0, 10.0, 25.0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,18 +122,6 @@ def pixel_features(view: LeafView) -> NDArray[np.float32]:
     return np.concatenate(columns, axis=1).astype(np.float32)
 
 
-def context_features(view: LeafView, probability: NDArray[np.float32]) -> NDArray[np.float32]:
-    """First guess in a pixel's surroundings, float32 (pixels of the mask, features).
-
-    As in auto-context (Tu and Bai 2010, IEEE TPAMI 32). ``probability``: float32 (pixels of the mask,).
-    """
-    guess = np.zeros(view.mask.shape, np.float32)
-    guess[view.mask] = probability
-    around = [local_mean(guess, view.mask, sigma)[view.mask][:, None] for sigma in CONTEXT_SCALES]
-    overall = np.full((len(probability), 1), probability.mean(), np.float32)
-    return np.concatenate([probability[:, None], *around, overall], axis=1)
-
-
 CLIP = 8.0
 """Standardised features are cut off here."""
 _BLOCK = 65_536
@@ -208,7 +196,7 @@ def load_lesion_model() -> LesionModel:
     Raises:
         ToolError: ``backend_unavailable`` where its files are missing, or are not those that were shipped.
     """
-    description, weights = model_files()
+    description, weights = map(shipped_file, MODEL_FILES)
     return read_lesion_model(description, weights)
 
 

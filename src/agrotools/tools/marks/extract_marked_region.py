@@ -195,8 +195,7 @@ def _png(pixels: NDArray[np.uint8]) -> bytes:
 
 
 def _overlay(pixels: NDArray[np.uint8], marks: "list[DrawnMark]", chosen: "DrawnMark"):
-    from agrotools.vision.marks import Mark, draw_marks
-    from agrotools.vision.overlay import SKY_BLUE, VERMILLION
+    from agrotools.vision.overlay import SKY_BLUE, VERMILLION, Mark, draw_marks
 
     drawn = [
         Mark(

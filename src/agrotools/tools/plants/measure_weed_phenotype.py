@@ -134,8 +134,7 @@ def measure_weed_phenotype(
     Sources: index and threshold as in measure_crop_weed_area; tips by skeleton, Gehan et al. 2017 (PlantCV 2); leaf
         stages, Meier 2001 (BBCH monograph, principal growth stage 1).
     """
-    from agrotools.tools.plants.measuring import MOST_PLANTS, draw_plants, find_plants, plant_colours
-    from agrotools.tools.plants.scale import scale_of
+    from agrotools.tools.plants.measuring import MOST_PLANTS, draw_plants, find_plants, plant_colours, scale_of
     from agrotools.vision.overlay import class_picture
     from agrotools.vision.reading import read_image
     from agrotools.vision.vegetation import segment

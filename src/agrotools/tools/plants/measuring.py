@@ -1,8 +1,12 @@
-"""Single plants in a mask: their pixels, their form, and a picture of what was measured.
+"""Single plants in a mask: their pixels, their form, their scale, and a picture of what was measured.
 
 Forms are measured on the mask as it is; skeletons on a copy of at most :data:`SKELETON_PX` pixels a side, since a leaf
 tip of a few pixels is noise. Tips: end points of the pruned skeleton, as in PlantCV's ``morphology`` (Gehan et al.
 2017, PeerJ 5:e4088).
+
+A round scale marker (a coin, a disc) is found from contours of a grey picture at many levels that are as round as a
+disc and stay so over several levels: maximally stable regions (Matas et al. 2002), restricted to circles. It counts
+only if it is the only one.
 """
 
 import math
@@ -14,13 +18,169 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from agrotools.tools.plants.scale import Disc
+from agrotools.core import ToolError
+from agrotools.tools.inputs import choose_scale
+from agrotools.tools.plants.measure_weed_phenotype import ScaleMarker
 from agrotools.vision import Box
-from agrotools.vision.marks import Mark, draw_marks
-from agrotools.vision.overlay import BLUE, BLUISH_GREEN, ORANGE, REDDISH_PURPLE, SKY_BLUE, VERMILLION, YELLOW, Colour
+from agrotools.vision.overlay import (
+    BLUE,
+    BLUISH_GREEN,
+    ORANGE,
+    REDDISH_PURPLE,
+    SKY_BLUE,
+    VERMILLION,
+    YELLOW,
+    Colour,
+    Mark,
+    draw_marks,
+)
 
 if TYPE_CHECKING:
     from PIL.Image import Image
+
+
+_LONGEST_PX = 1200
+_LEVELS = 24
+_LEAST_SEEN = 3
+_ROUND = 0.02
+"""Largest mean distance of the outline from a circle, share of the radius, beside a quarter of a pixel for sampling.
+
+A square has 0.08, a hexagon 0.03.
+"""
+_LARGEST_SHARE = 0.5
+"""A marker is at most this share of the picture's longer side."""
+_LEAST_RADIUS_PX = 8.0
+
+
+@dataclass(frozen=True)
+class Disc:
+    x: float
+    y: float
+    radius: float
+
+
+def find_discs(pixels: NDArray[np.uint8], exclude: NDArray[np.bool_] | None = None) -> list[Disc]:
+    """The discs in a picture, largest first.
+
+    Args:
+        pixels: uint8 (rows, columns, 3).
+        exclude: bool (rows, columns), plants: round leaves are no markers.
+    """
+    height, width = pixels.shape[:2]
+    shrink = min(1.0, _LONGEST_PX / max(height, width))
+    size = (max(1, round(width * shrink)), max(1, round(height * shrink)))
+    small = cv2.GaussianBlur(cv2.resize(pixels, size, interpolation=cv2.INTER_AREA), (0, 0), 1.0)
+    left_out = None
+    if exclude is not None:
+        left_out = np.asarray(cv2.resize(exclude.astype(np.float32), size, interpolation=cv2.INTER_AREA), np.float32)
+    lab = cv2.cvtColor(small, cv2.COLOR_RGB2LAB)
+    groups: list[list[Disc]] = []
+    for channel in cv2.split(lab):
+        low, high = int(channel.min()), int(channel.max())
+        for level in np.unique(np.linspace(low, high, _LEVELS + 2)[1:-1].astype(int)):
+            for cut in (channel > level, channel <= level):
+                for disc in _round_parts(cut.view(np.uint8), left_out):
+                    _join(groups, disc)
+    found: list[Disc] = []
+    for group in sorted(groups, key=len, reverse=True):
+        disc = _typical(group)
+        if len(group) >= _LEAST_SEEN and not any(_same(disc, other) for other in found):
+            found.append(disc)
+    discs = [Disc(d.x / shrink, d.y / shrink, d.radius / shrink) for d in found]
+    return sorted(discs, key=lambda disc: -disc.radius)
+
+
+def _round_parts(cut: NDArray[np.uint8], left_out: NDArray[np.float32] | None) -> list[Disc]:
+    contours, _ = cv2.findContours(cut, cv2.RETR_EXTERNAL, cv2.CHAIN_APPROX_NONE)
+    height, width = cut.shape
+    found: list[Disc] = []
+    fewest = 2 * (2 * _LEAST_RADIUS_PX - 1)
+    for contour in [contour for contour in contours if len(contour) >= fewest]:  # shorter ones go around no disc
+        x, y, w, h = cv2.boundingRect(contour)
+        touches = x == 0 or y == 0 or x + w == width or y + h == height
+        if (
+            touches
+            or min(w, h) < 2 * _LEAST_RADIUS_PX
+            or max(w, h) > 1.1 * min(w, h)
+            or max(w, h) > _LARGEST_SHARE * max(cut.shape)
+        ):
+            continue
+        area = float(cv2.contourArea(contour))
+        points = contour[:, 0].astype(np.float64)
+        centre = (points.min(axis=0) + points.max(axis=0)) / 2
+        radii = np.hypot(*(points - centre).T)
+        # Contours run through pixel centres: half a pixel inside the edge.
+        radius = math.sqrt(area / math.pi) + 0.5
+        if float(np.abs(radii - radii.mean()).mean()) > _ROUND * radius + 0.25:
+            continue
+        if left_out is not None and float(left_out[y : y + h, x : x + w].mean()) > 0.3:
+            continue
+        found.append(Disc(float(centre[0]) + 0.5, float(centre[1]) + 0.5, radius))
+    return found
+
+
+def _join(groups: list[list[Disc]], disc: Disc) -> None:
+    for group in groups:
+        if _same(disc, group[0]):
+            group.append(disc)
+            return
+    groups.append([disc])
+
+
+def _same(disc: Disc, other: Disc) -> bool:
+    # The blurred edge of a small disc is a pixel or two further out at one level than at another.
+    slack = max(2.5, 0.15 * other.radius)
+    return math.hypot(disc.x - other.x, disc.y - other.y) < slack and abs(disc.radius - other.radius) < slack
+
+
+def _typical(group: list[Disc]) -> Disc:
+    x, y, radius = (float(np.median([getattr(disc, name) for disc in group])) for name in ("x", "y", "radius"))
+    return Disc(x, y, radius)
+
+
+_INSTEAD = "measure a known length in pixels and pass scale_cm_px"
+
+
+@dataclass(frozen=True)
+class PlantScale:
+    """``cm_px``: centimetres per pixel, None where nobody knows; ``disc``: the marker it was found by."""
+
+    cm_px: float | None
+    disc: Disc | None = None
+    notes: tuple[str, ...] = ()
+    flags: tuple[str, ...] = ()
+
+
+def scale_of(
+    scale_cm_px: float | None,
+    marker: ScaleMarker | None,
+    gsd_m: float | None,
+    pixels: NDArray[np.uint8],
+    plants: NDArray[np.bool_],
+    name: str,
+) -> PlantScale:
+    """The scale to use: ``scale_cm_px``, else that of the marker, else ``gsd_m`` (metres per pixel) of the file.
+
+    Raises:
+        ToolError: ``missing_metadata`` where a marker was named that cannot be found for certain.
+    """
+    if scale_cm_px is not None:
+        chosen = choose_scale(scale_cm_px / 100, gsd_m)
+        ignored = ("scale_cm_px was given, so the scale marker was not looked for",) if marker else ()
+        return PlantScale(scale_cm_px, None, (*chosen.notes, *ignored), chosen.flags)
+    if marker is None:
+        return PlantScale(None if gsd_m is None else 100 * gsd_m)
+    if marker.type != "circle":
+        raise ToolError("missing_metadata", f"a {marker.type.replace('_', ' ')} cannot be found reliably offline",
+                        argument="scale_marker", hint=f"{_INSTEAD}, or lay a disc beside the plants")  # fmt: skip
+    discs = find_discs(pixels, plants)
+    if len(discs) != 1:
+        seen = "no disc was" if not discs else f"{len(discs)} discs were"
+        raise ToolError("missing_metadata", f"{seen} found in {name}, so its scale is not known",
+                        argument="scale_marker", hint=_INSTEAD)  # fmt: skip
+    disc = discs[0]
+    note = f"scale from a disc of {2 * disc.radius:.1f} px at ({disc.x:.0f}, {disc.y:.0f})"
+    return PlantScale(marker.size_cm / (2 * disc.radius), disc, (note,))
 
 
 SMALLEST_PLANT_PX = 40
@@ -83,18 +243,18 @@ def find_plants(mask: Mask, *, side_view: bool) -> Plants:
     areas[0] = 0
     least = max(SMALLEST_PLANT_PX, SMALLEST_SHARE * int(areas.max(initial=0)))
     # Equal areas in the order of the labels, which is that of the rows: the same plants in the same order each time.
-    kept = [int(label) for label in np.argsort(-areas, kind="stable") if areas[label] >= least]
+    numbers = [int(label) for label in np.argsort(-areas, kind="stable") if areas[label] >= least]
     found: list[Plant] = []
-    for label in kept[:MOST_PLANTS]:
+    for label in numbers[:MOST_PLANTS]:
         found.append(_plant(_box(np.asarray(stats[label], np.int32)), labels, label, mask, side_view))
-    return Plants(tuple(found), len(kept), int(areas.sum() - areas[kept].sum()))
+    return Plants(tuple(found), len(numbers), int(areas.sum() - areas[numbers].sum()))
 
 
 def _plant(around: Box, labels: NDArray[np.int32], label: int, mask: Mask, side_view: bool) -> Plant:
     left, top, right, bottom = around
-    mine = (labels[top:bottom, left:right] == label) & mask[top:bottom, left:right]
-    rows, columns = np.flatnonzero(mine.any(axis=1)), np.flatnonzero(mine.any(axis=0))
-    part = np.ascontiguousarray(mine[rows[0] : rows[-1] + 1, columns[0] : columns[-1] + 1])
+    pixels_of_plant = (labels[top:bottom, left:right] == label) & mask[top:bottom, left:right]
+    rows, columns = np.flatnonzero(pixels_of_plant.any(axis=1)), np.flatnonzero(pixels_of_plant.any(axis=0))
+    part = np.ascontiguousarray(pixels_of_plant[rows[0] : rows[-1] + 1, columns[0] : columns[-1] + 1])
     x0, y0 = left + int(columns[0]), top + int(rows[0])
     x1, y1 = x0 + part.shape[1], y0 + part.shape[0]
     hull = _hull(part)
@@ -247,35 +407,31 @@ def draw_plants(
     marks: list[Mark] = []
     for number, plant in enumerate(plants, start=1):
         x0, y0, x1, y1 = plant.box
-        marks.append(Mark(YELLOW, outline=_scale_points(plant.hull, zoom)))
+        marks.append(Mark(YELLOW, outline=plant.hull))
         framed = np.pad(plant.mask.astype(np.uint8), 1)
         for contour in cv2.findContours(framed, cv2.RETR_CCOMP, cv2.CHAIN_APPROX_NONE)[0]:
             outline = [(float(x + x0) - 0.5, float(y + y0) - 0.5) for x, y in contour[:, 0]]
-            marks.append(Mark(SKY_BLUE, outline=_scale_points(outline, zoom)))
+            marks.append(Mark(SKY_BLUE, outline=tuple(outline)))
         if heights:
             foot = y1 if ground_y_px is None else ground_y_px
             apex = x0 + float(np.flatnonzero(plant.mask[0]).mean()) + 0.5
-            marks.append(Mark(VERMILLION, outline=_scale_points([(apex, y0), (apex, foot)], zoom)))
-            marks.append(Mark(VERMILLION, outline=_scale_points([(x0, foot), (x1, foot)], zoom)))
-        radius = max(3.0, max(pixels.shape[:2]) * zoom / 200)
-        marks += [Mark(REDDISH_PURPLE, circle=((x + 0.5) * zoom, (y + 0.5) * zoom, radius)) for x, y in plant.tips]
-        marks.append(Mark(YELLOW, str(number) if len(plants) > 1 else "", outline=_scale_points([(x0, y0)], zoom)))
+            marks.append(Mark(VERMILLION, outline=((apex, y0), (apex, foot))))
+            marks.append(Mark(VERMILLION, outline=((x0, foot), (x1, foot))))
+        radius = max(3.0 / zoom, max(pixels.shape[:2]) / 200)
+        marks += [Mark(REDDISH_PURPLE, circle=(x + 0.5, y + 0.5, radius)) for x, y in plant.tips]
+        marks.append(Mark(YELLOW, str(number) if len(plants) > 1 else "", outline=((x0, y0),)))
     legend: list[tuple[Colour, str]] = [(SKY_BLUE, "plant"), (YELLOW, "convex hull"), (REDDISH_PURPLE, "leaf tip")]
     if heights:
         legend.append((VERMILLION, "height and ground"))
     if disc is not None:
-        marks.append(Mark(BLUE, "scale", circle=(disc.x * zoom, disc.y * zoom, disc.radius * zoom)))
+        marks.append(Mark(BLUE, "scale", circle=(disc.x, disc.y, disc.radius)))
         legend.append((BLUE, "scale marker"))
-    shown = pixels if zoom == 1 else np.repeat(np.repeat(pixels, zoom, axis=0), zoom, axis=1)
     return draw_marks(
-        shown,
+        pixels,
         marks,
         legend=legend,
-        region=None if region is None else (region[0] * zoom, region[1] * zoom, region[2] * zoom, region[3] * zoom),
-        gsd_m=None if scale_cm_px is None else scale_cm_px / 100 / zoom,
+        region=region,
+        gsd_m=None if scale_cm_px is None else scale_cm_px / 100,
         title=title,
+        zoom=zoom,
     )
-
-
-def _scale_points(points: Sequence[tuple[float, float]], zoom: int) -> tuple[tuple[float, float], ...]:
-    return tuple((x * zoom, y * zoom) for x, y in points)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict
 
 from agrotools.core import Artifact, ToolError
-from agrotools.knowledge.entries import Entry, kb_files
+from agrotools.knowledge.entries import Entry
 from agrotools.tools.learned import LEARNED
 from agrotools.tools.services import VLM
 from agrotools.tools.workspace import save_artifact
@@ -34,11 +34,6 @@ NAMED_FROM = 0.5
 _EVEN = 1.0
 _LEAST_DETAIL_PX = 64
 _DISPUTED = 0.5
-
-
-def data_files_of(net: NetName) -> Callable[[], tuple[Path, ...]]:
-    """Data files that answers of every back-end depend on."""
-    return lambda: (*shipped_files(net), *kb_files())
 
 
 def shipped_files(name: NetName) -> tuple[Path, Path]:
@@ -293,8 +288,7 @@ def draw_candidates(
 ) -> Artifact:
     """A small picture with the part that was looked at, what was found in it (``box``), and the candidates."""
     from agrotools.tools.lesions.leaf import shrink_image
-    from agrotools.vision.marks import Mark, draw_marks
-    from agrotools.vision.overlay import BLUISH_GREEN, ORANGE
+    from agrotools.vision.overlay import BLUISH_GREEN, ORANGE, Mark, draw_marks
 
     pixels = looked.picture.pixels
     small = shrink_image(pixels, _OVERLAY_PX)

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field
 
 from agrotools.core import Arguments, Artifact, ToolError
-from agrotools.knowledge.entries import Entry, Kind
+from agrotools.knowledge.entries import Entry, Kind, kb_files
 from agrotools.tools.arguments import ReferenceCall
 from agrotools.tools.contract import Agree, ImageFile, Region, ToolResult, tool
 from agrotools.tools.recognition.candidates import (
@@ -23,7 +23,6 @@ from agrotools.tools.recognition.candidates import (
     best_of,
     candidates_of,
     choose_by_larger_model,
-    data_files_of,
     draw_candidates,
     identifier,
     judge_part,
@@ -116,7 +115,7 @@ def _resolve(call: Arguments, known: ReferenceCall) -> Arguments:
     version="1",
     resolves=_resolve,
     backends=BACKENDS,
-    data_files=data_files_of("leaves"),
+    data_files=("nets/leaves.json", "nets/leaves.onnx", kb_files),
     backend_files=backend_files,
 )
 def diagnose_pest_disease(

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from pydantic import Field
 
 from agrotools.core import Arguments, Artifact, ToolError
-from agrotools.knowledge.entries import Entry, Kind
+from agrotools.knowledge.entries import Entry, Kind, kb_files
 from agrotools.tools.arguments import ReferenceCall, normalise_set
 from agrotools.tools.contract import Agree, ImageFile, Region, ToolResult, tool
 from agrotools.tools.recognition.candidates import (
@@ -19,7 +19,6 @@ from agrotools.tools.recognition.candidates import (
     best_of,
     candidates_of,
     choose_by_larger_model,
-    data_files_of,
     display_name,
     draw_candidates,
     identifier,
@@ -82,7 +81,7 @@ def _key(name: str, names: "KbNames") -> str:
     version="1",
     resolves=_resolve,
     backends=BACKENDS,
-    data_files=data_files_of("weeds"),
+    data_files=("nets/weeds.json", "nets/weeds.onnx", kb_files),
     backend_files=backend_files,
 )
 def identify_weed(

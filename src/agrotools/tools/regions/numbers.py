@@ -3,14 +3,12 @@
 Texture: co-occurrence of grey levels (Haralick, Shanmugam and Dinstein 1973).
 """
 
-from dataclasses import dataclass
-
 import cv2
 import numpy as np
 from numpy.typing import NDArray
 
 from agrotools.core import ToolError
-from agrotools.tools.regions.describe_region import BandValues, DominantColour, HealthHints, RegionShape
+from agrotools.tools.regions.describe_region import BandValues, DominantColour, HealthHints, RegionShape, TextureValues
 from agrotools.tools.regions.picture import RegionPicture
 from agrotools.vision import Index
 from agrotools.vision.colours import dominant_colours
@@ -123,17 +121,6 @@ _OFFSETS = ((0, 1), (1, 1), (1, 0), (1, -1))
 _MOST_PX = 1_000_000
 
 
-@dataclass(frozen=True)
-class TextureNumbers:
-    """``entropy``: bits, 0..10. ``contrast``: mean squared step between neighbours, in levels (32 over the full range).
-    ``homogeneity``: 0..1. ``correlation``: -1..1, NaN where all is of one level."""
-
-    entropy: float
-    contrast: float
-    homogeneity: float
-    correlation: float
-
-
 def cooccurrence(grey: NDArray[np.uint8], valid: NDArray[np.bool_]) -> NDArray[np.float64]:
     """Shares of pairs of neighbours by their levels, symmetric, (32, 32), pooled over four directions at distance 1.
 
@@ -157,7 +144,7 @@ def cooccurrence(grey: NDArray[np.uint8], valid: NDArray[np.bool_]) -> NDArray[n
     return pairs / max(float(pairs.sum()), 1.0)
 
 
-def texture_of(pixels: NDArray[np.uint8], valid: NDArray[np.bool_]) -> TextureNumbers | None:
+def texture_of(pixels: NDArray[np.uint8], valid: NDArray[np.bool_]) -> TextureValues | None:
     """Texture of the luma of a picture, uint8 (rows, columns, 3), where ``valid``; None without a pair of neighbours.
 
     Of a picture above a megapixel the middle strip of rows is looked at, at full resolution: texture depends on it.
@@ -177,9 +164,9 @@ def texture_of(pixels: NDArray[np.uint8], valid: NDArray[np.bool_]) -> TextureNu
     mean = float((marginal * level).sum())
     variance = float((marginal * (level - mean) ** 2).sum())
     covariance = float((shares * (i - mean) * (j - mean)).sum())
-    return TextureNumbers(
+    return TextureValues(
         entropy=max(0.0, float(-(some * np.log2(some)).sum())),
         contrast=float((shares * (i - j) ** 2).sum()),
         homogeneity=float((shares / (1 + (i - j) ** 2)).sum()),
-        correlation=covariance / variance if variance > 1e-12 else float("nan"),
+        correlation=covariance / variance if variance > 1e-12 else None,
     )

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 from agrotools.core import Artifact, ToolError
 from agrotools.tools.inputs import choose_scale, read_mask_pixels
 from agrotools.tools.learned import describe_learned
-from agrotools.tools.regions.classes import class_counts, class_layers, is_label_file
-from agrotools.tools.regions.describe_region import Attribute, RegionDescription, RegionShape, TextureValues
+from agrotools.tools.regions.describe_region import Attribute, RegionDescription, RegionShape
 from agrotools.tools.regions.numbers import (
     band_values,
     colours_of,
@@ -21,7 +20,13 @@ from agrotools.tools.regions.numbers import (
     shape_of,
     texture_of,
 )
-from agrotools.tools.regions.picture import RegionPicture, read_region_picture
+from agrotools.tools.regions.picture import (
+    RegionPicture,
+    class_counts,
+    class_layers,
+    is_label_file,
+    read_region_picture,
+)
 from agrotools.tools.services import VLM
 from agrotools.tools.workspace import backend_in_use, file_info, save_artifact, shown_name
 from agrotools.vision import Box
@@ -34,6 +39,10 @@ from agrotools.vision.vegetation import Vegetation
 if TYPE_CHECKING:
     from agrotools.tools.services.vision_client import TextAnswer
 
+_OF_PICTURES = (
+    "mean_rgb mean_lab dominant_colours vegetation_pct vegetation_index exg ndvi texture health bands".split()
+)
+"""Fields that a label raster has not."""
 _PLANTS = 1
 _DIMMED = 0.35
 _SOME_GREEN_PCT = 5.0
@@ -145,7 +154,6 @@ def _describe_picture(
     samples = pixels[part]
     lab = lab_of_list(samples[:: -(-count // _MOST_SAMPLES)]) if picture.natural else None
     named = picture.natural and "colour" in wanted
-    texture = texture_of(pixels, part) if "texture" in wanted else None
     description = RegionDescription(
         area_px=count,
         image_pct=100 * count / (picture.size[0] * picture.size[1]),
@@ -157,14 +165,7 @@ def _describe_picture(
         vegetation_index=None if plants is None or covered is None else plants.index,
         exg=mean_index("exg", picture, inside) if "cover" in wanted else None,
         ndvi=mean_index("ndvi", picture, inside) if "cover" in wanted else None,
-        texture=None
-        if texture is None
-        else TextureValues(
-            entropy=texture.entropy,
-            contrast=texture.contrast,
-            homogeneity=texture.homogeneity,
-            correlation=None if np.isnan(texture.correlation) else texture.correlation,
-        ),
+        texture=texture_of(pixels, part) if "texture" in wanted else None,
         shape=_shape(inside, picture.origin) if drawn is not None and "shape" in wanted else None,
         health=health_of(lab) if lab is not None and "health" in wanted else None,
         class_pcts=None,
@@ -210,23 +211,15 @@ def _describe_labels(
     overlay = draw_overlay(
         grey, shown, layers, region=None if box == (0, 0, width, height) else box, gsd_m=scale.gsd_m, title=title
     )
+    nothing: dict[str, Any] = dict.fromkeys(_OF_PICTURES)
     description = RegionDescription(
+        **nothing,
         area_px=count,
         image_pct=100 * count / (width * height),
         area_m2=None if scale.gsd_m is None else count * scale.gsd_m**2,
-        mean_rgb=None,
-        mean_lab=None,
-        dominant_colours=None,
-        vegetation_pct=None,
-        vegetation_index=None,
-        exg=None,
-        ndvi=None,
-        texture=None,
         shape=_shape(inside, (0, 0)) if mask is not None and "shape" in wanted else None,
-        health=None,
         class_pcts={label: 100 * pixels / count for label, pixels in found.items()},
         class_px=found,
-        bands=None,
         summary="",
         overlay=save_artifact("region_overlay.jpg", "overlay", overlay),
     )

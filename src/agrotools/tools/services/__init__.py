@@ -29,11 +29,6 @@ MOST_QUESTIONS = 2
 """The question, and one that tells what was wrong with the reply."""
 
 
-def is_service_backend(backend: str) -> bool:
-    """True if a back-end is a service that the parent process calls."""
-    return backend in (SERPER, SEARXNG, SANDBOX) or backend.startswith(IMAGES)
-
-
 @dataclass(frozen=True)
 class Question:
     """A picture and what is to be said of it.

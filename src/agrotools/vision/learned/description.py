@@ -8,13 +8,12 @@ the tree of life (Stevens et al. 2024, arXiv 2311.18803).
 
 import json
 from collections.abc import Callable, Sequence
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from agrotools.vision.learned.weights import Weights, library, unloadable, wrong_kind
+from agrotools.vision.learned.weights import LOCAL_ONLY, Weights, library, model_loader, wrong_kind
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -58,19 +57,15 @@ def describe(pixels: NDArray[np.uint8], question: str | None, weights: Weights) 
     return Caption(" ".join(processor.batch_decode(tokens, skip_special_tokens=True)[0].split()), answers=False)
 
 
-@lru_cache(maxsize=1)
+@model_loader
 def _load_florence(weights: Weights) -> tuple[Any, Any]:
     transformers = library("transformers")
 
-    options: dict[str, Any] = {"local_files_only": True, "trust_remote_code": False}
-    try:
-        processor = transformers.AutoProcessor.from_pretrained(weights.folder, **options)
-        model = transformers.Florence2ForConditionalGeneration.from_pretrained(
-            weights.folder, use_safetensors=True, **options
-        )
-        return processor, model.float().eval()
-    except Exception as error:  # these libraries raise whatever a wrong file leads them to
-        raise unloadable(weights, error) from error
+    processor = transformers.AutoProcessor.from_pretrained(weights.folder, **LOCAL_ONLY)
+    model = transformers.Florence2ForConditionalGeneration.from_pretrained(
+        weights.folder, use_safetensors=True, **LOCAL_ONLY
+    )
+    return processor, model.float().eval()
 
 
 def _by_blip(image: "Image", question: str | None, weights: Weights) -> Caption:
@@ -79,8 +74,8 @@ def _by_blip(image: "Image", question: str | None, weights: Weights) -> Caption:
     processor, tokens_of, model, answers = _load_blip(weights)
     inputs = {"pixel_values": processor(images=image, return_tensors="pt")["pixel_values"]}
     if answers:
-        asked = " ".join((question or "what does the picture show?").split())
-        words = tokens_of(asked, return_tensors="pt", truncation=True, max_length=_MAX_QUESTION_TOKENS)
+        question_text = " ".join((question or "what does the picture show?").split())
+        words = tokens_of(question_text, return_tensors="pt", truncation=True, max_length=_MAX_QUESTION_TOKENS)
         inputs |= {"input_ids": words["input_ids"], "attention_mask": words["attention_mask"]}
     with torch.inference_mode():
         written = model.generate(**inputs, max_new_tokens=_MAX_ANSWER_TOKENS, num_beams=1, do_sample=False)
@@ -88,22 +83,18 @@ def _by_blip(image: "Image", question: str | None, weights: Weights) -> Caption:
     return Caption(text, answers=answers and bool(question))
 
 
-@lru_cache(maxsize=1)
+@model_loader
 def _load_blip(weights: Weights) -> tuple[Any, Any, Any, bool]:
     """Pictures to arrays, words to numbers, the model, and whether it answers questions."""
     transformers = library("transformers")
 
-    options: dict[str, Any] = {"local_files_only": True, "trust_remote_code": False}
-    try:
-        config = transformers.AutoConfig.from_pretrained(weights.folder, **options)
-        answers = any("QuestionAnswering" in name for name in config.architectures or ())
-        make = transformers.BlipForQuestionAnswering if answers else transformers.BlipForConditionalGeneration
-        pictures = transformers.BlipImageProcessorPil.from_pretrained(weights.folder, local_files_only=True)
-        words = transformers.AutoTokenizer.from_pretrained(weights.folder, **options)
-        model = make.from_pretrained(weights.folder, use_safetensors=True, **options)
-        return pictures, words, model.float().eval(), answers
-    except Exception as error:  # these libraries raise whatever a wrong file leads them to
-        raise unloadable(weights, error) from error
+    config = transformers.AutoConfig.from_pretrained(weights.folder, **LOCAL_ONLY)
+    answers = any("QuestionAnswering" in name for name in config.architectures or ())
+    make = transformers.BlipForQuestionAnswering if answers else transformers.BlipForConditionalGeneration
+    pictures = transformers.BlipImageProcessorPil.from_pretrained(weights.folder, local_files_only=True)
+    words = transformers.AutoTokenizer.from_pretrained(weights.folder, **LOCAL_ONLY)
+    model = make.from_pretrained(weights.folder, use_safetensors=True, **LOCAL_ONLY)
+    return pictures, words, model.float().eval(), answers
 
 
 _MAX_FORMULA_TOKENS = 512
@@ -129,18 +120,14 @@ def write_down(pixels: NDArray[np.uint8], weights: Weights) -> str:
     return tokens_of.decode(written[0], skip_special_tokens=True).strip()
 
 
-@lru_cache(maxsize=1)
+@model_loader
 def _load_formula_model(weights: Weights) -> tuple[Any, Any, Any]:
     transformers = library("transformers")
 
-    options: dict[str, Any] = {"local_files_only": True, "trust_remote_code": False}
-    try:
-        processor = transformers.AutoImageProcessor.from_pretrained(weights.folder, **options)
-        words = transformers.AutoTokenizer.from_pretrained(weights.folder, **options)
-        model = transformers.VisionEncoderDecoderModel.from_pretrained(weights.folder, use_safetensors=True, **options)
-        return processor, words, model.float().eval()
-    except Exception as error:  # these libraries raise whatever a wrong file leads them to
-        raise unloadable(weights, error) from error
+    processor = transformers.AutoImageProcessor.from_pretrained(weights.folder, **LOCAL_ONLY)
+    words = transformers.AutoTokenizer.from_pretrained(weights.folder, **LOCAL_ONLY)
+    model = transformers.VisionEncoderDecoderModel.from_pretrained(weights.folder, use_safetensors=True, **LOCAL_ONLY)
+    return processor, words, model.float().eval()
 
 
 _OPEN_CLIP_FILES = ("open_clip_model.safetensors", "open_clip_pytorch_model.safetensors", "model.safetensors")
@@ -180,13 +167,10 @@ def _unit(vectors: Any) -> Any:
     return vectors / vectors.norm(dim=-1, keepdim=True)
 
 
-@lru_cache(maxsize=1)
+@model_loader
 def _load_similarity_model(weights: Weights) -> tuple[Callable[[Any], Any], Callable[[list[str]], Any], float]:
     """Functions from a picture and from sentences to vectors (n, width), and the scale of their cosines."""
-    try:
-        return _of_open_clip(weights) if weights.kind == "open_clip" else _of_transformers(weights)
-    except Exception as error:  # these libraries raise whatever a wrong file leads them to
-        raise unloadable(weights, error) from error
+    return _of_open_clip(weights) if weights.kind == "open_clip" else _of_transformers(weights)
 
 
 def _of_open_clip(weights: Weights) -> tuple[Callable[[Any], Any], Callable[[list[str]], Any], float]:
@@ -211,10 +195,9 @@ def _of_open_clip(weights: Weights) -> tuple[Callable[[Any], Any], Callable[[lis
 def _of_transformers(weights: Weights) -> tuple[Callable[[Any], Any], Callable[[list[str]], Any], float]:
     transformers = library("transformers")
 
-    options: dict[str, Any] = {"local_files_only": True, "trust_remote_code": False}
     prepare = transformers.CLIPImageProcessorPil.from_pretrained(weights.folder, local_files_only=True)
-    tokens = transformers.AutoTokenizer.from_pretrained(weights.folder, **options)
-    model = transformers.CLIPModel.from_pretrained(weights.folder, use_safetensors=True, **options)
+    tokens = transformers.AutoTokenizer.from_pretrained(weights.folder, **LOCAL_ONLY)
+    model = transformers.CLIPModel.from_pretrained(weights.folder, use_safetensors=True, **LOCAL_ONLY)
     model = model.float().eval()
 
     def of_picture(image: Any) -> Any:

@@ -6,13 +6,12 @@ arXiv 2304.08069) and DETR (Carion et al. 2020, arXiv 2005.12872); tree crowns, 
 Methods Ecol. Evol. 11); outlines, SAM 2 (Ravi et al. 2024, arXiv 2408.00714).
 """
 
-from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from agrotools.vision.learned.weights import Weights, library, unloadable, wrong_kind
+from agrotools.vision.learned.weights import LOCAL_ONLY, Weights, library, model_loader, wrong_kind
 
 OPEN_VOCABULARY_KINDS = ("grounding-dino", "owlv2")
 _LARGE_PX = 2000
@@ -65,27 +64,21 @@ def find_by_text(pixels: NDArray[np.uint8], text: str, weights: Weights, *, scor
     return Detections(boxes[kept], scores[kept], flags)
 
 
-@lru_cache(maxsize=1)
+@model_loader
 def _load_open_vocabulary(weights: Weights) -> tuple[Any, Any]:
     transformers = library("transformers")
 
-    options: dict[str, Any] = {"local_files_only": True, "trust_remote_code": False}
-    try:
-        if weights.kind == "owlv2":
-            pictures = transformers.Owlv2ImageProcessorPil.from_pretrained(weights.folder, local_files_only=True)
-            make = transformers.Owlv2Processor
-        else:
-            pictures = transformers.GroundingDinoImageProcessorPil.from_pretrained(
-                weights.folder, local_files_only=True
-            )
-            make = transformers.GroundingDinoProcessor
-        words = transformers.AutoTokenizer.from_pretrained(weights.folder, **options)
-        model = transformers.AutoModelForZeroShotObjectDetection.from_pretrained(
-            weights.folder, use_safetensors=True, **options
-        )
-        return make(pictures, words), model.float().eval()
-    except Exception as error:  # these libraries raise whatever a wrong file leads them to
-        raise unloadable(weights, error) from error
+    if weights.kind == "owlv2":
+        pictures = transformers.Owlv2ImageProcessorPil.from_pretrained(weights.folder, local_files_only=True)
+        make = transformers.Owlv2Processor
+    else:
+        pictures = transformers.GroundingDinoImageProcessorPil.from_pretrained(weights.folder, local_files_only=True)
+        make = transformers.GroundingDinoProcessor
+    words = transformers.AutoTokenizer.from_pretrained(weights.folder, **LOCAL_ONLY)
+    model = transformers.AutoModelForZeroShotObjectDetection.from_pretrained(
+        weights.folder, use_safetensors=True, **LOCAL_ONLY
+    )
+    return make(pictures, words), model.float().eval()
 
 
 def _best(boxes: NDArray[np.float64], scores: NDArray[np.float64]) -> NDArray[np.intp]:
@@ -143,19 +136,16 @@ def find_common(pixels: NDArray[np.uint8], weights: Weights, *, score_min: float
     return NamedDetections(boxes[kept], scores[kept], [names[index] for index in kept])
 
 
-@lru_cache(maxsize=1)
+@model_loader
 def _load_fixed_class(weights: Weights) -> tuple[Any, Any]:
     transformers = library("transformers")
 
-    try:
-        make = transformers.RTDetrImageProcessorPil if weights.kind == "rt-detr" else transformers.DetrImageProcessorPil
-        processor = make.from_pretrained(weights.folder, local_files_only=True)
-        model = transformers.AutoModelForObjectDetection.from_pretrained(
-            weights.folder, use_safetensors=True, local_files_only=True, trust_remote_code=False
-        )
-        return processor, model.float().eval()
-    except Exception as error:  # these libraries raise whatever a wrong file leads them to
-        raise unloadable(weights, error) from error
+    make = transformers.RTDetrImageProcessorPil if weights.kind == "rt-detr" else transformers.DetrImageProcessorPil
+    processor = make.from_pretrained(weights.folder, local_files_only=True)
+    model = transformers.AutoModelForObjectDetection.from_pretrained(
+        weights.folder, use_safetensors=True, local_files_only=True, trust_remote_code=False
+    )
+    return processor, model.float().eval()
 
 
 WEIGHTS_FILE = "model.safetensors"
@@ -203,7 +193,7 @@ def tiles(width: int, height: int) -> list[tuple[int, int]]:
     return [(left, top) for top in starts(height) for left in starts(width)]
 
 
-@lru_cache(maxsize=1)
+@model_loader
 def _load_crown_model(weights: Weights) -> Any:
     """The network, its weights out of the folder.
 
@@ -213,17 +203,14 @@ def _load_crown_model(weights: Weights) -> Any:
     retinanet = library("deepforest.models.retinanet")
     detection, safetensors = library("torchvision.models.detection"), library("safetensors.torch")
     make = detection.retinanet_resnet50_fpn
+    state = safetensors.load_file(weights.folder / WEIGHTS_FILE)
+    detection.retinanet_resnet50_fpn = lambda **given: make(**{**given, "weights_backbone": None})
     try:
-        state = safetensors.load_file(weights.folder / WEIGHTS_FILE)
-        detection.retinanet_resnet50_fpn = lambda **given: make(**{**given, "weights_backbone": None})
-        try:
-            model = retinanet.RetinaNetHub(num_classes=1, label_dict={"Tree": 0}, score_thresh=0.05)
-        finally:
-            detection.retinanet_resnet50_fpn = make
-        model.load_state_dict(state)
-        return model.eval()
-    except Exception as error:  # these libraries raise whatever a wrong file leads them to
-        raise unloadable(weights, error) from error
+        model = retinanet.RetinaNetHub(num_classes=1, label_dict={"Tree": 0}, score_thresh=0.05)
+    finally:
+        detection.retinanet_resnet50_fpn = make
+    model.load_state_dict(state)
+    return model.eval()
 
 
 _MEAN, _SD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
@@ -273,14 +260,11 @@ def masks_in_boxes(
     return np.concatenate(masks), np.concatenate(fits)
 
 
-@lru_cache(maxsize=1)
+@model_loader
 def _load_mask_model(weights: Weights) -> Any:
     transformers = library("transformers")
 
-    try:
-        model = transformers.Sam2Model.from_pretrained(
-            weights.folder, local_files_only=True, use_safetensors=True, trust_remote_code=False
-        )
-        return model.float().eval()
-    except Exception as error:  # these libraries raise whatever a wrong file leads them to
-        raise unloadable(weights, error) from error
+    model = transformers.Sam2Model.from_pretrained(
+        weights.folder, local_files_only=True, use_safetensors=True, trust_remote_code=False
+    )
+    return model.float().eval()

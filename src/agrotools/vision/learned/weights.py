@@ -5,15 +5,16 @@ safetensors are loaded: the older formats can run code. Nothing here uses the ne
 """
 
 import json
-import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import lru_cache, wraps
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from agrotools.core import ToolError
+from agrotools.core.files import hub_cache
 
 LIBRARIES: dict[str, tuple[str, ...]] = {
     "owlv2": ("torch", "transformers"),
@@ -47,6 +48,9 @@ EXAMPLES = {
 }
 """A model of each kind, by its name on the hub."""
 
+LOCAL_ONLY: dict[str, Any] = {"local_files_only": True, "trust_remote_code": False}
+"""Options of the loaders of transformers: nothing is fetched, nothing is run."""
+Loaded = TypeVar("Loaded")
 _INSTALL = "pip install 'agrotools[learned]'"
 _LARGEST_CONFIG = 2**20
 
@@ -62,14 +66,6 @@ class Weights:
     """All that the model's answers depend on: weights, configuration, vocabulary."""
     stamps: tuple[tuple[int, int], ...] = ()
     """Their sizes and times, so that a model whose files were replaced is loaded anew."""
-
-
-def hub_cache() -> Path:
-    """The folder of the hub's cache: ``HF_HUB_CACHE``, else ``HF_HOME``/hub, else ``~/.cache/huggingface/hub``."""
-    if chosen := os.environ.get("HF_HUB_CACHE"):
-        return Path(chosen).expanduser()
-    home = os.environ.get("HF_HOME") or os.path.join(os.environ.get("XDG_CACHE_HOME", "~/.cache"), "huggingface")  # noqa: PTH118
-    return Path(home).expanduser() / "hub"
 
 
 def find_weights(model: str) -> Weights:
@@ -151,6 +147,23 @@ def unloadable(weights: Weights, error: Exception) -> ToolError:
         f"{weights.name} cannot be loaded as {weights.kind}: {first.replace(str(weights.folder), '...')}",
         hint="download its folder whole: configuration, vocabulary and safetensors",
     )
+
+
+def model_loader(build: Callable[[Weights], Loaded]) -> Callable[[Weights], Loaded]:
+    """Decorator of a function that makes a model of weights: the last one is kept, and what its library raises becomes
+    ``backend_unavailable``."""
+
+    @lru_cache(maxsize=1)
+    @wraps(build)
+    def load(weights: Weights) -> Loaded:
+        try:
+            return build(weights)
+        except ToolError:
+            raise
+        except Exception as error:  # these libraries raise whatever a wrong file leads them to
+            raise unloadable(weights, error) from error
+
+    return load
 
 
 def _folder(model: str) -> Path:

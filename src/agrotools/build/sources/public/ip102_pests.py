@@ -5,12 +5,14 @@ name. About one in five names stands for more than a species, such as "aphids": 
 too, and the two are never offered side by side.
 """
 
+import tomllib
 import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from importlib.resources import files
 from pathlib import Path
-from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 
@@ -22,36 +24,17 @@ from agrotools.knowledge.entries import Entry
 from agrotools.knowledge.kb_names import kb_names
 from agrotools.vision.reading import RgbImage, read_image
 
-_NAMES = """
-rice leaf roller; rice leaf caterpillar; paddy stem maggot; asiatic rice borer; yellow rice borer; rice gall
-midge; Rice Stemfly; brown plant hopper; white backed plant hopper; small brown plant hopper; rice water weevil;
-rice leafhopper; grain spreader thrips; rice shell pest; grub; mole cricket; wireworm; white margined moth;
-black cutworm; large cutworm; yellow cutworm; red spider; corn borer; army worm; aphids; Potosiabre vitarsis;
-peach borer; english grain aphid; green bug; bird cherry-oataphid; wheat blossom midge; penthaleus major;
-longlegged spider mite; wheat phloeothrips; wheat sawfly; cerodonta denticornis; beet fly; flea beetle; cabbage
-army worm; beet army worm; Beet spot flies; meadow moth; beet weevil; sericaorient alismots chulsky; alfalfa
-weevil; flax budworm; alfalfa plant bug; tarnished plant bug; Locustoidea; lytta polita; legume blister beetle;
-blister beetle; therioaphis maculata Buckton; odontothrips loti; Thrips; alfalfa seed chalcid; Pieris canidia;
-Apolygus lucorum; Limacodidae; Viteus vitifoliae; Colomerus vitis; Brevipoalpus lewisi McGregor; oides
-decempunctata; Polyphagotars onemus latus; Pseudococcus comstocki Kuwana; parathrene regalis; Ampelophaga;
-Lycorma delicatula; Xylotrechus; Cicadella viridis; Miridae; Trialeurodes vaporariorum; Erythroneura apicalis;
-Papilio xuthus; Panonchus citri McGregor; Phyllocoptes oleiverus ashmead; Icerya purchasi Maskell; Unaspis
-yanonensis; Ceroplastes rubens; Chrysomphalus aonidum; Parlatoria zizyphus Lucus; Nipaecoccus vastalor;
-Aleurocanthus spiniferus; Tetradacus c Bactrocera minax; Dacus dorsalis(Hendel); Bactrocera tsuneonis; Prodenia
-litura; Adristyrannus; Phyllocnistis citrella Stainton; Toxoptera citricidus; Toxoptera aurantii; Aphis
-citricola Vander Goot; Scirtothrips dorsalis Hood; Dasineura sp; Lawana imitata Melichar; Salurnis marginella
-Guerr; Deporaus marginatus Pascoe; Chlumetia transversa; Mango flat beak leafhopper; Rhytidodera bowrinii white;
-Sternochetus frigidus; Cicadellidae
-"""
-CLASSES: tuple[str, ...] = tuple(name.strip() for name in " ".join(_NAMES.split()).split(";"))
-"""By label, 0 to 101; the id in classes.txt is one more."""
-_CROPS = (
-    ("rice", 14), ("maize", 13), ("wheat", 9), ("sugar beet", 8), ("alfalfa", 13), ("grape", 16), ("citrus", 19),
-    ("mango", 10),
-)  # fmt: skip
-"""In the order of classes, with how many each has (the paper's table)."""
-CROPS: tuple[str, ...] = tuple(crop for crop, count in _CROPS for _ in range(count))
+_TABLES: dict[str, Any] = tomllib.loads(
+    files("agrotools.build.sources.public").joinpath("ip102.toml").read_text("utf-8")
+)
+CLASSES: tuple[str, ...] = tuple(" ".join(name.split()) for name in _TABLES["classes"].split(";"))
+"""Published names by label, 0 to 101."""
+CROPS: tuple[str, ...] = tuple(crop for crop, count in _TABLES["crops"].items() for _ in range(count))
 """The crop of each label, as the knowledge base calls it."""
+ORDERS: Mapping[str, tuple[str, str]] = _TABLES["orders"]
+"""Insects of an order, in English and Chinese."""
+TRAITS: Mapping[str, Mapping[str, Any]] = _TABLES["traits"]
+"""Damage, by the word that tells it: ``en``, ``zh``, and the orders that surely do ``not`` do it."""
 UNKNOWN = ("pest.rice_shell_pest",)
 """Names that stand for no insect that anybody could tell."""
 _KEY = "ip102"
@@ -122,31 +105,6 @@ def others_on(pest: Pest) -> Sequence[Pest]:
     return list({one.entry.id: one for one in on_crop}.values())
 
 
-ORDERS: Mapping[str, tuple[str, str]] = MappingProxyType(
-    {
-        "Coleoptera": ("beetles and weevils", "鞘翅目（甲虫、象甲）"),
-        "Diptera": ("flies and midges", "双翅目（蝇、瘿蚊）"),
-        "Hemiptera": ("true bugs, hoppers, aphids and scales", "半翅目（蝽、叶蝉、蚜虫、蚧）"),
-        "Hymenoptera": ("sawflies and wasps", "膜翅目（叶蜂、小蜂）"),
-        "Lepidoptera": ("moths and butterflies", "鳞翅目（蛾、蝶）"),
-        "Orthoptera": ("grasshoppers and crickets", "直翅目（蝗虫、蝼蛄）"),
-        "Thysanoptera": ("thrips", "缨翅目（蓟马）"),
-        "Trombidiformes": ("mites", "绒螨目（螨类）"),
-    }
-)
-"""Insects of an order, in English and Chinese."""
-_SUCKERS = ("Hemiptera", "Thysanoptera", "Trombidiformes")
-TRAITS: Mapping[str, tuple[str, str, tuple[str, ...]]] = MappingProxyType(
-    {
-        "sooty mould": ("leaves behind honeydew that turns black with sooty mould", "分泌蜜露、诱发煤污病",
-                        ("Coleoptera", "Diptera", "Lepidoptera", "Orthoptera", "Hymenoptera", "Thysanoptera",
-                         "Trombidiformes")),
-        "virus": ("carries plant viruses from one plant to the next", "能在植株间传播病毒病",
-                  ("Coleoptera", "Diptera", "Lepidoptera", "Orthoptera", "Hymenoptera")),
-        "tunnel": ("eats tunnels into stems, shoots, fruit or roots", "在茎、梢、果或根内蛀道为害", _SUCKERS),
-    }
-)  # fmt: skip
-"""Damage in an entry, by the word that tells it: in English, in Chinese, and the orders that surely do not."""
 _MOST_OTHERS = 9
 _OFFERED = 4
 
@@ -230,7 +188,6 @@ def pair_words(pests: Sequence[Pest], rng: np.random.Generator) -> dict[str, str
     sought = pests[int(rng.integers(len(pests)))]
     order = sought.entry.taxonomy.order or ""
     trait = next((word for one in pests if (word := trait_of(one)) and _alone(one, pests, word)), "")
-    trait_en, trait_zh, _ = TRAITS.get(trait, ("", "", ()))
     return {
         "sought": sought.name,
         "sought_zh": zh(sought),
@@ -239,14 +196,14 @@ def pair_words(pests: Sequence[Pest], rng: np.random.Generator) -> dict[str, str
         "sought_order_means": ORDERS[order][0] if order else "",
         "sought_order_zh": ORDERS[order][1] if order else "",
         "trait_word": trait,
-        "trait": trait_en,
-        "trait_zh": trait_zh,
+        "trait": TRAITS[trait]["en"] if trait else "",
+        "trait_zh": TRAITS[trait]["zh"] if trait else "",
     }
 
 
 def _alone(pest: Pest, pests: Sequence[Pest], trait: str) -> bool:
     """True if the others are of orders that surely do no such damage."""
-    return all(one is pest or one.entry.taxonomy.order in TRAITS[trait][2] for one in pests)
+    return all(one is pest or one.entry.taxonomy.order in TRAITS[trait]["not"] for one in pests)
 
 
 def _listed(names: Sequence[str], last: str) -> str:

@@ -1,9 +1,10 @@
-"""Runs in the metrics of their benchmark's paper: as published, corrected, beside printed rows."""
+"""Tables of runs in the metrics of their benchmark's paper: as published, corrected, beside printed rows."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
-from agrotools.core import BENCHMARKS, Mode
+from agrotools.core import Mode
 from agrotools.report.cells import DASH, Notes, name_cell, new_table, percent, run_names, stacked, value_cell
 from agrotools.report.layout import harmless
 from agrotools.report.published import PublishedRow, paper, published_rows, same_model
@@ -25,35 +26,29 @@ class Layout(NamedTuple):
     table: str = ""
 
 
-_STEPS = {"inst_acc": "Inst", "tool_acc": "Tool", "arg_acc": "Arg", "summ_acc": "Summ"}
-LAYOUTS: dict[tuple[str, Mode], Layout] = {
-    ("gta", "step-by-step"): Layout("GTA, step by step", _STEPS, "4"),
-    ("gta", "end-to-end"): Layout(
-        "GTA, end to end",
-        {"p_f1": "P", "o_f1": "O", "l_f1": "L", "c_f1": "C", "ans_acc": "Ans", "ans_acc_imggen": "Ans+I"},
-        "4",
-    ),
-    ("thinkgeo", "step-by-step"): Layout("ThinkGeo, step by step", _STEPS, "3"),
-    ("thinkgeo", "end-to-end"): Layout(
-        "ThinkGeo, end to end", {"p_f1": "P", "o_f1": "O", "l_f1": "L", "ans_acc": "Ans", "ans_i": "Ans_I"}, "3"
-    ),
-}
-SAR_TABLE = "A1"
-"""ThinkGeo's table of radar images."""
+STEPS = {"inst_acc": "Inst", "tool_acc": "Tool", "arg_acc": "Arg", "summ_acc": "Summ"}
+"""Columns of step-by-step runs in the papers of GTA and ThinkGeo."""
 
 
-def published_blocks(summaries: Sequence[Summary], notes: Notes) -> list["RenderableType"]:
-    """A table for each benchmark and mode that runs have published metrics of; nothing where none has."""
+def published_tables(
+    family: str,
+    layouts: Mapping[Mode, Layout],
+    summaries: Sequence[Summary],
+    notes: Notes,
+    split_tables: Mapping[str, str] = MappingProxyType({}),
+) -> list["RenderableType"]:
+    """A table for each mode that runs have metrics of the paper of, above its printed rows.
+
+    ``split_tables``: by the option ``split`` of runs, the table of the paper in place of the layout's.
+    """
     blocks: list[RenderableType] = []
-    for (family, mode), layout in LAYOUTS.items():
+    for mode, layout in layouts.items():
         if shown := figures_shown(family, mode, summaries):
-            rows = _printed(family, mode, layout, [summary for _, summary, _ in shown])
+            runs = [summary for _, summary, _ in shown]
+            split = next((split for run in runs if (split := run.benchmark_options.get("split")) in split_tables), "")
+            rows = _printed(family, mode, split_tables.get(str(split), layout.table), runs)
             blocks.append(figures_table(family, layout, shown, rows, notes))
             blocks += _counts(shown)
-    families = {part.published.family for summary in summaries for part in summary.modes.values() if part.published}
-    for plugin in BENCHMARKS.loaded(name for name in BENCHMARKS if name in families):
-        if plugin.reporting.tables:
-            blocks += plugin.reporting.tables(summaries, notes)
     return blocks
 
 
@@ -122,9 +117,9 @@ def _counts(shown: Sequence[Shown]) -> Iterator["RenderableType"]:
     from rich.text import Text
 
     counts = shown[0][2].counts
-    told = ", ".join(f"{name.replace('_', ' ')} {n}" for name, n in counts.items())
-    if len(shown) == 1 and told:
-        yield Text(f"counted by the published scorer: {told}", style="dim")
+    text = ", ".join(f"{name.replace('_', ' ')} {n}" for name, n in counts.items())
+    if len(shown) == 1 and text:
+        yield Text(f"counted by the published scorer: {text}", style="dim")
 
 
 def _embedder_mark(column: str, shown: Sequence[PublishedFigures], notes: Notes) -> str:
@@ -155,10 +150,8 @@ def _reason(left_out: str) -> str:
     return f"{left_out} (--with similarity, or --embedder)" if "embedder" in left_out else left_out
 
 
-def _printed(family: str, mode: Mode, layout: Layout, summaries: Sequence[Summary]) -> list[PublishedRow]:
+def _printed(family: str, mode: Mode, table: str, summaries: Sequence[Summary]) -> list[PublishedRow]:
     """The printed rows of the models that were run, and of the best two others by the last column that is printed."""
-    sar = any(summary.benchmark_options.get("split") == "sar" for summary in summaries)
-    table = SAR_TABLE if sar else layout.table
     rows = [row for row in published_rows(family) if row.table == table and row.setting == mode]
     wanted = {row.model for row in rows for summary in summaries if same_model(row.model, summary.model)}
     last = [row for row in rows if row.metric == f"{family}.{'ans_acc' if mode == 'end-to-end' else 'summ_acc'}"]

@@ -1,0 +1,115 @@
+"""The Python of README and documentation runs as it is written, the blocks of a page one after the other.
+
+The blocks of ``extending.md`` are functions and classes for others to call: ``test_extending.py`` does.
+"""
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from PIL import Image
+
+from agrotools.sandbox.probe import available_runners
+from support.picture_files import field, planted_rows
+from support.text_benchmark import write_text_benchmark
+
+ROOT = Path(__file__).resolve().parents[2]
+BLOCKS = {
+    page.name: blocks
+    for page in [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+    if (blocks := re.findall(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL))
+}
+
+
+def write_photo(folder: Path) -> None:
+    crop, weeds = planted_rows()
+    Image.fromarray(field(crop | weeds)).save(folder / "field.jpg")
+
+
+def write_corpus(folder: Path) -> None:
+    (folder / "corpus").mkdir()
+    (folder / "corpus" / "rice.txt").write_text("水稻纹枯病由立枯丝核菌引起。", encoding="utf-8")
+
+
+def write_farm(folder: Path) -> None:
+    write_text_benchmark(folder / "my-farm", 6)
+
+
+def find_sandbox(_folder: Path) -> None:
+    if not available_runners():
+        pytest.skip("no sandbox works here")
+
+
+PREPARE: dict[str, Callable[[Path], None]] = {
+    "README.md": write_photo,
+    "published.md": lambda _folder: None,
+    "python.md": write_farm,
+    "retrieval.md": write_corpus,
+    "sandbox.md": find_sandbox,
+    "tools.md": write_photo,
+}
+
+
+def test_no_page_is_left_out():
+    assert BLOCKS.keys() == PREPARE.keys() | {"extending.md"}
+
+
+@pytest.fixture
+def page(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    """The names that the blocks of a page define."""
+    monkeypatch.chdir(tmp_path)
+    PREPARE[request.param](tmp_path)
+    names: dict[str, Any] = {"__name__": "python_of_a_page"}
+    for block in BLOCKS[request.param]:
+        exec(compile(block, request.param, "exec"), names)
+    return names
+
+
+@pytest.mark.parametrize("page", ["README.md", "tools.md"], indirect=True)
+def test_a_tool_measures_a_photo(page: dict[str, Any]):
+    assert 0 < page["result"].veg_pct < 100
+
+
+@pytest.mark.process
+@pytest.mark.parametrize("page", ["sandbox.md"], indirect=True)
+def test_code_draws_a_plot(page: dict[str, Any]):
+    assert page["result"].termination == "ok"
+    assert len(page["result"].artifacts) == 1
+
+
+@pytest.mark.parametrize("page", ["retrieval.md"], indirect=True)
+def test_a_passage_is_found(page: dict[str, Any]):
+    assert page["passage"].source.endswith("rice.txt")
+
+
+@pytest.mark.parametrize("page", ["published.md"], indirect=True)
+def test_published_rows_are_printed(page: dict[str, Any]):
+    assert (page["best"].model, page["best"].value) == ("Qwen-Plus", "63.21")
+    by_number = {table.layout.number: table for table in page["tables"]}
+    assert [column.code for column in by_number["8"].columns] == ["PP", "Fore", "Overall"]
+    assert [column.code for column in by_number["7"].columns] == ["M-P", "Overall"]
+
+
+@pytest.mark.parametrize("page", ["python.md"], indirect=True)
+def test_runs_are_read_and_compared(page: dict[str, Any]):
+    run, fas = page["run"], page["fas"]
+    assert (len(run), fas.n, fas.mode) == (4, 4, "no-tool")
+    assert page["page"].is_file()
+    assert len(page["guess"].samples()) == 4
+    assert page["difference"].metric
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        *(f"docs/{page}.md" for page in ("retrieval", "sandbox", "tools", "python")),
+        *map(str, ROOT.glob("examples/*.py")),
+    ],
+    ids=lambda path: Path(path).name,
+)
+def test_pages_and_examples_import_public_modules_alone(path: str):
+    text = (ROOT / path).read_text(encoding="utf-8")
+    modules = re.findall(r"^ *(?:from|import) (agrotools[.\w]*)", text, re.MULTILINE)
+    assert set(modules) <= {"agrotools", "agrotools.tools", "agrotools.plugin"}
