@@ -33,24 +33,24 @@ def run_in_sandbox(code: str, *, argument: str) -> CodeRun:
             used up), ``invalid_argument`` (what it tried is denied), ``tool_failed`` (the sandbox was lost).
     """
     reply = request_service(ServiceRequest(SANDBOX, {"code": code}))
-    said = str(reply["message"])
+    message = str(reply["message"])
     match str(reply["termination"]):
         case "ok" | "error":
             pictures = tuple(base64.b64decode(picture) for picture in reply["pictures"])
-            return CodeRun(reply["value"], pictures, said if reply["termination"] == "error" else "")
+            return CodeRun(reply["value"], pictures, message if reply["termination"] == "error" else "")
         case "wall_timeout" | "cpu_limit":
-            raise ToolError("timeout", f"the code took too long: {said}", argument=argument, hint="do less")
+            raise ToolError("timeout", f"the code took too long: {message}", argument=argument, hint="do less")
         case "memory" | "output_cap" | "artifact_cap":
-            raise ToolError("limit", f"the code used too much: {said}", argument=argument, hint="make less of it")
+            raise ToolError("limit", f"the code used too much: {message}", argument=argument, hint="make less of it")
         case "denied":
             raise ToolError(
                 "invalid_argument",
-                f"the code tried what the sandbox denies: {said}",
+                f"the code tried what the sandbox denies: {message}",
                 argument=argument,
                 hint="it can reach no network, no other program and no file but its own",
             )
         case _:
-            raise ToolError("tool_failed", f"the sandbox was lost: {said}", hint="try again; see agrotools doctor")
+            raise ToolError("tool_failed", f"the sandbox was lost: {message}", hint="try again; see agrotools doctor")
 
 
 async def answer_sandbox(body: dict[str, Any]) -> dict[str, Any]:

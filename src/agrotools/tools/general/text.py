@@ -94,12 +94,12 @@ def _by_ocr(looked: OpenedImage) -> tuple[list[ReadLine], list[str], list[str]]:
 def _by_model(looked: OpenedImage) -> tuple[list[ReadLine], list[str], list[str]]:
     from agrotools.tools.services.vision_tasks import read_lines
 
-    said = read_lines(looked.pixels, looked.box)
+    answer = read_lines(looked.pixels, looked.box)
     lines = [
         ReadLine(box=whole_box(box), text=text, score=score)
-        for box, text, score in zip(said.boxes.tolist(), said.labels, said.scores.tolist(), strict=True)
+        for box, text, score in zip(answer.boxes.tolist(), answer.labels, answer.scores.tolist(), strict=True)
     ]
-    return lines, list(said.notes), list(said.flags)
+    return lines, list(answer.notes), list(answer.flags)
 
 
 class ReadFormula(ToolResult):
@@ -121,8 +121,8 @@ def read_formula(image: ImageFile, region: Region | None = None) -> ReadFormula:
     if backend == VLM:
         from agrotools.tools.services.vision_tasks import read_latex
 
-        said = read_latex(looked.pixels, looked.box)
+        answer = read_latex(looked.pixels, looked.box)
     else:
-        said = write_down_learned(backend, looked.pixels, looked.box)
-    flags = (*looked.flags, *said.flags, *(() if said.text else ("no_text_found",)))
-    return ReadFormula(latex=said.text, notes=(*looked.notes, *said.notes), flags=flags)
+        answer = write_down_learned(backend, looked.pixels, looked.box)
+    flags = (*looked.flags, *answer.flags, *(() if answer.text else ("no_text_found",)))
+    return ReadFormula(latex=answer.text, notes=(*looked.notes, *answer.notes), flags=flags)
