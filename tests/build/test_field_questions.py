@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agrotools.build.area_truth import AreaTruth, count_area
-from agrotools.build.asking import Subject
 from agrotools.build.choosing import choose
 from agrotools.build.templates.field import FieldPicture, field_picture, field_templates
 from agrotools.build.templates.slot_draft import same_answer
+from agrotools.build.templates.thing import Subject
 from agrotools.core import SampleFile, ToleranceSlot
 from agrotools.core.refs import resolved_value
 from agrotools.text.expressions import evaluate_from

@@ -7,11 +7,11 @@ from typing import Any, cast
 
 import pytest
 
-from agrotools.build.asking import Asked
 from agrotools.build.quality.order import order_faults
 from agrotools.build.sources.drawn.benchmark import MODULES
 from agrotools.build.templates import Template, load_templates
 from agrotools.build.templates.template import exact_result
+from agrotools.build.templates.thing import Asked
 from agrotools.core import ReferenceStep, ReferenceTrajectory, Sample
 from agrotools.core.refs import resolved_value
 from support.drawn_scenes import asked_of_drawings

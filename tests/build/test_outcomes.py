@@ -4,12 +4,11 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from agrotools.build.asking import Asked, Subject
 from agrotools.build.building import Group, build_samples
 from agrotools.build.choosing import Chosen
-from agrotools.build.outcomes import ChainBroken, Tally, build_notes, check_observed
-from agrotools.build.references import PlannedCall
+from agrotools.build.references import ChainBroken, PlannedCall, Tally, build_notes, check_observed
 from agrotools.build.templates.template import Template
+from agrotools.build.templates.thing import Asked, Subject
 from agrotools.core import BenchmarkError, BooleanSlot, SampleFile
 from agrotools.core.errors import ErrorInfo
 from agrotools.tools import AGROTOOLS

@@ -11,13 +11,15 @@ from agrotools.benchmarks.checks.leaks import names_tool, revealed_answer, step_
 from agrotools.build.quality import Finding, read_findings, write_findings
 from agrotools.build.quality.checking import (
     check_implicit,
+    check_metadata,
     check_near_duplicates,
     check_queries,
     check_scale,
     check_told,
     check_written,
+    look_of,
+    near_pairs,
 )
-from agrotools.build.quality.images import check_metadata, look_of, near_pairs
 from agrotools.core import BenchmarkError, ExactSlot, SampleFile, ToleranceSlot
 from support.plain_sample import plain_sample
 

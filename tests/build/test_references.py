@@ -3,8 +3,7 @@ import pytest
 from PIL import Image
 
 from agrotools.build import references
-from agrotools.build.outcomes import ChainBroken
-from agrotools.build.references import PlannedCall, record_reference, ref
+from agrotools.build.references import ChainBroken, PlannedCall, record_reference, ref
 from agrotools.core import SampleFile
 from agrotools.core.files import artifact_path, sha256_of_file
 from agrotools.tools.execution import ToolExecutor

@@ -4,9 +4,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agrotools.build.scenes.stand_picture import grow
 from agrotools.build.scenes.stand_trees import LEAST_TREE_M, TALLEST_SHRUB_M, Lobe, Tree, plant_orchard
-from agrotools.build.scenes.stands import BLOCK_GSD_M, OLD, OPEN, YOUNG, make_block, make_tract
+from agrotools.build.scenes.stands import BLOCK_GSD_M, OLD, OPEN, YOUNG, grow, make_block, make_tract
 
 DIFFICULTIES = [0, 1, 2, 3]
 

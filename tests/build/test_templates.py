@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agrotools.build.asking import Subject
 from agrotools.build.choosing import asked_of, choose
 from agrotools.build.references import PlannedCall, ref
 from agrotools.build.templates import Template, Thing, load_templates
+from agrotools.build.templates.thing import Subject
 from agrotools.core import FAMILY_OF_TASK_TYPE, SampleFile, ToleranceSlot
 from agrotools.core.refs import resolved_value
 from agrotools.text.expressions import evaluate_from

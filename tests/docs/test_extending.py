@@ -10,8 +10,7 @@ from PIL import Image
 from agrotools.agents import run_end_to_end
 from agrotools.benchmarks import load_folder
 from agrotools.benchmarks.validate import validate_folder
-from agrotools.build.accuracy.figures import estimate
-from agrotools.build.accuracy.study import Bench
+from agrotools.build.accuracy.study import Bench, estimate
 from agrotools.build.export.gta_entries import read_map
 from agrotools.core import Observation, Registry, SampleFile, SampleView, ToolCall
 from agrotools.tools.execution import ToolOutcome

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from agrotools.benchmarks.agrieval.paper_results import ItemColumns, SettingResult
+from agrotools.benchmarks.agrieval.paper_layout import ItemColumns, SettingResult
 from agrotools.benchmarks.agrieval.taxonomy import DOMAINS, TASKS, task_of
 
 KINDS = ("single", "multiple", "true_false")

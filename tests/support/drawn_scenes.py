@@ -8,12 +8,12 @@ from pathlib import Path
 
 import orjson
 
-from agrotools.build.asking import Subject
 from agrotools.build.choosing import Chosen, asked_of
 from agrotools.build.sources.drawn import Drawn
 from agrotools.build.sources.part import Originals
 from agrotools.build.templates import load_templates
 from agrotools.build.templates.template import Template
+from agrotools.build.templates.thing import Subject
 
 
 def drawn_scene(name: str, seed: int) -> Drawn:

@@ -1,7 +1,9 @@
-"""Ground truth of areas in a picture or a part of it: pixels of crop, weeds, vegetation and soil, counted in masks."""
+"""Ground truth of areas in a picture or a part of it (crop, weeds, vegetation, soil) and tolerances of their values."""
 
 import math
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -148,3 +150,67 @@ def count_area(
     crop, weed = int(np.count_nonzero(classes == 1)), int(np.count_nonzero(classes == 2))
     unnamed = 0 if vegetation is None else int(np.count_nonzero(vegetation & (classes == 0)))
     return AreaTruth(crop, weed, unnamed, classes.size)
+
+
+COVER_POINTS = 2.0
+"""A cover of the ground is right within so much."""
+LEAST_COVER = 2 * COVER_POINTS
+"""Smallest cover that is asked for outright, so that "none" is never right."""
+_PARENT_SHARE = 0.10
+_BEYOND = 0.05
+
+
+class Tolerance(NamedTuple):
+    """Tolerance of a value derived from covers. Set from what the task needs, before any tool was run.
+
+    A derived value is right within what its parents' tolerances combine to, as independent errors, and 5 % of its own
+    value beyond that. A parent's tolerance is 2 points or 10 % of the parent, whichever is less: 2 points of a crop
+    that covers 1 % of the ground would allow any ratio at all.
+    """
+
+    abs_tol: float = 0.0
+    rel_tol: float = 0.0
+
+
+def _of_quotient(first: float, second: float) -> Tolerance:
+    return Tolerance(rel_tol=_rounded(math.hypot(_relative(first), _relative(second)) + _BEYOND))
+
+
+def _of_product(cover: float) -> Tolerance:
+    return Tolerance(rel_tol=_rounded(_relative(cover) + _BEYOND))
+
+
+def _of_difference(first: float, second: float) -> Tolerance:
+    combined = math.hypot(_relative(first) * first, _relative(second) * second)
+    return Tolerance(abs_tol=_rounded(combined + _BEYOND * abs(first - second)))
+
+
+def _of_sum(*parts: float) -> Tolerance:
+    combined = math.hypot(*(_PARENT_SHARE * part for part in parts))
+    return Tolerance(abs_tol=_rounded(combined + _BEYOND * sum(parts)))
+
+
+def _of_share(first: float, second: float) -> Tolerance:
+    share = first / (first + second)
+    combined = share * (1.0 - share) * math.hypot(_relative(first), _relative(second))
+    return Tolerance(abs_tol=_rounded(100.0 * (combined + _BEYOND * share)))
+
+
+TOLERANCES: Mapping[str, Callable[..., Tolerance]] = {
+    "quotient": _of_quotient,
+    "product": _of_product,
+    "difference": _of_difference,
+    "sum": _of_sum,
+    "share": _of_share,
+}
+"""By kind of value: of ``first / second`` (or a constant times it), a constant times a cover, ``first - second`` in
+points, a sum of terms that are each a constant times a cover, ``100 * first / (first + second)`` in percent."""
+
+
+def _relative(cover: float) -> float:
+    return min(COVER_POINTS / cover, _PARENT_SHARE) if cover > 0 else _PARENT_SHARE
+
+
+def _rounded(value: float) -> float:
+    """To three significant digits, so that tolerances read well in files."""
+    return float(f"{value:.3g}")

@@ -10,10 +10,9 @@ from typing import Any, TypeVar
 
 from pydantic import JsonValue
 
-from agrotools.build.asking import Asked
 from agrotools.build.choosing import Chosen
-from agrotools.build.outcomes import ChainBroken, Tally
-from agrotools.build.references import record_reference
+from agrotools.build.references import ChainBroken, Tally, record_reference
+from agrotools.build.templates.thing import Asked
 from agrotools.core import (
     FAMILY_OF_TASK_TYPE,
     BooleanSlot,

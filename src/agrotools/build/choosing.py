@@ -9,8 +9,8 @@ from itertools import combinations
 import numpy as np
 
 from agrotools.build.allocation import Allocation, Marginals, Offer, allocate, offer_order
-from agrotools.build.asking import Asked, Subject
 from agrotools.build.templates.template import Template
+from agrotools.build.templates.thing import Asked, Subject
 from agrotools.build.templates.wording import sentences
 from agrotools.core import BenchmarkError, Slot, ToleranceSlot
 

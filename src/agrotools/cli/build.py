@@ -111,8 +111,8 @@ def tell_result(header: "BenchmarkHeader", out: Path, started: float) -> None:
     from agrotools.benchmarks.describing import counts_of
     from agrotools.benchmarks.validate import validate_folder
     from agrotools.build.assist.screening import screen_folder
-    from agrotools.build.outcomes import build_notes
-    from agrotools.cli.quality import print_findings
+    from agrotools.build.references import build_notes
+    from agrotools.cli.validate import print_findings
     from agrotools.runner.progress import stage_progress
 
     faults = validate_folder(out)

@@ -24,6 +24,7 @@ class Registry(Generic[T]):
         group: group of the entry points.
         targets: those of this package, or the target of a mapping of them.
         more: further targets, asked for when a name is not among the others, or all names are.
+        kind: target of the class that every object must be of.
     """
 
     def __init__(
@@ -32,11 +33,13 @@ class Registry(Generic[T]):
         group: str,
         targets: Mapping[str, str] | str,
         more: Callable[[], Mapping[str, str]] = dict,
+        kind: str = "",
     ) -> None:
         self._noun = noun
         self._group = group
         self._own = targets
         self._more = more
+        self._kind = kind
         self._loaded: dict[str, T] = {}
         self._broken: dict[str, UsageError] = {}
 
@@ -77,7 +80,8 @@ class Registry(Generic[T]):
         """The object of that name.
 
         Raises:
-            UsageError: no such name (with the closest ones), or its module cannot be imported (with the reason).
+            UsageError: no such name (with the closest ones), its module cannot be imported (with the reason), or the
+                object is of another kind.
         """
         if name in self._loaded:
             return self._loaded[name]
@@ -94,6 +98,12 @@ class Registry(Generic[T]):
             module = target.partition(":")[0]
             self._broken[name] = UsageError(f"{self._noun} {name!r} cannot be loaded from {module}: {error}")
             raise self._broken[name] from error
+        if self._kind and not isinstance(value, imported(self._kind)):
+            self._broken[name] = UsageError(
+                f"{self._noun} {name!r}: {target} is a {type(value).__name__}, not an {self._kind.replace(':', '.')}",
+                hint="update its package: the entry point must name such an object (docs/extending.md)",
+            )
+            raise self._broken[name]
         self._loaded[name] = value
         return value
 
@@ -124,5 +134,10 @@ def imported(target: str) -> Any:
     return attrgetter(attribute)(importlib.import_module(module))
 
 
-BENCHMARKS: Registry[Any] = Registry("benchmark", "agrotools.benchmarks", "agrotools.benchmarks.builtin:BUILT_IN")
+BENCHMARKS: Registry[Any] = Registry(
+    "benchmark",
+    "agrotools.benchmarks",
+    "agrotools.benchmarks.builtin:BUILT_IN",
+    kind="agrotools.plugin:BenchmarkPlugin",
+)
 """Benchmark plug-ins by name; each is a :class:`agrotools.plugin.BenchmarkPlugin`."""

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 
 import pytest
 
-from agrotools.benchmarks.agrieval.option_places import OptionPlaces, Rotations
+from agrotools.benchmarks.agrieval.score import OptionPlaces, Rotations
 from agrotools.benchmarks.agrieval.slots import OptionsSlot
 from agrotools.core import Record, Sample, Step, Trajectory
 from agrotools.scoring import Summary, summarise

@@ -6,8 +6,8 @@ from html.parser import HTMLParser
 
 import pytest
 
-from agrotools.benchmarks.agrieval.paper import agrieval_section
 from agrotools.benchmarks.agrieval.paper_printing import agrieval_parts, agrieval_text, print_agrieval
+from agrotools.benchmarks.agrieval.report import agrieval_section
 from agrotools.report.layout import rendered
 from agrotools.report.published import paper
 from support.agrieval_results import PLAN, result, without

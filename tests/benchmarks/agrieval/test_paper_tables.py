@@ -4,8 +4,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agrotools.benchmarks.agrieval.paper_layout import COMPLETE, PAPER_TABLES, paper_table
-from agrotools.benchmarks.agrieval.paper_results import ItemColumns, SettingResult, setting_of
+from agrotools.benchmarks.agrieval.paper_layout import (
+    COMPLETE,
+    PAPER_TABLES,
+    ItemColumns,
+    SettingResult,
+    paper_table,
+    setting_of,
+)
 from agrotools.benchmarks.agrieval.paper_tables import agrieval_tables, epoch_spreads
 from agrotools.benchmarks.agrieval.taxonomy import DOMAINS, TASKS, task_of
 from agrotools.core import UsageError

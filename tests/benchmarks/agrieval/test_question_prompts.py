@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agrotools.benchmarks.agrieval.items import Item
-from agrotools.benchmarks.agrieval.load import QuestionSettings
+from agrotools.benchmarks.agrieval.items import Item, QuestionSettings
 from agrotools.benchmarks.agrieval.prompting import LATER_SHARE, Examples, orders_of, prompt_of
 from agrotools.benchmarks.agrieval.slots import OptionKind
 from agrotools.core import UsageError

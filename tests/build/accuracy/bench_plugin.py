@@ -29,7 +29,7 @@ def made_brightness(image: ImageFile) -> Brightness:
 
 _STUDIES = """
 import os, signal, time
-from agrotools.build.accuracy.figures import mean_of
+from agrotools.build.accuracy.study import mean_of
 from agrotools.build.accuracy.study import Study
 
 def errors(bench):

@@ -5,8 +5,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from agrotools.build.accuracy.count_objects import _boxes, _iou, _matched, _table, _tops_matched
-from agrotools.build.accuracy.estimate_canopy_height import STUDIES, canopy_scene
+from agrotools.build.accuracy.count_objects import (
+    CANOPY_STUDIES,
+    _boxes,
+    _iou,
+    _matched,
+    _table,
+    _tops_matched,
+    canopy_scene,
+)
 from agrotools.build.accuracy.study import Bench
 
 
@@ -53,6 +60,6 @@ def test_tables_and_boxes_are_read(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_surface_less_terrain_is_measured_to_centimetres(tmp_path: Path) -> None:
-    study = next(study for study in STUDIES if not study.needs_folder)
+    study = next(study for study in CANOPY_STUDIES if not study.needs_folder)
     figures = study.measure(Bench(study.tool, tmp_path, tmp_path / "scratch"))
     assert all(figure.rows.max() < 0.05 for figure in figures)

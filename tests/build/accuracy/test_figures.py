@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from agrotools.build.accuracy.figures import (
+from agrotools.build.accuracy.study import (
     LEAST_CLUSTERS,
     concordance_of,
     estimate,
@@ -64,7 +64,7 @@ def test_the_same_seed_gives_the_same_interval():
 @pytest.mark.parametrize("clusters", [12, 30])
 def test_intervals_of_a_mean_hold_the_truth_about_as_often_as_they_say(clusters: int, monkeypatch: pytest.MonkeyPatch):
     """95 % of 250 intervals; three standard errors of such a share are 4.1 points."""
-    monkeypatch.setattr("agrotools.build.accuracy.figures.DRAWS", 400)
+    monkeypatch.setattr("agrotools.build.accuracy.study.DRAWS", 400)
     rng = np.random.default_rng(clusters)
     held = 0
     for seed in range(250):
@@ -76,7 +76,7 @@ def test_intervals_of_a_mean_hold_the_truth_about_as_often_as_they_say(clusters:
 
 
 def test_images_of_one_scene_make_an_interval_wider_than_as_many_scenes(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("agrotools.build.accuracy.figures.DRAWS", 1000)
+    monkeypatch.setattr("agrotools.build.accuracy.study.DRAWS", 1000)
     rng = np.random.default_rng(1)
     scenes = np.repeat(rng.normal(size=12), 6)
     values = (scenes + 0.1 * rng.normal(size=72)).tolist()

@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from agrotools.build.accuracy import describe_region, extract_marked_region
+from agrotools.build.accuracy import extract_marked_region
 from agrotools.build.accuracy.extract_marked_region import box_iou, drawn_on, photos_in
-from agrotools.build.accuracy.figures import estimate
-from agrotools.build.accuracy.study import Bench
+from agrotools.build.accuracy.study import Bench, estimate
 from agrotools.core import BenchmarkError
 from support.picture_files import discs, field
 
@@ -62,8 +61,8 @@ def test_no_photographs_is_an_error_that_says_so(tmp_path: Path) -> None:
 
 
 def test_patches_of_known_colour_are_all_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(describe_region, "_PATCH_PICTURES", 4)
+    monkeypatch.setattr(extract_marked_region, "_PATCH_PICTURES", 4)
     bench = Bench("describe_region", tmp_path / "patches", tmp_path / "scratch")
-    named, error = describe_region.STUDIES[-1].measure(bench)
+    named, error = extract_marked_region.REGION_STUDIES[-1].measure(bench)
     assert estimate(named).value == 1
     assert estimate(error).value < 1

@@ -7,8 +7,7 @@ import pytest
 from PIL import Image
 
 from agrotools.build.accuracy import STUDIES
-from agrotools.build.accuracy.figures import Figure, estimate
-from agrotools.build.accuracy.study import Bench
+from agrotools.build.accuracy.study import Bench, Figure, estimate
 from support.labelled_pictures import plant_picture
 from support.tiny_nets import Colour, write_tiny_net
 

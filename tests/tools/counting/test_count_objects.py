@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from PIL import Image
 from rasterio.transform import from_origin
 
-from agrotools.build.accuracy.estimate_canopy_height import canopy_scene
+from agrotools.build.accuracy.count_objects import canopy_scene
 from agrotools.build.sources.reading import read_items
 from agrotools.core import SampleFile, ToolError
 from agrotools.tools import get_tool

@@ -15,10 +15,47 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from string import ascii_uppercase
-from typing import Any, cast
+from typing import Annotated, Any, Literal, cast
+
+from pydantic import Field
 
 from agrotools.benchmarks.agrieval.slots import OptionKind
-from agrotools.core import BenchmarkError
+from agrotools.core import BenchmarkError, FrozenModel
+
+Order = Literal["given", "shuffled", "later", "rotated"]
+
+
+class QuestionSettings(FrozenModel):
+    """The options of ``agrotools eval agrieval`` and of other sets of questions (``--option NAME=VALUE``)."""
+
+    part: Literal["all", "choice", "question"] = "all"
+    """Multiple choice, open questions, or both."""
+    files: str = ""
+    """Names of files in the folder, separated by commas; the main files, or what there is, if empty."""
+    shots: Annotated[int, Field(ge=0, le=5)] = 0
+    """Solved examples before each question, of the same kind."""
+    examples: Path | None = None
+    """File that the examples are taken from; the questions of other groups if not given."""
+    cot: bool = False
+    """Ask for reasoning before the answer."""
+    retrieval: Path | None = None
+    """Index of a corpus (``agrotools kb index``); the passages it finds stand before the question."""
+    passages: Annotated[int, Field(ge=1, le=20)] = 3
+    order: Order = "given"
+    """Options as in the file, shuffled, with right ones moved to later places, or once in every rotation."""
+    seed: int = 0
+    language: Literal["zh", "en"] = "zh"
+    """Of the prompts."""
+
+    @property
+    def label(self) -> str:
+        """What reports call this setting: ``zero-shot``, ``5-shot``, ``cot``, ``retrieval, shuffled``..."""
+        told = [f"{self.shots}-shot"] if self.shots else []
+        told += ["cot"] if self.cot else []
+        told += ["retrieval"] if self.retrieval else []
+        told = told or ["zero-shot"]
+        return ", ".join([*told, *([self.order] if self.order != "given" else [])])
+
 
 MOST_BYTES = 1 << 28
 """A longer file is refused: the whole of AgriEval takes 6 MB."""

@@ -1,17 +1,24 @@
-"""Question sets of AgriEval and CMMLU's agronomy part: options, files of a folder, loaders."""
+"""Loading of AgriEval and of CMMLU's agronomy part: files of a folder, and the samples made of their items."""
 
-from collections.abc import Sequence
+import hashlib
+import json
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, NamedTuple
 
-from pydantic import Field
+import orjson
+from pydantic import JsonValue
 
+from agrotools.benchmarks.agrieval.items import Item, ItemFile, QuestionSettings, question_key, read_items
+from agrotools.benchmarks.agrieval.prompting import Examples, Ordered, orders_of, prompt_of, prompts_hash
+from agrotools.benchmarks.agrieval.slots import OptionsSlot, ReferenceTextSlot
 from agrotools.benchmarks.loading import Loading, settings_of
-from agrotools.core import BenchmarkError, FrozenModel, UsageError
-from agrotools.formats.benchmark import SourceNote
+from agrotools.core import BenchmarkError, Sample, Slot, UsageError
+from agrotools.core.progress import Progress
+from agrotools.formats.benchmark import Benchmark, BenchmarkHeader, Facts, LazySamples, SourceNote
 
 if TYPE_CHECKING:
-    from agrotools.formats.benchmark import Benchmark
+    from agrotools.knowledge.corpus import Passage
 
 AGRIEVAL_SOURCE = SourceNote(
     name="AgriEval",
@@ -26,42 +33,8 @@ CMMLU_SOURCE = SourceNote(
     citation="Li et al. 2023, CMMLU (arXiv 2306.09212)",
 )
 
-Order = Literal["given", "shuffled", "later", "rotated"]
 
-
-class QuestionSettings(FrozenModel):
-    """The options of ``agrotools eval agrieval`` and of other sets of questions (``--option NAME=VALUE``)."""
-
-    part: Literal["all", "choice", "question"] = "all"
-    """Multiple choice, open questions, or both."""
-    files: str = ""
-    """Names of files in the folder, separated by commas; the main files, or what there is, if empty."""
-    shots: Annotated[int, Field(ge=0, le=5)] = 0
-    """Solved examples before each question, of the same kind."""
-    examples: Path | None = None
-    """File that the examples are taken from; the questions of other groups if not given."""
-    cot: bool = False
-    """Ask for reasoning before the answer."""
-    retrieval: Path | None = None
-    """Index of a corpus (``agrotools kb index``); the passages it finds stand before the question."""
-    passages: Annotated[int, Field(ge=1, le=20)] = 3
-    order: Order = "given"
-    """Options as in the file, shuffled, with right ones moved to later places, or once in every rotation."""
-    seed: int = 0
-    language: Literal["zh", "en"] = "zh"
-    """Of the prompts."""
-
-    @property
-    def label(self) -> str:
-        """What reports call this setting: ``zero-shot``, ``5-shot``, ``cot``, ``retrieval, shuffled``..."""
-        told = [f"{self.shots}-shot"] if self.shots else []
-        told += ["cot"] if self.cot else []
-        told += ["retrieval"] if self.retrieval else []
-        told = told or ["zero-shot"]
-        return ", ".join([*told, *([self.order] if self.order != "given" else [])])
-
-
-def load_agrieval(loading: Loading) -> "Benchmark":
+def load_agrieval(loading: Loading) -> Benchmark:
     """The questions of AgriEval in ``data_root/agrieval`` (or ``data_root``), put as ``loading.options`` say.
 
     Raises:
@@ -71,15 +44,12 @@ def load_agrieval(loading: Loading) -> "Benchmark":
     return _load("agrieval", AGRIEVAL_SOURCE, loading)
 
 
-def load_cmmlu_agronomy(loading: Loading) -> "Benchmark":
+def load_cmmlu_agronomy(loading: Loading) -> Benchmark:
     """The agronomy questions of CMMLU in ``data_root/cmmlu`` (or ``data_root``); raises as :func:`load_agrieval`."""
     return _load("cmmlu-agronomy", CMMLU_SOURCE, loading)
 
 
-def _load(name: str, source: SourceNote, loading: Loading) -> "Benchmark":
-    from agrotools.benchmarks.agrieval.items import read_items
-    from agrotools.benchmarks.agrieval.samples import question_benchmark
-
+def _load(name: str, source: SourceNote, loading: Loading) -> Benchmark:
     settings = settings_of(QuestionSettings, name, loading.options)
     root, paths = find_files(name, loading.data_root, settings)
     files = [read_items(path) for path in paths]
@@ -137,3 +107,188 @@ def _preferred(paths: Sequence[Path], part: str) -> Path | None:
     own = [path for path in paths if part in path.name.lower()]
     ranked = sorted(own, key=lambda path: next((i for i, each in enumerate(_VARIANTS) if each in path.name), 9))
     return ranked[0] if ranked else None
+
+
+VERSION = "1"
+FAMILY = "knowledge"
+TASK_TYPES = {
+    "single": "single_choice",
+    "multiple": "multiple_choice",
+    "true_false": "true_false",
+    None: "short_answer",
+}
+
+
+class _Place(NamedTuple):
+    """A sample: the item it asks, the options as they stand in it, and the id of the first with the same question."""
+
+    item: Item
+    ordered: Ordered
+    cluster: str
+
+
+def question_benchmark(
+    name: str, source: SourceNote, root: Path, files: Sequence[ItemFile], settings: QuestionSettings, progress: Progress
+) -> Benchmark:
+    """The benchmark that asks all items of ``files`` as ``settings`` say; samples are made when they are asked for.
+
+    Its content hash is over what they are made of: items, order, passages, examples, settings, and the words of the
+    prompts; :data:`VERSION` stands for the code.
+
+    Raises:
+        UsageError: there are not enough examples to draw from.
+        BenchmarkError: the file of examples, or the index, cannot be read.
+    """
+    items = [item for file in files for item in file.items if _wanted(item, settings)]
+    pool = read_items(settings.examples.expanduser()).items if settings.examples else items
+    examples = Examples(pool, settings.seed) if settings.shots else None
+    index = settings.retrieval
+    find: Callable[[Item], Sequence[Passage]] = _nothing
+    note = ""
+    if index:
+        from agrotools.benchmarks.agrieval.retrieval import passages_for
+
+        find, note = passages_for(items, index.expanduser(), settings.passages, progress)
+    ids, places = _placed(items, settings)
+
+    def make(position: int) -> Sample:
+        item, ordered, cluster = places[position]
+        shots = examples.for_item(item, settings.shots) if examples else []
+        passages = find(item)
+        return Sample(
+            id=ids[position],
+            query=prompt_of(item, ordered.options, settings, shots, passages),
+            files=(),
+            family=FAMILY,
+            task_type=TASK_TYPES[item.kind],
+            answer_type="exact" if item.kind else "open_text",
+            template=f"{TASK_TYPES[item.kind]}_{len(item.options)}",
+            source=source.name,
+            toolset=(),
+            answer=(_slot(item, ordered),),
+            cluster=cluster,
+            groups=dict(item.groups),
+            metadata=_metadata(item, ordered, passages, shots),
+        )
+
+    facts = Facts(ids, bytes([1]) * len(ids), bytes(len(ids)))
+    header = _header(name, source, files, settings, examples, note)
+    if examples:
+        examples.check((place.item for place in places), settings.shots)
+    digest = hashlib.sha256(prompts_hash().encode() + header.model_dump_json(exclude={"metadata"}).encode())
+    digest.update(settings.model_dump_json(exclude={"examples", "retrieval", "files"}).encode())
+    for item in pool if settings.examples else ():
+        digest.update(_content(item))
+    for sample_id, (item, ordered, _) in zip(ids, places, strict=True):
+        digest.update(_content(item, sample_id, ordered.origin, [each.text for each in find(item)]))
+    return Benchmark(header, root, LazySamples(facts, make), digest.hexdigest())
+
+
+def _nothing(_: Item) -> "Sequence[Passage]":
+    """The passages of a run without retrieval."""
+    return ()
+
+
+def _wanted(item: Item, settings: QuestionSettings) -> bool:
+    return settings.part == "all" or (item.kind is None) == (settings.part == "question")
+
+
+def _content(item: Item, *more: object) -> bytes:
+    told = [item.number, item.kind, item.question, item.answer, dict(item.options), dict(item.groups), *more]
+    return orjson.dumps(told) + b"\n"
+
+
+def _placed(items: Sequence[Item], settings: QuestionSettings) -> tuple[list[str], list[_Place]]:
+    """Ids and places of all samples, by part of the set and number of the item."""
+    first: dict[str, str] = {}
+    ids: list[str] = []
+    places: list[_Place] = []
+    taken = set[str]()
+    for item in items:
+        own = f"{'choice' if item.kind else 'question'}-{_padded(item.number)}"
+        while own in taken:
+            # Two files may number their questions alike.
+            own += "x"
+        taken.add(own)
+        cluster = first.setdefault(question_key(item.question), own)
+        if item.kind is None:
+            ids.append(own)
+            places.append(_Place(item, Ordered({}, (), ()), cluster))
+            continue
+        seed = f"{settings.seed}/{own}"
+        for ordered in orders_of(item.options, item.answer, settings.order, seed):
+            ids.append(own if ordered.rotation is None else f"{own}-r{ordered.rotation}")
+            places.append(_Place(item, ordered, cluster))
+    order = sorted(range(len(ids)), key=ids.__getitem__)
+    return [ids[at] for at in order], [places[at] for at in order]
+
+
+def _padded(number: str) -> str:
+    return number.zfill(5) if number.isdigit() else number
+
+
+def _slot(item: Item, ordered: Ordered) -> Slot:
+    if item.kind is None:
+        return ReferenceTextSlot(name="answer", label="the answer", value=item.answer[0])
+    return OptionsSlot(
+        name="answer", label="the right options", kind=item.kind, value=ordered.answer, options=ordered.options
+    )
+
+
+def _metadata(
+    item: Item, ordered: Ordered, passages: "Sequence[Passage]", shots: Sequence[Item]
+) -> dict[str, JsonValue]:
+    told: dict[str, JsonValue] = {"question": item.question}
+    if (item.kind is not None and ordered.origin != tuple(range(len(ordered.origin)))) or ordered.rotation is not None:
+        told["origin"] = list(ordered.origin)
+    if ordered.rotation is not None:
+        told["rotation"] = ordered.rotation
+    if passages:
+        told["passages"] = [
+            {"source": each.source, "title": each.title, "score": round(each.score, 4)} for each in passages
+        ]
+    if shots:
+        told["examples"] = [each.number for each in shots]
+    return told
+
+
+def _header(
+    name: str,
+    source: SourceNote,
+    files: Sequence[ItemFile],
+    settings: QuestionSettings,
+    examples: Examples | None,
+    note: str,
+) -> BenchmarkHeader:
+    digest = hashlib.sha256()
+    for file in files:
+        digest.update(file.path.read_bytes())
+    left_out = {reason: 0 for file in files for reason in file.left_out}
+    for file in files:
+        for reason, count in file.left_out.items():
+            left_out[reason] += count
+    notes = [note] if note else []
+    notes += [f"{count} entries left out: {reason}" for reason, count in left_out.items()]
+    choices = [item for file in files for item in file.items if item.kind and _wanted(item, settings)]
+    if choices and not any("domain" in item.groups for item in choices):
+        notes.append("the multiple-choice questions tell no field, cognitive level or task, only a type")
+    if examples and not all(examples.groups_kept_out.values()):
+        alike = ", ".join(kind or "open" for kind, kept_out in examples.groups_kept_out.items() if not kept_out)
+        notes.append(f"examples may be of the question's own group, since all are of one: {alike}")
+    return BenchmarkHeader(
+        name=name,
+        version=VERSION,
+        licence=source.licence,
+        description="examination questions on agriculture",
+        toolset=(),
+        modes=("no-tool",),
+        bare=True,
+        sources=(source,),
+        metadata={
+            "files": [file.path.name for file in files],
+            "files_sha256": digest.hexdigest(),
+            "setting": settings.label,
+            "settings": json.loads(settings.model_dump_json(exclude_defaults=True)),
+            "notes": list(notes),
+        },
+    )

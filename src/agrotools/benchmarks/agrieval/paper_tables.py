@@ -13,8 +13,11 @@ from agrotools.benchmarks.agrieval.paper_layout import (
     By,
     Column,
     PaperTable,
+    SettingResult,
+    Units,
+    setting_of,
+    units_of,
 )
-from agrotools.benchmarks.agrieval.paper_results import SettingResult, Units, setting_of, units_of
 from agrotools.benchmarks.agrieval.taxonomy import TYPE_AGREEMENT
 from agrotools.core import UsageError
 from agrotools.report.published import IN_TEXT, PublishedRow, rows_of_table

@@ -14,7 +14,8 @@ ROUGES = ("rouge_1", "rouge_2", "rouge_l", "hf_rouge1", "hf_rouge2", "hf_rougel"
 
 def _find(name: str) -> Callable[[Path | None], str]:
     def find(data_root: Path | None) -> str:
-        from agrotools.benchmarks.agrieval.load import QuestionSettings, find_files
+        from agrotools.benchmarks.agrieval.items import QuestionSettings
+        from agrotools.benchmarks.agrieval.load import find_files
 
         root, paths = find_files(name, data_root, QuestionSettings())
         return f"{root}: {', '.join(path.name for path in paths)}"

@@ -9,8 +9,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
-from agrotools.benchmarks.agrieval.items import Item, question_key
-from agrotools.benchmarks.agrieval.load import Order, QuestionSettings
+from agrotools.benchmarks.agrieval.items import Item, Order, QuestionSettings, question_key
 from agrotools.benchmarks.agrieval.slots import OptionKind
 from agrotools.core import UsageError
 

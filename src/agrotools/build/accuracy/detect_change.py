@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from agrotools.build.accuracy.figures import Figure, f1_of, mean_of, median_of, ratio_of
-from agrotools.build.accuracy.study import Bench, Study
+from agrotools.build.accuracy.study import Bench, Figure, Study, f1_of, mean_of, median_of, ratio_of
 from agrotools.core.files import fold_of
 from agrotools.tools.change.buildings import RoofRule, TextureRule, built_change
 from agrotools.tools.change.picture_pairs import shift_back, shift_between
@@ -114,36 +113,16 @@ def _arrays(scene: "PondScene", infrared: bool) -> tuple[list[NDArray[np.uint8]]
 
 
 def _save_photos(bench: Bench, scene: "PondScene", number: int) -> dict[str, Path]:
-    from PIL import Image
-
-    paths: dict[str, Path] = {}
-    for name, pixels in zip(("before", "after"), _arrays(scene, False)[0], strict=True):
-        path = bench.scratch / f"pond_{number}_{name}.png"
-        Image.fromarray(pixels).save(path)
-        paths[name] = path
-    return paths
+    pictures = zip(("before", "after"), _arrays(scene, False)[0], strict=True)
+    return {name: bench.picture(f"pond_{number}_{name}.png", pixels) for name, pixels in pictures}
 
 
 def _save_bands(bench: Bench, scene: "PondScene", number: int) -> dict[str, Path]:
-    import rasterio
-    from rasterio.transform import from_origin
-
-    gsd_m = cast(float, scene.sidecar["gsd_m"])
-    paths: dict[str, Path] = {}
-    for name in ("before", "after"):
-        bands = scene.images[f"{name}_bands"]
-        path = bench.scratch / f"pond_{number}_{name}.tif"
-        profile = {
-            "driver": "GTiff", "count": 4, "height": bands.shape[1], "width": bands.shape[2], "dtype": "uint16",
-            "crs": "EPSG:32643", "transform": from_origin(500_000, 2_000_000, gsd_m, gsd_m),
-        }  # fmt: skip
-        with rasterio.open(path, "w", **profile) as target:
-            target.write(bands)
-            target.scales = (1e-4,) * 4
-            for band, role in enumerate(cast("list[str]", scene.sidecar["bands"]), start=1):
-                target.set_band_description(band, role)
-        paths[name] = path
-    return paths
+    gsd_m, roles = cast(float, scene.sidecar["gsd_m"]), cast("list[str]", scene.sidecar["bands"])
+    return {
+        name: bench.raster(f"pond_{number}_{name}.tif", scene.images[f"{name}_bands"], gsd_m, roles=roles)
+        for name in ("before", "after")
+    }
 
 
 POND_STUDIES = (
@@ -343,24 +322,17 @@ def _of_ndvi(bench: Bench) -> list[Figure]:
 
 def _of_drawn_labels(bench: Bench) -> list[Figure]:
     """Random label rasters with a known matrix, and half of them given on another grid."""
-    import rasterio
-    from rasterio.transform import from_origin
-
     wrong: list[float] = []
-    bench.scratch.mkdir(parents=True, exist_ok=True)
     for seed in range(10):
         draw = np.random.default_rng(seed)
         shape = (int(draw.integers(40, 120)), int(draw.integers(40, 120)))
         before, after = (draw.integers(0, 5, shape).astype(np.uint8) for _ in range(2))
-        paths = bench.scratch / f"before-{seed}.tif", bench.scratch / f"after-{seed}.tif"
         # Every other second raster is finer by two: brought onto the first grid, it is the same one again.
-        for path, classes, fine in ((paths[0], before, 1), (paths[1], after, 1 + seed % 2)):
-            written = classes.repeat(fine, 0).repeat(fine, 1)
-            profile = {"width": written.shape[1], "height": written.shape[0], "count": 1, "dtype": "uint8"}
-            place = from_origin(500_000, 5_000_000, 10 / fine, 10 / fine)
-            with rasterio.open(path, "w", driver="GTiff", crs="EPSG:32633", transform=place, **profile) as file:
-                file.write(written, 1)
-        result = bench.call(before=paths[0], after=paths[1], label_map={f"c{k}": [k] for k in range(5)})
+        fine = 1 + seed % 2
+        finer = after.repeat(fine, 0).repeat(fine, 1)
+        first = bench.raster(f"before-{seed}.tif", before, 10)
+        second = bench.raster(f"after-{seed}.tif", finer, 10 / fine)
+        result = bench.call(before=first, after=second, label_map={f"c{k}": [k] for k in range(5)})
         true = np.bincount(before.ravel().astype(int) * 5 + after.ravel(), minlength=25).reshape(5, 5)
         names = [result.transition_matrix.classes.index(f"c{k}") for k in range(5)]
         wrong.append(float(np.abs(np.array(result.transition_matrix.px)[np.ix_(names, names)] - true).sum()))

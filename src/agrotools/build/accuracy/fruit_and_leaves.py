@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from agrotools.build.accuracy.figures import Figure, concordance_of, mean_of, median_of, ratio_of
-from agrotools.build.accuracy.study import Bench, Study
+from agrotools.build.accuracy.study import Bench, Figure, Study, concordance_of, mean_of, median_of, ratio_of
 from agrotools.core import BenchmarkError, ToolError
 from agrotools.tools.fruit.camera import read_depth
 from agrotools.tools.fruit.finding import focal_from_sphere

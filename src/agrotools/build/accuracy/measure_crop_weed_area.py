@@ -3,7 +3,7 @@ ranking of its bands by how well they tell the classes apart."""
 
 import itertools
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import cast
@@ -11,8 +11,7 @@ from typing import cast
 import numpy as np
 from numpy.typing import NDArray
 
-from agrotools.build.accuracy.figures import Figure, mean_of
-from agrotools.build.accuracy.study import Bench, Study
+from agrotools.build.accuracy.study import Bench, Figure, Study, mean_of
 from agrotools.core.files import pairs_by_hash
 from agrotools.tools.crop_weed.bands import CorrectCounts
 from agrotools.tools.crop_weed.measure_crop_weed_area import BandTriplet
@@ -20,15 +19,11 @@ from agrotools.tools.crop_weed.measure_crop_weed_area import BandTriplet
 BLOCK_PX = 160
 """Side of the blocks that are learnt from or tried on together: wider than a plant."""
 _THIN = 3
-_CELLS = 16
 
 Values = NDArray[np.float64]
-Guess = Callable[[Values], NDArray[np.intp]]
-Learn = Callable[[list[Values]], Guess]
-"""From the values of each class, (pixels, bands), to a function that gives pixels the number of a class."""
 
 
-def tried(bands: NDArray[np.uint16], truth: NDArray[np.uint8], learn: Learn) -> tuple[CorrectCounts, CorrectCounts]:
+def tried(bands: NDArray[np.uint16], truth: NDArray[np.uint8]) -> tuple[CorrectCounts, CorrectCounts]:
     """Correct counts of a classifier with every three bands, in the order of :func:`itertools.combinations`.
 
     Blocks are the squares of a chequerboard. First: those of one colour, learnt from the other; second: the reverse.
@@ -43,20 +38,22 @@ def tried(bands: NDArray[np.uint16], truth: NDArray[np.uint8], learn: Learn) -> 
     labels, fold = truth[::_THIN, ::_THIN].ravel(), (rows + columns) % 2
     cell = 3 * (rows * (columns.max() + 1) + columns) + labels
     size = 3 * (int(rows.max()) + 1) * (int(columns.max()) + 1)
-    found: list[CorrectCounts] = []
+    counts: list[CorrectCounts] = []
     for number in (0, 1):
         on = fold == number
         learnt = [values[~on & (labels == label)] for label in range(3)]
         held_out, true, cells = values[on], labels[on], cell[on]
         right = [
-            np.bincount(cells[learn([part[:, chosen] for part in learnt])(held_out[:, chosen]) == true], minlength=size)
+            np.bincount(
+                cells[_guesses([part[:, chosen] for part in learnt], held_out[:, chosen]) == true], minlength=size
+            )
             for chosen in itertools.combinations(range(len(bands)), 3)
         ]
         there = np.bincount(cells, minlength=size).reshape(-1, 3)
-        found.append(
+        counts.append(
             CorrectCounts(np.stack(right).reshape(-1, *there.shape).astype(np.float64), there.astype(np.float64))
         )
-    return found[0], found[1]
+    return counts[0], counts[1]
 
 
 def together(halves: tuple[CorrectCounts, CorrectCounts]) -> CorrectCounts:
@@ -64,44 +61,18 @@ def together(halves: tuple[CorrectCounts, CorrectCounts]) -> CorrectCounts:
     return CorrectCounts(halves[0].right + halves[1].right, halves[0].there + halves[1].there)
 
 
-def quadratic(classes: list[Values]) -> Guess:
-    """Quadratic discriminant analysis with equal priors: each class is a Gaussian."""
-    centres = [values.mean(axis=0) for values in classes]
-    spreads = [np.cov(values, rowvar=False) + 1e-9 * np.eye(values.shape[1]) for values in classes]
+def _guesses(classes: list[Values], values: Values) -> NDArray[np.intp]:
+    """Classes of ``values`` (pixels, bands) by quadratic discriminant analysis with equal priors.
 
-    def guess(values: Values) -> NDArray[np.intp]:
-        scores: list[Values] = []
-        for centre, spread in zip(centres, spreads, strict=True):
-            apart = values - centre
-            distance = np.einsum("ij,ij->i", apart @ np.linalg.inv(spread), apart)
-            scores.append(-0.5 * (distance + np.linalg.slogdet(spread)[1]))
-        return np.argmax(scores, axis=0)
-
-    return guess
-
-
-def histogram(classes: list[Values]) -> Guess:
-    """Each class is a histogram of 16 cells a band (equally filled by all classes together), shares smoothed by the
-    cells beside; equal priors. It takes no class as Gaussian."""
-    from scipy.ndimage import gaussian_filter
-
-    size = classes[0].shape[1]
-    each = min(len(values) for values in classes)
-    pooled = np.concatenate([values[:: max(1, len(values) // each)] for values in classes])
-    edges = np.quantile(pooled, np.linspace(0, 1, _CELLS + 1)[1:-1], axis=0)
-
-    def cells(values: Values) -> NDArray[np.intp]:
-        places = [np.searchsorted(edges[:, band], values[:, band]) for band in range(size)]
-        return np.ravel_multi_index(places, (_CELLS,) * size)
-
-    shares = [
-        gaussian_filter(
-            np.bincount(cells(values), minlength=_CELLS**size).reshape((_CELLS,) * size) / len(values), 0.7
-        ).ravel()
-        for values in classes
-    ]
-    best = np.argmax(shares, axis=0)
-    return lambda values: best[cells(values)]
+    Each class is a Gaussian of its own values in ``classes``.
+    """
+    scores: list[Values] = []
+    for known in classes:
+        spread = np.cov(known, rowvar=False) + 1e-9 * np.eye(known.shape[1])
+        apart = values - known.mean(axis=0)
+        distance = np.einsum("ij,ij->i", apart @ np.linalg.inv(spread), apart)
+        scores.append(-0.5 * (distance + np.linalg.slogdet(spread)[1]))
+    return np.argmax(scores, axis=0)
 
 
 def among_best(counts: CorrectCounts, strict: bool = False) -> NDArray[np.bool_]:
@@ -222,8 +193,7 @@ def _drawn_rows(bench: Bench) -> list[Figure]:
     seen: list[float] = []
     for number in range(SCENES):
         scene = make_scene(FIRST_SEED + number, number % 4)  # pyright: ignore[reportArgumentType]
-        path = bench.scratch / f"rows_{number}.png"
-        Image.fromarray(cast(NDArray[np.uint8], scene.images["rgb"])).save(path)
+        path = bench.picture(f"rows_{number}.png", scene.images["rgb"])
         result = bench.call(image=path, separation="row", gsd_m=scene.sidecar["gsd_m"])
         predicted, truth = np.asarray(Image.open(bench.made(result.mask))), scene.masks["classes"]
         overlaps["vegetation"].append(_iou(np.isin(predicted, (1, 2, 3)), truth > 0))
@@ -262,58 +232,44 @@ def _drawn_bands(bench: Bench) -> list[Figure]:
         triplets: list[tuple[str, ...]] = list(itertools.combinations(names, 3))
         wide = FIELD_PX[1] // 3
         rest, of_rest = bands[:, :, wide:], truth[:, wide:]
-        halves = tried(rest, of_rest, quadratic)
-        counts, other_kind = together(halves), together(tried(rest, of_rest, histogram))
-        accuracy, good, good_of_other = counts.accuracy(), among_best(counts), among_best(other_kind)
+        halves = tried(rest, of_rest)
+        counts = together(halves)
+        accuracy, good = counts.accuracy(), among_best(counts)
         best = int(np.argmax(accuracy))
-        found = {
+        figures = {
             "random": good.mean(),
             "fixed": good[triplets.index(FIXED)],
             "again": among_best(halves[0])[np.argmax(halves[1].accuracy())],
-            "kinds": good[np.argmax(other_kind.accuracy())],
             "gap": 100 * (accuracy[best] - np.sort(accuracy)[-3]),
-            "error": 100 * counts.behind(best)[1][np.argsort(-accuracy)[2]],
         }
         for size, high in (("large", FIELD_PX[0]), ("small", FIELD_PX[0] // 3)):
             ranked = _ranked(bench, bands[:, :high, :wide], truth[:high, :wide], names, f"{number}_{size}")
             first = triplets.index(ranked[0].bands)
             by_jm = triplets.index(max(ranked, key=lambda one: one.min_jm).bands)
-            found |= {
+            figures |= {
                 f"{size} first": good[first],
                 f"{size} strict": among_best(counts, strict=True)[first],
-                f"{size} other kind": good_of_other[first],
                 f"{size} jm": good[by_jm],
-                f"{size} jm other kind": good_of_other[by_jm],
-                f"{size} oif": good[triplets.index(max(ranked, key=lambda one: one.oif or 0.0).bands)],
                 f"{size} lost": 100 * (accuracy[best] - accuracy[first]),
                 f"{size} lost jm": 100 * (accuracy[best] - accuracy[by_jm]),
             }
-        for name, value in found.items():
+        for name, value in figures.items():
             shares.setdefault(name, []).append(float(value))
     seen = "classes from the class map of a third of the field, reference on the other two thirds"
     ties = f"{seen}; a triplet less than one standard error behind the second is as good"
     rule = "by the same rule as the first row"
     by_rule: dict[str, tuple[str, str]] = {
         "large strict": ("the same, no ties accepted", seen),
-        "large other kind": ("the same, reference is a histogram classifier", "a classifier that takes no Gaussians"),
         "small first": ("the same, tool sees 640 x 480 px", rule),
-        "small strict": ("the same, tool sees 640 x 480 px, no ties accepted", ""),
-        "small other kind": ("the same, tool sees 640 x 480 px, reference is a histogram classifier", ""),
         "large jm": ("largest JM is one of the two best, share", rule),
-        "large jm other kind": ("largest JM is one of the two best, reference is a histogram classifier", ""),
-        "small jm": ("largest JM is one of the two best, tool sees 640 x 480 px, share", rule),
-        "large oif": ("largest OIF is one of the two best, share", f"looks at no classes; {rule}"),
         "random": ("a triplet by chance is one of the two best, share", f"no skill; {rule}"),
         "fixed": (f"always {' '.join(FIXED)} is one of the two best, share", f"chosen on other fields; {rule}"),
         "again": ("reference of one half of its blocks agrees with the other, share", "as far as it knows itself"),
-        "kinds": ("best by the histogram classifier is one of the two best, share", "how far two references agree"),
     }
     points = {
         "large lost": ("accuracy lost by taking the first triplet, points", ""),
-        "small lost": ("accuracy lost by taking the first triplet, tool sees 640 x 480 px, points", ""),
         "large lost jm": ("accuracy lost by taking the largest JM, points", ""),
         "gap": ("the third triplet is behind the best in the reference by, points", "how close the best three are"),
-        "error": ("standard error of that, points", "over blocks of 160 px"),
     }
     return [
         mean_of("first triplet is one of the two best, share", shares["large first"], goal=0.90, note=ties),
@@ -326,30 +282,12 @@ def _ranked(
     bench: Bench, bands: NDArray[np.uint16], truth: NDArray[np.uint8], names: tuple[str, ...], called: str
 ) -> tuple[BandTriplet, ...]:
     """The tool's ranking of a raster with its class map."""
-    from PIL import Image
-
-    raster, labels = bench.scratch / f"bands_{called}.tif", bench.scratch / f"labels_{called}.png"
-    _write_bands(raster, bands, names)
-    Image.fromarray(truth).save(labels)
+    raster = bench.raster(f"bands_{called}.tif", bands, 0.003, roles=names)
+    labels = bench.picture(f"labels_{called}.png", truth)
     result = bench.call(
         image=raster, label_raster=labels, label_map={name: [label] for name, label in _CLASSES.items()}
     )
     return result.separability.triplets
-
-
-def _write_bands(path: Path, bands: NDArray[np.uint16], names: tuple[str, ...]) -> None:
-    import rasterio
-    from rasterio.transform import from_origin
-
-    profile = {
-        "driver": "GTiff", "count": len(bands), "height": bands.shape[1], "width": bands.shape[2], "dtype": "uint16",
-        "crs": "EPSG:32632", "transform": from_origin(500_000, 5_800_000, 0.003, 0.003),
-    }  # fmt: skip
-    with rasterio.open(path, "w", **profile) as target:
-        target.write(bands)
-        target.scales = (1e-4,) * len(names)
-        for number, name in enumerate(names, start=1):
-            target.set_band_description(number, name)
 
 
 def _iou(found: NDArray[np.bool_], true: NDArray[np.bool_]) -> float:

@@ -9,8 +9,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from agrotools.build.accuracy.figures import Figure, mean_of, median_of
-from agrotools.build.accuracy.study import Bench, Study
+from agrotools.build.accuracy.study import Bench, Figure, Study, mean_of, median_of
 from agrotools.core import ToolError
 
 _FINER = 4
@@ -200,7 +199,6 @@ def _markers(bench: Bench) -> list[Figure]:
 
 
 def _written(bench: Bench, plant: DrawnPlant, name: str) -> Path:
-    bench.scratch.mkdir(parents=True, exist_ok=True)
     path = bench.scratch / name
     path.write_bytes(plant.jpeg)
     return path

@@ -5,8 +5,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from agrotools.build.accuracy.figures import Figure, mean_of
-from agrotools.build.accuracy.study import Bench, Study
+from agrotools.build.accuracy.study import Bench, Figure, Study, mean_of
 from agrotools.core import ToolError
 from agrotools.knowledge.kb_names import kb_names
 from agrotools.tools.recognition.candidates import identifier

@@ -9,8 +9,8 @@ from importlib.metadata import PackageNotFoundError, version
 from importlib.resources import files
 from pathlib import Path
 
-from agrotools.build.accuracy.figures import LEAST_CLUSTERS
 from agrotools.build.accuracy.studies import Planned, Row
+from agrotools.build.accuracy.study import LEAST_CLUSTERS
 
 TILES = 20
 """A sheet shows at most this many overlays, evenly spread over those there are."""

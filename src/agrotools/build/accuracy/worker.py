@@ -18,8 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from agrotools.build.accuracy import STUDIES
-from agrotools.build.accuracy.figures import Figure, estimate
-from agrotools.build.accuracy.study import Bench
+from agrotools.build.accuracy.study import Bench, Figure, estimate
 from agrotools.core.errors import AgrotoolsError
 
 _ROUNDING = 1e-9

@@ -5,8 +5,7 @@ the same, answers that stand in a file's metadata, numbers that can be guessed. 
 sample, a check, how bad it is, and what was found.
 """
 
-from agrotools.build.quality.checking import CHECKS, check_quality
-from agrotools.build.quality.finding import Finding, read_findings, write_findings
+from agrotools.build.quality.checking import CHECKS, Finding, check_quality, read_findings, write_findings
 from agrotools.formats.folder import QUALITY_FILE
 
 __all__ = ["CHECKS", "QUALITY_FILE", "Finding", "check_quality", "read_findings", "write_findings"]

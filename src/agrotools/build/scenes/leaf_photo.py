@@ -11,13 +11,11 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from agrotools.build.scenes.blade import BLADES, Blade, blade_colour, lay_out
 from agrotools.build.scenes.camera import snapshot
-from agrotools.build.scenes.canvas import SOILS, Sun
+from agrotools.build.scenes.canvas import SOILS, Sun, paint_soil
 from agrotools.build.scenes.foliage import Plane, Rng, colour
-from agrotools.build.scenes.lesions import KINDS
+from agrotools.build.scenes.lesions import BLADES, KINDS, Blade, blade_colour, lay_out
 from agrotools.build.scenes.scene import Difficulty, Scene, blurred, fractal_field, one_thread, smooth_field
-from agrotools.build.scenes.soil import paint_soil
 
 ROWS_PX, COLUMNS_PX = 480, 640
 BACKGROUND, HEALTHY, LESION = 0, 1, 2
@@ -60,7 +58,7 @@ def make_leaf_photo(
     """Draw one photograph of 640 x 480 px with one to three leaves of one crop. Same arguments, same scene.
 
     Args:
-        crop: one of :data:`agrotools.build.scenes.blade.BLADES`; None: drawn.
+        crop: one of :data:`agrotools.build.scenes.lesions.BLADES`; None: drawn.
         lesion: one of :data:`agrotools.build.scenes.lesions.KINDS`; None: drawn, one or two kinds.
         leaves: how many lie side by side.
         severity_pct: share of each leaf that is to be diseased, about; None: drawn, at times nothing.

@@ -4,15 +4,154 @@ Each kind marks the pixels that are diseased and paints them. A pixel counts as 
 healthy colour, halos included.
 """
 
+import math
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from agrotools.build.scenes.blade import Blade
 from agrotools.build.scenes.foliage import Colour, Plane, Rng, colour
 from agrotools.build.scenes.scene import blurred, fractal_field, resized, smooth_field
+
+_NERVE = colour(0.150, 0.185, 0.075, 0.50)
+"""Of the midrib and the larger veins."""
+
+
+@dataclass(frozen=True)
+class BladeKind:
+    """``slim``: half the width over the length; ``rise``, ``fall``: how fast it widens and narrows; ``teeth``: number
+    along a side and their depth; ``wave``: how wavy the edge is; ``veins``: pairs of side veins; ``basal``: whether the
+    veins start at the base as on bean and cucumber."""
+
+    slim: tuple[float, float]
+    rise: float
+    fall: float
+    teeth: tuple[int, float]
+    wave: float
+    veins: int
+    tone: Colour
+    gloss: float
+    lobes: float = 0.0
+
+
+BLADES: dict[str, BladeKind] = {
+    "coffee": BladeKind((0.19, 0.24), 0.72, 0.78, (0, 0.0), 0.05, 9, colour(0.030, 0.078, 0.018, 0.46), 0.55),
+    "apple": BladeKind((0.27, 0.33), 0.50, 0.62, (26, 0.07), 0.015, 7, colour(0.050, 0.100, 0.026, 0.48), 0.15),
+    "cherry": BladeKind((0.22, 0.27), 0.55, 0.72, (30, 0.09), 0.02, 9, colour(0.040, 0.100, 0.024, 0.48), 0.3),
+    "bean": BladeKind((0.36, 0.43), 0.36, 0.82, (0, 0.0), 0.02, 5, colour(0.075, 0.160, 0.035, 0.52), 0.1),
+    "cucumber": BladeKind((0.42, 0.48), 0.34, 0.52, (13, 0.09), 0.03, 5, colour(0.065, 0.130, 0.034, 0.50), 0.08, 0.13),
+    "strawberry": BladeKind((0.34, 0.40), 0.60, 0.42, (12, 0.10), 0.02, 8, colour(0.055, 0.120, 0.030, 0.49), 0.12),
+    "tomato": BladeKind((0.24, 0.30), 0.48, 0.78, (9, 0.11), 0.03, 6, colour(0.050, 0.105, 0.030, 0.47), 0.1),
+    "soybean": BladeKind((0.29, 0.35), 0.42, 0.80, (0, 0.0), 0.015, 7, colour(0.070, 0.150, 0.034, 0.51), 0.1),
+}  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class Blade:
+    """A leaf in its own patch of the picture, all (rows, columns): ``cover`` 0..1, ``veins`` 0..1, ``height`` in
+    pixels (its gradient gives the light), ``along`` 0 at the stalk to 1 at the tip, ``across`` -1..1 between its edges,
+    ``stalk`` 0..1. ``x0``, ``y0``: where the patch lies."""
+
+    kind: BladeKind
+    x0: int
+    y0: int
+    cover: Plane
+    veins: Plane
+    height: Plane
+    along: Plane
+    across: Plane
+    stalk: Plane
+    length_px: float
+
+    @property
+    def inside(self) -> NDArray[np.bool_]:
+        """Mask of the leaf."""
+        return self.cover > 0.5
+
+
+def lay_out(
+    rng: Rng, kind: BladeKind, centre: tuple[float, float], length_px: float, angle: float, curl: float
+) -> Blade:
+    """A leaf of that length about ``centre`` (px), its tip towards ``angle``."""
+    slim = float(rng.uniform(*kind.slim))
+    reach = int(length_px * max(0.60, slim + 0.12)) + 6
+    x0, y0, side = int(centre[0]) - reach, int(centre[1]) - reach, 2 * reach
+    xs = np.arange(side, dtype=np.float32)[None, :] + np.float32(x0 + 0.5 - centre[0])
+    ys = np.arange(side, dtype=np.float32)[:, None] + np.float32(y0 + 0.5 - centre[1])
+    c, s = math.cos(angle), math.sin(angle)
+    u = (xs * c + ys * s) / np.float32(length_px) + 0.5
+    v = (ys * c - xs * s) / np.float32(length_px)
+    wobble = np.float32(0.012)
+    u = u + wobble * smooth_field(rng, side, side, 0.16 * length_px)
+    v = v + wobble * smooth_field(rng, side, side, 0.16 * length_px)
+    v = v - np.float32(rng.normal(0, 0.07)) * (4.0 * u * (1.0 - u) - 0.5)
+    body = np.clip(u, 1e-3, 1.0 - 1e-3)
+    shape = body**kind.rise * (1.0 - body) ** kind.fall
+    peak = kind.rise / (kind.rise + kind.fall)
+    half = slim * shape / (peak**kind.rise * (1.0 - peak) ** kind.fall)
+    right = v > 0
+    phases = rng.uniform(0, 2 * np.pi, 4)
+    wave = np.where(right, np.sin(11 * body + phases[0]), np.sin(12 * body + phases[1]))
+    fine = np.where(right, np.sin(23 * body + phases[2]), np.sin(21 * body + phases[3]))
+    half = half * (1.0 + kind.wave * wave + 0.5 * kind.wave * fine)
+    count, depth = kind.teeth
+    if count:
+        half = half * (1.0 + depth * ((body * count + 0.37 * right) % 1.0 - 0.5))
+    if kind.lobes:
+        half = half * (1.0 + kind.lobes * np.cos(2 * np.pi * (2.3 * body - 0.25)))
+    edge = (half - np.abs(v)) * np.float32(length_px)
+    ends = np.minimum(u, 1.0 - u) * np.float32(length_px)
+    cover = np.clip(np.minimum(edge, ends) + 0.5, 0.0, 1.0)
+    across = np.clip(v / np.maximum(half, 0.01), -1.5, 1.5)
+    veins = _veins(rng, kind, body, v, across, np.float32(length_px))
+    height = _relief(rng, across, body, veins, length_px, curl)
+    thick = np.float32(0.011 * length_px)
+    stalk = np.clip(thick - np.abs(v) * np.float32(length_px) + 0.5, 0, 1) * ((u < 0.03) & (u > -0.09))
+    planes = (np.asarray(each, np.float32) for each in (cover, veins, height, body, across, stalk))
+    return Blade(kind, x0, y0, *planes, length_px=length_px)
+
+
+def _veins(rng: Rng, kind: BladeKind, u: Plane, v: Plane, across: Plane, length_px: np.float32) -> Plane:
+    """Midrib, side veins that bend towards the tip, and a net of fine ones."""
+    rows, columns = u.shape
+    aside = np.abs(v)
+    rib = np.exp(-((aside * length_px / (0.0065 * length_px * (1.35 - u) + 0.6)) ** 2))
+    lean = np.float32(rng.uniform(0.55, 0.95))
+    stray = 0.010 * smooth_field(rng, rows, columns, 0.12 * float(length_px))
+    start = u - lean * aside + np.float32(0.45) * aside * aside + stray
+    shift = np.where(v > 0, 0.0, 0.5) * rng.uniform(0.3, 1.0)
+    place = start * (kind.veins + 1) + shift
+    off = np.abs(place - np.round(place)) / (kind.veins + 1) * length_px
+    side = np.exp(-((off / (0.0036 * length_px + 0.45)) ** 2)) * (1.0 - 0.6 * np.abs(across)) * (start > 0.0)
+    cell = max(5.0, 0.028 * float(length_px))
+    net = 1.0 - np.abs(smooth_field(rng, rows, columns, cell)) * 2.6
+    fine = np.clip(net, 0.0, 1.0) * 0.22
+    return np.clip(np.maximum(np.maximum(rib, 0.62 * side), fine), 0.0, 1.0).astype(np.float32)
+
+
+def _relief(rng: Rng, across: Plane, u: Plane, veins: Plane, length_px: float, curl: float) -> Plane:
+    """Height in pixels: the blade bulges between its veins, and curls up or down along its edges."""
+    rows, columns = u.shape
+    bulge = -0.010 * length_px * (veins**0.7)
+    folds = 0.010 * length_px * fractal_field(rng, rows, columns, 0.22 * length_px, 3)
+    edge = curl * 0.05 * length_px * np.clip(across, -1.2, 1.2) ** 2 * (0.5 + np.sin(np.pi * u))
+    lengthwise = curl * 0.06 * length_px * rng.normal(0, 1.0) * (u - 0.5) ** 2 * 4.0
+    return np.asarray(bulge + folds + edge + lengthwise, dtype=np.float32)
+
+
+def blade_colour(rng: Rng, blade: Blade, age: float) -> NDArray[np.float32]:
+    """Reflectance (rows, columns, 4) of the healthy leaf; ``age`` 0 young to 1 old and paler."""
+    rows, columns = blade.cover.shape
+    tone = blade.kind.tone * rng.normal(1.0, 0.08, 4).clip(0.8, 1.25).astype(np.float32)
+    mottle = 1.0 + 0.07 * fractal_field(rng, rows, columns, 0.10 * blade.length_px, 4, 0.75)
+    body = mottle[..., None] * tone
+    pale = np.clip(0.5 * age * (0.6 + 0.5 * smooth_field(rng, rows, columns, 0.35 * blade.length_px)), 0.0, 0.5)
+    body += pale[..., None] * (colour(0.150, 0.200, 0.045, 0.50) - body)
+    nerve = 0.75 * blade.veins * (0.7 + 0.3 * pale)
+    return np.asarray(body + nerve[..., None] * (_NERVE - body), dtype=np.float32)
+
 
 Mask = NDArray[np.bool_]
 Surface = NDArray[np.float32]

@@ -11,10 +11,9 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from agrotools.build.scenes.canvas import BANDS, DEAD_LEAF, SOILS, STRAW, STRAW_WEATHERED, Canvas, Leaf, Sun
+from agrotools.build.scenes.canvas import BANDS, DEAD_LEAF, SOILS, STRAW, STRAW_WEATHERED, Canvas, Leaf, Sun, paint_soil
 from agrotools.build.scenes.plants import CROPS, WEEDS, Habit, Species, paint_plant
 from agrotools.build.scenes.scene import Difficulty, Scene, fractal_field, one_thread, smooth_field
-from agrotools.build.scenes.soil import paint_soil
 
 _BLUE, _GREEN, _RED, _EDGE = 0, 1, 2, 3
 

@@ -22,7 +22,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agrotools.build.area_truth import AreaTruth, Region, count_area
-from agrotools.build.asking import Subject
 from agrotools.build.sources.assembling import assembled
 from agrotools.build.sources.boxes import read_coco
 from agrotools.build.sources.field.fruit import fruit_subjects
@@ -40,6 +39,7 @@ from agrotools.build.sources.reading import (
     spread,
 )
 from agrotools.build.templates.field import FieldPicture, field_picture, field_templates
+from agrotools.build.templates.thing import Subject
 from agrotools.core import BenchmarkError, SampleFile, ToolError, UsageError
 from agrotools.core.progress import Progress, no_progress
 from agrotools.formats.benchmark import BenchmarkHeader, SourceNote

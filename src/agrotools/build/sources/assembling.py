@@ -10,7 +10,7 @@ from agrotools import __version__
 from agrotools.build.building import Group, build_samples
 from agrotools.build.choosing import choose
 from agrotools.build.export import write_benchmark
-from agrotools.build.outcomes import Tally
+from agrotools.build.references import Tally
 from agrotools.build.sources.part import Part
 from agrotools.build.templates.wording import sentences
 from agrotools.core import Sample

@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import JsonValue
 
-from agrotools.build.asking import Subject
 from agrotools.build.sources.part import named
 from agrotools.build.templates import Thing
+from agrotools.build.templates.thing import Subject
 from agrotools.core import SampleFile
 from agrotools.tools.crop_weed.bands import ranked_bands
 from agrotools.tools.crop_weed.result import CROP, NO_DATA, SOIL, WEED

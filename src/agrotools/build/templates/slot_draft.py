@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import Field
 
-from agrotools.build import tolerances
+from agrotools.build.area_truth import TOLERANCES
 from agrotools.build.templates.key_facts import open_gold
 from agrotools.build.templates.thing import Thing, Words, distinct_files, filled, references_written_out
 from agrotools.build.templates.wording import Language, english_names, said_in
@@ -36,13 +36,16 @@ PLOT_MARGIN = 0.05
 
 
 class SlotDraft(FrozenModel):
-    """``options`` are all members of the label set of an exact slot or a choice set, ``aliases`` other names of some of
-    them; in both, words stand for what they mean, and a word may hold several names, " | " between them. ``value`` is
-    an expression for a number that ``from`` gives but for rounding; ``tolerance`` names one of
-    :mod:`agrotools.build.tolerances` (``["share", "@0.weed_pct", "@0.crop_pct"]``) instead of ``abs_tol`` and
-    ``rel_tol``; a number below ``least_margins`` of its own tolerance is not asked for. An open answer
-    is scored by ``facts`` (phrasings of each) or by the key facts that are held about ``topic`` of the knowledge base's
-    ``entry``; a ``topic`` with references (``@1.value``) is what they give."""
+    """Slot of a template before its value is known; in labels, options and expressions words stand for what they mean.
+
+    ``options``: all members of the label set of an exact slot or a choice set, ``aliases``: other names of some of
+    them; a word may hold several names, " | " between them. ``value``: an expression for a number that ``from`` gives
+    but for rounding. ``tolerance``: one of :data:`~agrotools.build.area_truth.TOLERANCES` and its arguments
+    (``["share", "@0.weed_pct", "@0.crop_pct"]``) instead of ``abs_tol`` and ``rel_tol``. A number below
+    ``least_margins`` of its own tolerance is not asked for. An open answer is scored by ``facts`` (phrasings of each)
+    or by the key facts on ``topic`` of the knowledge base's ``entry``; a ``topic`` with references (``@1.value``) is
+    what they give.
+    """
 
     type: Literal["tolerance", "exact", "boolean", "file", "plot", "choice_set", "open_text"]
     name: str
@@ -118,8 +121,7 @@ class SlotDraft(FrozenModel):
         if not self.tolerance:
             return {"abs_tol": self.abs_tol, "rel_tol": self.rel_tol}
         kind, *parents = self.tolerance
-        margins = getattr(tolerances, f"of_{kind}")(*(evaluated(each, words, results) for each in parents))
-        return {"abs_tol": margins.abs_tol, "rel_tol": margins.rel_tol}
+        return TOLERANCES[kind](*(evaluated(each, words, results) for each in parents))._asdict()
 
     def _other_names(self, value: str, words: Words, language: Language) -> tuple[str, ...]:
         """Other names of a label, each once: those given, and in the other language what is asked in one."""

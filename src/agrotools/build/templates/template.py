@@ -46,10 +46,10 @@ import numpy as np
 import orjson
 from pydantic import Field, JsonValue, field_validator
 
-from agrotools.build.asking import Asked
 from agrotools.build.references import PlannedCall
 from agrotools.build.templates.slot_draft import SlotDraft, evaluated, same_answer
 from agrotools.build.templates.thing import (
+    Asked,
     Thing,
     Words,
     calls_on,

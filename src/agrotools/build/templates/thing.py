@@ -1,14 +1,15 @@
-"""Things that questions written as data are asked of: files, the call that measures them, and the truth."""
+"""Subjects and things that questions are asked of (files, measuring call, truth), and the questions asked of them."""
 
 import re
-from collections.abc import Mapping, Sequence
+import zlib
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import cast
+from typing import Any, cast
 
 from pydantic import JsonValue
 
 from agrotools.build.references import PlannedCall, ref
-from agrotools.core import Arguments, SampleFile
+from agrotools.core import AnswerType, Arguments, SampleFile, Slot
 
 Words = Mapping[str, str]
 
@@ -132,3 +133,41 @@ def _moved(value: JsonValue, number: int, things: int) -> JsonValue:
     if isinstance(value, list):
         return [_moved(item, number, things) for item in value]
     return value
+
+
+@dataclass(frozen=True)
+class Subject:
+    """One or more things that samples are made of; samples of one subject share files, so it is one cluster.
+
+    ``shown(index, number)`` is thing ``index`` of the subject as the ``number``-th of a sample (its files are named
+    after the number, so that a name tells nothing). ``of`` is the kind of thing; only questions about that kind are
+    asked.
+    """
+
+    name: str
+    things: int
+    shown: Callable[[int, int], Any]
+    metadata: dict[str, JsonValue] = field(default_factory=dict)
+    of: str = "field"
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A question asked of certain things, with its answer: all that a sample needs but the observations.
+
+    ``words`` fill the wording; one of ``remarks`` is added where there are any.
+    """
+
+    files: tuple[SampleFile, ...]
+    calls: tuple[PlannedCall, ...]
+    slots: tuple[Slot, ...]
+    answer_type: AnswerType
+    words: Mapping[str, str]
+    remarks: tuple[str, ...] = ()
+
+    def query(self, wording: str) -> str:
+        """The question as a person asks it."""
+        asked = wording.format(**self.words)
+        if not self.remarks:
+            return asked
+        return f"{asked} {self.remarks[zlib.crc32(wording.encode()) % len(self.remarks)]}"

@@ -26,7 +26,7 @@ from agrotools.tools.general.images import OpenedImage, chosen_backend, draw_box
 from agrotools.tools.learned import LEARNED, weight_files, write_down_learned
 from agrotools.tools.services import VLM
 from agrotools.tools.workspace import backend_in_use
-from agrotools.vision.nets import THREADS
+from agrotools.vision import THREADS
 
 _PROSE = 10.0
 """A line of prose is at least so many times as long as it is high."""

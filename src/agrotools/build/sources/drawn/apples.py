@@ -9,14 +9,13 @@ from typing import Any, cast
 import numpy as np
 from pydantic import JsonValue
 
-from agrotools.build.asking import Subject
 from agrotools.build.references import ref
 from agrotools.build.scenes.orchard import LEAST_SEEN, WELL_SEEN, make_orchard
 from agrotools.build.scenes.scene import Difficulty
 from agrotools.build.sources.drawn import Drawn
 from agrotools.build.sources.drawn.saving import find_mark, grown, mark_each, save_jpeg, save_png
 from agrotools.build.sources.part import Originals, named
-from agrotools.build.templates.thing import Thing
+from agrotools.build.templates.thing import Subject, Thing
 from agrotools.core import Intrinsics, SampleFile
 from agrotools.tools.result import round_significant
 

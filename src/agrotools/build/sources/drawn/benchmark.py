@@ -15,7 +15,7 @@ from agrotools.build.allocation import Allocation, Marginals, published
 from agrotools.build.building import Group, build_samples
 from agrotools.build.choosing import Chosen, RecordedCounts, Stock, asked_of, choose_allocated, choose_recorded
 from agrotools.build.export import write_benchmark
-from agrotools.build.outcomes import Tally
+from agrotools.build.references import Tally
 from agrotools.build.scenes.scene import Difficulty
 from agrotools.build.sources.drawn import Drawn
 from agrotools.build.sources.drawn.drawing import Order, draw_all

@@ -4,11 +4,11 @@ from pathlib import Path
 
 from pydantic import JsonValue
 
-from agrotools.build.asking import Subject
 from agrotools.build.scenes.scene import Difficulty
 from agrotools.build.sources.drawn import Drawn
 from agrotools.build.sources.drawn.field_pairs import draw_pairs, pair_subjects
 from agrotools.build.sources.part import Originals
+from agrotools.build.templates.thing import Subject
 
 NAME = "farmland_aerial"
 STANDS_FOR = "clcd"

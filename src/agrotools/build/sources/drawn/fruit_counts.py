@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 from pydantic import JsonValue
 
 from agrotools.build.area_truth import halves
-from agrotools.build.asking import Subject
 from agrotools.build.references import ref
 from agrotools.build.scenes.marks import Box
 from agrotools.build.scenes.orchard import LEAST_SEEN, make_orchard
@@ -20,7 +19,7 @@ from agrotools.build.scenes.wheat import make_wheat
 from agrotools.build.sources.drawn import Drawn
 from agrotools.build.sources.drawn.saving import find_mark, mark_each, save_jpeg
 from agrotools.build.sources.part import Originals, named
-from agrotools.build.templates.thing import Thing
+from agrotools.build.templates.thing import Subject, Thing
 from agrotools.core import SampleFile
 
 NAME = "fruit_counts"

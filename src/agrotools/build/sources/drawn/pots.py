@@ -6,13 +6,13 @@ from typing import Any, cast
 import numpy as np
 from pydantic import JsonValue
 
-from agrotools.build.asking import Subject
 from agrotools.build.scenes.pot_plants import FORMS, draw_growth, make_pot
 from agrotools.build.scenes.scene import Difficulty, Scene
 from agrotools.build.sources.drawn import Drawn
 from agrotools.build.sources.drawn.saving import INSIDE, outline_call, save_photo
 from agrotools.build.sources.part import Originals, named
 from agrotools.build.templates import Thing
+from agrotools.build.templates.thing import Subject
 from agrotools.core import SampleFile
 
 NAME = "pots"

@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 from pydantic import JsonValue
 
 from agrotools.build.area_truth import AreaTruth, Region, count_area
-from agrotools.build.asking import Subject
 from agrotools.build.scenes.canvas import BANDS
 from agrotools.build.scenes.painting import outlined
 from agrotools.build.scenes.rows import CLASSES, COLUMNS_PX, ROWS_PX, make_scene
@@ -20,6 +19,7 @@ from agrotools.build.sources.drawn.saving import INSIDE, outline_call, save_labe
 from agrotools.build.sources.part import Originals, named
 from agrotools.build.templates import Thing, field
 from agrotools.build.templates.field import FieldPicture, field_picture
+from agrotools.build.templates.thing import Subject
 from agrotools.core import SampleFile
 from agrotools.tools.crop_weed.bands import ranked_bands
 from agrotools.tools.result import round_significant

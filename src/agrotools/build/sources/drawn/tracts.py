@@ -6,7 +6,6 @@ from typing import Any, cast
 import numpy as np
 from pydantic import JsonValue
 
-from agrotools.build.asking import Subject
 from agrotools.build.references import PlannedCall, ref
 from agrotools.build.scenes.marks import STROKE_COLOURS, Box, marked
 from agrotools.build.scenes.scene import Difficulty, save_heights, save_picture
@@ -15,6 +14,7 @@ from agrotools.build.sources.drawn import Drawn
 from agrotools.build.sources.field.canopy import height_truth
 from agrotools.build.sources.part import Originals, named
 from agrotools.build.templates import Thing
+from agrotools.build.templates.thing import Subject
 from agrotools.core import Arguments, SampleFile
 from agrotools.tools.result import round_significant
 

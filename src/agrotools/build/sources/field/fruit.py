@@ -4,10 +4,10 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from agrotools.build.asking import Subject
 from agrotools.build.sources.part import Adapter, DataSet, Part, adapter, named, photo_pairs, photo_thing
 from agrotools.build.sources.reading import read_items
 from agrotools.build.templates import Thing
+from agrotools.build.templates.thing import Subject
 from agrotools.core import BenchmarkError, Intrinsics, SampleFile
 
 FOCAL_PX = 955.0

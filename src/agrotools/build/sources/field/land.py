@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agrotools.build.area_truth import Region, halves, quarters
-from agrotools.build.asking import Subject
 from agrotools.build.sources.part import DataSet, Part, adapter
 from agrotools.build.sources.reading import read_items
 from agrotools.build.templates import Thing
+from agrotools.build.templates.thing import Subject
 from agrotools.core import Arguments, SampleFile
 from agrotools.tools.result import round_significant
 from agrotools.vision.rasters import open_raster

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from agrotools.build.asking import Subject
 from agrotools.build.sources.part import Adapter, DataSet, Part, adapter, photo_pairs, photo_thing
 from agrotools.build.sources.reading import read_items
 from agrotools.build.templates import Thing
+from agrotools.build.templates.thing import Subject
 from agrotools.core import BenchmarkError, SampleFile
 from agrotools.knowledge.entries import Entry
 from agrotools.knowledge.kb_names import kb_names

@@ -19,10 +19,10 @@ from numpy.typing import NDArray
 from pydantic import JsonValue
 
 from agrotools.build.area_truth import AreaTruth, Region, count_area
-from agrotools.build.asking import Subject
 from agrotools.build.sources.part import DataSet, Part, adapter, named, pairs_of
 from agrotools.build.sources.reading import TRUTH_FILE, read_items, refuse_missing
 from agrotools.build.templates.field import MEASURE, FieldPicture, field_picture, field_templates
+from agrotools.build.templates.thing import Subject
 from agrotools.core import BenchmarkError, Sample, SampleFile
 from agrotools.tools.crop_weed.heads import list_heads
 

@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
-from agrotools.build.asking import Subject
 from agrotools.build.sources.field.fruit import fruit_subjects
 from agrotools.build.sources.part import DataSet, Part, adapter, pairs_of, photo_subject, photo_thing
 from agrotools.build.sources.reading import find_root, is_outside, photo_file, read_json, refuse_missing, spread
 from agrotools.build.templates import Thing
+from agrotools.build.templates.thing import Subject
 from agrotools.core import BenchmarkError, SampleFile
 
 PLURAL = {

@@ -8,10 +8,10 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from agrotools.build.asking import Subject
 from agrotools.build.sources.field.land import change_subjects
 from agrotools.build.sources.part import DataSet
 from agrotools.build.sources.reading import by_stem, first_of, spread
+from agrotools.build.templates.thing import Subject
 from agrotools.core import BenchmarkError, SampleFile
 
 T = TypeVar("T")

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import numpy as np
 
-from agrotools.build.asking import Subject
 from agrotools.build.sources.field.photos import diagnosis_of
 from agrotools.build.sources.part import DataSet, photo_subject, photo_thing
 from agrotools.build.sources.reading import read_photo, spread
 from agrotools.build.templates import Thing
 from agrotools.build.templates.slot_draft import JOINED
+from agrotools.build.templates.thing import Subject
 from agrotools.core import BenchmarkError, SampleFile
 from agrotools.knowledge.entries import Entry
 from agrotools.knowledge.kb_names import kb_names

@@ -14,7 +14,6 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import JsonValue
 
-from agrotools.build.asking import Subject
 from agrotools.build.references import PlannedCall, ref
 from agrotools.build.sources.field.land import change_truth
 from agrotools.build.sources.part import DataSet, Part, adapter, reasons
@@ -32,6 +31,7 @@ from agrotools.build.sources.reading import (
     spread,
 )
 from agrotools.build.templates import Thing
+from agrotools.build.templates.thing import Subject
 from agrotools.core import Arguments, BenchmarkError, SampleFile
 from agrotools.tools.result import round_significant
 
@@ -112,7 +112,7 @@ class Masks:
 
 @adapter("fpcd")
 def read(data: DataSet) -> Part:
-    """What became of ponds, and how many new ones there are; without areas: how large a pixel is, is not known."""
+    """Events of ponds, and numbers of new ones; without areas: how large a pixel is, is not known."""
     root = find_root(data.folder, (TEST_LIST, "T0", "T1"))
     test = _listed(root / TEST_LIST)
     train = _listed(root / TRAIN_LIST) if (root / TRAIN_LIST).exists() else None

@@ -18,7 +18,6 @@ from pathlib import Path, PurePath
 from types import MappingProxyType
 from typing import Any
 
-from agrotools.build.asking import Subject
 from agrotools.build.references import PlannedCall, ref
 from agrotools.build.sources.field.photos import diagnosis_of
 from agrotools.build.sources.part import DataSet, Part, adapter, photo_subject, photo_thing
@@ -39,6 +38,7 @@ from agrotools.build.sources.public.ip102_pests import (
 from agrotools.build.sources.reading import find_root, png_of, read_lines, refuse_missing, spread
 from agrotools.build.templates import Thing
 from agrotools.build.templates.template import exact_result
+from agrotools.build.templates.thing import Subject
 from agrotools.core import Arguments, BenchmarkError, SampleFile
 from agrotools.knowledge.kb_names import kb_names
 

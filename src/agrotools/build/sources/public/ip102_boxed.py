@@ -16,7 +16,6 @@ from pathlib import Path, PurePath
 import numpy as np
 from pydantic import JsonValue
 
-from agrotools.build.asking import Subject
 from agrotools.build.references import PlannedCall, ref
 from agrotools.build.sources.boxes import Box, read_voc
 from agrotools.build.sources.field.photos import diagnosis_of
@@ -33,6 +32,7 @@ from agrotools.build.sources.public.ip102_pests import (
 )
 from agrotools.build.sources.reading import SUFFIXES, find_root, read_lines
 from agrotools.build.templates import Thing
+from agrotools.build.templates.thing import Subject
 from agrotools.core import BenchmarkError, SampleFile
 from agrotools.vision.reading import RgbImage
 

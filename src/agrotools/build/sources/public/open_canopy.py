@@ -14,11 +14,11 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import JsonValue
 
-from agrotools.build.asking import Subject
+from agrotools.build.area_truth import LEAST_COVER
 from agrotools.build.sources.field.canopy import canopy_subjects
 from agrotools.build.sources.part import DataSet, Part, adapter, reasons
 from agrotools.build.sources.reading import find_root, geotiff_of, read_json, spread
-from agrotools.build.tolerances import LEAST_COVER
+from agrotools.build.templates.thing import Subject
 from agrotools.core import BenchmarkError
 
 SPLITS = ("train", "val", "test", "buffer")

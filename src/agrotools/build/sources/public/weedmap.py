@@ -15,12 +15,12 @@ from numpy.typing import NDArray
 from pydantic import JsonValue
 
 from agrotools.build.area_truth import AreaTruth, Region, count_area, quarters
-from agrotools.build.asking import Subject
 from agrotools.build.sources.band_sets import WORDS, BandTile, set_subject, tile_subject
 from agrotools.build.sources.field.weeds import describe_separation
 from agrotools.build.sources.part import DataSet, Part, adapter, named, pairs_of, reasons
 from agrotools.build.sources.reading import find_root, geotiff_of, spread
 from agrotools.build.templates.field import FieldPicture, field_picture, field_templates
+from agrotools.build.templates.thing import Subject
 from agrotools.core import BenchmarkError, Sample, SampleFile
 
 MAPS: Mapping[str, tuple[str, ...]] = {"003": ("B", "G", "R", "RE", "NIR"), "005": ("G", "R", "RE", "NIR")}
@@ -181,7 +181,7 @@ _PAIRS_A_BAND_PAIR = 4
 
 @dataclass(frozen=True, eq=False)
 class _Truth:
-    """What is true of a tile."""
+    """Truth of a tile."""
 
     classes: Classes
     valid: Mask

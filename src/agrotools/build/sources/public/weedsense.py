@@ -15,11 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agrotools.build.area_truth import AreaTruth
-from agrotools.build.asking import Subject
 from agrotools.build.sources.part import DataSet, Part, adapter, photo_subject, photo_thing, reasons
 from agrotools.build.sources.reading import SUFFIXES, by_stem, find_root, read_mask, read_photo, read_table, spread
 from agrotools.build.templates import Thing
 from agrotools.build.templates.field import MEASURE
+from agrotools.build.templates.thing import Subject
 from agrotools.core import BenchmarkError, SampleFile
 from agrotools.tools.plants.measuring import Plant, find_plants
 from agrotools.tools.result import round_significant
@@ -63,7 +63,7 @@ class Frame:
 
 @dataclass(frozen=True)
 class _Truth:
-    """What is true of a picture. ``form`` is None where the plant is in pieces."""
+    """Truth of a picture. ``form`` is None where the plant is in pieces."""
 
     species: str
     week: int
