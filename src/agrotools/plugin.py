@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from agrotools.core.progress import Progress
     from agrotools.formats.benchmark import Benchmark
     from agrotools.models import Model
-    from agrotools.report.cells import Notes
+    from agrotools.report.layout import Notes
     from agrotools.report.settings import Setting
     from agrotools.runner.manifest import Manifest
     from agrotools.runner.policies import AgentOptions
@@ -62,23 +62,23 @@ ENGINE = "agrotools."
 
 @dataclass(frozen=True)
 class MetricInfo:
-    """What a metric id means to a reader, and which slots of a sample it is the mean of."""
+    """Meaning of a metric id to a reader, and the slots of a sample that it is the mean of."""
 
     label: str
     meaning: str
     lower_is_better: bool = False
     out_of: int = 100
-    """What 1 is shown as: values are percent, points of 10, or as they are (1)."""
+    """Number that 1 is shown as: values are percent, points of 10, or as they are (1)."""
     slots: Callable[[Slot], bool] | None = None
-    """Whether a slot counts; a sample without such a slot has no row of the metric. None: not a mean over slots."""
+    """True for the slots that count; a sample without one has no row of the metric. None: not a mean over slots."""
     stands_for_sample: bool = False
-    """Whether it is the score of a sample as a whole: "right" in a report is 1 here."""
+    """It is the score of a sample as a whole: "right" in a report is 1 here."""
     compared_in: tuple[Mode, ...] = ()
     """Modes in which runs are compared by it, pair by pair."""
     on_request: bool = False
-    """Whether tables have a column for it only where a run has it."""
+    """Tables have a column for it only where a run has it."""
     by_judge: bool = False
-    """Whether a judge gives it, so that a record has no row of it before one was asked."""
+    """A judge gives it, so that a record has no row of it before one was asked."""
 
 
 class TextComparisons(NamedTuple):
@@ -139,7 +139,7 @@ class JudgedMetric(NamedTuple):
     asked_as: str | None = None
     """The metric whose replies it reads in a way of its own; None where it has its own questions."""
     of_slots: Callable[[Sequence[Slot], Sequence[float]], Sequence[float]] | None = None
-    """What the grades of a sample come to for each slot, where that is another thing than the grades themselves."""
+    """The score of each slot from the grades of a sample, where it is not the grade itself."""
 
 
 @dataclass(frozen=True)
@@ -148,7 +148,7 @@ class Judging:
 
     metrics: Mapping[str, JudgedMetric]
     questions: "Callable[[Record, Rubrics | None], list[JudgeQuestion]]"
-    """What there is to ask of a record; empty where it is not one of the benchmark or holds no answer to grade."""
+    """The questions about a record; empty where it is not one of the benchmark or holds no answer to grade."""
     read_rubrics: "Callable[[Path, str], Rubrics] | None" = None
     """The rubrics of a user's file, under a name; None where answers are not graded by rubrics."""
     calibrated: str = ""
@@ -167,7 +167,7 @@ class PaperTables(Protocol):
         ...
 
     def __bool__(self) -> bool:
-        """Whether a record for the tables was added."""
+        """True if a record for the tables was added."""
         ...
 
     def terminal(self) -> "list[RenderableType]":
@@ -271,7 +271,7 @@ class PredictionFormat:
     """By metric, as published: what the corrected one does otherwise. Tables are in this order."""
     published_end: str = ""
     corrected_end: str = "_corrected"
-    """What ids end in as published and corrected."""
+    """Ends of ids, as published and corrected."""
     refused: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     """Options (``data``, ``judgements``, ``embedder``) that do not fit: message and hint."""
     write: "Callable[[Manifest, Mode, Sequence[Record]], PredictionContent | None] | None" = None
@@ -304,11 +304,11 @@ class RunProtocol:
     max_turns: int | None = None
     """Model turns per sample where neither the user nor the benchmark gives a limit; None: the engine's default."""
     shows_images: bool = True
-    """Whether images are shown where the user does not say."""
+    """Images are shown unless the user says otherwise."""
     single_shot: bool = False
-    """Whether one reply holds steps, results of tools and answer: its prompts name the tools, and none is run."""
+    """One reply holds steps, results of tools and answer: its prompts name the tools, and none is run."""
     stops_unparseable: bool = True
-    """Whether several replies in a row that cannot be read end a sample."""
+    """Several replies in a row that cannot be read end a sample."""
 
 
 @dataclass(frozen=True)
@@ -352,7 +352,7 @@ class BenchmarkPlugin:
     """Reads all files for ``agrotools benchmarks check``; without it the benchmark is loaded."""
     expected: tuple[ExpectedCount, ...] = ()
     without_tools: bool = False
-    """Whether its questions have neither files nor reference calls."""
+    """Its questions have neither files nor reference calls."""
     slots: tuple[type[Slot], ...] = ()
     """Slot types of its own."""
     metrics: Mapping[str, MetricInfo] = field(default_factory=dict)
