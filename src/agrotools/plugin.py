@@ -70,15 +70,15 @@ class MetricInfo:
     out_of: int = 100
     """Number that 1 is shown as: values are percent, points of 10, or as they are (1)."""
     slots: Callable[[Slot], bool] | None = None
-    """True for the slots that count; a sample without one has no row of the metric. None: not a mean over slots."""
+    """True if a slot counts; a sample without such a slot has no row of the metric. None: not a mean over slots."""
     stands_for_sample: bool = False
-    """It is the score of a sample as a whole: "right" in a report is 1 here."""
+    """True if it is the score of a sample as a whole: "right" in a report is 1 here."""
     compared_in: tuple[Mode, ...] = ()
     """Modes in which runs are compared by it, pair by pair."""
     on_request: bool = False
-    """Tables have a column for it only where a run has it."""
+    """True if tables have a column for it only where a run has it."""
     by_judge: bool = False
-    """A judge gives it, so that a record has no row of it before one was asked."""
+    """True if a judge gives it, so that a record has no row of it before one was asked."""
 
 
 class TextComparisons(NamedTuple):
@@ -304,11 +304,11 @@ class RunProtocol:
     max_turns: int | None = None
     """Model turns per sample where neither the user nor the benchmark gives a limit; None: the engine's default."""
     shows_images: bool = True
-    """Images are shown unless the user says otherwise."""
+    """True if images are shown where the user does not say."""
     single_shot: bool = False
-    """One reply holds steps, results of tools and answer: its prompts name the tools, and none is run."""
+    """True if one reply holds steps, results of tools and answer: its prompts name the tools, and none is run."""
     stops_unparseable: bool = True
-    """Several replies in a row that cannot be read end a sample."""
+    """True if several replies in a row that cannot be read end a sample."""
 
 
 @dataclass(frozen=True)
@@ -352,7 +352,7 @@ class BenchmarkPlugin:
     """Reads all files for ``agrotools benchmarks check``; without it the benchmark is loaded."""
     expected: tuple[ExpectedCount, ...] = ()
     without_tools: bool = False
-    """Its questions have neither files nor reference calls."""
+    """True if its questions have neither files nor reference calls."""
     slots: tuple[type[Slot], ...] = ()
     """Slot types of its own."""
     metrics: Mapping[str, MetricInfo] = field(default_factory=dict)

@@ -10,9 +10,8 @@ from aiohttp import web
 from PIL import Image
 
 from agrotools.cli import main
-from support.openai_server import Body, completion, error, is_first_contact
+from support.openai_server import Body, completion, error, is_first_contact, serving, text_of
 from support.plain_sample import plain_sample
-from support.published_server import served, text_of
 
 SAMPLES = 12
 Respond = Callable[[Body], web.Response]
@@ -127,9 +126,9 @@ def has_image(body: Body) -> bool:
 
 def test_a_firewall_that_blocks_one_prompt_costs_that_sample_and_never_the_run(evaluated: Eval):
     server = Server(refusing(asks_of(3), blocked))
-    with served(server, greets=False) as url:
+    with serving(server, greets=False) as api:
         for _ in range(3):
-            done = evaluated(url)
+            done = evaluated(api.base_url)
             assert done.code == 1
             assert len(done.finished) == SAMPLES - 1
             assert list(done.invalid) == ["s3"]
@@ -141,8 +140,8 @@ def test_a_firewall_that_blocks_one_prompt_costs_that_sample_and_never_the_run(e
 @pytest.mark.parametrize("status", [400, 403, 404])
 def test_a_refusal_of_the_very_first_sample_ends_nothing(evaluated: Eval, status: int):
     server = Server(refusing(asks_of(0), lambda: error(status, "no such prompt")))
-    with served(server, greets=False) as url:
-        done = evaluated(url, "--concurrency", "1")
+    with serving(server, greets=False) as api:
+        done = evaluated(api.base_url, "--concurrency", "1")
     assert done.code == 1
     assert len(done.finished) == SAMPLES - 1
     assert "no such prompt" in done.invalid["s0"]
@@ -155,8 +154,8 @@ def test_where_the_first_contact_tells_nothing_one_refused_sample_is_no_refused_
         return blocked() if asks_of(0)(body) else yes(body)
 
     server = Server(respond)
-    with served(server, greets=False) as url:
-        done = evaluated(url, "--concurrency", "1")
+    with serving(server, greets=False) as api:
+        done = evaluated(api.base_url, "--concurrency", "1")
     assert done.code == 1
     assert list(done.invalid) == ["s0"]
     assert len(done.finished) == SAMPLES - 1
@@ -164,8 +163,8 @@ def test_where_the_first_contact_tells_nothing_one_refused_sample_is_no_refused_
 
 def test_where_the_first_contact_tells_nothing_two_samples_that_are_refused_alike_end_the_run(evaluated: Eval):
     server = Server(lambda body: error(503, "loading the model") if is_first_contact(body) else wrong_key())
-    with served(server, greets=False) as url:
-        done = evaluated(url, "--concurrency", "1")
+    with serving(server, greets=False) as api:
+        done = evaluated(api.base_url, "--concurrency", "1")
     assert done.code == 2
     assert "refuses the key: Incorrect API key provided" in done.err
     assert len(server.requests) <= 3  # those in flight
@@ -174,10 +173,10 @@ def test_where_the_first_contact_tells_nothing_two_samples_that_are_refused_alik
 
 def test_what_a_resumed_run_has_got_before_counts_as_success(evaluated: Eval):
     server = Server(refusing(lambda body: asks_of(3)(body) or asks_of(5)(body), lambda: error(503, "busy")))
-    with served(server, greets=False) as url:
-        assert len(evaluated(url).finished) == SAMPLES - 2
+    with serving(server, greets=False) as api:
+        assert len(evaluated(api.base_url).finished) == SAMPLES - 2
         server.respond = lambda body: error(503, "busy") if is_first_contact(body) else blocked()
-        done = evaluated(url, "--concurrency", "1")
+        done = evaluated(api.base_url, "--concurrency", "1")
     assert done.code == 1
     assert len(done.finished) == SAMPLES - 2
     assert {why.split(": ")[1] for why in done.invalid.values()} == {
@@ -187,10 +186,10 @@ def test_what_a_resumed_run_has_got_before_counts_as_success(evaluated: Eval):
 
 def test_a_refused_key_is_said_after_two_tiny_requests_and_nothing_is_recorded(evaluated: Eval):
     server = Server(lambda _body: wrong_key())
-    with served(server, greets=False) as url:
-        done = evaluated(url)
+    with serving(server, greets=False) as api:
+        done = evaluated(api.base_url)
     assert done.code == 2
-    assert "error: " + url + " refuses the key: Incorrect API key provided\nhint: set the environment" in done.err
+    assert f"{api.base_url} refuses the key: Incorrect API key provided\nhint: set the environment" in done.err
     assert (done.out, done.finished, done.invalid) == ("", set(), {})
     assert (len(server.contacts), server.requests) == (2, [])
     first, second = server.contacts
@@ -200,8 +199,8 @@ def test_a_refused_key_is_said_after_two_tiny_requests_and_nothing_is_recorded(e
 
 def test_a_first_contact_that_alone_is_refused_ends_nothing(evaluated: Eval):
     server = Server(refusing(lambda body: body.get("max_tokens", 99) <= 16, lambda: error(400, "max_tokens too low")))
-    with served(server, greets=False) as url:
-        done = evaluated(url)
+    with serving(server, greets=False) as api:
+        done = evaluated(api.base_url)
     assert done.code == 0
     assert len(done.finished) == SAMPLES
     assert len(server.contacts) == 2
@@ -218,36 +217,36 @@ def test_a_first_contact_that_alone_is_refused_ends_nothing(evaluated: Eval):
 def test_a_model_without_images_is_found_out_before_the_run(evaluated: Eval, refusal: tuple[int, str]):
     evaluated.write_benchmark(picture=True)
     server = Server(refusing(has_image, lambda: error(*refusal)))
-    with served(server, greets=False) as url:
-        done = evaluated(url)
+    with serving(server, greets=False) as api:
+        done = evaluated(api.base_url)
         assert done.code == 2
-        assert f"the model replies to text but takes no images: {url} " in done.err
+        assert f"the model replies to text but takes no images: {api.base_url} " in done.err
         assert refusal[1] in done.err
         assert "hint: --no-images " in done.err
         assert (done.out, done.finished, done.invalid) == ("", set(), {})
         assert (len(server.contacts), server.requests) == (3, [])
-        assert evaluated(url, "--no-images").code == 0
+        assert evaluated(api.base_url, "--no-images").code == 0
 
 
 @pytest.mark.parametrize("picture", [False, True])
 def test_a_model_without_tools_is_found_out_before_the_run(evaluated: Eval, picture: bool):
     evaluated.write_benchmark(picture=picture, modes=("no-tool", "end-to-end"))
     server = Server(refusing(lambda body: "tools" in body, lambda: error(400, "m was not made for this")))
-    with served(server, greets=False) as url:
-        done = evaluated(url, "--protocol", "tool-calling")
+    with serving(server, greets=False) as api:
+        done = evaluated(api.base_url, "--protocol", "tool-calling")
         assert done.code == 2
         assert "takes no tools: " in done.err
         assert "hint: --protocol react " in done.err
         assert server.requests == []
         assert len(server.contacts) <= 4
-        assert evaluated(url, "--protocol", "react").code == 0
+        assert evaluated(api.base_url, "--protocol", "react").code == 0
 
 
 def test_one_tiny_request_holds_all_that_the_run_will_use(evaluated: Eval):
     evaluated.write_benchmark(picture=True, modes=("no-tool", "end-to-end"))
     server = Server(yes)
-    with served(server, greets=False) as url:
-        assert evaluated(url, "--protocol", "tool-calling").code == 0
+    with serving(server, greets=False) as api:
+        assert evaluated(api.base_url, "--protocol", "tool-calling").code == 0
     (contact,) = server.contacts
     assert has_image(contact)
     assert len(contact["tools"]) == 1
@@ -255,21 +254,21 @@ def test_one_tiny_request_holds_all_that_the_run_will_use(evaluated: Eval):
 
 def test_nothing_is_sent_where_nothing_is_to_be_asked(evaluated: Eval):
     server = Server(yes)
-    with served(server, greets=False) as url:
-        assert evaluated(url, "--cache", "pilot").code == 0
-        assert evaluated(url, "--cache", "pilot").code == 0  # complete
+    with serving(server, greets=False) as api:
+        assert evaluated(api.base_url, "--cache", "pilot").code == 0
+        assert evaluated(api.base_url, "--cache", "pilot").code == 0  # complete
         (evaluated.folder / "run" / "records.jsonl").write_text("")
-        assert evaluated(url, "--cache", "pilot").code == 0  # all in the cache
+        assert evaluated(api.base_url, "--cache", "pilot").code == 0  # all in the cache
         (evaluated.folder / "run" / "records.jsonl").write_text("")
         assert (len(server.contacts), len(server.requests)) == (1, SAMPLES)
-        assert evaluated(url).code == 0
+        assert evaluated(api.base_url).code == 0
     assert (len(server.contacts), len(server.requests)) == (2, 2 * SAMPLES)
 
 
 def test_the_tiny_request_is_paid_for(evaluated: Eval):
     server = Server(yes)
-    with served(server, greets=False) as url:
-        assert evaluated(url, "--price", "1/2").code == 0
+    with serving(server, greets=False) as api:
+        assert evaluated(api.base_url, "--price", "1/2").code == 0
     lines = (evaluated.folder / "run" / "spend.jsonl").read_text().splitlines()
     assert len(lines) == SAMPLES + 1
     assert {json.loads(line)["input_tokens"] for line in lines} == {100}
@@ -277,8 +276,8 @@ def test_the_tiny_request_is_paid_for(evaluated: Eval):
 
 def test_a_run_without_any_reply_is_one_line_and_goes_on_when_the_endpoint_is_back(evaluated: Eval):
     server = Server(lambda _body: error(503, "down for maintenance"))
-    with served(server, greets=False) as url:
-        dead = evaluated(url, "--limit", "6")
+    with serving(server, greets=False) as api:
+        dead = evaluated(api.base_url, "--limit", "6")
         assert dead.code == 3
         assert dead.out == ""
         assert dead.err.count("down for maintenance") == 1
@@ -286,15 +285,15 @@ def test_a_run_without_any_reply_is_one_line_and_goes_on_when_the_endpoint_is_ba
         assert not (evaluated.folder / "run" / "report.html").exists()
         assert len(dead.invalid) == 6
         server.respond = yes
-        done = evaluated(url, "--limit", "6")
+        done = evaluated(api.base_url, "--limit", "6")
     assert done.code == 0
     assert len(done.finished) == 6
 
 
 def test_models_that_were_run_are_shown_where_a_later_one_is_refused(evaluated: Eval):
     server = Server(lambda body: yes(body) if body["model"] == "good" else error(404, "no such model"))
-    with served(server, greets=False) as url:
-        done = evaluated.command("eval", "benchmark", "-m", "good", "-m", "bad", "--base-url", url)
+    with serving(server, greets=False) as api:
+        done = evaluated.command("eval", "benchmark", "-m", "good", "-m", "bad", "--base-url", api.base_url)
     assert done.code == 2
     assert "good" in done.out
-    assert f"error: {url} has no model 'bad'" in done.err
+    assert f"error: {api.base_url} has no model 'bad'" in done.err

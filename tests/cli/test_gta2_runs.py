@@ -9,9 +9,8 @@ from aiohttp import web
 from typer.testing import CliRunner
 
 from agrotools.cli.main import app
-from support.building_models import serving, text_of
 from support.made_gta2 import HERE, write_gta2
-from support.openai_server import Body, completion, error
+from support.openai_server import Body, completion, error, serving, text_of
 
 GRADES = {"1.1": 10, "1.2": 4, "2": 6}
 """7.5 by the weights of the tree."""

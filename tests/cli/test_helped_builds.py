@@ -17,10 +17,10 @@ from agrotools.formats.benchmark import BenchmarkHeader
 from agrotools.formats.folder import read_header
 from agrotools.formats.replacement import replace_folder
 from agrotools.models import WireSettings
-from support.building_models import rewording, serving, text_of
+from support.building_models import rewording
 from support.caches import separate_cache
 from support.fault_server import closed_port
-from support.openai_server import Body, ReferenceFollower, error
+from support.openai_server import Body, ReferenceFollower, error, serving, text_of
 
 
 @pytest.fixture

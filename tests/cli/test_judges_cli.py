@@ -14,9 +14,8 @@ import tomli_w
 from aiohttp import web
 
 from agrotools.benchmarks.agrieval.slots import ReferenceTextSlot
-from support.building_models import serving, text_of
 from support.eval_process import AGROTOOLS
-from support.openai_server import Body, completion, error
+from support.openai_server import Body, completion, error, serving, text_of
 from support.plain_sample import plain_sample
 
 SAMPLES = 24

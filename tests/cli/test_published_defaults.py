@@ -17,8 +17,7 @@ from agrotools.runner.records import iter_records
 from support.made_agent_x import write_agent_x
 from support.made_gta import write_gta
 from support.made_thinkgeo import write_thinkgeo
-from support.openai_server import Body, completion
-from support.published_server import served, text_of
+from support.openai_server import Body, completion, serving, text_of
 
 
 @pytest.fixture(scope="module")
@@ -34,8 +33,8 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @contextmanager
 def answering(text: str) -> Iterator[str]:
-    with served(lambda _body: completion(text)) as address:
-        yield address
+    with serving(lambda _body: completion(text)) as endpoint:
+        yield endpoint.base_url
 
 
 def agrotools(*arguments: object) -> str:
@@ -153,9 +152,9 @@ def trajectories(run: Path) -> dict[Any, Any]:
 
 def test_a_replay_refuses_what_was_refused(root: Path, tmp_path: Path):
     first, again = tmp_path / "first", tmp_path / "again"
-    with served(Slipping(root)) as address:
+    with serving(Slipping(root)) as endpoint:
         command = ("gta", "--data-root", root, "--limit", 12, "--backend", "OCR=recorded")
-        agrotools("eval", *command, "-m", "m", "--base-url", address, "--out", first)
+        agrotools("eval", *command, "-m", "m", "--base-url", endpoint.base_url, "--out", first)
     agrotools("eval", *command, "-m", f"replay:{first}", "--out", again)
     was = trajectories(first)
     ended = [done for (mode, *_), done in was.items() if mode == "end-to-end"]

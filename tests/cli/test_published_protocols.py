@@ -20,8 +20,7 @@ from agrotools.core.refs import literal_value, renamed
 from support.eval_process import wait_for
 from support.made_agent_x import write_agent_x
 from support.made_gta import write_gta
-from support.openai_server import Body, completion
-from support.published_server import served, text_of
+from support.openai_server import Body, completion, serving, text_of
 
 AGROTOOLS = [sys.executable, "-m", "agrotools"]
 
@@ -85,8 +84,8 @@ def test_a_perfect_model_in_the_published_protocol_has_the_published_figures(
     root: Path, gta: list[Sample], tmp_path: Path
 ):
     run, follower = tmp_path / "run", Follower(gta)
-    with served(follower) as address:
-        command = ("gta", "--data-root", root, "-m", "m", "--base-url", address, "--protocol", "lagent")
+    with serving(follower) as api:
+        command = ("gta", "--data-root", root, "-m", "m", "--base-url", api.base_url, "--protocol", "lagent")
         agrotools("eval", *command, "--backend", "recorded", "--out", run)
     manifest = json.loads((run / "manifest.json").read_text(encoding="utf-8"))
     assert (manifest["protocol"], manifest["max_steps"], manifest["images"]) == ("lagent", 10, False)
@@ -105,8 +104,8 @@ def test_a_perfect_model_in_the_published_protocol_has_the_published_figures(
 
 def test_a_prediction_file_tells_what_was_said(root: Path, gta: list[Sample], tmp_path: Path):
     run = tmp_path / "run"
-    with served(Follower(gta, slips=True)) as address:
-        command = ("gta", "--data-root", root, "-m", "m", "--base-url", address, "--protocol", "lagent")
+    with serving(Follower(gta, slips=True)) as api:
+        command = ("gta", "--data-root", root, "-m", "m", "--base-url", api.base_url, "--protocol", "lagent")
         agrotools("eval", *command, "--backend", "recorded", "--limit", 12, "--out", run)
     exported = CliRunner().invoke(app, ["export", str(run), "--format", "predictions", "--out", f"{tmp_path}/files"])
     assert "a part of 229 questions" in exported.stderr
@@ -144,8 +143,8 @@ def test_a_prediction_file_tells_what_was_said(root: Path, gta: list[Sample], tm
 
 def test_turns_are_as_many_as_asked_for_and_unreadable_replies_do_not_end_a_sample(root: Path, tmp_path: Path):
     run = tmp_path / "run"
-    with served(lambda _body: completion("I wonder.")) as address:
-        command = ("gta", "--data-root", root, "-m", "m", "--base-url", address, "--protocol", "lagent")
+    with serving(lambda _body: completion("I wonder.")) as api:
+        command = ("gta", "--data-root", root, "-m", "m", "--base-url", api.base_url, "--protocol", "lagent")
         agrotools("eval", *command, "--mode", "end-to-end", "--limit", 2, "--max-steps", 5, "--out", run)
     for record in records(run):
         assert len(record["trajectory"]["steps"]) == 5
@@ -161,8 +160,8 @@ def test_a_tool_list_beside_the_data_wins_and_makes_another_run(root: Path, tmp_
         return completion("Final Answer: 1")
 
     hashes: list[str] = []
-    with served(responder) as address:
-        command = ["gta", "--data-root", root, "-m", "m", "--base-url", address, "--protocol", "lagent"]
+    with serving(responder) as api:
+        command = ["gta", "--data-root", root, "-m", "m", "--base-url", api.base_url, "--protocol", "lagent"]
         command += ["--mode", "end-to-end", "--limit", 40]
         for number in range(2):
             run = tmp_path / f"run{number}"
@@ -205,8 +204,8 @@ def test_agent_x_is_asked_once_for_everything_and_no_tool_runs(root: Path, tmp_p
         bodies.append(body)
         return made_up(body)
 
-    with served(responder) as address:
-        command = ("agent-x", "--data-root", root, "-m", "m", "--base-url", address, "--protocol", "agent-x")
+    with serving(responder) as api:
+        command = ("agent-x", "--data-root", root, "-m", "m", "--base-url", api.base_url, "--protocol", "agent-x")
         told = agrotools("eval", *command, "--out", run)
     assert len(bodies) == len(records(run)) == 8
     assert {record["mode"] for record in records(run)} == {"no-tool"}
@@ -233,8 +232,8 @@ def test_agent_x_is_asked_a_second_time_and_then_given_up(root: Path, tmp_path: 
         counts[query] = counts.get(query, 0) + 1
         return made_up(body) if counts[query] == 2 and "drawing 3?" not in query else completion("{ 3 shapes")
 
-    with served(responder) as address:
-        command = ("agent-x", "--data-root", root, "-m", "m", "--base-url", address, "--protocol", "agent-x")
+    with serving(responder) as api:
+        command = ("agent-x", "--data-root", root, "-m", "m", "--base-url", api.base_url, "--protocol", "agent-x")
         agrotools("eval", *command, "--out", run)
     assert set(counts.values()) == {2}
     ends = {record["sample"]["id"]: record["trajectory"]["termination"] for record in records(run)}
@@ -253,8 +252,8 @@ def test_agent_x_is_asked_a_second_time_and_then_given_up(root: Path, tmp_path: 
 @pytest.mark.slow
 def test_kill_9_then_the_same_command_gives_every_record_once(root: Path, gta: list[Sample], tmp_path: Path):
     run = tmp_path / "run"
-    with served(Follower(gta), latency_s=0.05) as address:
-        command = ["eval", "gta", "--data-root", root, "-m", "m", "--base-url", address, "--protocol", "lagent"]
+    with serving(Follower(gta), latency_s=0.05) as api:
+        command = ["eval", "gta", "--data-root", root, "-m", "m", "--base-url", api.base_url, "--protocol", "lagent"]
         command += ["--backend", "recorded", "--limit", 60, "--concurrency", 4, "--out", run]
         line = [*AGROTOOLS, *map(str, command)]
         for _ in range(2):

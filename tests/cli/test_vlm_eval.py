@@ -1,12 +1,8 @@
 """``agrotools eval`` with tools that ask a vision model: what is recorded, what it costs, what is never written."""
 
-import asyncio
 import io
 import json
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from threading import Thread
 
 import numpy as np
 import pytest
@@ -20,8 +16,7 @@ from agrotools.runner.costs import read_spend
 from agrotools.runner.evaluate import evaluate
 from agrotools.runner.records import record_index
 from agrotools.runner.store import read_manifest
-from support.eval_process import wait_for
-from support.openai_server import Body, Endpoint, Responder, completion, serve
+from support.openai_server import Body, Endpoint, completion, serving
 
 KEY = "sk-planted-51d0e8"
 ONE = json.dumps({"objects": [{"box": [10, 10, 40, 40]}]})
@@ -62,28 +57,6 @@ def _benchmark(folder: Path, count: int) -> Path:
     return folder
 
 
-@contextmanager
-def _serving(responder: Responder) -> Iterator[Endpoint]:
-    ready: list[Endpoint] = []
-    end: list[Callable[[], object]] = []
-
-    async def main() -> None:
-        done, loop = asyncio.Event(), asyncio.get_running_loop()
-        end.append(lambda: loop.call_soon_threadsafe(done.set))
-        async with serve(responder) as endpoint:
-            ready.append(endpoint)
-            await done.wait()
-
-    thread = Thread(target=asyncio.run, args=(main(),))
-    thread.start()
-    try:
-        wait_for(lambda: ready)
-        yield ready[0]
-    finally:
-        end[0]()
-        thread.join()
-
-
 def _config(benchmark: Path, endpoint: Endpoint, out: Path, **more: object) -> EvalConfig:
     given = {"benchmark": str(benchmark), "model": "baseline:oracle", "mode": "end-to-end", "out": out,
              "backends": {"count_objects": "vlm"}, "vlm_model": "eye", "vlm_base_url": endpoint.base_url,
@@ -95,7 +68,7 @@ def test_a_run_whose_tool_asks_is_recorded_and_paid(tmp_path: Path, monkeypatch:
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     benchmark = _benchmark(tmp_path / "orchard", 3)
     said = io.StringIO()
-    with _serving(lambda _body: completion(ONE)) as endpoint:
+    with serving(lambda _body: completion(ONE)) as endpoint:
         done = evaluate(_config(benchmark, endpoint, tmp_path / "run"), said)
         assert len(endpoint.requests) == 3
         assert {headers["Authorization"] for headers in endpoint.headers} == {f"Bearer {KEY}"}
@@ -126,7 +99,7 @@ def test_a_run_whose_tool_asks_is_recorded_and_paid(tmp_path: Path, monkeypatch:
 
 def test_a_budget_holds_for_what_tools_ask(tmp_path: Path) -> None:
     benchmark = _benchmark(tmp_path / "orchard", 6)
-    with _serving(lambda _body: completion(ONE)) as endpoint:
+    with serving(lambda _body: completion(ONE)) as endpoint:
         # One question may cost up to 12,000 tokens of output: 0.11 USD or so are set aside for it.
         done = evaluate(_config(benchmark, endpoint, tmp_path / "run", budget=0.115), io.StringIO())
         assert done.stopped is None
@@ -163,7 +136,7 @@ def test_one_call_from_the_command_line(tmp_path: Path, monkeypatch: pytest.Monk
         return completion(ONE)
 
     command = ["tools", "run", "count_objects", "--image", str(image), "--target", "gate", "--out", str(tmp_path / "o")]
-    with _serving(answer) as endpoint:  # type: ignore[arg-type]
+    with serving(answer) as endpoint:  # type: ignore[arg-type]
         options = ["--vlm-model", "eye", "--vlm-base-url", endpoint.base_url, "--vlm-api-key-env", "EYE_KEY"]
         done = CliRunner().invoke(app, [*command, "--json", "--backend", "vlm", *options])
     assert done.exit_code == 0, done.output

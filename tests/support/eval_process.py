@@ -1,6 +1,5 @@
 """``agrotools eval`` as a process of its own, and an endpoint in this one that answers its questions."""
 
-import asyncio
 import json
 import os
 import subprocess
@@ -9,11 +8,10 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from threading import Thread
 
 from aiohttp import web
 
-from support.openai_server import Body, completion, error, serve
+from support.openai_server import Body, completion, error, serving
 
 AGROTOOLS = [sys.executable, "-m", "agrotools"]
 
@@ -38,24 +36,9 @@ class Endpoint:
 @contextmanager
 def running(latency_s: float) -> Iterator[Endpoint]:
     endpoint = Endpoint()
-    end: list[Callable[[], object]] = []
-
-    async def main() -> None:
-        done = asyncio.Event()
-        loop = asyncio.get_running_loop()
-        end.append(lambda: loop.call_soon_threadsafe(done.set))
-        async with serve(endpoint, latency_s=latency_s) as server:
-            endpoint.base_url = server.base_url
-            await done.wait()
-
-    thread = Thread(target=asyncio.run, args=(main(),))
-    thread.start()
-    try:
-        wait_for(lambda: endpoint.base_url)
+    with serving(endpoint, latency_s=latency_s) as server:
+        endpoint.base_url = server.base_url
         yield endpoint
-    finally:
-        end[0]()
-        thread.join()
 
 
 def wait_for(condition: Callable[[], object], seconds: float = 60.0) -> None:

@@ -17,10 +17,12 @@ import hashlib
 import json
 import re
 from collections import Counter, defaultdict
-from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from queue import Queue
+from threading import Thread
 from typing import Any, Literal
 
 from aiohttp import web
@@ -94,9 +96,39 @@ async def serve(
         await runner.cleanup()
 
 
+@contextmanager
+def serving(responder: Responder, *, latency_s: float = 0.0, greets: bool = True) -> Iterator[Endpoint]:
+    """``serve`` in a thread of its own, for tests of what runs an event loop itself."""
+    ready: Queue[Endpoint] = Queue()
+    end: list[Callable[[], object]] = []
+
+    async def main() -> None:
+        done, loop = asyncio.Event(), asyncio.get_running_loop()
+        end.append(lambda: loop.call_soon_threadsafe(done.set))
+        async with serve(responder, latency_s=latency_s, greets=greets) as endpoint:
+            ready.put(endpoint)
+            await done.wait()
+
+    thread = Thread(target=asyncio.run, args=(main(),), daemon=True)
+    thread.start()
+    try:
+        yield ready.get(timeout=30)
+    finally:
+        end[0]()
+        thread.join(timeout=30)
+
+
+def text_of(message: Body) -> str:
+    """All text of a message."""
+    content = message.get("content")
+    if isinstance(content, list):
+        return "\n".join(part["text"] for part in content if part["type"] == "text")
+    return content or ""
+
+
 def is_first_contact(body: Body) -> bool:
     """Whether a request is one of the tiny ones before a run."""
-    return _text(body["messages"][-1]) in QUESTIONS
+    return text_of(body["messages"][-1]) in QUESTIONS
 
 
 def completion(
@@ -148,7 +180,7 @@ class ReferenceFollower:
         return cls([Sample.model_validate_json(line) for line in lines if line.strip()], folder, behaviour)
 
     def __call__(self, body: Body) -> web.Response:
-        question = _text(next(message for message in body["messages"] if message["role"] == "user"))
+        question = text_of(next(message for message in body["messages"] if message["role"] == "user"))
         sample = self._sample(question, body)
         if sample is None:
             return error(400, "this endpoint knows no sample with that question")
@@ -160,7 +192,7 @@ class ReferenceFollower:
             if fault is not None:
                 return fault
         protocol = (
-            "native" if body.get("tools") else "react" if "Action Input:" in _text(body["messages"][0]) else "none"
+            "native" if body.get("tools") else "react" if "Action Input:" in text_of(body["messages"][0]) else "none"
         )
         return _reply(sample, _results(body["messages"]), protocol, None if self._behaviour == "good" else luck)
 
@@ -192,13 +224,6 @@ class Luck:
         return int(hashlib.sha256(f"{self._digest}{purpose}".encode()).hexdigest()[:8], 16) / 2**32
 
 
-def _text(message: Body) -> str:
-    content = message.get("content")
-    if isinstance(content, list):
-        return "\n".join(part["text"] for part in content if part["type"] == "text")
-    return content or ""
-
-
 def _image_urls(body: Body) -> list[str]:
     parts = [
         part for message in body["messages"] if isinstance(message["content"], list) for part in message["content"]
@@ -212,7 +237,7 @@ def _results(messages: Sequence[Body]) -> list[dict[str, JsonValue] | None]:
     for message in messages[2:]:
         if message["role"] not in ("user", "tool"):
             continue
-        for data in re.findall(r"<observation>\n(.*?)\n</observation>", _text(message), re.DOTALL):
+        for data in re.findall(r"<observation>\n(.*?)\n</observation>", text_of(message), re.DOTALL):
             try:
                 results.append(json.loads(data).get("result"))
             except ValueError:

@@ -11,7 +11,7 @@ from PIL import Image
 from pydantic import Field
 from typer.testing import CliRunner
 
-from agrotools.cli.tool_arguments import given_arguments
+from agrotools.cli.tool_text import given_arguments
 from agrotools.cli.tools import app
 from agrotools.core import Artifact, ToolError, UsageError
 from agrotools.tools import AGROTOOLS, TOOLS, get_tool

@@ -1,4 +1,4 @@
-"""What a model sees of a sample's files: for each a line of facts and, where it can be shown, an image."""
+"""A sample's files as a model sees them: for each a line of facts and, where it can be shown, an image."""
 
 import binascii
 import io
@@ -48,7 +48,7 @@ class Preview:
     height_px: int
     bands: int
     how: str = ""
-    """How the picture differs from the file: size, bands, stretch."""
+    """Differences of the picture from the file: size, bands, stretch."""
     colours: dict[str, str] = field(default_factory=dict)
     """For masks: pixel value to the name of the colour that stands for it."""
 
@@ -83,7 +83,7 @@ def make_preview(path: Path, name: str, kind: str, bands: tuple[str, ...] | None
 
 def _as_stored(path: Path) -> Preview | None:
     """A photo that is small enough, in pixels and in bytes, that encoding it anew would only blur it."""
-    from agrotools.vision.bare_jpeg import bare_jpeg
+    from agrotools.vision.formats import bare_jpeg
 
     bare = bare_jpeg(path, LONGEST_SIDE_PX)
     if bare is None or len(bare.content) > 50_000 + 0.75 * bare.width_px * bare.height_px:
@@ -249,7 +249,7 @@ def file_parts(files: Sequence[SampleFile], *, images: bool = True) -> tuple[Con
 
 
 def is_prepared(files: Sequence[SampleFile], *, images: bool = True) -> bool:
-    """Whether :func:`file_parts` has nothing left to read or encode, and so takes no time."""
+    """True if :func:`file_parts` has nothing left to read or encode, and so takes no time."""
     return all(
         (key := _preview_key(file)) is None or _kept_preview(key) for file in files if _is_previewed(file, images)
     )
@@ -326,7 +326,7 @@ def _kept_preview(key: _PreviewKey) -> Preview | Unreadable | None:
 
 
 def _preview_key(file: SampleFile) -> _PreviewKey | None:
-    """What a preview depends on; None where there is no file."""
+    """Key of a preview, all that it depends on; None where there is no file."""
     try:
         stat = os.stat(file.path)  # noqa: PTH116 - for each file of each sample, twice
     except OSError:

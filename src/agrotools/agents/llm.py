@@ -90,7 +90,7 @@ class LLMAgent:
         return action
 
     async def request_for(self, view: SampleView, history: Sequence[Step]) -> tuple[list[Message], Sequence[ToolSpec]]:
-        """What :meth:`act` sends: the messages, and the tools that are offered as native functions."""
+        """The request that :meth:`act` sends: the messages, and the tools that are offered as native functions."""
         if view.bare:
             return [Message.of("user", view.query)], ()
         protocol = PROTOCOLS[self.protocol]
@@ -117,7 +117,7 @@ class LLMAgent:
         return conversation
 
     def _form_is_due(self, view: SampleView) -> bool:
-        """Whether the answer is read. Step by step, one that comes before its time is not."""
+        """True if the answer is read. Step by step, one that comes before its time is not."""
         return bool(view.form_lines) and (self.mode != "step-by-step" or view.closing)
 
     async def _with_form(
@@ -178,7 +178,7 @@ def _bare_action(completion: Completion) -> Action:
 
 
 def halt_of(completion: Completion, reply: Reply) -> Halt | None:
-    """What a reply that is none comes to: it was cut off, refused, or did not end in time."""
+    """The halt of a reply that is none: it was cut off, refused, or did not end in time."""
     halt = _HALTS.get(completion.finish_reason)
     return None if halt is None else Halt(termination=halt, reason=completion.detail or _REASONS[halt], reply=reply)
 
@@ -195,7 +195,7 @@ def reply_of(completion: Completion, text: str) -> Reply:
 
 
 def _continues(conversation: _Conversation, history: Sequence[Step]) -> bool:
-    """Whether ``history`` is what was told before, with whole turns after it."""
+    """True if ``history`` is what was told before, with whole turns after it."""
     if conversation.last is None:
         return True
     if len(history) < conversation.steps or history[conversation.steps - 1] is not conversation.last:

@@ -41,7 +41,7 @@ SINGLE_SHOT_ATTEMPTS = 2
 
 
 class Outcome(Protocol):
-    """What came of a call (``agrotools.tools.execution.ToolOutcome`` is one)."""
+    """Outcome of a call (``agrotools.tools.execution.ToolOutcome`` is one)."""
 
     @property
     def observation(self) -> Observation: ...

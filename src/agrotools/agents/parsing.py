@@ -272,7 +272,7 @@ def _objects_like_calls(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _is_cut_off(text: str) -> bool:
-    """Whether ``text`` begins a call as JSON that never becomes a balanced value."""
+    """True if ``text`` begins a call as JSON that never becomes a balanced value."""
     at = first_call_key(text)
     return at is not None and "{" in text[:at] and not any(start < at < end for start, end in values_in(text))
 
@@ -333,13 +333,13 @@ class CallError(ValueError):
 
 
 def holds_call_keys(text: str, start: int = 0, end: int | None = None) -> bool:
-    """Whether ``text[start:end]`` has both a key for a name and one for arguments, in whatever order."""
+    """True if ``text[start:end]`` has both a key for a name and one for arguments, in whatever order."""
     stop = len(text) if end is None else end
     return bool(_NAME_KEY.search(text, start, stop) and _ARGUMENT_KEY.search(text, start, stop))
 
 
 def first_call_key(text: str) -> int | None:
-    """Where the first key for a name stands that a key for arguments follows."""
+    """Position of the first key for a name that a key for arguments follows."""
     name = _NAME_KEY.search(text)
     return name.start() if name and _ARGUMENT_KEY.search(text, name.end()) else None
 

@@ -21,7 +21,7 @@ _ITEMS_KEPT = (400, 200, 100, 50, 20, 10, 5)
 
 
 def observation_data(step: Step) -> str:
-    """What the step's call returned, as JSON that cannot close the tags around it."""
+    """Result or error of the step's call, as JSON that cannot close the tags around it."""
     content: dict[str, Any] = {"tool": step.call.tool if step.call else ""}
     observation = step.observation
     if observation is None:
@@ -72,7 +72,7 @@ class Conversation:
     """One protocol. ``system`` writes the instructions, ``turn`` the messages of one turn of calls."""
 
     native: bool
-    """Whether tools are offered to the endpoint as functions, not described in the instructions."""
+    """True if tools are offered to the endpoint as functions, not described in the instructions."""
     system: Callable[[Sequence[ToolSpec]], str]
     turn: Callable[[str, Sequence[tuple[int, Step]]], list[Message]]
     """From the thought and the numbered call steps of a turn (numbered over the whole history) to its messages."""

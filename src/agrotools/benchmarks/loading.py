@@ -54,7 +54,8 @@ def no_options(benchmark: str, loading: Loading) -> None:
     Raises:
         UsageError: some were given.
     """
-    for name in loading.options:
+    if loading.options:
+        name = next(iter(loading.options))
         raise UsageError(f"benchmark {benchmark} has no option {name!r}", hint="this benchmark has no options")
 
 

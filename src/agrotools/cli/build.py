@@ -112,7 +112,7 @@ def tell_result(header: "BenchmarkHeader", out: Path, started: float) -> None:
     from agrotools.benchmarks.validate import validate_folder
     from agrotools.build.assist.screening import screen_folder
     from agrotools.build.references import build_notes
-    from agrotools.cli.quality import print_findings
+    from agrotools.cli.validate import print_findings
     from agrotools.runner.progress import stage_progress
 
     faults = validate_folder(out)

@@ -1,10 +1,10 @@
-"""``agrotools doctor``: what works on this machine and installation, and how to fix what does not."""
+"""``agrotools doctor``: checks of this machine and installation, with fixes."""
 
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from agrotools.cli.json_output import print_json
+from agrotools.cli.output import print_json
 
 if TYPE_CHECKING:
     from agrotools.sandbox.probe import Probe
@@ -64,23 +64,23 @@ def _print_sandbox(found: dict[str, Any]) -> None:
     active = found["active"]
     typer.echo("Running model-written code")
     if active is None:
-        typer.echo(f"  NOTHING HERE CAN RUN CODE: {found['problem']}")
+        typer.echo(f"  error: no runner can execute code here: {found['problem']}")
         if found.get("hint"):
             typer.echo(f"  {found['hint']}")
     elif active == "none":
-        typer.echo("  active: none. Code is NOT isolated, because AGROTOOLS_SANDBOX asks for that")
+        typer.echo("  active: none (warning: code is not isolated, as set by AGROTOOLS_SANDBOX)")
     else:
-        asked = ", by AGROTOOLS_SANDBOX" if found["asked_for"] else ""
+        asked = ", set by AGROTOOLS_SANDBOX" if found["asked_for"] else ""
         typer.echo(f"  active: {active}{asked} ({found['workers']} workers)")
     for each in found["runners"]:
         typer.echo(f"  {each['runner']}: {'works' if each['holds'] else 'does not work'}; {each['message']}")
         if not each["holds"] and each["hint"]:
-            better = "" if active is None or active == "none" or each["runner"] == "landlock" else "better than now: "
-            typer.echo(f"    {better}{each['hint']}")
+            advice = "" if active is None or active == "none" or each["runner"] == "landlock" else "recommended: "
+            typer.echo(f"    {advice}{each['hint']}")
 
 
 def _installation() -> dict[str, Any]:
-    """Versions, what is missing of the dependencies, and which extras are complete."""
+    """Versions, missing dependencies, and complete extras."""
     import os
     import platform
     import sys
@@ -131,16 +131,18 @@ def _print_installation(found: dict[str, Any]) -> None:
     typer.echo(f"  agrotools {found['agrotools']}, Python {found['python']} ({found['executable']})")
     typer.echo(f"  {found['system']}, {found['cores']} cores")
     if found["missing"]:
-        typer.echo(f"  MISSING: {', '.join(found['missing'])}; pip install --upgrade agrotools")
+        typer.echo(f"  missing dependencies: {', '.join(found['missing'])}; pip install --upgrade agrotools")
     complete = [extra for extra, state in found["extras"].items() if state["installed"]]
-    typer.echo(f"  extras that are installed: {', '.join(complete) or 'none'}")
+    typer.echo(f"  installed extras: {', '.join(complete) or 'none'}")
     for extra, state in found["extras"].items():
         if not state["installed"]:
-            typer.echo(f"  extra {extra} lacks {', '.join(state['missing'])}; pip install 'agrotools[{extra}]'")
+            typer.echo(
+                f"  extra {extra} not installed (needs {', '.join(state['missing'])}): pip install 'agrotools[{extra}]'"
+            )
 
 
 def _cache() -> dict[str, Any]:
-    """Where the cache is, whether it can be written, its size, and the space left there."""
+    """Folder of the cache, its size, the free space, and whether it can be written."""
     import os
     import shutil
 
@@ -172,7 +174,7 @@ def _print_cache(found: dict[str, Any]) -> None:
         f"  {found['folder']}: {found['size_mb']:,} MB in {found['files']:,} files, {found['free_mb']:,} MB free"
     )
     if not found["writable"]:
-        typer.echo("  IT CANNOT BE WRITTEN: set AGROTOOLS_CACHE to a folder of yours")
+        typer.echo("  error: not writable; set AGROTOOLS_CACHE to a folder that you can write to")
 
 
 def _keys() -> dict[str, Any]:

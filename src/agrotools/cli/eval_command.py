@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from agrotools.cli.exit_codes import STOPPED
+from agrotools.cli.output import STOPPED
 from agrotools.cli.scoring_options import (
     EmbedderName,
     EmbedderPath,
@@ -45,7 +45,7 @@ def evaluate(
     protocol: Annotated[
         str | None,
         typer.Option(
-            help="react, tool-calling, lagent (of GTA and ThinkGeo) or agent-x; for models.",
+            help="react, tool-calling or one of a benchmark plug-in (an unknown name lists them all); for models.",
             show_default="as published, else react",
         ),
     ] = None,
@@ -85,7 +85,7 @@ def evaluate(
     images: Annotated[
         bool | None,
         typer.Option(
-            "--images/--no-images", help="Whether the model sees images (with lagent only if --images is given)."
+            "--images/--no-images", help="Whether the model sees images.", show_default="as the protocol has it"
         ),
     ] = None,
     backend: Annotated[

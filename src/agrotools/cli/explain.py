@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from agrotools.cli.json_output import print_json
+from agrotools.cli.output import print_json
 
 if TYPE_CHECKING:
     from agrotools.core import Record

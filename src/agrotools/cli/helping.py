@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from agrotools.cli.exit_codes import STOPPED
+from agrotools.cli.output import STOPPED
 
 if TYPE_CHECKING:
     from agrotools.build.assist.paraphrase import Paraphrased

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from agrotools.cli.json_output import print_json
+from agrotools.cli.output import print_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

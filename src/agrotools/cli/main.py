@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from agrotools.cli.exit_codes import code_of
+from agrotools.cli.output import code_of
 
 if TYPE_CHECKING:
     from typer._click import Command, Context  # click as typer brings it
@@ -89,7 +89,7 @@ def options(
 def main() -> None:
     """Entry point. Errors that a user can fix are one or two lines, never a stack trace.
 
-    Exit codes: :mod:`agrotools.cli.exit_codes`.
+    Exit codes: :mod:`agrotools.cli.output`.
     """
     # Looking for cycles after every 700 objects takes an eighth of a long run, and finds next to none.
     gc.set_threshold(100_000, 20, 20)

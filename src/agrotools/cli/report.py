@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from agrotools.cli.json_output import print_json
+from agrotools.cli.output import print_json
 from agrotools.cli.scoring_options import EmbedderName, EmbedderPath, Extra, Unadjusted, comparing
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from agrotools.cli.json_output import print_json
+from agrotools.cli.output import print_json
 
 if TYPE_CHECKING:
     from agrotools.api import Run
@@ -179,6 +179,6 @@ def _shown(
 
 
 def _only_invalid(summaries: "Sequence[Summary]") -> bool:
-    """Whether runs hold records, and not one of a sample that got a reply."""
+    """True if runs hold records, and not one of a sample that got a reply."""
     parts = [part for summary in summaries for part in summary.modes.values()]
     return bool(parts) and all(part.invalid.n == part.n_records for part in parts)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from agrotools.cli.exit_codes import STOPPED
+from agrotools.cli.output import STOPPED
 
 if TYPE_CHECKING:
     from agrotools.models.endpoint import PricedModel
@@ -87,7 +87,7 @@ JudgeConcurrency = Annotated[
 
 @dataclass(frozen=True)
 class JudgeOptions:
-    """What the command line says of judges."""
+    """Options of the command line on judges."""
 
     judges: tuple[str, ...] = ()
     base_url: str | None = None
@@ -173,11 +173,11 @@ def ask_judges(runs: Sequence[Path], options: JudgeOptions) -> bool:
             except KeyboardInterrupt:
                 typer.echo("\nstopped: judgements are kept; run the same command again to resume", err=True)
                 raise typer.Exit(STOPPED) from None
-            missing |= _told(run, done, helper)
+            missing |= _report_asking(run, done, helper)
     return missing
 
 
-def _told(run: Path, done: "JudgedRun", helper: "PricedModel") -> bool:
+def _report_asking(run: Path, done: "JudgedRun", helper: "PricedModel") -> bool:
     """Tell how asking went, on standard error; whether replies are missing."""
     if not (done.asked or done.held or done.missing):
         typer.echo(f"{run}: no answers that a judge could grade", err=True)

@@ -5,8 +5,7 @@ from typing import Annotated, Any, NoReturn
 
 import typer
 
-from agrotools.cli.exit_codes import BAD_USAGE, NOT_DONE, code_of
-from agrotools.cli.json_output import print_json
+from agrotools.cli.output import BAD_USAGE, NOT_DONE, code_of, print_json
 from agrotools.cli.tools_bench import bench
 
 app = typer.Typer(help="List, describe, run and measure the tools.", no_args_is_help=True, rich_markup_mode=None)
@@ -67,8 +66,7 @@ def run(
 
     Files are paths on this machine; lists and objects are JSON. ``agrotools tools describe TOOL`` lists the arguments.
     """
-    from agrotools.cli.tool_arguments import given_arguments
-    from agrotools.cli.tool_text import result_text
+    from agrotools.cli.tool_text import given_arguments, result_text
     from agrotools.core import ToolError, UsageError
     from agrotools.tools.execution import check_backend
     from agrotools.tools.result import encode_result, with_artifact_names

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from agrotools.cli.exit_codes import BAD_USAGE, NOT_DONE, STOPPED
+from agrotools.cli.output import BAD_USAGE, NOT_DONE, STOPPED
 
 if TYPE_CHECKING:
     from agrotools.build.accuracy.recorded import Nearness
@@ -97,7 +97,7 @@ def _show(rows: "list[Row]", as_json: bool) -> None:
     from dataclasses import asdict
 
     from agrotools.build.accuracy.table import printed
-    from agrotools.cli.json_output import print_json
+    from agrotools.cli.output import print_json
 
     if as_json:
         print_json([asdict(row) for row in rows])
@@ -111,7 +111,7 @@ def _show_recorded(folders: list[Path], as_json: bool) -> None:
 
     from agrotools.benchmarks import load_folder
     from agrotools.build.accuracy.recorded import Nearness, nearness
-    from agrotools.cli.json_output import print_json
+    from agrotools.cli.output import print_json
 
     columns: dict[str, dict[tuple[str, str, str], Nearness]] = {}
     for folder in folders:

@@ -1,18 +1,21 @@
-"""``agrotools validate``: all faults of a benchmark folder."""
+"""``agrotools validate``: all faults of a benchmark folder, its quality, and its reference calls run again."""
 
+from collections import Counter, defaultdict
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from agrotools.cli.json_output import print_json
-from agrotools.cli.quality import print_findings
-from agrotools.cli.rerun import print_rerun, rerun_as_json
+from agrotools.cli.output import print_json
 
 if TYPE_CHECKING:
+    from pydantic import JsonValue
+
     from agrotools.benchmarks.checks.fault import Fault
-    from agrotools.benchmarks.rerunning import Rerun
+    from agrotools.benchmarks.rerunning import Difference, Rerun
     from agrotools.build.assist.screening import Screened
+    from agrotools.build.quality import Finding
 
 
 def validate(
@@ -112,3 +115,91 @@ def _rerun(folder: Path, faults: "list[Fault]", workers: int, threads: int) -> "
             raise
         typer.echo("Calls not rerun: fix the errors above first", err=True)
         return None
+
+
+_EXAMPLES = 2
+
+
+def print_findings(
+    folder: Path, findings: "Sequence[Finding]", left_out: Sequence[str], *, brief: bool = False
+) -> None:
+    """Print how many samples each check flagged, with examples unless ``brief``, and what was not checked."""
+    from agrotools.build.quality import CHECKS
+    from agrotools.build.quality.checking import SEVERITIES
+    from agrotools.formats.folder import QUALITY_FILE
+
+    flagged = Counter((severity, check) for _, severity, check in {(f.id, f.severity, f.check) for f in findings})
+    found = f"{len(findings)} findings in {folder / QUALITY_FILE}" if findings else "no findings"
+    typer.echo(f"quality: {found}")
+    for key in sorted(flagged, key=lambda key: (SEVERITIES.index(key[0]), -flagged[key], key[1])):
+        severity, check = key
+        typer.echo(f"  {severity}: {check}, {flagged[key]} samples: {CHECKS.get(check, '')}")
+        if brief:
+            continue
+        for finding in [each for each in findings if (each.severity, each.check) == key][:_EXAMPLES]:
+            typer.echo(f"    {finding.id}: {finding.message}")
+    for what in left_out:
+        typer.echo(f"  not checked: {what}")
+
+
+_EXAMPLES = 3
+_LONGEST = 80
+
+
+def print_rerun(rerun: "Rerun", threads: int) -> None:
+    """Print how many calls were run, and what differs by tool and field, with examples."""
+    from agrotools.benchmarks.rerunning import kind_of_place
+
+    by_kind: dict[tuple[str, str], list[Difference]] = defaultdict(list)
+    for difference in rerun.differences:
+        by_kind[difference.tool, kind_of_place(difference.where)].append(difference)
+    typer.echo(
+        f"rerun: {rerun.calls} calls of {rerun.samples} samples, {_threads(threads)} each, {_python()}: "
+        f"{_told(len(rerun.differences), 'value')} other than recorded"
+    )
+    if rerun.not_recorded:
+        typer.echo(f"  not run, for nothing is recorded: {_told(rerun.not_recorded, 'call')}")
+    if rerun.artifacts:
+        typer.echo(f"  files that tools made: {rerun.same_bytes} of {rerun.artifacts} have the recorded bytes")
+    for (tool, place), differences in sorted(by_kind.items(), key=lambda item: (-len(item[1]), item[0])):
+        samples = len({difference.sample for difference in differences})
+        typer.echo(f"  {tool}: {place}, {_told(len(differences), 'value')} in {_told(samples, 'sample')}")
+        for each in differences[:_EXAMPLES]:
+            typer.echo(
+                f"    {each.sample}, step {each.step}, {each.where}: {_short(each.recorded)} -> {_short(each.now)}"
+            )
+
+
+def rerun_as_json(rerun: "Rerun", threads: int) -> "dict[str, JsonValue]":
+    """The same as data, every difference in it."""
+    return {
+        "rerun": {
+            "samples": rerun.samples,
+            "calls": rerun.calls,
+            "not_recorded": rerun.not_recorded,
+            "threads": threads,
+            "python": _python().removeprefix("Python "),
+            "artifacts": rerun.artifacts,
+            "artifacts_same_bytes": rerun.same_bytes,
+            "differences": [difference.model_dump(mode="json") for difference in rerun.differences],
+        }
+    }
+
+
+def _python() -> str:
+    from platform import python_version
+
+    return f"Python {python_version()}"
+
+
+def _threads(count: int) -> str:
+    return _told(count, "thread")
+
+
+def _told(count: int, noun: str) -> str:
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
+def _short(value: "JsonValue") -> str:
+    text = repr(value)
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."

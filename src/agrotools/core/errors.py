@@ -27,8 +27,8 @@ ToolErrorKind = Literal[
 EndpointProblem = Literal[
     "unreachable", "unknown_model", "key", "credit", "images", "tools", "token_limit", "request", "reply"
 ]
-"""What an endpoint could not or would not do. ``unreachable``: nobody answers at the address; ``unknown_model``: or no
-chat completions there; ``key``, ``credit``: refused or used up; ``images``, ``tools``: the model takes none;
+"""Failures and refusals of an endpoint. ``unreachable``: nobody answers at the address; ``unknown_model``: or no chat
+completions there; ``key``, ``credit``: refused or used up; ``images``, ``tools``: the model takes none;
 ``token_limit``: the limit asked for does not fit beside the prompt; ``request``: any other refusal; ``reply``: no reply
 that can be read."""
 

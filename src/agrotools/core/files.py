@@ -305,7 +305,7 @@ def hub_cache() -> Path:
 
 
 def artifact_path(folder: Path, sha256: str, suffix: str) -> Path:
-    """Where a file that a tool made lies in a run folder or a benchmark folder, named by its content."""
+    """Path of a file that a tool made in a run folder or a benchmark folder, named by its content."""
     return folder / "artifacts" / f"{sha256}{suffix}"
 
 

@@ -1,4 +1,4 @@
-"""How long work reports how far it is."""
+"""Progress of long work, as a callback."""
 
 from collections.abc import Callable
 

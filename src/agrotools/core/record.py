@@ -92,7 +92,7 @@ class Artifact(FrozenModel):
 
 
 class Observation(FrozenModel):
-    """What a policy sees back from a call: a result or an error, and the artifacts the call made."""
+    """Response to a call as a policy sees it: a result or an error, and the artifacts the call made."""
 
     result: dict[str, JsonValue] | None = None
     error: ErrorInfo | None = None
@@ -104,7 +104,7 @@ class Observation(FrozenModel):
 
     @property
     def empty(self) -> bool:
-        """Whether nothing came back: no result, no error, no artifact."""
+        """True if nothing came back: no result, no error, no artifact."""
         return not self.result and self.error is None and not self.artifacts
 
 
@@ -130,13 +130,13 @@ class Step(FrozenModel):
     """Wall time of the tool call."""
     cached: bool = False
     recorded: bool = False
-    """Whether no tool was run: the observation is the one that was recorded of the reference."""
+    """True if no tool was run: the observation is the one that was recorded of the reference."""
     refused: bool = False
-    """Whether no tool was run: the protocol did not let the call reach one, and the observation says why."""
+    """True if no tool was run: the protocol did not let the call reach one, and the observation says why."""
 
 
 class Trajectory(FrozenModel):
-    """What a policy did on one sample, and how it ended."""
+    """Steps of a policy on one sample, and their end."""
 
     steps: tuple[Step, ...] = ()
     termination: Termination
@@ -259,9 +259,9 @@ class Sample(FrozenModel):
     """Samples that share a file, transitively. Computed by the loader; a stored value is not trusted."""
     metadata: dict[str, JsonValue] = Field(default_factory=dict)
     groups: dict[str, str] = Field(default_factory=dict)
-    """What else results are broken down by, e.g. ``{"domain": "forestry"}``."""
+    """Further breakdowns of results, e.g. ``{"domain": "forestry"}``."""
     difficulty: dict[str, float] = Field(default_factory=dict)
-    """What was measured of how hard it is, e.g. ``{"calls": 3, "unused_files": 1}``; no policy sees it."""
+    """Measures of difficulty, e.g. ``{"calls": 3, "unused_files": 1}``; no policy sees it."""
     canary: str = ""
     """GUID of the benchmark, on every line, so that a leak into training data can be found; no policy sees it."""
 
@@ -277,7 +277,7 @@ class Sample(FrozenModel):
 
     @property
     def schematic(self) -> bool:
-        """Whether it asks to recognise what a schematic drawing shows, which its ``metadata`` says: no headline metric
+        """True if it asks to recognise what a schematic drawing shows, which its ``metadata`` says: no headline metric
         counts it."""
         return self.metadata.get("schematic") is True
 
@@ -295,13 +295,13 @@ class SampleView(FrozenModel):
     paths: dict[str, str] | None = None
     """By name of each file the path that those who published the question call it by; None where they are we."""
     closing: bool = False
-    """Whether the answer is asked for now, and no further call. Step-by-step alone knows; few protocols tell."""
+    """True if the answer is asked for now, and no further call. Step-by-step alone knows; few protocols tell."""
     bare: bool = False
-    """Whether ``query`` is the whole prompt: a model is told nothing else, and its whole reply is the answer."""
+    """True if ``query`` is the whole prompt: a model is told nothing else, and its whole reply is the answer."""
 
 
 class Record(FrozenModel):
-    """What happened on one sample in one epoch, beside the sample itself (with its gold).
+    """Outcome of one sample in one epoch, beside the sample itself (with its gold).
 
     ``trajectory`` is set in no-tool and end-to-end; ``actions`` in step-by-step: one predicted action for each
     reference step and a last one for the answer step. ``invalid`` says why no reply could be had (our failure).
@@ -347,6 +347,6 @@ class Score(FrozenModel):
     step: int | None = None
     value: Annotated[float, Field(ge=0, le=1)]
     reading: dict[str, JsonValue] = Field(default_factory=dict)
-    """How the value came about: scope, candidate, rule; or predicted against reference argument."""
+    """Derivation of the value: scope, candidate, rule; or predicted against reference argument."""
     judge: str | None = None
     judge_prompt_hash: str | None = None

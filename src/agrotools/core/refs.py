@@ -56,7 +56,7 @@ def _element(value: JsonValue, position: int, ref: str) -> JsonValue:
 
 
 def is_ref(value: JsonValue) -> bool:
-    """Whether ``value`` is a reference object, ``{"$ref": ..., "value": ...}``."""
+    """True if ``value`` is a reference object, ``{"$ref": ..., "value": ...}``."""
     return isinstance(value, dict) and "$ref" in value
 
 

@@ -18,7 +18,7 @@ from agrotools.core.registry import BENCHMARKS
 
 
 def _has_type(cls: type[FrozenModel]) -> bool:
-    """Whether the class is a slot type, not the base of all."""
+    """True if the class is a slot type, not the base of all."""
     return any("type" in vars(each).get("__annotations__", {}) for each in cls.__mro__)
 
 
@@ -30,15 +30,15 @@ class Slot(FrozenModel):
     """
 
     made: ClassVar[bool] = False
-    """Whether the answer is (or may be) made by calls of tools, not given in words."""
+    """True if the answer is (or may be) made by calls of tools, not given in words."""
     judged: ClassVar[bool] = False
-    """Whether a judge alone can score it."""
+    """True if a judge alone can score it."""
     scored_apart: ClassVar[bool] = False
-    """Whether it has metrics of its own instead of a part in the Final Answer Score."""
+    """True if it has metrics of its own instead of a part in the Final Answer Score."""
     closed: ClassVar[bool] = False
-    """Whether it counts in the Closed-Slot Score."""
+    """True if it counts in the Closed-Slot Score."""
     free_text: ClassVar[bool] = False
-    """Whether the answer is text of any words."""
+    """True if the answer is text of any words."""
     form_opening: ClassVar[str] = ""
     """Line of the answer form on an answer that is made."""
     form_closing: ClassVar[str] = ""
@@ -50,7 +50,7 @@ class Slot(FrozenModel):
     name: Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$")]
     """Key of the slot in the answer form, e.g. ``weed_share``."""
     label: str
-    """What a person would call it, e.g. ``share of weeds in the vegetation``."""
+    """Its name in plain words, e.g. ``share of weeds in the vegetation``."""
     from_: Annotated[str | None, Field(alias="from")] = None
     """Expression over ``steps[N].observation...`` of the reference trajectory that yields ``value``."""
     weight: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 1.0
@@ -63,7 +63,7 @@ class Slot(FrozenModel):
 
     @property
     def expected_text(self) -> str:
-        """What is right, for a person who reads a report."""
+        """The right answer, for a person who reads a report."""
         return str(getattr(self, "value", ""))
 
     @property
@@ -73,7 +73,7 @@ class Slot(FrozenModel):
 
     @property
     def takes_several(self) -> bool:
-        """Whether several of :attr:`letters` may be right together."""
+        """True if several of :attr:`letters` may be right together."""
         return False
 
     @property
@@ -218,7 +218,7 @@ class PlotSlot(Slot):
     value: dict[str, JsonValue]
     """Canonical plot specification (see ``PlotSpec`` in :mod:`agrotools.core.specs`) as data."""
     value_from: Literal["ground_truth", "tool"] = "ground_truth"
-    """Whether the reference values are the source's ground truth or the reference tools' values."""
+    """True if the reference values are the source's ground truth or the reference tools' values."""
 
 
 class KeywordsSlot(Slot):
@@ -307,5 +307,5 @@ def _broken_plugins() -> str:
 
 
 def counts_in_headline(slot: Slot) -> bool:
-    """Whether a slot may count in a headline; open text whose facts other subjects share does not."""
+    """True if a slot may count in a headline; open text whose facts other subjects share does not."""
     return not isinstance(slot, OpenTextSlot) or slot.headline

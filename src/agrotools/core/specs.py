@@ -18,7 +18,7 @@ class PlotSeries(FrozenModel):
 
 
 class PlotSpec(FrozenModel):
-    """What a figure shows. Units are those of the axis values (``%``, ``m^2``...), ``None`` where there is none."""
+    """Content of a figure. Units are those of the axis values (``%``, ``m^2``...), ``None`` where there is none."""
 
     kind: PlotKind
     series: Annotated[tuple[PlotSeries, ...], Field(min_length=1)]
@@ -28,13 +28,13 @@ class PlotSpec(FrozenModel):
     x_unit: str | None = None
     y_unit: str | None = None
     legend: bool = False
-    """Whether series names are visible in the figure."""
+    """True if series names are visible in the figure."""
 
 
 AgreementKind = Literal[
     "file", "choice", "number", "box", "text", "expression", "variables", "series", "chart", "presentation"
 ]
-"""How two values of an argument agree (text/agreement.py).
+"""Rules by which two values of an argument agree (text/agreement.py).
 
 ``variables`` take part in the ``expression`` argument beside them; ``presentation`` (titles, formats,
 rounding) is never compared.

@@ -17,12 +17,12 @@ AnswerType = Literal["exact", "tolerance", "plot", "open_text", "image"]
 ANSWER_TYPES: tuple[AnswerType, ...] = ("exact", "tolerance", "plot", "open_text", "image")
 
 FileKind = Literal["image", "raster", "depth", "mask", "table", "video", "audio", "document"]
-"""What a file is; ``document`` is whatever is none of the others."""
+"""Kinds of files; ``document`` is whatever is none of the others."""
 
 Termination = Literal[
     "answered", "max_steps", "unparseable", "length", "context", "filtered", "timeout", "infrastructure"
 ]
-"""How a sample ended. Only ``infrastructure`` makes it *invalid* (our failure); all others are results."""
+"""Endings of a sample. Only ``infrastructure`` makes it *invalid* (our failure); all others are results."""
 
 FAMILIES: dict[str, str] = {
     "RR": "Recognition and Retrieval",

@@ -31,7 +31,7 @@ def canary_of(name: str, version: str) -> str:
 
 
 class SourceNote(FrozenModel):
-    """Where files or labels come from, and under what terms they may be used."""
+    """Source of files or labels, and the terms under which they may be used."""
 
     name: str
     licence: str
@@ -48,12 +48,12 @@ class BenchmarkHeader(FrozenModel):
     licence: Annotated[str, Field(min_length=1)]
     description: str = ""
     synthetic: bool = False
-    """Whether the inputs were drawn rather than photographed; every report says so."""
+    """True if the inputs were drawn rather than photographed; every report says so."""
     toolset: tuple[str, ...]
     """May be empty where ``no-tool`` is the only mode."""
     modes: Annotated[tuple[Mode, ...], Field(min_length=1)] = ("no-tool", "step-by-step", "end-to-end")
     bare: bool = False
-    """Whether the query of a sample is the whole prompt, as other people's protocols have it."""
+    """True if the query of a sample is the whole prompt, as other people's protocols have it."""
     sources: tuple[SourceNote, ...] = ()
     backends: dict[str, str] = {}
     """Back-ends of tools that the benchmark needs, where not the default; a run uses them unless told otherwise."""
@@ -64,7 +64,7 @@ class BenchmarkHeader(FrozenModel):
     canary: str = ""
     """GUID that stands in every sample: where a model can complete it, the benchmark was in its training data."""
     metadata: dict[str, JsonValue] = {}
-    """How it was built: package version, seeds, trained heads in use..."""
+    """Facts of its build: package version, seeds, trained heads in use..."""
 
     @model_validator(mode="after")
     def _tools_where_they_are_used(self) -> Self:

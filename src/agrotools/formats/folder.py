@@ -30,14 +30,14 @@ def load_folder(root: str | Path) -> Benchmark:
     Raises:
         BenchmarkError: not a benchmark folder, a line that is no sample, or a file that is missing, altered or outside.
     """
-    root = Path(root).expanduser().resolve()
-    header = read_header(root)
-    if not (root / SAMPLES_FILE).is_file():
-        raise _broken(root, f"it has no {SAMPLES_FILE}")
+    folder = Path(root).expanduser().resolve()
+    header = read_header(folder)
+    if not (folder / SAMPLES_FILE).is_file():
+        raise _broken(folder, f"it has no {SAMPLES_FILE}")
     try:
-        lines = SampleLines(root / SAMPLES_FILE)
+        lines = SampleLines(folder / SAMPLES_FILE)
     except OSError as error:
-        raise _broken(root, f"{SAMPLES_FILE} cannot be read: {error.strerror}") from error
+        raise _broken(folder, f"{SAMPLES_FILE} cannot be read: {error.strerror}") from error
     hashes: dict[Path, str] = {}
     seen: set[str] = set()
     clusters = Clusters()
@@ -46,12 +46,12 @@ def load_folder(root: str | Path) -> Benchmark:
         try:
             sample = Sample.model_validate_json(line)
         except ValidationError as error:
-            raise _broken(root, f"{SAMPLES_FILE}, line {number}: {first_fault(error)}") from error
+            raise _broken(folder, f"{SAMPLES_FILE}, line {number}: {first_fault(error)}") from error
         if sample.id in seen:
-            raise _broken(root, f"{SAMPLES_FILE}, line {number}: id {sample.id!r} is there twice")
+            raise _broken(folder, f"{SAMPLES_FILE}, line {number}: id {sample.id!r} is there twice")
         seen.add(sample.id)
         for file in sample.files:
-            actual = _checked_hash(root, sample, file, hashes)
+            actual = _checked_hash(folder, sample, file, hashes)
             if file.sha256 is None:
                 lines.hashes[file.path] = actual
         sample = lines.with_hashes(sample)
@@ -59,10 +59,10 @@ def load_folder(root: str | Path) -> Benchmark:
         clusters.add(sample.files)
         digest.add(sample)
     if not seen:
-        raise _broken(root, f"{SAMPLES_FILE} holds no sample")
+        raise _broken(folder, f"{SAMPLES_FILE} holds no sample")
     content_hash = digest.hexdigest(lambda: map(lines.parse, sorted(range(len(lines.ids)), key=lines.ids.__getitem__)))
     lines.clusters = clusters.firsts()
-    return Benchmark(header, root, LazySamples(lines.facts, lines.parse), content_hash)
+    return Benchmark(header, folder, LazySamples(lines.facts, lines.parse), content_hash)
 
 
 def read_header(root: Path) -> BenchmarkHeader:

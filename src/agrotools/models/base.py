@@ -1,4 +1,4 @@
-"""What is said to a model and what comes back, independent of who serves it."""
+"""Messages to a model and its replies, independent of who serves it."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -64,7 +64,7 @@ class Message:
 
 
 class ModelSettings(FrozenModel):
-    """How a model samples. None leaves a setting to the endpoint (some refuse a temperature or a seed)."""
+    """Sampling settings of a model. None leaves a setting to the endpoint (some refuse a temperature or a seed)."""
 
     temperature: Annotated[float | None, Field(ge=0)] = 0.0
     max_output_tokens: Annotated[int | None, Field(ge=1)] = 4096
@@ -72,7 +72,7 @@ class ModelSettings(FrozenModel):
     seed: int | None = None
     stop: tuple[str, ...] = ()
     top_logprobs: Annotated[int | None, Field(ge=1, le=20)] = None
-    """How many of the likeliest tokens to be told at every place; some endpoints tell none."""
+    """Number of the likeliest tokens to return at every place; some endpoints tell none."""
     extra: dict[str, JsonValue] = {}
     """Fields of the request that only one server knows, e.g. ``{"reasoning_effort": "low"}``; sent as they are."""
 
@@ -89,7 +89,7 @@ class Completion(FrozenModel):
     first_token: dict[str, float] = {}
     """Probability of each token that it might have begun with, where the endpoint told the likeliest."""
     detail: str = ""
-    """What the endpoint said where the finish reason is a refusal to answer (context, filtered, timeout)."""
+    """Message of the endpoint where the finish reason is a refusal to answer (context, filtered, timeout)."""
     seconds: float = 0.0
     """Wall time from the first attempt to the reply, waits included."""
     attempts: int = 1
@@ -98,7 +98,7 @@ class Completion(FrozenModel):
 
 
 class WireSettings(FrozenModel):
-    """How an endpoint is used: how much at once, how long to wait, how often to try again."""
+    """Use of an endpoint: concurrency, time limits, retries."""
 
     concurrency: PositiveInt | None = None
     """Requests at once. None: found out, from 8 up to 128. N: starts at N, never more, less when overloaded."""
@@ -137,7 +137,7 @@ DEFAULT_WIRE = WireSettings()
 
 @dataclass
 class WireStats:
-    """What the wire is doing now and has done, for progress lines. Counts of tokens are the endpoint's own."""
+    """State and counts of the wire, for progress lines. Counts of tokens are the endpoint's own."""
 
     in_flight: int = 0
     waiting: int = 0
@@ -148,24 +148,24 @@ class WireStats:
     """Of those waiting, the ones between two attempts, which hold no slot."""
     replies: int = 0
     worked_before: bool = False
-    """Whether an earlier call of the same run got replies: what is refused now is then no mistake in the set-up."""
+    """True if an earlier call of the same run got replies: what is refused now is then no mistake in the set-up."""
     retries: int = 0
     rate_limited: int = 0
     """Responses with status 429."""
     input_tokens: int = 0
     output_tokens: int = 0
     limit: int = 0
-    """How many requests may be in flight now; 0 where nothing limits them."""
+    """Requests that may be in flight now; 0 where nothing limits them."""
     cached: int = 0
     """Replies that came from the response cache."""
     spent_usd: float | None = None
     """None where no price is known."""
     stopping: bool = False
-    """Whether the run is to end: faults are not retried any more."""
+    """True if the run is to end: faults are not retried any more."""
 
     @property
     def has_worked(self) -> bool:
-        """Whether the endpoint is known to answer as it is set up."""
+        """True if the endpoint is known to answer as it is set up."""
         return self.worked_before or self.replies > 0
 
 
@@ -179,12 +179,12 @@ class Model(Protocol):
 
     @property
     def name(self) -> str:
-        """What reports call it."""
+        """Its name in reports."""
         ...
 
     @property
     def stats(self) -> WireStats:
-        """What it is doing and has done, for progress lines and for the runner's pace."""
+        """Its state and counts, for progress lines and for the runner's pace."""
         ...
 
     async def generate(
@@ -214,7 +214,7 @@ class ModelAround:
 
     @property
     def base_url(self) -> str:
-        """Where the model is served; empty where it is not."""
+        """Address of the model; empty where it is not."""
         return getattr(self.model, "base_url", "")
 
     async def close(self) -> None:

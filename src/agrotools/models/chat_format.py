@@ -87,7 +87,7 @@ def read_reply(
 
 
 def _says_something(error: Any) -> bool:
-    """Whether an error is one: some gateways send an empty one with every reply."""
+    """True if an error is one: some gateways send an empty one with every reply."""
     return any(error.values()) if isinstance(error, dict) else bool(error)
 
 
@@ -232,6 +232,6 @@ def _count(count: Any) -> int:
 
 
 def _blocked(data: dict[str, Any]) -> bool:
-    """Whether a reply without choices says that the prompt itself was filtered (Azure, Gemini)."""
+    """True if a reply without choices says that the prompt itself was filtered (Azure, Gemini)."""
     feedback = data.get("promptFeedback") or data.get("prompt_feedback")
     return bool(data.get("prompt_filter_results")) or (isinstance(feedback, dict) and "blockReason" in feedback)

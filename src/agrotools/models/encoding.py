@@ -122,7 +122,7 @@ class RequestEncoder:
         self._frames: OrderedDict[tuple[int, ...], _Frame] = OrderedDict()
 
     def spelled(self, setting: str) -> str | None:
-        """What the endpoint calls ``setting``; None where it does not know it."""
+        """Name of ``setting`` at the endpoint; None where it does not know it."""
         return self._spelling.get(setting, setting)
 
     def respell(self, setting: str, name: str) -> None:

@@ -78,7 +78,7 @@ class PricedModel:
 
     @property
     def base_url(self) -> str:
-        """Where it is served; empty for a script."""
+        """Its address; empty for a script."""
         return getattr(self.model, "base_url", "")
 
 
@@ -216,7 +216,7 @@ def provider_at(base_url: str) -> Provider | None:
 
 
 def provider_hint(name: str) -> str:
-    """What to tell somebody whose model's name says nothing of where the model is."""
+    """Hint for a model's name that does not say where the model is."""
     prefix, colon, rest = name.partition(":")
     close = get_close_matches(prefix, PROVIDERS, n=1) if colon else []
     if close:
@@ -243,12 +243,12 @@ class Address:
 
     @property
     def secret(self) -> str:
-        """What must not be stored or shown: the key, unless it is one of the words that servers without keys get."""
+        """Text that must not be stored or shown: the key, unless it is a placeholder for servers without keys."""
         return self.key if len(self.key) >= _SHORTEST_SECRET else ""
 
 
 def address_of(name: str, provider: Provider | None, base_url: str | None, api_key_env: str | None) -> Address:
-    """Where the model ``name`` is: ``base_url``, else the provider's, else ``OPENAI_BASE_URL``, else OpenAI's own.
+    """Address of the model ``name``: ``base_url``, else the provider's, else ``OPENAI_BASE_URL``, else OpenAI's own.
 
     Raises:
         UsageError: the address is not an HTTP URL or holds a secret, or there is no key where one is needed.

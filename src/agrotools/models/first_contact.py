@@ -37,7 +37,7 @@ _PASSING = ("unreachable", "reply")
 _LISTENS_S = 5.0
 
 _Outcome = Completion | EndpointRefusal | InfrastructureError
-"""What becomes of a tiny request."""
+"""Outcome of a tiny request."""
 
 
 class FirstContact(ModelAround):
@@ -59,7 +59,7 @@ class FirstContact(ModelAround):
         self._tools: Sequence[ToolSpec] = ()
         self._with_system = False
         self._met: frozenset[str] | None = None
-        """What a tiny request held beside text; None: none was sent."""
+        """Contents of a tiny request beside text; None: none was sent."""
         self._refused: tuple[EndpointProblem, str] | None = None
         """The first real request that was refused before any got a reply: why, and what it asked."""
 
@@ -103,7 +103,7 @@ class FirstContact(ModelAround):
             raise InfrastructureError(refusal.message, hint=hint, problem=refusal.problem) from refusal
 
     def _is_for_all(self, refusal: EndpointRefusal, messages: Sequence[Message]) -> bool:
-        """Whether nothing was ever answered, and another request was refused alike."""
+        """True if nothing was ever answered, and another request was refused alike."""
         if self.stats.has_worked:
             return False
         question = "\n".join(message.text for message in messages if message.role == "user")
@@ -156,7 +156,7 @@ class FirstContact(ModelAround):
 
 
 def _needs(messages: Sequence[Message], tools: Sequence[ToolSpec]) -> frozenset[str]:
-    """What a request holds beside text."""
+    """Contents of a request beside text: images, tools."""
     return frozenset(name for name, held in (("images", image_urls(messages)), ("tools", tools)) if held)
 
 
@@ -165,7 +165,7 @@ def _answers(met: _Outcome) -> bool:
 
 
 def _refusal(met: _Outcome) -> EndpointRefusal | None:
-    """What the endpoint will not do, as far as an outcome tells."""
+    """Refusal of the endpoint, as far as an outcome tells."""
     if isinstance(met, InfrastructureError) and met.problem and met.problem not in _PASSING:
         return EndpointRefusal(met.message, hint=met.hint, problem=met.problem)
     return met if isinstance(met, EndpointRefusal) else None
@@ -180,7 +180,7 @@ def _without(need: str, refusal: EndpointRefusal) -> EndpointRefusal:
 
 
 async def _listens(base_url: str) -> bool:
-    """Whether anybody takes connections at an address, or at the proxy that leads there."""
+    """True if anybody takes connections at an address, or at the proxy that leads there."""
     parts = urlsplit(base_url)
     host = parts.hostname or ""
     if host not in ("localhost", "127.0.0.1", "::1") and not proxy_bypass(host):

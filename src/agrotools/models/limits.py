@@ -328,7 +328,7 @@ class AdaptiveLimit:
                 return
 
     def _judge(self, limit: int, latency_s: float) -> None:
-        """Whether a limit brings more than the one below; if not, that one is taken again."""
+        """True if a limit brings more than the one below; if not, that one is taken again."""
         knees = self._knees
         if not knees:
             knees.append(_Knee(limit, latency_s))

@@ -16,14 +16,14 @@ from agrotools.models.prices import Price
 from agrotools.models.refusals import output_limit
 
 DEFAULT_OUTPUT_TOKENS = 32_768
-"""What a reply may have at most, for the bound, where the request sets no limit."""
+"""Tokens that a reply may have at most, for the bound, where the request sets no limit."""
 
 _TEMPLATE_TOKENS = 64
 _TOOL_TEMPLATE_TOKENS = 1024
 
 
 class Ledger(Protocol):
-    """Where paid replies are written down (``agrotools.runner.costs.SpendLedger`` is one)."""
+    """Ledger of paid replies (``agrotools.runner.costs.SpendLedger`` is one)."""
 
     @property
     def total_usd(self) -> float:
@@ -44,7 +44,7 @@ class Bound:
 
 
 class Budget:
-    """What may be spent, by one model or by several together.
+    """Budget in USD, spent by one model or by several together.
 
     Args:
         usd: all that the ledger may ever hold; None counts without limit.

@@ -192,14 +192,14 @@ class OpenAICompatibleModel:
         return outcome
 
     def _took_longer(self, messages: Sequence[Message], refusal: Rejection) -> bool:
-        """Whether a prompt was answered that has more tokens than are said to fit, or more characters by a quarter."""
+        """True if a prompt was answered that has more tokens than are said to fit, or more characters by a quarter."""
         if refusal.context is not None and refusal.context < self._most_input:
             return True
         text, images = prompt_length(messages)
         return any(1.25 * text < longest and images <= n for n, longest in self._longest.items())
 
     def _narrows(self, room: ReplyRoom, refusal: Rejection) -> bool:
-        """Whether there is a shorter reply to ask for; if not, the prompt itself is too long."""
+        """True if there is a shorter reply to ask for; if not, the prompt itself is too long."""
         if refusal.verdict == "token_limit" and refusal.room:
             self._most_output = refusal.room
         if room.narrows(refusal):
@@ -329,7 +329,7 @@ class OpenAICompatibleModel:
     async def _judged_late(
         self, given_up: GivenUp, said: str, settings: ModelSettings, tries: Tries
     ) -> Completion | Fault | Late:
-        """What a time-out comes to: the model's own, the endpoint's, or not known yet."""
+        """Cause of a time-out: the model's own, the endpoint's, or not known yet."""
         if not given_up.alone:
             self._overloaded(given_up.sent.at, bears=max(1, given_up.replies // 2))
         if (given_up.alone or not given_up.replies) and not await self._is_there(settings):
@@ -341,7 +341,7 @@ class OpenAICompatibleModel:
         return tries.ended("timeout", f"{said}, twice alone, while others were answered before and after it")
 
     async def _is_there(self, settings: ModelSettings) -> bool:
-        """Whether the endpoint replies to a tiny request now; those who ask at the same time share one."""
+        """True if the endpoint replies to a tiny request now; those who ask at the same time share one."""
         asked_at = time.monotonic()
         async with self._probing:
             return not self._log.silent if self._probed_at >= asked_at else await self._probed(settings)
@@ -477,7 +477,7 @@ class OpenAICompatibleModel:
         )
 
     def _renames_token_limit(self, said: str, used: str | None) -> bool:
-        """Whether the endpoint wants the token limit under its newer name (OpenAI's reasoning models do)."""
+        """True if the endpoint wants the token limit under its newer name (OpenAI's reasoning models do)."""
         if used != "max_tokens" or "max_completion_tokens" not in said:
             return False
         self._encoder.respell("max_tokens", "max_completion_tokens")

@@ -39,7 +39,7 @@ class Price(FrozenModel):
     input_usd_per_million: float
     output_usd_per_million: float
     source: str
-    """Where the rates are from: the package they were read in, ``--price``, or ``local``."""
+    """Source of the rates: the package they were read in, ``--price``, or ``local``."""
     as_of: str = ""
     """Day on which they were read, ISO 8601; empty for an override."""
     tiers: tuple[Tier, ...] = ()
@@ -49,11 +49,11 @@ class Price(FrozenModel):
 
     @property
     def is_free(self) -> bool:
-        """Whether nothing costs anything (a server of one's own)."""
+        """True if nothing costs anything (a server of one's own)."""
         return not (self.input_usd_per_million or self.output_usd_per_million or self.tiers)
 
     def usd(self, input_tokens: int, output_tokens: int) -> float:
-        """What one request costs. Never falls when a count rises."""
+        """Cost of one request in USD. Never falls when a count rises."""
         rates = (self.input_usd_per_million, self.output_usd_per_million)
         for tier in self.tiers:
             if input_tokens > tier.above:

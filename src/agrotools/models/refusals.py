@@ -1,4 +1,4 @@
-"""What an endpoint's error means: a result of the model, a limit of ours, a fault to try again, or a mistake to mend.
+"""Meaning of an endpoint's error: a result of the model, a limit of ours, a retryable fault, or a wrong set-up.
 
 A wording counts only where it is the server's own: errors quote requests, and a question may speak of context windows.
 ``tests/models/vendor_replies`` holds replies of servers with what each becomes here.
@@ -52,12 +52,12 @@ class Rejection:
     context: int | None = None
     """Tokens that prompt and reply may have together, where that is told."""
     certain: bool = False
-    """Whether a ``context`` is the prompt's alone: no shorter reply would fit either."""
+    """True if a ``context`` is the prompt's alone: no shorter reply would fit either."""
 
 
 @dataclass(frozen=True)
 class Asked:
-    """What of a request its refusal is read with."""
+    """Parts of a request that its refusal is read with."""
 
     messages: Sequence[Message] = ()
     tools: bool = False
@@ -72,7 +72,7 @@ class Asked:
         return _plain(" ".join(message.text for message in self.messages))
 
     def holds(self, wording: str) -> bool:
-        """Whether the request itself says so."""
+        """True if the request itself says so."""
         return _plain(wording) in self._text
 
 
@@ -240,7 +240,7 @@ _PAGE = re.compile(r"\s*(?:<!doctype|<html|<\?xml|<head|<h1|<body|<center)", re.
 
 
 def read_error(status: int, body: bytes, asked: Asked = NOTHING_ASKED) -> Rejection:
-    """What an error response means.
+    """Meaning of an error response.
 
     Args:
         status: as HTTP says it; 200 for an error in the body of a success that does not say.
@@ -312,7 +312,7 @@ def _too_long(status: int, said: str, message: str, asked: Asked) -> Rejection |
 
 
 def _room(told: dict[str, str | None], asked_for: int | None) -> int | None:
-    """What the prompt leaves of the context; None where that does not follow from the numbers."""
+    """Tokens that the prompt leaves of the context; None where that does not follow from the numbers."""
     numbers = {name: int(text) for name, text in told.items() if text}
     if "prompt" in numbers:
         return numbers["context"] - numbers["prompt"]
@@ -325,7 +325,7 @@ def _room(told: dict[str, str | None], asked_for: int | None) -> int | None:
 
 
 def _own(wording: re.Pattern[str], said: str, asked: Asked) -> re.Match[str] | None:
-    """Where ``said`` has the wording and does not quote it from the request."""
+    """Match of the wording in ``said`` that does not quote it from the request."""
     return next((found for found in wording.finditer(said) if not asked.holds(found[0])), None)
 
 

@@ -44,7 +44,7 @@ class _Unusable(Exception):
 
 
 def response_cache_path(name: str) -> Path:
-    """Where the cache of that name lies.
+    """Path of the cache of that name.
 
     Raises:
         UsageError: not a plain name.
@@ -248,7 +248,7 @@ def _image_digest(url: str) -> str:
 
 
 def _digest(key: str, body: bytes) -> bytes:
-    """What tells an entry that was written so from one that decayed or was put under another key."""
+    """Digest that tells an entry that was written so from one that decayed or was put under another key."""
     return blake2b(key.encode() + body, digest_size=_DIGEST_BYTES).digest()
 
 

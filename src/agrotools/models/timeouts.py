@@ -19,7 +19,7 @@ TRIES_IN_COMPANY = 3
 TRIES_ALONE = 3
 """Times that a request is asked alone without a complete reply."""
 PROOFS = 2
-"""How often of these nothing but the model may explain it before it is its own: one of several machines may hang."""
+"""Number of these that only the model explains before it is its own: one of several machines may hang."""
 MOST_LATE_S = 1800.0
 """Seconds that time-outs of requests which are alone may take in all, by either count; but four may be in any case."""
 FEWEST_LATE = 4
@@ -48,15 +48,15 @@ class Late:
 
     doubt: str
     alone: bool
-    """Whether it was alone in flight."""
+    """True if it was alone in flight."""
     exceptional: bool
-    """Whether most others were answered meanwhile."""
+    """True if most others were answered meanwhile."""
     timed_out: bool = True
 
 
 @dataclass(slots=True)
 class Tries:
-    """What was tried so far to have one reply."""
+    """Attempts so far to have one reply."""
 
     attempts: int = 0
     """Requests that were sent."""
@@ -68,9 +68,9 @@ class Tries:
     proved: int = 0
     """Of those, how many nothing but the model explains."""
     exceptional: bool = False
-    """Whether it timed out alone, or while most others were answered."""
+    """True if it timed out alone, or while most others were answered."""
     apart: bool = False
-    """Whether the next attempt keeps all others out."""
+    """True if the next attempt keeps all others out."""
     spent_s: float = 0.0
     """Seconds taken by faults, and waited after them."""
     first_at: float = 0.0
@@ -104,7 +104,7 @@ class Sent:
     replies: int
     timeouts: int
     after_reply: bool
-    """Whether what was given up before it can be in its way no more: something sent later was answered already."""
+    """True if what was given up before it can be in its way no more: something sent later was answered already."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,11 +113,11 @@ class GivenUp:
 
     sent: Sent
     alone: bool
-    """Whether no other request was in flight at any moment of its time."""
+    """True if no other request was in flight at any moment of its time."""
     replies: int
     """Replies to others during its time."""
     exceptional: bool
-    """Whether at least as many others were answered during its time as were not."""
+    """True if at least as many others were answered during its time as were not."""
 
 
 class AnswerLog:
@@ -130,9 +130,9 @@ class AnswerLog:
 
     def __init__(self, timeout_s: float, clock: Callable[[], float] = time.monotonic) -> None:
         self.silent = False
-        """Whether the endpoint was last known to answer nobody."""
+        """True if the endpoint was last known to answer nobody."""
         self.hangs_by_chance = False
-        """Whether a request timed out alone, or among answered ones, and had a reply when it was asked again."""
+        """True if a request timed out alone, or among answered ones, and had a reply when it was asked again."""
         self._timeout_s = timeout_s
         self._clock = clock
         self._sent = self._in_flight = self._replies = self._timeouts = 0
@@ -158,7 +158,7 @@ class AnswerLog:
 
     @property
     def clear(self) -> bool:
-        """Whether something was answered that was sent after the last request was given up."""
+        """True if something was answered that was sent after the last request was given up."""
         return self._answered >= self._given_up_at
 
     def end(self) -> None:

@@ -18,7 +18,7 @@ _LARGE_BYTES = 2**20
 
 @dataclass(slots=True)
 class Response:
-    """What a server sent, complete."""
+    """A complete response of a server."""
 
     status: int
     headers: Mapping[str, str]

@@ -60,13 +60,13 @@ async def ask_each(
     model: Model,
     *,
     stopped: Callable[[], bool] = lambda: False,
-) -> "Asked":
+) -> "AskState":
     """Await ``ask`` for each item, many at once; an item for which no reply can be had is left out.
 
     No further item is begun where the model is gone (several items in a row without a reply, and none for anybody else
     meanwhile), the budget is spent, the model is set up wrongly, or ``stopped`` says so.
     """
-    queue, state = iter(items), Asked()
+    queue, state = iter(items), AskState()
 
     async def work(queue: Iterator[T]) -> None:
         while not state.gone and not stopped() and (item := next(queue, None)) is not None:
@@ -87,8 +87,8 @@ async def ask_each(
             except Exception as error:
                 # A fault of ours on one item must not cost the others.
                 at = traceback.extract_tb(error.__traceback__)[-1]
-                told = f"internal error, {type(error).__name__}: {error} ({at.name}, line {at.lineno})"
-                state.error = state.error or InfrastructureError(told, hint="please report it")
+                reason = f"internal error, {type(error).__name__}: {error} ({at.name}, line {at.lineno})"
+                state.error = state.error or InfrastructureError(reason, hint="please report it")
 
     try:
         async with asyncio.TaskGroup() as group:
@@ -100,8 +100,8 @@ async def ask_each(
 
 
 @dataclass
-class Asked:
-    """How it went: ``error`` is why items were left out, if any were; ``gone``: nobody need be asked again."""
+class AskState:
+    """State of asking: ``error`` is why items were left out, if any were; ``gone``: nobody need be asked again."""
 
     error: AgrotoolsError | None = None
     gone: bool = False

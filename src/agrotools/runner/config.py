@@ -47,7 +47,7 @@ class EvalConfig(FrozenModel):
     protocol: Protocol | None = None
     """None: the one that the benchmark was published with, ``react`` where there is none."""
     images: bool | None = None
-    """Whether the model sees images; None: as the protocol has it (those of some papers show none)."""
+    """True if the model sees images; None: as the protocol has it (those of some papers show none)."""
     limit: Annotated[int | None, Field(ge=1)] = None
     epochs: Annotated[int, Field(ge=1)] = 1
     max_steps: Annotated[int | None, Field(ge=1)] = None

@@ -1,4 +1,4 @@
-"""What a run will take, before it starts: requests, tokens and money."""
+"""Estimate of a run before it starts: requests, tokens and money."""
 
 import base64
 import io
@@ -27,7 +27,7 @@ COUNTED = 200
 TURNS_WITHOUT_REFERENCE = 4
 TYPICAL_OUTPUT_TOKENS = 150
 TYPICAL_STEP_TOKENS = 400
-"""What a turn adds to a conversation of which nothing is known: a call and its observation."""
+"""Tokens that a turn adds to a conversation of which nothing is known: a call and its observation."""
 
 BYTES_PER_TOKEN = 3.5
 """UTF-8 bytes of our requests' JSON per token; cl100k, o200k, Claude's and DeepSeek's tokenizers: 3.4 to 4.1."""
@@ -163,7 +163,7 @@ async def _request_tokens(view: SampleView, history: Sequence[Step], agent: Mode
 
 
 def _share_of_full_picture(url: str) -> float:
-    """How large a picture is beside the largest that is sent; endpoints have a least size that they count."""
+    """Size of a picture as a share of the largest that is sent; endpoints have a least size that they count."""
     from PIL import Image
 
     try:

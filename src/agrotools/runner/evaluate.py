@@ -282,7 +282,8 @@ def subset(samples: Sequence[Sample], limit: int | None) -> Sequence[Sample]:
         return samples
     ids = facts_of(samples).ids
     order = sorted(range(len(ids)), key=lambda position: hashlib.sha256(ids[position].encode()).hexdigest())
-    return selected(samples, sorted(order[:limit]))
+    positions = sorted(order[:limit])
+    return selected(samples, positions)
 
 
 def default_folder(manifest: Manifest) -> Path:

@@ -309,7 +309,7 @@ class Ending:
 
     requested: bool = False
     error: AgrotoolsError | None = None
-    """What made the run stop by itself."""
+    """The error that made the run stop by itself."""
 
 
 @dataclass

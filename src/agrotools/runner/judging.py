@@ -41,11 +41,11 @@ _DIGITS = re.compile(r"[0-9a-f]+")
 
 _TEMPERATURE_OF_SEVERAL_VOTES = 0.7
 _REJECTED = "rejects the request"
-"""What the error of an endpoint says that takes no images, whichever its own words are."""
+"""Part of the error of every endpoint that takes no images."""
 
 
 @dataclass(frozen=True)
-class Wanted:
+class PendingQuestion:
     """A question to be put to a judge for the ``vote``-th time, and whose answer it is about."""
 
     question: JudgeQuestion
@@ -56,7 +56,7 @@ class Wanted:
 
 @dataclass
 class JudgedRun:
-    """How asking one judge went. ``error`` is why ``missing`` replies could not be had, if any could not."""
+    """Result of asking one judge. ``error`` is why ``missing`` replies could not be had, if any could not."""
 
     judge: str
     asked: int = 0
@@ -68,8 +68,8 @@ class JudgedRun:
 
 
 def _keep_rubrics(run: Path, rubrics: Rubrics | None) -> None:
-    """Put the user's rubrics into the run's folder, so that it can be scored again from that alone; ours need not lie
-    there, and take the place of others all the same."""
+    """Copy the user's rubrics into the run's folder, so that it can be scored again from that alone; ours (None), which
+    need no copy, replace others all the same."""
     path = None
     try:
         if rubrics is not None:
@@ -112,33 +112,33 @@ def judge_run(
         _keep_rubrics(run, rubrics)
         with LineFile(run / JUDGEMENTS_FILE, Judgement, JUDGEMENT_HINT) as file:
             held = {(each.asked, each.vote) for each in file.held if each.judge == helper.name}
-            wanted: list[Wanted] = []
-            for each in _all_wanted(run, votes, labelled or {}, rubrics):
+            pending: list[PendingQuestion] = []
+            for each in _all_questions(run, votes, labelled or {}, rubrics):
                 if (each.question.asked, each.vote) in held:
                     done.held += 1
                 else:
                     held.add((each.question.asked, each.vote))
-                    wanted.append(each)
-            if wanted:
+                    pending.append(each)
+            if pending:
                 temperature = 0.0 if votes == 1 else _TEMPERATURE_OF_SEVERAL_VOTES
-                asyncio.run(_ask(wanted, helper, temperature, run / SPEND_FILE, file, done, rubrics, progress))
+                asyncio.run(_ask(pending, helper, temperature, run / SPEND_FILE, file, done, rubrics, progress))
     finally:
         lock.close()
     return done
 
 
-def _all_wanted(
+def _all_questions(
     run: Path, votes: int, labelled: Mapping[JudgeQuestion, int], rubrics: Rubrics | None
-) -> Iterator[Wanted]:
+) -> Iterator[PendingQuestion]:
     for question, label in labelled.items():
-        yield from (Wanted(question, vote, label=label) for vote in range(votes))
+        yield from (PendingQuestion(question, vote, label=label) for vote in range(votes))
     for record in iter_records(run):
         for question in judge_questions(record, rubrics):
-            yield from (Wanted(question, vote, record.sample.id) for vote in range(votes))
+            yield from (PendingQuestion(question, vote, record.sample.id) for vote in range(votes))
 
 
 async def _ask(
-    wanted: Sequence[Wanted],
+    pending: Sequence[PendingQuestion],
     helper: PricedModel,
     temperature: float,
     ledger: Path,
@@ -156,7 +156,7 @@ async def _ask(
     with ready_for_repeats(helper, ledger, CACHE) as repeat, interrupts(interrupted):
         models: dict[int, Model] = {}
 
-        async def one(each: Wanted) -> None:
+        async def one(each: PendingQuestion) -> None:
             model = models.setdefault(each.vote, repeat(each.vote))
             question = each.question
             settings = ModelSettings(temperature=temperature, max_output_tokens=question.longest_reply)
@@ -180,13 +180,13 @@ async def _ask(
             )
             done.asked += 1
             done.without_images += bool(unseen)
-            progress(f"answers graded by {helper.name}", done.asked, len(wanted))
+            progress(f"answers graded by {helper.name}", done.asked, len(pending))
 
         try:
-            state = await ask_each(wanted, one, helper.model, stopped=lambda: stopping)
+            state = await ask_each(pending, one, helper.model, stopped=lambda: stopping)
         finally:
             await helper.model.close()
-    done.missing = len(wanted) - done.asked
+    done.missing = len(pending) - done.asked
     done.error = state.error
     if stopping:
         raise KeyboardInterrupt
@@ -195,29 +195,29 @@ async def _ask(
 async def _reply(
     model: Model, question: JudgeQuestion, run: Path, settings: ModelSettings
 ) -> tuple[Completion, tuple[str, ...]]:
-    """What the judge replies, and the images that it was not shown: it is asked without them where it takes none."""
-    put = await asyncio.to_thread(put_question, question, run)
+    """Reply of the judge, and the images that it was not shown: it is asked without them where it takes none."""
+    request = await asyncio.to_thread(judge_request, question, run)
     try:
-        return await model.generate(put.messages, (), settings), put.unseen
+        return await model.generate(request.messages, (), settings), request.unseen
     except (UsageError, InfrastructureError) as error:
-        blind = await asyncio.to_thread(put_question, question, run, images=False)
-        if blind.unseen == put.unseen or _REJECTED not in error.message:
+        blind = await asyncio.to_thread(judge_request, question, run, images=False)
+        if blind.unseen == request.unseen or _REJECTED not in error.message:
             raise
     return await model.generate(blind.messages, (), settings), blind.unseen
 
 
-class Put(NamedTuple):
-    """What is sent to a judge. ``unseen``: names of images of which it gets nothing but the name."""
+class JudgeRequest(NamedTuple):
+    """Messages to a judge. ``unseen``: names of images of which it gets nothing but the name."""
 
     messages: list[Message]
     unseen: tuple[str, ...] = ()
 
 
-def put_question(question: JudgeQuestion, run: Path, *, images: bool = True) -> Put:
+def judge_request(question: JudgeQuestion, run: Path, *, images: bool = True) -> JudgeRequest:
     """``question`` as messages, with what its attachments hold; ``images=False`` for a judge that takes none."""
     system = Message.of("system", question.system)
     if not question.attachments:
-        return Put([system, Message.of("user", question.user)])
+        return JudgeRequest([system, Message.of("user", question.user)])
     parts: list[ContentPart] = [TextPart(text=question.user)]
     unseen: list[str] = []
     left = _LONGEST_TOGETHER
@@ -227,19 +227,19 @@ def put_question(question: JudgeQuestion, run: Path, *, images: bool = True) -> 
             most = min(left, _LONGEST_TEXT)
             text = _text(path, most)
             left -= min(len(text or ""), most)
-            parts.append(TextPart(text=_told(each, "cannot be read" if text is None else "", text, question.mark)))
+            parts.append(TextPart(text=_file_note(each, "cannot be read" if text is None else "", text, question.mark)))
         elif is_image(each):
             preview = make_preview(path, each.name, "image", None) if images and path is not None else None
             if isinstance(preview, Preview):
                 parts += [TextPart(text=f"{each.name}:"), ImagePart(url=preview.url)]
             else:
                 unseen.append(each.name)
-                parts.append(TextPart(text=_told(each, "cannot be shown")))
-    return Put([system, Message(role="user", content=tuple(parts))], tuple(unseen))
+                parts.append(TextPart(text=_file_note(each, "cannot be shown")))
+    return JudgeRequest([system, Message(role="user", content=tuple(parts))], tuple(unseen))
 
 
 def _place(run: Path, artifact: Artifact) -> Path | None:
-    """Where it lies in the run; None where the record names no such place (a run may be a stranger's)."""
+    """Path of an artifact in the run; None where the record names no such place (a run may be a stranger's)."""
     if artifact.sha256 is None or not _DIGITS.fullmatch(artifact.sha256):
         return None
     path = artifact_path(run, artifact.sha256, PurePosixPath(artifact.name).suffix)
@@ -259,5 +259,5 @@ def _text(path: Path | None, most: int) -> str | None:
     return text if len(text) <= most else f"{text[:most]} [cut off here]"
 
 
-def _told(artifact: Artifact, lacking: str, text: str | None = None, mark: str = "") -> str:
+def _file_note(artifact: Artifact, lacking: str, text: str | None = None, mark: str = "") -> str:
     return f"{artifact.name} {lacking}." if lacking else f"{artifact.name}:\n{mark}\n{text}\n{mark}"

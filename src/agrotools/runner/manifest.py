@@ -10,7 +10,7 @@ from agrotools.scoring.metrics import FIRST_VERSION
 
 
 class Manifest(FrozenModel):
-    """What was run, on what, with what. Status is never stored here: it follows from the records."""
+    """Model, benchmark, tools and settings of a run. Status is never stored here: it follows from the records."""
 
     format: int = 1
     agrotools: str
@@ -19,12 +19,12 @@ class Manifest(FrozenModel):
     """Scoring version that it was started under."""
     benchmark: str
     benchmark_path: str
-    """What ``agrotools eval`` was given: a name or a folder. Only a convenience; the hash identifies it."""
+    """The argument of ``agrotools eval``: a name or a folder. Only a convenience; the hash identifies it."""
     data_root: str | None = None
-    """Where its files were found, as ``--data-root`` said. Only a convenience, too."""
+    """Folder of its files, as of ``--data-root``. Only a convenience, too."""
     benchmark_version: str
     benchmark_options: dict[str, str | int | bool] = {}
-    """What ``--option`` said; the hash of the benchmark holds what came of it."""
+    """Values of ``--option``; the hash of the benchmark covers their effect."""
     benchmark_hash: str
     synthetic: bool = False
     model: str
@@ -46,7 +46,7 @@ class Manifest(FrozenModel):
     backends: dict[str, str] = {}
     """Tool to back-end, where not the default; ``vlm:NAME`` where the model NAME is asked."""
     vlm_base_url: str | None = None
-    """Where the model is served that tools ask."""
+    """Address of the model that tools ask."""
     prompt_hash: str
     python: str = ""
     libraries: dict[str, str] = {}

@@ -1,4 +1,4 @@
-"""What is left to do: pure set difference between what a run should hold and what it holds.
+"""Plan of a run: pure set difference between the records that it should hold and those that it holds.
 
 A plan holds positions of samples, never samples: each is asked for when its turn comes.
 """
@@ -72,7 +72,7 @@ class Plan(Sequence[WorkItem]):
         raise IndexError(index)
 
     def sizes(self) -> dict[Mode, int]:
-        """How many items each mode has."""
+        """Number of items of each mode."""
         sizes: dict[Mode, int] = {}
         for part in self.parts:
             sizes[part.mode] = sizes.get(part.mode, 0) + len(part.positions)

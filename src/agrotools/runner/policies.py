@@ -89,13 +89,13 @@ class PolicySource:
     """Modes in which it can be run (in no-tool there is nothing for an oracle to do)."""
     make: Callable[[Sample, Mode, int], Policy]
     truth_tools: bool = False
-    """Whether its calls are answered with the truth instead of real tools."""
+    """True if its calls are answered with the truth instead of real tools."""
     single_shot: bool = False
-    """Whether it gets the tools in no-tool, and makes up what they return; all samples are run then."""
+    """True if it gets the tools in no-tool, and makes up what they return; all samples are run then."""
     model: Model | None = None
     """The model behind the policy, to be closed after the run; None for baselines."""
     base_url: str | None = None
-    """Where the model is served; None for baselines and scripts."""
+    """Address of the model; None for baselines and scripts."""
     stats: WireStats | None = None
     """State of the wire below the model; None for baselines."""
     probe: Callable[[], Model] | None = None
@@ -114,7 +114,7 @@ def replayed_run(name: str) -> str:
 
 
 def is_baseline(name: str) -> bool:
-    """Whether ``--model NAME`` is a policy of our own, which neither asks a model nor repeats what one said."""
+    """True if ``--model NAME`` is a policy of our own, which neither asks a model nor repeats what one said."""
     return name.startswith("baseline:") and not replayed_run(name)
 
 
@@ -215,7 +215,7 @@ def _baseline(name: str, samples: Sequence[Sample], seed: int) -> PolicySource:
 
 
 def _needs_no_tool(sample: Sample) -> bool:
-    """Whether it is a question that is answered without tools: then all samples of its benchmark are."""
+    """True if it is a question that is answered without tools: then all samples of its benchmark are."""
     return not sample.toolset and all(slot.right_text is not None for slot in sample.answer)
 
 

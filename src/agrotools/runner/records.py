@@ -38,7 +38,7 @@ class BadLine(NamedTuple):
 
 
 class RecordIndex:
-    """Where the record of each key lies in ``records.jsonl``. Iterating yields them by mode, sample id and epoch.
+    """Index of ``records.jsonl`` by key. Iterating yields the records by mode, sample id and epoch.
 
     The order is not that of writing: which sample ends first is chance, and resampled intervals follow the order.
     It may be iterated any number of times; a line that is being written meanwhile is not seen.
@@ -95,7 +95,7 @@ class RecordIndex:
 
     @property
     def notes(self) -> list[str]:
-        """What a person who reads figures from these records should be told: which lines are not among them."""
+        """Notes for a reader of figures from these records: lines that are not among them."""
         if not self.bad:
             return []
         first = self.bad[0]
@@ -117,7 +117,7 @@ class RecordIndex:
         return list(self._records([key for key in self.keys if key[1] == sample_id]))
 
     def drained(self) -> "OrderedRecords":
-        """What iterating yields, by place; the keys are given up first, and eight bytes are held for each record."""
+        """The records in order, by place; the keys are given up first, and eight bytes are held for each record."""
         offsets = array("q", (at if at >= 0 else ~at for at in map(self._at.__getitem__, self.keys)))
         self._at.clear()
         return OrderedRecords(self.path, offsets, self.notes)
@@ -194,7 +194,7 @@ def _unreadable(path: Path, file: IO[bytes], offset: int, error: ValueError) -> 
 
 
 def record_index(run: Path) -> RecordIndex:
-    """Where the records of ``run`` lie; one quick pass over the file.
+    """Index of the records of ``run``; one quick pass over the file.
 
     Raises:
         RunStoreError: the file cannot be read.

@@ -98,7 +98,7 @@ def keep_other_version(run: Path) -> None:
 
 
 def read_judgements(run: Path) -> list[Judgement]:
-    """What judges replied about the answers of ``run``; none where nobody asked any.
+    """Replies of judges about the answers of ``run``; none where nobody asked any.
 
     Raises:
         RunStoreError: the file cannot be read, or a line in it is no judgement.
@@ -246,16 +246,16 @@ def summary_of(
     allow_invalid: bool = False,
     embedder: Embedder | None = None,
 ) -> Summary:
-    """What the tally of a run comes to, with what the manifest says of the run, what its judges came to, and the
+    """The summary of a run's tally, with the fields of its manifest, the agreement of its judges, and the
     metrics of the benchmark's own paper where it is one of those.
 
     Raises:
         RunStoreError: the records of ``run`` cannot be read.
     """
-    said = ("benchmark", "benchmark_version", "benchmark_options", "synthetic", "model", "protocol", "privileged")
-    told = {name: getattr(manifest, name) for name in said}
-    told |= {"judging": judges.panel(), "not_as_new": _not_as_new(run, manifest)}
-    summary = tally.summary(allow_invalid=allow_invalid, planned=manifest.planned).model_copy(update=told)
+    fields = ("benchmark", "benchmark_version", "benchmark_options", "synthetic", "model", "protocol", "privileged")
+    update = {name: getattr(manifest, name) for name in fields}
+    update |= {"judging": judges.panel(), "not_as_new": _not_as_new(run, manifest)}
+    summary = tally.summary(allow_invalid=allow_invalid, planned=manifest.planned).model_copy(update=update)
     return _with_published(summary, run, manifest, embedder, judges)
 
 

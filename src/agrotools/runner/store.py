@@ -358,7 +358,7 @@ def _remove_leftovers(folder: Path) -> None:
 
 
 def _lives(pid: int) -> bool:
-    """Whether ``pid`` is another process that lives."""
+    """True if ``pid`` is another process that lives."""
     if pid == os.getpid():
         return False
     try:

@@ -13,8 +13,7 @@ from typer.testing import CliRunner, Result
 from agrotools.cli.main import app
 from agrotools.core import RunStoreError, UsageError
 from support.made_agent_x import write_agent_x
-from support.openai_server import Body, completion
-from support.published_server import served, text_of
+from support.openai_server import Body, completion, serving, text_of
 
 COUNT = 36
 """Samples; entries 1, 8, 10, 12, 24, 30 and 35 of the published file are generative by its list."""
@@ -72,9 +71,18 @@ def run(root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A run of the model GPT-4o that nobody has judged."""
     monkeypatch.setenv("AGROTOOLS_CACHE", str(tmp_path / "cache"))
     monkeypatch.setenv("COLUMNS", "160")
-    with served(Server()) as address:
+    with serving(Server()) as api:
         agrotools(
-            "eval", "agent-x", "--data-root", root, "-m", "GPT-4o", "--base-url", address, "--out", tmp_path / "run"
+            "eval",
+            "agent-x",
+            "--data-root",
+            root,
+            "-m",
+            "GPT-4o",
+            "--base-url",
+            api.base_url,
+            "--out",
+            tmp_path / "run",
         )
     return tmp_path / "run"
 
@@ -92,9 +100,9 @@ def test_one_command_runs_judges_and_shows_the_printed_rows(
     monkeypatch.setenv("AGROTOOLS_CACHE", str(tmp_path / "cache"))
     monkeypatch.setenv("COLUMNS", "160")
     server, run = Server(), tmp_path / "run"
-    with served(server) as address:
-        command = ("eval", "agent-x", "--data-root", root, "-m", "GPT-4o", "--base-url", address, "--out", run)
-        judge = ("--judge", "grader", "--judge-base-url", address)
+    with serving(server) as api:
+        command = ("eval", "agent-x", "--data-root", root, "-m", "GPT-4o", "--base-url", api.base_url, "--out", run)
+        judge = ("--judge", "grader", "--judge-base-url", api.base_url)
         told = agrotools(*command, *judge)
         assert server.asked["grader"] == 12 * (COUNT - 1), "one prediction holds nothing to judge"
         agrotools(*command, *judge)
@@ -153,8 +161,8 @@ def test_calls_and_errors_are_counted_without_a_judge(run: Path):
 def test_rubrics_of_the_user_make_other_scores_which_are_never_mixed_with_ours(run: Path, tmp_path: Path):
     own = rubric(tmp_path)
     server = Server()
-    with served(server) as address:
-        judge = ("score", run, "--judge", "grader", "--judge-base-url", address)
+    with serving(server) as api:
+        judge = ("score", run, "--judge", "grader", "--judge-base-url", api.base_url)
         agrotools(*judge)
         ours = published(run)["reference"]
         assert server.asked["grader"] == 12 * (COUNT - 1)
@@ -181,8 +189,8 @@ def test_wrong_rubrics_are_refused_before_anything_is_asked(run: Path, tmp_path:
     own = tmp_path / "original.toml"
     own.write_text('[criteria.goal]\nrubric = "MINE"\n', encoding="utf-8")
     server = Server()
-    with served(server) as address:
-        judge = ("--judge", "grader", "--judge-base-url", address)
+    with serving(server) as api:
+        judge = ("--judge", "grader", "--judge-base-url", api.base_url)
         for rubrics, said in ((own, "no criterion 'goal'"), (tmp_path / "none.toml", "cannot read the rubrics")):
             done = invoked("score", run, *judge, "--judge-rubrics", rubrics)
             assert isinstance(done.exception, UsageError)
@@ -195,8 +203,10 @@ def test_wrong_rubrics_are_refused_before_anything_is_asked(run: Path, tmp_path:
 
 
 def test_names_of_judges_and_rubrics_cannot_steer_a_terminal(run: Path, tmp_path: Path):
-    with served(Server()) as address:
-        agrotools("score", run, "--judge", "grader", "--judge-base-url", address, "--judge-rubrics", rubric(tmp_path))
+    with serving(Server()) as api:
+        agrotools(
+            "score", run, "--judge", "grader", "--judge-base-url", api.base_url, "--judge-rubrics", rubric(tmp_path)
+        )
     (kept,) = run.glob("judge-rubrics-*")
     kept.rename(run / "judge-rubrics-\x1b[31mred.toml")
     lines = (run / "judgements.jsonl").read_text(encoding="utf-8")
@@ -207,8 +217,10 @@ def test_names_of_judges_and_rubrics_cannot_steer_a_terminal(run: Path, tmp_path
 
 
 def test_rubrics_that_were_damaged_in_a_run_are_named(run: Path, tmp_path: Path):
-    with served(Server()) as address:
-        agrotools("score", run, "--judge", "grader", "--judge-base-url", address, "--judge-rubrics", rubric(tmp_path))
+    with serving(Server()) as api:
+        agrotools(
+            "score", run, "--judge", "grader", "--judge-base-url", api.base_url, "--judge-rubrics", rubric(tmp_path)
+        )
     (kept,) = run.glob("judge-rubrics-*")
     kept.write_text("[", encoding="utf-8")
     done = invoked("score", run)

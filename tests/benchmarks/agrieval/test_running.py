@@ -24,9 +24,8 @@ from agrotools.runner.evaluate import evaluate
 from agrotools.runner.records import read_records
 from agrotools.runner.rescore import rescore
 from agrotools.scoring import ModeSummary
-from support.building_models import serving, text_of
 from support.made_agrieval import write_agrieval
-from support.openai_server import Body, completion
+from support.openai_server import Body, completion, serving, text_of
 
 AGROTOOLS = [sys.executable, "-m", "agrotools"]
 

@@ -10,7 +10,7 @@ from agrotools.benchmarks.gta2.slots import SubTasksSlot
 from agrotools.core import Artifact, Observation, Record, Step, ToolCall, Trajectory
 from agrotools.core.files import artifact_path
 from agrotools.models import ImagePart
-from agrotools.runner.judging import put_question
+from agrotools.runner.judging import judge_request
 from agrotools.scoring import outcome_scores, summarise
 from agrotools.scoring.judging import JudgedRows, Judgement, JudgeQuestion, judge_questions
 from support.made_gta import draw
@@ -145,13 +145,13 @@ def test_a_judge_gets_texts_and_images_of_the_run(tmp_path: Path):
     draw(artifact_path(tmp_path, "aa", ".png"), 3)
     artifact_path(tmp_path, "bb", ".md").write_bytes("Sales rose.\xff".encode("latin-1"))
     asked = questions(record(made=(PLOT, NOTES, TALK)))["2"]
-    put = put_question(asked, tmp_path)
+    put = judge_request(asked, tmp_path)
     assert put.unseen == ()
     parts = put.messages[1].content
     assert [isinstance(part, ImagePart) for part in parts] == [False, False, True, False]
     told = put.messages[1].text
     assert f"notes.md:\n{asked.mark}\nSales rose.\ufffd\n{asked.mark}" in told
-    blind = put_question(asked, tmp_path, images=False)
+    blind = judge_request(asked, tmp_path, images=False)
     assert blind.unseen == ("plot.png",)
     assert "plot.png cannot be shown." in blind.messages[1].text
 
@@ -161,7 +161,7 @@ def test_long_texts_are_cut_and_lost_files_are_said(tmp_path: Path):
     for each in long[:7]:
         artifact_path(tmp_path, each.sha256 or "", ".txt").parent.mkdir(exist_ok=True)
         artifact_path(tmp_path, each.sha256 or "", ".txt").write_text("ö" * 50_000, encoding="utf-8")
-    put = put_question(questions(record(made=(*long, PLOT)))["2"], tmp_path)
+    put = judge_request(questions(record(made=(*long, PLOT)))["2"], tmp_path)
     told = put.messages[1].text
     assert told.count("ö") == 60_000
     assert told.count("[cut off here]") == 7
@@ -178,7 +178,7 @@ def test_a_record_leads_a_judge_to_no_file_outside_its_run(tmp_path: Path, sha25
     (run / "artifacts" / "ab.md").symlink_to(run / "secret.md")
     for given in (sha256, "ab"):
         asked = questions(record(made=(NOTES.model_copy(update={"sha256": given}),)))["2"]
-        told = put_question(asked, run).messages[1].text
+        told = judge_request(asked, run).messages[1].text
         assert "SECRET" not in told
         assert "notes.md cannot be read." in told
 

@@ -15,10 +15,10 @@ from agrotools.core import UsageError
 from agrotools.models import WireSettings
 from agrotools.models.endpoint import Endpoint, PricedModel, priced_model
 from agrotools.models.scripted import ScriptedModel
-from support.building_models import question_of, rewording, serving
+from support.building_models import question_of, rewording
 from support.caches import separate_cache
 from support.fault_server import closed_port
-from support.openai_server import Body, completion, error
+from support.openai_server import Body, completion, error, serving
 
 QUICK = WireSettings(attempts=2, first_wait_s=0.01, longest_wait_s=0.02, retry_wall_s=2)
 

@@ -8,7 +8,7 @@ from agrotools.benchmarks import load_folder
 from agrotools.benchmarks.validate import validate_folder
 from agrotools.build.export import describe_benchmark
 from agrotools.build.export.card import card_plots, write_card
-from agrotools.build.export.tally import tally
+from agrotools.build.export.croissant import tally
 
 
 @pytest.fixture(scope="module")

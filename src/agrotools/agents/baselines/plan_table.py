@@ -24,7 +24,7 @@ _METADATA = ("gsd_m", "depth_unit_mm", "fx_px", "fy_px", "cx_px", "cy_px")
 
 @dataclass(frozen=True)
 class PlannedSlot:
-    """What a slot of the followed sample asked, and the expression over the steps that answered it."""
+    """A slot of the followed sample without its gold, and the expression over the steps that answered it."""
 
     slot: BlankSlot
     from_: str
@@ -103,7 +103,7 @@ def _adapted(
 
 
 def _says(file: SampleFile, name: str) -> JsonValue:
-    """What the file's metadata say under the name of an argument."""
+    """Value of the file's metadata under the name of an argument."""
     if name not in _METADATA:
         return None
     return getattr(file.intrinsics, name, None) if name.endswith("_px") else getattr(file, name)
@@ -166,7 +166,7 @@ class _Pair:
 
 
 class _Kind(NamedTuple):
-    """What makes donors alike: the words of the question, the kinds of its files, its template, the tools it takes."""
+    """Features that make donors alike: words of the question, kinds of its files, its template, the tools it takes."""
 
     text: int
     kinds: tuple[str, ...]

@@ -66,7 +66,7 @@ class PlannerPolicy:
 
 
 def planned_value(asked: BlankSlot, plan: Plan, results: Results) -> JsonValue:
-    """What ``results`` answer to ``asked`` if one follows ``plan``; None where they say nothing of its type."""
+    """The answer of ``results`` to ``asked`` if one follows ``plan``; None where they say nothing of its type."""
     alike = [each for each in plan.slots if (each.slot.type, each.slot.unit) == (asked.type, asked.unit)]
     named = [each for each in alike if each.slot.name == asked.name]
     for each in named:
@@ -107,7 +107,7 @@ def _fitting(asked: BlankSlot, value: JsonValue) -> JsonValue:
 
 
 def _derived(asked: BlankSlot, result: dict[str, JsonValue]) -> JsonValue:
-    """What one result says of ``asked``: a label of its label set, a yes or no, or the number named most like it."""
+    """The answer of one result to ``asked``: a label of its set, a yes or no, or the number named most like it."""
     if asked.type in ("boolean", "exact", "file") and (asked.choices or asked.type == "boolean"):
         return next((value for value in result.values() if _fitting(asked, value) is not None), None)
     if asked.type != "tolerance":

@@ -1,4 +1,4 @@
-"""How alike two questions are: TF-IDF vectors of words and word pairs, compared by their cosine.
+"""Similarity of questions: TF-IDF vectors of words and word pairs, compared by their cosine.
 
 Weights are ``(1 + ln tf) * ln(1 + n / df)`` (Salton and Buckley, Term-weighting approaches in automatic text
 retrieval, 1988). Numbers and file names are masked: "is it above 5 %" and "is it above 12 %" are one question.

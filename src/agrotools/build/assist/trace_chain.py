@@ -100,13 +100,13 @@ class _Chain:
                 continue
             observed = (await self.call_tool(call)).observation
             made = Step(turn=number, kind="call", call=call, observation=observed, thought=thought)
-            said, seen = PROTOCOLS["react"].turn(excerpt(thought, 4000), [(number, made)])
+            reply_message, seen = PROTOCOLS["react"].turn(excerpt(thought, 4000), [(number, made)])
             failed = observed.error is not None
             if failed and attempt < TRIES:
                 again = render("building/trace_repair", reason="The call failed.")
-                self.messages += [said, Message.of("user", f"{seen.text}\n\n{again}")]
+                self.messages += [reply_message, Message.of("user", f"{seen.text}\n\n{again}")]
                 continue
-            self.messages += [said, Message.of("user", f"{seen.text}\n\n{self._prompt(number + 1)}")]
+            self.messages += [reply_message, Message.of("user", f"{seen.text}\n\n{self._prompt(number + 1)}")]
             self.steps.append(self._compared(number, made, attempt))
             return ""
         if made is not None:  # It failed first, and then could not be read.
@@ -126,8 +126,8 @@ class _Chain:
 
     def _ask_again(self, text: str, fault: str) -> None:
         again = render("building/trace_repair", reason=render("repair", reason=fault))
-        said = Message.of("assistant", excerpt(text).strip() or "(nothing)")
-        self.messages += [said, Message.of("user", again)]
+        answer = Message.of("assistant", excerpt(text).strip() or "(nothing)")
+        self.messages += [answer, Message.of("user", again)]
 
     def _broken_off(self, number: int, tries: int, fault: str, thought: str) -> str:
         step = TraceStep(tool=self.gold[number].tool, reference_step=number, thought=thought, reason=fault, tries=tries)

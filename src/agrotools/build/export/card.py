@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING
 
 from pydantic import JsonValue
 
-from agrotools.build.export.croissant import rai_fields
-from agrotools.build.export.tally import Tally, as_words, left_out, tally, without_left_out
+from agrotools.build.export.croissant import Tally, as_words, left_out, rai_fields, tally, without_left_out
 from agrotools.core import ANSWER_TYPES, FAMILIES, Sample
 from agrotools.core.files import write_whole
 from agrotools.formats.benchmark import BenchmarkHeader

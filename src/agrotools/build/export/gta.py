@@ -200,16 +200,16 @@ def tool_meta(spec: ToolSpec) -> dict[str, Any]:
 
 
 def _input(spec: ToolSpec, name: str, schema: JsonValue) -> dict[str, Any]:
-    said = schema if isinstance(schema, dict) else {}
-    choices = said.get("anyOf")
-    options = [said, *(choices if isinstance(choices, list) else [])]
+    described = schema if isinstance(schema, dict) else {}
+    choices = described.get("anyOf")
+    options = [described, *(choices if isinstance(choices, list) else [])]
     types = [str(option["type"]) for option in options if isinstance(option, dict) and "type" in option]
     kind = next((_INPUT_TYPES[kind] for kind in types if kind in _INPUT_TYPES), "dict")
     required = spec.parameters.get("required")
     return {
         "type": "image" if spec.agreement.get(name) == "file" else kind,
         "name": name,
-        "description": said.get("description"),
+        "description": described.get("description"),
         "optional": not (isinstance(required, list) and name in required),
         "default": spec.defaults.get(name),
         "filetype": None,

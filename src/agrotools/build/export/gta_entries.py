@@ -283,8 +283,8 @@ def _figure(steps: Sequence[ReferenceStep]) -> dict[str, Any]:
         if step.tool != "plot":
             continue
         result = step.observation.result if step.observation else None
-        asked = {name: value for name, value in step.arguments.items() if name in PlotSpec.model_fields}
-        for spec in (result.get("spec") if result else None, asked):
+        drawn_arguments = {name: value for name, value in step.arguments.items() if name in PlotSpec.model_fields}
+        for spec in (result.get("spec") if result else None, drawn_arguments):
             try:
                 drawn = PlotSpec.model_validate_json(orjson.dumps(spec)).model_dump(mode="json")
             except ValidationError:

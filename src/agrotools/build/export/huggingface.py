@@ -18,9 +18,8 @@ import orjson
 from pydantic import ValidationError
 
 from agrotools.build.export.card import write_card
-from agrotools.build.export.croissant import TERMS
+from agrotools.build.export.croissant import TERMS, tally
 from agrotools.build.export.folder import place_file, read_exported, replacing_export, write_benchmark
-from agrotools.build.export.tally import tally
 from agrotools.core import BenchmarkError, Sample, UsageError
 from agrotools.core.progress import Progress, no_progress
 from agrotools.formats.benchmark import BenchmarkHeader

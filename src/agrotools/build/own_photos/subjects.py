@@ -257,9 +257,9 @@ def _options(each: Pictured, names: Sequence[str], column: Column) -> dict[str, 
     words |= {f"id_{k}": id_of(name, column) for k, name in enumerate(padded, start=1)}
     words |= {f"alias_{k}": name for k, name in enumerate(_aliases(own, others, column), start=1)}
     for prefix, shown, comma, last in (("", _english, ", ", " or "), ("zh_", _chinese, "、", "还是")):
-        said = [shown(name, column) for name in offered]
+        spoken = [shown(name, column) for name in offered]
         words |= {f"{prefix}called": shown(own, column), f"{prefix}suspected": shown(suspected, column)}
-        words[f"{prefix}offered"] = last.join([comma.join(said[:-1]), said[-1]] if len(said) > 1 else said)
+        words[f"{prefix}offered"] = last.join([comma.join(spoken[:-1]), spoken[-1]] if len(spoken) > 1 else spoken)
         words |= {f"{prefix}option_{k}": shown(name, column) for k, name in enumerate(padded, start=1)}
     return words
 

@@ -216,7 +216,7 @@ def _common(text: str) -> int:
 def _decodes(path: Path, encoding: str) -> str | None:
     """The first characters beyond ASCII of a file in ``encoding``; None if it is not in that encoding."""
     decoder = codecs.getincrementaldecoder(encoding)()
-    kept: list[str] = []
+    letters: list[str] = []
     count = 0
     with path.open("rb") as file:
         while True:
@@ -226,10 +226,10 @@ def _decodes(path: Path, encoding: str) -> str | None:
             except UnicodeDecodeError:
                 return None
             if count < 10_000 and not text.isascii():
-                kept.append("".join(letter for letter in text if ord(letter) > 127)[:10_000])
-                count += len(kept[-1])
+                letters.append("".join(letter for letter in text if ord(letter) > 127)[:10_000])
+                count += len(letters[-1])
             if not chunk:
-                return "".join(kept)
+                return "".join(letters)
 
 
 def _checked_encoding(path: Path, encoding: str) -> str:

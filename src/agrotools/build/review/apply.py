@@ -65,17 +65,17 @@ def apply_review(
     dropped = _dropped(by_sample, standings, contested if disputed == "drop" else ())
     gone = {sample_id for ids in dropped.values() for sample_id in ids}
     changed = tuple(sample_id for sample_id, standing in standings.items() if standing == "edited")
-    kept = list(_kept(benchmark, by_sample, gone, frozenset(changed)))
-    if not kept:
+    remaining = list(_remaining(benchmark, by_sample, gone, frozenset(changed)))
+    if not remaining:
         raise BenchmarkError("no sample would be left: all were rejected", hint="look at the reasons with --summary")
     with replace_folder(out) as folder:
-        copy_files(benchmark.root, kept, folder)
-        _copy_flags(benchmark.root / QUALITY_FILE, folder / QUALITY_FILE, {sample.id for sample in kept})
-        write_benchmark(folder, _header(benchmark, material, len(gone), changed), kept)
+        copy_files(benchmark.root, remaining, folder)
+        _copy_flags(benchmark.root / QUALITY_FILE, folder / QUALITY_FILE, {sample.id for sample in remaining})
+        write_benchmark(folder, _header(benchmark, material, len(gone), changed), remaining)
         faults = tuple(f"{fault.where}: {fault.message} ({fault.hint})" for fault in validate_folder(folder))
     return Applied(
         out=str(out),
-        kept=len(kept),
+        kept=len(remaining),
         edited=changed,
         dropped=dropped,
         disputed=contested,
@@ -111,7 +111,7 @@ def _dropped(
     return {reason: tuple(ids[reason]) for reason, _ in ordered}
 
 
-def _kept(
+def _remaining(
     benchmark: Benchmark, by_sample: Mapping[str, Sequence[Decision]], gone: set[str], changed: frozenset[str]
 ) -> Iterator[Sample]:
     for sample in benchmark.samples:
@@ -130,14 +130,14 @@ def _kept(
             ) from error
 
 
-def _copy_flags(source: Path, target: Path, kept: set[str]) -> None:
+def _copy_flags(source: Path, target: Path, ids: set[str]) -> None:
     """Automatic flags of the samples that stay, as they stand."""
     if not source.is_file():
         return
     with target.open("wb") as file:
         for line in source.read_bytes().splitlines(keepends=True):
             with suppress(ValueError, LookupError, TypeError):
-                if orjson.loads(line)["id"] in kept:
+                if orjson.loads(line)["id"] in ids:
                     file.write(line)
 
 

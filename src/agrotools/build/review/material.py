@@ -130,13 +130,13 @@ def _of_benchmark(benchmark: Benchmark, journal: Path) -> Material:
 
 def _traces_of(benchmark: Benchmark) -> tuple[dict[str, list[TraceRecord]], int]:
     """The traces in the folder by sample id, and how many are left out because their sample has changed."""
-    held = read_traces(benchmark.root)
-    asked = {sample.id: asked_hash(sample) for sample in benchmark.samples} if held else {}
+    traces_by_key = read_traces(benchmark.root)
+    hashes = {sample.id: asked_hash(sample) for sample in benchmark.samples} if traces_by_key else {}
     traces: dict[str, list[TraceRecord]] = {}
-    for trace in held.values():
-        if asked.get(trace.id) == trace.asked:
+    for trace in traces_by_key.values():
+        if hashes.get(trace.id) == trace.asked:
             traces.setdefault(trace.id, []).append(trace)
-    return traces, len(held) - sum(map(len, traces.values()))
+    return traces, len(traces_by_key) - sum(map(len, traces.values()))
 
 
 def _of_run(run: Path, journal: Path, data_root: Path | None) -> Material:

@@ -185,9 +185,9 @@ class DataSet:
         described: Callable[[Sequence[Sample]], dict[str, JsonValue]] = lambda _: {},
     ) -> Part:
         """The finished part; ``questions``: themselves, or names of files of templates."""
-        asked = [one for item in questions for one in (load_templates(item) if isinstance(item, str) else (item,))]
+        templates = [one for item in questions for one in (load_templates(item) if isinstance(item, str) else (item,))]
         name, source, shown = self.listing.part, self.listing.source, self.originals.files
-        return Part(name, source, subjects, asked, self.samples, shown, metadata or {}, described, self.dropped)
+        return Part(name, source, subjects, templates, self.samples, shown, metadata or {}, described, self.dropped)
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agrotools.core import ToolError
-from agrotools.vision.nets import THREADS
+from agrotools.vision import THREADS
 
 _PROSE = 10.0
 """A line of prose is at least so many times as long as it is high."""

@@ -112,7 +112,7 @@ class Masks:
 
 @adapter("fpcd")
 def read(data: DataSet) -> Part:
-    """What became of ponds, and how many new ones there are; without areas: how large a pixel is, is not known."""
+    """Events of ponds, and numbers of new ones; without areas: how large a pixel is, is not known."""
     root = find_root(data.folder, (TEST_LIST, "T0", "T1"))
     test = _listed(root / TEST_LIST)
     train = _listed(root / TRAIN_LIST) if (root / TRAIN_LIST).exists() else None

@@ -71,18 +71,18 @@ def read(data: DataSet) -> Part:
     refuse_missing(root, (str(path.relative_to(root)) for one in pictures for path in (one.path, one.depth)))
     in_turn = spread(pictures, lambda one: (one.year, min(len(one.apples), TOGETHER)), len(pictures), _SEED)
     subjects: list[Subject] = []
-    asked: set[tuple[int, int]] = set()
+    shown_keys: set[tuple[int, int]] = set()
     shown = 0
     for number, picture in enumerate(in_turn):
         if shown == data.wanted:
             break
         # One apple is in several crops and would give its answer away to whoever knows it from another.
-        fresh = [apple for apple in picture.apples if apple.key not in asked]
+        fresh = [apple for apple in picture.apples if apple.key not in shown_keys]
         data.dropped["apples shown in another picture already"] += len(picture.apples) - len(fresh)
         focal = focals.get(picture.path.name, FOCAL_PX)
         some, keys = _subjects(f"papple-{number}", picture, fresh, focal, data) if fresh else ([], set())
         subjects += some
-        asked |= keys
+        shown_keys |= keys
         shown += bool(some)
     if not subjects:
         why = reasons(data.dropped) or "none is annotated"

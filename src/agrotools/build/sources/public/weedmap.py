@@ -181,7 +181,7 @@ _PAIRS_A_BAND_PAIR = 4
 
 @dataclass(frozen=True, eq=False)
 class _Truth:
-    """What is true of a tile."""
+    """Truth of a tile."""
 
     classes: Classes
     valid: Mask

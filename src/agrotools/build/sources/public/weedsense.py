@@ -63,7 +63,7 @@ class Frame:
 
 @dataclass(frozen=True)
 class _Truth:
-    """What is true of a picture. ``form`` is None where the plant is in pieces."""
+    """Truth of a picture. ``form`` is None where the plant is in pieces."""
 
     species: str
     week: int

@@ -1,4 +1,8 @@
-"""The exit codes of all commands; ``docs/running.md`` says the same to users."""
+"""Output of all commands: exit codes (``docs/running.md`` says the same to users), and JSON for programs."""
+
+from typing import Any
+
+import typer
 
 DONE = 0
 FAULTS = 1
@@ -23,3 +27,11 @@ def code_of(error: Exception) -> int | None:
     if isinstance(error, UsageError):
         return BAD_USAGE
     return NOT_DONE if isinstance(error, AgrotoolsError | OSError) else None
+
+
+def print_json(value: Any) -> None:
+    """Indented JSON on standard output. A half of a surrogate pair, which no encoding has, is written as its escape."""
+    import json
+
+    text = json.dumps(value, indent=2, ensure_ascii=False)
+    typer.echo(text.encode("utf-8", "backslashreplace").decode("utf-8"))

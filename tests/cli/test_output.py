@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from agrotools.cli import exit_codes
+from agrotools.cli import output
 from agrotools.cli.main import app
 from agrotools.core import BenchmarkError, InfrastructureError, RunStoreError, ToolError, UsageError
 from agrotools.core.errors import NoFileError, NoRunError
@@ -33,19 +33,19 @@ ROOT = Path(__file__).parents[2]
     ],
 )
 def test_a_kind_of_fault_has_one_code(error: Exception, code: int | None) -> None:
-    assert exit_codes.code_of(error) == code
+    assert output.code_of(error) == code
 
 
 @pytest.mark.parametrize("path", ["nofile.json", "."])
 def test_predictions_that_are_not_there_are_told_as_that(path: str) -> None:
     done = CliRunner().invoke(app, ["score", path, "--format", "gta"])
     assert isinstance(done.exception, NoFileError)
-    assert exit_codes.code_of(done.exception) == 2
+    assert output.code_of(done.exception) == 2
 
 
 def test_users_are_told_every_code() -> None:
     told = (ROOT / "docs" / "running.md").read_text(encoding="utf-8").split("## Exit codes")[1].split("\n## ")[0]
-    codes = {value for name, value in vars(exit_codes).items() if name.isupper() and isinstance(value, int)}
+    codes = {value for name, value in vars(output).items() if name.isupper() and isinstance(value, int)}
     assert {
         int(line.split("|")[1]) for line in told.splitlines() if line.startswith("| ") and "code" not in line
     } == codes
