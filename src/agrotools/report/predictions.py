@@ -10,8 +10,7 @@ from agrotools.scoring.predictions import finite, prediction_format
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from agrotools.scoring.figures import Scores
-    from agrotools.scoring.predictions import Compared
+    from agrotools.scoring.predictions import Compared, Scores
 
 _CORRECTED, _PUBLISHED = "_corrected", "_published"
 _MOST_PLACES = 5

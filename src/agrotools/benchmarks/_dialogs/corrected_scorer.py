@@ -23,7 +23,7 @@ from agrotools.benchmarks._dialogs.answer_keywords import check, is_scorable, st
 from agrotools.benchmarks._dialogs.prediction_files import Message, gold_messages, read_message, read_messages
 from agrotools.benchmarks._dialogs.published_scorer import Dialogue, Rules
 from agrotools.core import AgreementKind, BenchmarkError, ToolSpec
-from agrotools.scoring.figures import Part, SampleParts, Scores, Similarity, summed
+from agrotools.scoring.predictions import Part, SampleParts, Scores, Similarity, summed
 from agrotools.text.agreement import compare_arguments
 from agrotools.text.agreement_values import same_json
 from agrotools.text.loose_json import is_list, is_object, is_text, zeroes
