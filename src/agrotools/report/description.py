@@ -127,7 +127,7 @@ class _Panel(NamedTuple):
     counts: Mapping[str, int]
     colour: str
     total: int
-    """What shares are of."""
+    """The whole that shares are of."""
 
     @property
     def rows(self) -> int:
