@@ -21,8 +21,7 @@ from agrotools.benchmarks.thinkgeo.judge import Judgement
 from agrotools.benchmarks.thinkgeo.score import RULES as THINKGEO
 from agrotools.benchmarks.thinkgeo.score import score_end, with_llm_score
 from agrotools.cli.main import app
-from agrotools.scoring.figures import Figure, Scores
-from agrotools.scoring.predictions import FORMATS, compare_file, prediction_format
+from agrotools.scoring.predictions import FORMATS, Figure, Scores, compare_file, prediction_format
 from support.gta_files import (
     CAT,
     ERROR,

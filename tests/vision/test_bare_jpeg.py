@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
-from agrotools.vision.bare_jpeg import bare_jpeg
+from agrotools.vision.formats import bare_jpeg
 
 
 def jpeg(folder: Path, *, size: tuple[int, int] = (60, 40), mode: str = "RGB", **options: object) -> Path:

@@ -83,7 +83,7 @@ def make_preview(path: Path, name: str, kind: str, bands: tuple[str, ...] | None
 
 def _as_stored(path: Path) -> Preview | None:
     """A photo that is small enough, in pixels and in bytes, that encoding it anew would only blur it."""
-    from agrotools.vision.bare_jpeg import bare_jpeg
+    from agrotools.vision.formats import bare_jpeg
 
     bare = bare_jpeg(path, LONGEST_SIDE_PX)
     if bare is None or len(bare.content) > 50_000 + 0.75 * bare.width_px * bare.height_px:

@@ -125,12 +125,12 @@ class Tally:
 
     def metadata(self) -> dict[str, JsonValue]:
         """For the header of a benchmark; empty where nothing was dropped or lacking."""
-        told: dict[str, JsonValue] = {}
+        entries: dict[str, JsonValue] = {}
         if self.dropped:
-            told["dropped"] = {**self.dropped}
+            entries["dropped"] = {**self.dropped}
         if self.lacking:
-            told["needs_backend"] = {**self.lacking}
-        return told
+            entries["needs_backend"] = {**self.lacking}
+        return entries
 
 
 def build_notes(metadata: Mapping[str, JsonValue]) -> list[str]:
@@ -138,14 +138,14 @@ def build_notes(metadata: Mapping[str, JsonValue]) -> list[str]:
     source could not give: a line each."""
     lines: list[str] = []
     for source, share in _table(metadata, "shares").items():
-        told = share if isinstance(share, dict) else {}
-        if "why" in told:
-            lines.append(f"{source}: {told['made']} of {told['wanted']} samples ({told['why']})")
+        facts = share if isinstance(share, dict) else {}
+        if "why" in facts:
+            lines.append(f"{source}: {facts['made']} of {facts['wanted']} samples ({facts['why']})")
     for source, reasons in _table(metadata, "left_out").items():
         if isinstance(reasons, dict):
-            lines.append(f"{source}, left out: {_counted(reasons)}")
+            lines.append(f"{source}, left out: {_listed_counts(reasons)}")
     if dropped := _table(metadata, "dropped"):
-        lines.append(f"dropped: {_counted(dropped)}")
+        lines.append(f"dropped: {_listed_counts(dropped)}")
     for tool, count in _table(metadata, "needs_backend").items():
         many = "samples need" if count != 1 else "sample needs"
         lines.append(f"{count} {many} a back-end of {tool} that this machine lacks: {backend_hint(tool)}")
@@ -153,11 +153,11 @@ def build_notes(metadata: Mapping[str, JsonValue]) -> list[str]:
 
 
 def _table(metadata: Mapping[str, JsonValue], key: str) -> Mapping[str, JsonValue]:
-    found = metadata.get(key)
-    return found if isinstance(found, dict) else {}
+    value = metadata.get(key)
+    return value if isinstance(value, dict) else {}
 
 
-def _counted(reasons: Mapping[str, JsonValue]) -> str:
+def _listed_counts(reasons: Mapping[str, JsonValue]) -> str:
     return ", ".join(f"{count} {reason}" for reason, count in reasons.items())
 
 
@@ -235,9 +235,9 @@ async def record_reference(
     return ReferenceTrajectory(steps=tuple(steps))
 
 
-def _keep_artifacts(observation: Observation | None, made_in: Path, root: Path) -> None:
+def _keep_artifacts(observation: Observation | None, folder: Path, root: Path) -> None:
     for artifact in observation.artifacts if observation else ():
-        made = made_in / artifact.name
+        made = folder / artifact.name
         if artifact.sha256 is None or made.is_symlink() or not made.is_file():
             continue
         if made.stat().st_size > MOST_KEPT_BYTES:

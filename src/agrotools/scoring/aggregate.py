@@ -72,7 +72,7 @@ class RunAggregator:
 
     @property
     def wants_answers(self) -> bool:
-        """Whether answers are to be read a second time, against the facts of other samples."""
+        """True if answers are to be read a second time, against the facts of other samples."""
         return any(mode.chance and mode.chance.wants_answers for mode in self.modes.values())
 
     def add_answer(self, record: Record) -> None:
@@ -134,7 +134,7 @@ class ModeAggregator:
         self.chance: OpenTextChance | None = None
         """Made with the first record that has an open-text slot."""
         self.has_ineligible = False
-        """Whether a record is of a sample that no-tool leaves out."""
+        """True if a record is of a sample that no-tool leaves out."""
         self._table = table
         self._counts = EventCounts()
         self._calls = CallCounts()
@@ -209,7 +209,7 @@ class ModeAggregator:
         return units_of(metric, self._rows[metric], self._samples, self._epochs, self._invalid, self._table)
 
     def summary(self, units: Mapping[str, Units], allow_invalid: bool) -> ModeSummary:
-        """What the mode comes to; ``units`` are its own."""
+        """Summary of the mode; ``units`` are its own."""
         everything, counted, drawn = (self._size(wanted) for wanted in (any_kind, _counted, _drawn))
         return ModeSummary(
             n_records=everything.n_records,
@@ -241,7 +241,7 @@ class ModeAggregator:
         )
 
     def _of_plugins(self) -> dict[str, Any]:
-        """What benchmark plug-ins counted, by the keys that they choose."""
+        """Counts of benchmark plug-ins, by the keys that they choose."""
         return {name: found for tally in self._plugin_tallies.values() for name, found in tally.results().items()}
 
     def _size(self, wanted: Callable[[Kind], bool]) -> "_Size":
@@ -273,7 +273,7 @@ class ModeAggregator:
 
 
 class _Size(NamedTuple):
-    """How many records, samples and clusters a part of a mode has, and how many of its records are invalid."""
+    """Numbers of records, samples, clusters and invalid records of a part of a mode."""
 
     n_records: int
     n_samples: int
@@ -290,7 +290,7 @@ def _drawn(kind: Kind) -> bool:
 
 
 def _counted(kind: Kind) -> bool:
-    """Whether the headline counts samples of this kind."""
+    """True if the headline counts samples of this kind."""
     return not kind.schematic
 
 

@@ -89,22 +89,9 @@ def _cut(text: str, spans: Sequence[tuple[int, int]]) -> str:
     return "\n".join(text[start:end] for start, end in zip(starts, ends, strict=True))
 
 
-_LATEX_WORDS = {
-    r"\times": "×",
-    r"\cdot": "×",
-    r"\approx": "≈",
-    r"\pm": "±",
-    r"\,": " ",
-    r"\;": " ",
-    r"\ ": " ",
-    r"\%": "%",
-    r"\_": "_",
-    r"\(": "",
-    r"\)": "",
-    r"\[": "",
-    r"\]": "",
-    r"\left": "",
-    r"\right": "",
+_LATEX_WORDS = {r"\times": "×", r"\cdot": "×", r"\approx": "≈", r"\pm": "±", r"\%": "%", r"\_": "_"} | {
+    **dict.fromkeys((r"\,", r"\;", r"\ "), " "),
+    **dict.fromkeys((r"\(", r"\)", r"\[", r"\]", r"\left", r"\right"), ""),
 }
 _LATEX_WORD = re.compile("|".join(re.escape(word) for word in sorted(_LATEX_WORDS, key=len, reverse=True)))
 _LATEX_GROUP = re.compile(r"\\(?:boxed|text|textbf|mathbf|mathrm|mathit|mathsf|operatorname)\s?\{([^{}]{0,300})\}")

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from agrotools.core import ToolError, UsageError
-from agrotools.scoring.figures import Similarity
+from agrotools.scoring.predictions import Similarity
 
 if TYPE_CHECKING:
     import numpy as np

@@ -41,6 +41,7 @@ from agrotools.scoring.error_classes import (
 )
 from agrotools.scoring.sample_units import is_invalid
 from agrotools.scoring.summary import ErrorCount
+from agrotools.text.normalise import reading_words
 from agrotools.tools import get_tool
 
 _ARGUMENT_KINDS: frozenset[ToolErrorKind] = frozenset({"invalid_argument", "missing_metadata"})
@@ -288,22 +289,6 @@ class ErrorTally:
 MOST = 21
 
 _WORD = re.compile(r"[^\W\d_][^\W_]{1,28}(?![^\W_])")
-_FUNCTION_WORDS = frozenset(
-    """
-    a about above across after again against all almost along also although always am among an and another any are
-    around as at away back be because become been before behind being below beneath beside besides between beyond both
-    but by can cannot could did do does doing done down during each either else enough etc even ever every few first
-    for from further gave get gets give given gives go goes got had has have having he hence her here hers herself him
-    himself his how however i if in indeed instead into is it its itself just last least less let like made make makes
-    many may me might mine more most much must my near neither never next no none nor not nothing now of off often on
-    once one only onto or other others our ours out over own per perhaps please rather same say see seem seems seen
-    several she should show shows shown since so some something still such take taken than that the their theirs them
-    themselves then there therefore these they this those though through throughout thus to together too toward under
-    unless until up upon us use used uses using very via was we well were what when where whether which while who whom
-    whose why will with within without would yes yet you your yours
-    two three four five six seven eight nine ten second third
-    """.split()
-)
 
 
 def keywords(text: str) -> list[str]:
@@ -313,7 +298,7 @@ def keywords(text: str) -> list[str]:
 
 
 def _may_be_noun(word: str) -> bool:
-    return word not in _FUNCTION_WORDS and not (word.endswith("ly") and len(word) > 4)
+    return word not in reading_words("function") and not (word.endswith("ly") and len(word) > 4)
 
 
 def _singular(word: str) -> str:

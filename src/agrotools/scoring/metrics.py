@@ -91,7 +91,7 @@ SLOTS_OF_METRIC: WithPlugins[Callable[[Slot], bool]] = WithPlugins(
     {name: info.slots for name, info in _OWN.items() if info.slots},
     lambda plugin: {name: info.slots for name, info in plugin.metrics.items() if info.slots},
 )
-"""Which slots of a sample each metric is the mean of; a sample without any has no row of that metric."""
+"""Slots of a sample that each metric is the mean of; a sample without any has no row of that metric."""
 
 
 def metrics_about(slots: Sequence[Slot]) -> Mapping[str, MetricInfo]:
@@ -109,7 +109,7 @@ def _metrics_about(types: frozenset[str], _benchmarks: tuple[str, ...]) -> Mappi
 
 
 def own_metric(metric: str) -> bool:
-    """Whether a metric is one of the engine, which has its place in the tables of every benchmark."""
+    """True if a metric is one of the engine, which has its place in the tables of every benchmark."""
     return metric in _OWN
 
 

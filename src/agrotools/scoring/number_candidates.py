@@ -76,9 +76,7 @@ def find_candidates(
 
 def _stated(slot: NumberSlot, asked: Subject, unit: str | None, own_unit: str | None, part: str) -> list[Quantity]:
     """The numbers of a sentence, in order, with the units that they have there."""
-    quantities = cues.counts_per_area(part, cues.stated_quantities(part), unit) + cues.zero_quantities(
-        part, asked, unit
-    )
+    quantities = cues.stated_quantities(part) + cues.zero_quantities(part, asked, unit)
     if own_unit:
         quantities = [replace(each, unit=own_unit) if each.bare else each for each in quantities]
     if unit is None and cues.PART_OF_ONE.search(slot.label.lower()):

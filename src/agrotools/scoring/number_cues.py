@@ -77,8 +77,6 @@ COMPARED_WITH = re.compile(
     r"(?:\b(?:against|versus|vs\.?|compared (?:to|with)|than|as opposed to|instead of|not)|比)"
     r"(?: (?:the|an?|only|just|about|some))* ?$"
 )
-OPERAND = re.compile(r"(?:mean|average|sum|median|difference|product|ratio|total) (?:of|between)(?: the)? ?$")
-LISTED = re.compile(r" ?(?:,|and|,? and|、|和) ?")
 DIFFERENCE = re.compile(
     rf"(?<!{WORD})(?:differ\w*|minus|less|fewer|loss|lost|decreas\w*|fell|drop\w*|declin\w*|more than|gap|gain\w*)"
     rf"(?!{WORD})|"
@@ -137,7 +135,6 @@ def tables_as_lines(text: str) -> str:
         else:
             cells = cells_of(line)
             key = "" if FIGURE.fullmatch(cells[0]) and not YEAR.fullmatch(cells[0]) else cells[0]
-            key = f"({key})" if YEAR.fullmatch(key) else key
             for name, cell in zip(header[bool(key) :], cells[bool(key) :], strict=False):
                 unit = UNIT_IN_HEADER.search(name)
                 name, cell = (
@@ -189,18 +186,6 @@ def _per_area(text: str, quantity: Quantity) -> Quantity:
 
 def _area(per: re.Match[str]) -> str:
     return canonical_unit(per["area"]) or per["area"]
-
-
-def counts_per_area(text: str, quantities: Sequence[Quantity], unit: str | None) -> list[Quantity]:
-    """``quantities`` with the unit of "340 planthoppers per m^2" where counts per area are asked."""
-    if unit is None or not compatible(unit, "1/m^2"):
-        return list(quantities)
-    found: list[Quantity] = []
-    for quantity in quantities:
-        per = PER_AREA.match(text, quantity.end) if quantity.noun else None
-        per_unit = canonical_unit(f"1/{_area(per)}") if per else None
-        found.append(replace(quantity, unit=per_unit, noun=None) if per_unit else quantity)
-    return found
 
 
 PART_OF_ONE = re.compile(r"0 (?:to|and|-) 1|accuracy|probability|fraction")
@@ -275,8 +260,6 @@ def operand_starts(text: str, quantities: Sequence[Quantity]) -> set[int]:
         if OPERATOR.fullmatch(between):
             terms += [before.start, after.start]
             continue
-        if OPERAND.search(text, max(0, before.start - 40), before.start) and LISTED.fullmatch(between):
-            found.update((before.start, after.start))  # "the mean of 12 and 14"
         if terms and between.strip(WORKED[0]) in WORKED[1]:
             found.update(terms)
         terms = []

@@ -53,7 +53,7 @@ def choose(candidates: Sequence[Candidate], *, keyed: bool) -> Choice:
         return Choice((), ())
     if keyed:
         candidates = [each for each in candidates if not _explains(each, candidates[0])]
-    candidates = _without_parts(_of_asked_kind(candidates))
+    candidates = _without_parts(candidates)
     scores = [score(each) for each in candidates]
     scored = list(zip(candidates, scores, strict=True))
     groups: dict[tuple[float, float], list[int]] = {}
@@ -68,16 +68,9 @@ def choose(candidates: Sequence[Candidate], *, keyed: bool) -> Choice:
     chosen = [first]
     if keyed:
         limit = scores[best] - _KEYED_CLOSE
-        chosen += [each for each, own in scored if own > limit and each is not first and not _explains(each, first)]
+        chosen += [each for each, own in scored if own > limit and each is not first]
     chosen += [each for each in _alternatives(first, close, far) if each not in chosen]
     return Choice(tuple(chosen), _reasons(first))
-
-
-def _of_asked_kind(candidates: Sequence[Candidate]) -> Sequence[Candidate]:
-    """``candidates`` without the largest where the mean is asked, if one is said to be the mean."""
-    if not any(each.features["kind asked"] and not each.features["other kind"] for each in candidates):
-        return candidates
-    return [each for each in candidates if not each.features["other kind"]]
 
 
 def _without_parts(candidates: Sequence[Candidate]) -> Sequence[Candidate]:
@@ -324,8 +317,6 @@ def _shape(part: str, asked: Subject) -> str:
 
 def _as_found(scope: Scope, choice: Choice) -> _Found:
     candidates = _distinct([(each.low, each.high) for each in choice.chosen])
-    if len(candidates) > 2 and scope.keyed and (total := _total(candidates)) is not None:
-        candidates = (total,)
     if len(candidates) == 2:
         candidates = _without_conversions([each.quantity for each in choice.chosen], candidates)
     shown = tuple(_shown(each.quantity) for each in choice.chosen[:20])
@@ -400,9 +391,8 @@ def _result(text: str, fitting: Sequence[Quantity]) -> Quantity | None:
     terms = find_quantities(text[:equals])
     ends = [0, *(term.end for term in terms)]
     between = [text[end : term.start] for end, term in zip(ends, terms, strict=False)] + [text[ends[-1] : equals]]
-    spanned = any(term.low < term.high for term in terms)  # "33 % - 30 %" reads as a range
     joints = "".join(between[1:])
-    return behind if terms and _OPERATORS.fullmatch(joints) and (spanned or joints.strip(" ()[]=|")) else None
+    return behind if terms and _OPERATORS.fullmatch(joints) and joints.strip(" ()[]=|") else None
 
 
 _NONE = re.compile(r"[^\w\n]*(?:none|nothing|nil|zero|no|没有|无|零)\b[^\d\n]{0,40}")

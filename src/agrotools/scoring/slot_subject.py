@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from agrotools.core import Slot
 from agrotools.scoring.word_forms import translated
-from agrotools.text.normalise import CJK, WORD, normalise
+from agrotools.text.normalise import CJK, WORD, normalise, reading_words
 from agrotools.text.numbers import Quantity
 
 _NEAR = 80
@@ -154,13 +154,6 @@ class Subject(NamedTuple):
     ``years`` and ``letters`` ("tree A") that the label names, and the pattern that finds such letters."""
 
 
-_FILLING = frozenset(
-    """
-    the of in on and or for number count total sum share area mean average value size whether there are is was which
-    what per with from that how many much this be by its at to than more less largest smallest between
-    has have had been some any part will can does did
-    """.split()
-)
 _FILLING_CJK = frozenset("的数量个总面积平均中图像片值大小和与在多少是为有每占比例")
 
 
@@ -182,7 +175,7 @@ _LETTERED = re.compile(r"(?<![a-z])([a-z]{3,}) ([b-h]|a(?= *$))(?![a-z'])")
 @lru_cache(maxsize=4_000)
 def _subject(name: str, label: str) -> Subject:
     text = normalise(f"{name.replace('_', ' ')} {label}")
-    latin = [word for word in re.findall(rf"{WORD}{{3,}}|\bph\b", text) if word not in _FILLING]
+    latin = [word for word in re.findall(rf"{WORD}{{3,}}|\bph\b", text) if word not in reading_words("number_label")]
     chinese = [letter for letter in re.findall(f"[{CJK}]", text) if letter not in _FILLING_CJK]
     words = frozenset([*(stem(word) for word in latin), *chinese])
     own = frozenset(word for word in words if speaks_of(normalise(label), (word,)))

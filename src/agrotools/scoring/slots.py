@@ -128,7 +128,7 @@ def _scored(slot: Slot, sample: Sample, trajectory: Trajectory) -> SlotScore:
 
 
 def guess_score(sample: Sample) -> float:
-    """What the answer that the prompt alone suggests would score; figures 0, as none is drawn."""
+    """Score of the answer that the prompt alone suggests; figures score 0, as none is drawn."""
     from agrotools.text.guess_model import guessed_values
 
     answer = format_answer(sample.answer, guessed_values(sample, sample.answer))
@@ -217,9 +217,9 @@ def _score(slot: Slot, slots: Sequence[Slot], read: AnswerText) -> SlotScore:
 
 
 def _only_asks(text: str) -> bool:
-    """Whether every sentence is a question, and no line gives a value by key."""
-    said = [sentence for sentence in re.split(r"(?<=[.!?。])\s+|\n", text) if sentence.strip()]
-    return ":" not in text and all(sentence.rstrip(" \"')").endswith("?") for sentence in said)
+    """True if every sentence is a question, and no line gives a value by key."""
+    parts = [sentence for sentence in re.split(r"(?<=[.!?。])\s+|\n", text) if sentence.strip()]
+    return ":" not in text and all(sentence.rstrip(" \"')").endswith("?") for sentence in parts)
 
 
 def _score_number(

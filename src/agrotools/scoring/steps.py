@@ -347,7 +347,7 @@ def score_image_calls(
 
 
 def agrees(sample: Sample, call: ToolCall, step: ReferenceStep) -> bool:
-    """Whether a call is that of the reference step: the same tool, and every argument agrees."""
+    """True if a call is that of the reference step: the same tool, and every argument agrees."""
     if call.tool != step.tool:
         return False
     try:

@@ -46,12 +46,12 @@ class Amount(FrozenModel):
 
 
 class Counts(FrozenModel):
-    """What happened in the valid records of a mode, those of schematic drawings among them."""
+    """Counts of events in the valid records of a mode, those of schematic drawings among them."""
 
     successes: int | None = None
     """Records with a score of 1; None in step-by-step, which has no such thing."""
     terminations: dict[str, int] = {}
-    """How records ended; in step-by-step, how the steps that brought neither call nor answer ended."""
+    """Records by how they ended; in step-by-step, how the steps that brought neither call nor answer ended."""
     unparseable: int = 0
     """Outputs that were neither a call nor an answer."""
     unscored_calls: int = 0
@@ -250,7 +250,7 @@ class RunCorrelation(FrozenModel):
 
 
 class AcrossRuns(FrozenModel):
-    """How step metrics go with outcomes over the runs on one benchmark: ``runs`` (their models) with both modes.
+    """Correlation of step metrics with outcomes over the runs on a benchmark: ``runs`` (their models) with both modes.
 
     ``left_out``: why which runs do not count. ``least_r``: what r must exceed, one way or the other, to be told from 0
     at the 5 % level with so many runs, if these were runs of models drawn at random.
@@ -337,18 +337,18 @@ class Summary(FrozenModel):
     not_as_new: tuple[str, ...] = ()
     """Of a run that was made under an older scoring version: what is not as it would be in a new run."""
     warnings: tuple[str, ...] = ()
-    """What stands above the tables: records that are missing, and causes that ended many records."""
+    """Lines above the tables: records that are missing, and causes that ended many records."""
     missing: dict[Mode, int] = {}
     """Planned records that the run does not hold, by mode; modes that lack none are left out."""
     benchmark: str = ""
     benchmark_version: str = ""
     benchmark_options: dict[str, str | int | bool] = {}
-    """How its questions were put, where that is not as the benchmark has it by itself."""
+    """Options of the benchmark that differ from its defaults."""
     synthetic: bool = False
     model: str = ""
     protocol: str = ""
     privileged: bool = False
-    """Whether the policy saw gold."""
+    """True if the policy saw gold."""
     modes: dict[Mode, ModeSummary] = {}
     no_tool_part: NoToolPart | None = None
     correlations: tuple[Correlation, ...] = ()

@@ -37,14 +37,8 @@ def translated(word: str) -> tuple[str, ...]:
 
 
 _ROOT_FORMS = {
-    "grew": "grow", "grown": "grow", "fell": "fall", "fallen": "fall", "bred": "breed", "hid": "hide", "hidden": "hide",
-    "lay": "lie", "lain": "lie", "lying": "lie", "stood": "stand", "risen": "rise", "rose": "rise", "shrank": "shrink",
-    "shrunk": "shrink", "cut": "cut", "dug": "dig", "built": "build", "laid": "lay", "left": "leave", "leaves": "leaf",
-    "lost": "lose", "kept": "keep", "fed": "feed", "drank": "drink", "dead": "die", "died": "die", "dying": "die",
-    "calves": "calf", "geese": "goose", "mice": "mouse", "larvae": "larva", "broken": "break", "broke": "break",
-    "ate": "eat", "eaten": "eat", "sown": "sow", "shown": "show", "flew": "fly", "ran": "run", "drawn": "draw",
-    "torn": "tear", "worn": "wear", "frozen": "freeze", "froze": "freeze", "burnt": "burn", "dried": "dry",
-}  # fmt: skip
+    form: words[0] for line in _data_lines("word_forms.txt") for words in [line.split()] for form in words[1:]
+}
 _FORMS = {root: [form for form, of in _ROOT_FORMS.items() if of == root] for root in _ROOT_FORMS.values()}
 _ENDING = re.compile(r"(?<=[a-z]{3})(?:ations?|ings?|ied|ies|edly|ed|es|e?s|ers?|ly|ment|e|y|ion|ions|al|age)$")
 
@@ -69,21 +63,13 @@ def word_pattern(word: str, min_chinese: int = 1) -> re.Pattern[str]:
     return re.compile("|".join([rf"(?<![a-z\d])(?:{'|'.join(forms)}|{re.escape(root)}{ending})(?![a-z\d])", *chinese]))
 
 
-_FAMILIES = """
-deep depth; wide width broad breadth; long length; high height tall; thick thickness; heavy weigh weight mass
-warm hot temperature degree; old age; fast speed; dense density; moist moisture humid humidity wet
-slope gradient steep; dead die death mortal; infect disease diseased sick infest; miss gap absent; cost price
-rain rainfall precipitation; emerge emergence; cow cattle; sow seed; harvest yield pick; grow growth
-lose loss disappear vanish gone; big large size; sheep ewe; circumference girth
-share percentage fraction percent proportion
-"""
 _LATIN = re.compile(rf"{WORD}{{3,}}|\bph\b")
 
 
 @cache
 def _family_heads() -> dict[str, str]:
-    lines = (line.split() for line in _FAMILIES.replace("\n", ";").split(";"))
-    return {stemmer().stemWord(word): words[0] for words in lines for word in words}
+    families = map(str.split, _data_lines("word_families.txt"))
+    return {stemmer().stemWord(word): words[0] for words in families for word in words}
 
 
 @lru_cache(maxsize=4_000)

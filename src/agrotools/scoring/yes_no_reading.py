@@ -16,7 +16,7 @@ from agrotools.scoring.answer_text import after_correction
 from agrotools.scoring.slot_subject import named_entities
 from agrotools.scoring.word_forms import Family, comparatives, families, presence, word_pattern
 from agrotools.text.clauses import EXCEPTED, OTHER_TIME, SUPPOSED, Negations, Sentences
-from agrotools.text.normalise import CJK, WORD, normalise
+from agrotools.text.normalise import CJK, WORD, normalise, reading_words
 
 
 class Statement(NamedTuple):
@@ -33,14 +33,6 @@ class Statement(NamedTuple):
     universal: bool
     partial: bool
     chinese: bool
-
-
-_FILLING = frozenset(
-    """the of in on and or for number there are is was were be been being has have had which what per with from that how
-    much this these by its at to than any some all every each both part will can could may must does did do not no a an
-    it them they their more most as into out if whether now still yet between two
-    show shows showing sign signs symptom symptoms evidence trace traces indication indications""".split()
-)
 
 
 _COPULA = re.compile(
@@ -64,7 +56,7 @@ def _words(text: str) -> list[str]:
                     if part
                     else []
                 )
-        elif run not in _FILLING and (len(run) > 2 or run == "ph"):
+        elif run not in reading_words("statement_label") and (len(run) > 2 or run == "ph"):
             found.append(run)
     return list(dict.fromkeys(found))
 

@@ -146,21 +146,14 @@ def categories_agree(predicted: str | Number, reference: str | Number, *, measur
 
 
 def one_to_one(agree: Sequence[Sequence[bool]]) -> bool:
-    """True if each row can be given a column of its own that it agrees with (bipartite matching, Kuhn 1955)."""
-    if any(len(row) != len(agree) for row in agree):
-        return False
-    row_of: dict[int, int] = {}
+    """True if each row can be given a column of its own that it agrees with (bipartite matching)."""
+    if not agree or any(len(row) != len(agree) for row in agree):
+        return not agree
+    import numpy as np
+    import scipy.optimize as optimize  # pyright: ignore[reportMissingTypeStubs]
 
-    def place(row: int, tried: set[int]) -> bool:
-        for column, agrees in enumerate(agree[row]):
-            if agrees and column not in tried:
-                tried.add(column)
-                if column not in row_of or place(row_of[column], tried):
-                    row_of[column] = row
-                    return True
-        return False
-
-    return all(place(row, set()) for row in range(len(agree)))
+    matrix = np.array(agree, dtype=bool)
+    return bool(matrix[cast(Any, optimize).linear_sum_assignment(matrix, maximize=True)].all())
 
 
 RELATIVE = 1e-9

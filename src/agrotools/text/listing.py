@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable
 from typing import NamedTuple
 
-from agrotools.text.normalise import CJK, WORD
+from agrotools.text.normalise import CJK, WORD, reading_words
 
 
 class Beside(NamedTuple):
@@ -31,41 +31,7 @@ _ITEM = re.compile(
 _BRACKET = re.compile(r"\s*[\"'*]*\s*[(\[]([^()\[\]\n]{0,300})[)\]]")
 _WORDS = re.compile(rf"{WORD}+(?:['’-]{WORD}+)*|[{CJK}]+")
 
-# Words that no name holds: those that make a sentence, and those that describe the thing named beside them.
-_SENTENCE = frozenset(
-    """
-    the a an this that these those it its is are was were be been being has have had do does did can could
-    may might would
-    should will must in on of for at by to from with without as than into over under near about if when while
-    since because
-    due based which who whose where there here i we you he she they them his her their our my your not no yes
-    but so then
-    also likely probably possibly perhaps maybe very most more clearly looks look seems seem appears appear
-    shows show shown
-    see seen called known named identified caused causing cause found common using given like characterized
-    characterised
-    typical typically often usually sure please hope thanks thus therefore hence overall finally first second next note
-    commonly formerly scientific aka alias i'm it's i'd native growing grows visible
-    """.split()
-)
-_DESCRIBING = frozenset(
-    """
-    family genus order species weed weeds plant plants pest pests disease insect shrub herb tree vine grass
-    crop leaf leaves
-    stem stems flower flowers fruit fruits root roots adult adults nymph nymphs larva larvae egg eggs stage
-    pupa severity severe
-    moderate mild early late healthy infected infection infestation symptom symptoms feature features key
-    reasoning analysis
-    observation observations description identification conclusion characteristic characteristics evidence
-    summary answer
-    explanation confidence confident certain certainty high medium low invasive noxious introduced perennial
-    annual fungal
-    bacterial viral result results final details diagnosis recommendation recommendations management
-    treatment image photo
-    serious major important widespread dangerous harmful tropical woody flowering
-    class type name label category status unknown step count number area
-    """.split()
-)
+_SENTENCE, _DESCRIBING = reading_words("sentence"), reading_words("describing")
 
 
 _NO_NAME = ("aceae", "idae", "ly")

@@ -1,7 +1,10 @@
 """One form for text before it is compared: widths, superscripts, dashes, spaces, case."""
 
 import re
+import tomllib
 import unicodedata
+from functools import cache
+from importlib.resources import files
 
 CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff"
 """Characters that are written without spaces: each one is a token of its own."""
@@ -39,3 +42,14 @@ def _once(text: str) -> str:
     text = unicodedata.normalize("NFKC", _LINE_BREAKS.sub("\n", text))
     text = text.translate(_PUNCTUATION).lower()
     return _SPACES.sub(" ", text)
+
+
+@cache
+def reading_words(name: str) -> frozenset[str]:
+    """A closed class of words of ``data/reading_words.toml``."""
+    return frozenset(_reading_words()[name].split())
+
+
+@cache
+def _reading_words() -> dict[str, str]:
+    return tomllib.loads((files("agrotools.data") / "reading_words.toml").read_text("utf-8"))

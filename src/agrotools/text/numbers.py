@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from agrotools.text.clauses import Negations, joined
-from agrotools.text.normalise import CJK, WORD
+from agrotools.text.normalise import CJK, WORD, reading_words
 from agrotools.text.number_words import NUMBER_WORDS, chinese_number, spelled_numbers
 from agrotools.text.units import canonical_unit, convert, unit_pattern
 
@@ -37,18 +37,7 @@ class Quantity:
         return self.unit is None and self.noun is None
 
 
-_FUNCTION_WORDS = (
-    frozenset(
-        """
-    in on of for at per and or to by with from is are was were be the a an than as but not this that these those
-    which it its so if then compared while when where between across over under out versus vs less more higher lower
-    greater smaller larger times x i we would could should may might has have had because since respectively each
-    can will must do does did been being remain remains were stand stands make makes give gives
-    about approximately around roughly only total overall e both after before within according
-    """.split()
-    )
-    | NUMBER_WORDS
-)
+_FUNCTION_WORDS = reading_words("behind_number") | NUMBER_WORDS
 _CJK_FUNCTION = frozenset("的和或与至到在是为约而比于从对以及则所，、；。")
 
 _NUMERAL = re.compile(

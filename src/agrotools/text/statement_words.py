@@ -50,26 +50,8 @@ _TOKEN = re.compile(
     rf"|(?P<cjk>[{CJK}])|(?P<mark>[%.!?;:,、。\n()\"\[\]|/]|-(?=\s))|(?P<bullet>[*+•])"
 )
 _RANGE = re.compile(r"\s?(?:-|to|and|or|至|到|~)\s?")
-_IRREGULAR = {
-    "hoed": "hoe", "overfeeding": "overfeed", "overfed": "overfeed", "hoeing": "hoe", "leaves": "leaf",
-    "leafs": "leaf", "mould": "mold", "mouldy": "mold", "moulds": "mold", "moldy": "mold", "grey": "gray",
-    "greyish": "gray", "grayish": "gray", "plough": "plow", "ploughing": "plow", "ploughed": "plow",
-    "colour": "color", "coloured": "color", "dug": "dig", "fed": "feed", "ate": "eat", "eaten": "eat",
-    "grown": "grow", "grew": "grow", "sown": "sow", "sowed": "sow", "lice": "louse", "larvae": "larva",
-    "larval": "larva", "pupae": "pupa", "fungi": "fungus", "fungal": "fungus", "bacteria": "bacterium",
-    "bacterial": "bacterium", "fallen": "fall", "fell": "fall", "drawn": "draw", "shown": "show",
-    "taken": "take", "took": "take", "kept": "keep", "left": "leave", "leaving": "leave", "rotten": "rot",
-    "rotting": "rot", "rotation": "rotate", "rotating": "rotate", "rotations": "rotate",
-    "rotated": "rotate", "rotates": "rotate", "tyre": "tire", "fertiliser": "fertilizer",
-    "fertilisers": "fertilizer", "fertilise": "fertilize", "fertilising": "fertilize", "thrown": "throw",
-    "bitten": "bite", "percent": "%", "ploughs": "plow", "odour": "odor", "favour": "favor",
-    "favours": "favor", "favoured": "favor", "mice": "mouse", "lying": "lie", "lies": "lie", "dying": "die",
-    "tried": "try", "centre": "center", "broken": "break", "broke": "break", "swollen": "swell",
-    "shrunken": "shrink", "shrunk": "shrink", "tunnelled": "tunnel", "tunnelling": "tunnel",
-    "diarrhoea": "diarrhea", "kilometres": "kilometer", "millimetre": "mm", "millimetres": "mm",
-    "millimeter": "mm", "millimeters": "mm", "sulphur": "sulfur", "buds": "bud", "budding": "bud",
-    "sooty": "soot", "webbing": "web", "webs": "web",
-}  # fmt: skip
+_GRAMMAR: dict[str, Any] = tomllib.loads((files("agrotools.data") / "open_text" / "grammar.toml").read_text("utf-8"))
+_IRREGULAR = {form: word for word, forms in _GRAMMAR["irregular"].items() for form in forms.split()}
 _WHOLE = frozenset("useful useless hardly barely rarely scarcely lately".split())
 _DROPPED = frozenset(
     "the a an of its your their our my his her any some such very really also even quite actually ever at still "
@@ -261,57 +243,38 @@ def _is_keyword_run(run: str) -> bool:
     return sum(word in _JOINING for word in words) * 16 < len(words)
 
 
-LEADING = frozenset("on to that with of by for in from about".split())
-POINTERS = frozenset("these this those them it which that".split())
-PLURAL = frozenset("all both none everything 都 均 全 这 此 统 皆 概".split())
-PREDICATES = frozenset(
-    "is are was were am should must will would can could may might help work reduce control prevent matter".split()
-)
-WORTH_IN_CHINESE = tuple("价值 意义 必要 作用 效果 用处 好处 道理 依据 根据 帮助 区别 差别 益处 效用 成效".split())
-VERDICTS = frozenset("fail fails failed not never hardly scarcely barely rarely seldom 不是 no".split())
-PLACES = frozenset(
-    "ignore forget neglect overlook disregard look check come comes emerge emerges germinate germinates appear appears "
-    "turn turns grow grows found bother".split()
-)
-"""Verbs after which "where ..." is itself what is denied: "do not look where hay was fed"."""
-NEEDLESS = frozenset({"不必", "无需", "无须", "不用", "毋须", "毋需", "不需要", "用不着"})
-COPULA = frozenset("is are was were be am been".split())
-LEAVING = COPULA | frozenset("leave leaves leaving left eat eats eating need needs do have has with to of".split())
-AUXILIARY = frozenset("do does did will would can could should must may might has have had shall need".split())
-LINKS = COPULA | frozenset("get have has had been becom may might can will would could".split())
-MODAL = frozenset("should must need shall".split())
-DESCRIBED = frozenset("skipped overlooked neglected forgotten ignored omitted".split())
-WHO = frozenset("that which you we they who".split())
-TURNING = frozenset(
-    "not no never none nobody nothing nor wrong wrongly mistake mistaken misconception myth nonsense fals far anything "
-    "untrue incorrect foolish silly unwise doubt unlikely reject contrary 不 没 无 毫 非 误 错 谣 胡 瞎 反".split()
-)
-BARELY = frozenset("hardly scarcely barely nothing none neither".split())
-COUNTED = frozenset("not 1 none no neither nothing hardly scarcely barely single few either all much little".split())
-POINTED = frozenset("these those this that them it such kind sort".split())
-PRONOUNS = frozenset("they it these those this that none neither".split())
-SUPPOSING = frozenset("if had were 要 如 若 假".split())
-POINTING = frozenset(
-    "it they them this that these those which none neither nothing both all any such whole everything anything "
-    "这 它 都 全 皆".split()
-)
-"""Words by which a clause speaks of what was said before."""
-NONE_OF = frozenset("anything that what 1 such these kind sort".split())
-SAYINGS = frozenset(
-    "whoever anyone anybody claim idea belief notion theory advice story assertion suggestion view".split()
-)
-WISHES = frozenset("enjoy like want wish love fancy prefer must".split())
-SITES = frozenset("building housing dwelling planting crossing opening landing parking".split())
-"""Places that end like a verb: what is far from them is not denied."""
-SINGLE = frozenset("it this that 它".split())
-SEVERAL = frozenset("these those them they both neither none such above 这 些 都 上 它 们".split())
-NOUN_HEADS = {
-    "plant": frozenset("food debris residu remain densiti space wast materi stress".split()),
-    "water": frozenset("mold jet stress suppli".split()),
-    "cover": frozenset(["crop"]),
-}
-"""Stems after which a verb is the first part of a noun: "plant food", "water mould"."""
-PROBLEMS = frozenset("blight rust mildew scab diseas pest insect bug fungus bacterium 病 虫".split())
-"""Names of what is fought: "the blight is not impressed" judges what was said before."""
-SPRAYS = frozenset("spray treatment treat insecticid pesticid chemic".split())
-CLAUSE = frozenset("if when where which who that while after before whenever as".split())
+def _class(name: str) -> frozenset[str]:
+    return frozenset(_GRAMMAR[name].split())
+
+
+POINTERS = _class("pointers")
+PLURAL = _class("plural")
+PREDICATES = _class("predicates")
+VERDICTS = _class("verdicts")
+PLACES = _class("places")
+NEEDLESS = _class("needless")
+COPULA = _class("copula")
+LEAVING = _class("leaving")
+AUXILIARY = _class("auxiliary")
+LINKS = _class("links")
+MODAL = _class("modal")
+DESCRIBED = _class("described")
+WHO = _class("who")
+TURNING = _class("turning")
+BARELY = _class("barely")
+COUNTED = _class("counted")
+POINTED = _class("pointed")
+PRONOUNS = _class("pronouns")
+SUPPOSING = _class("supposing")
+POINTING = _class("pointing")
+NONE_OF = _class("none_of")
+SAYINGS = _class("sayings")
+WISHES = _class("wishes")
+SITES = _class("sites")
+SINGLE = _class("single")
+SEVERAL = _class("several")
+PROBLEMS = _class("problems")
+SPRAYS = _class("sprays")
+CLAUSE = _class("clause")
+WORTH_IN_CHINESE = tuple(_GRAMMAR["worth_in_chinese"].split())
+NOUN_HEADS = {verb: frozenset(stems.split()) for verb, stems in _GRAMMAR["noun_heads"].items()}

@@ -41,7 +41,7 @@ def worker_environment(threads: int = 1) -> dict[str, str]:
     """
     from agrotools.knowledge.entries import user_folders
     from agrotools.sandbox import RUNNER_VARIABLE, WORKERS_VARIABLE
-    from agrotools.vision.nets import THREADS
+    from agrotools.vision import THREADS
 
     environment = {
         "PYTHONPATH": os.pathsep.join(entry for entry in sys.path if Path(entry).is_absolute()),

@@ -8,3 +8,5 @@ Role = Literal["B", "G", "R", "RE", "NIR"]
 """Band of a raster."""
 Index = Literal["exg", "exgr", "cive", "lab_a", "ndvi", "gndvi", "ndre"]
 """Vegetation index."""
+THREADS = "AGROTOOLS_THREADS"
+"""Variable that says how many threads a graph may use; one where it is not set."""

@@ -37,9 +37,11 @@ def role_of(name: str) -> Role | None:
         return "NIR"
     if len(words) == 1 and re.fullmatch(r"[a-z]\d+", name.strip().lower()):
         return None
-    found: set[Role] = {role for role in ROLES if _WORDS[role].intersection(words)}
-    spelled: set[Role] = {role for role in found if any(len(word) > 1 for word in _WORDS[role].intersection(words))}
-    candidates = sorted(spelled or found)
+    matches: set[Role] = {role for role in ROLES if _WORDS[role].intersection(words)}
+    spelled_out: set[Role] = {
+        role for role in matches if any(len(word) > 1 for word in _WORDS[role].intersection(words))
+    }
+    candidates = sorted(spelled_out or matches)
     return candidates[0] if len(candidates) == 1 else None
 
 

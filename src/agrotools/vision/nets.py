@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, StringConstraints, ValidationError
 
 from agrotools.core import ToolError
+from agrotools.vision import THREADS
 
 LARGEST_WEIGHTS = 64 * 2**20
 Arrays = dict[str, NDArray[np.generic]]
@@ -68,10 +69,6 @@ def pack_arrays(arrays: dict[str, NDArray[np.generic]]) -> tuple[bytes, str]:
     np.savez_compressed(buffer, allow_pickle=False, **arrays)
     content = buffer.getvalue()
     return content, hashlib.sha256(content).hexdigest()
-
-
-THREADS = "AGROTOOLS_THREADS"
-"""Variable that says how many threads a graph may use; one where it is not set."""
 
 
 def open_session(content: bytes, *, takes: str, gives: Collection[str], what: str, hint: str) -> Any:

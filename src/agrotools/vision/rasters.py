@@ -231,17 +231,17 @@ class RasterSource:
         return missing
 
     def _wavelengths_nm(self) -> list[float | None]:
-        found: list[float | None] = []
+        wavelengths: list[float | None] = []
         for number in range(1, self.count + 1):
             tags = {key.lower(): value for key, value in self.dataset.tags(number).items()}
             try:
                 value = float(tags["wavelength"])
             except (KeyError, ValueError):
-                found.append(None)
+                wavelengths.append(None)
                 continue
             unit = tags.get("wavelength_units", "").lower()
-            found.append(value * 1000 if unit.startswith("micro") or value < 20 else value)
-        return found
+            wavelengths.append(value * 1000 if unit.startswith("micro") or value < 20 else value)
+        return wavelengths
 
 
 def _near(value: float) -> float:

@@ -16,10 +16,11 @@ from numpy.typing import NDArray
 from agrotools.core import ToolError
 from agrotools.vision import Box, Role
 from agrotools.vision.formats import MAX_PIXELS, PHOTO_FORMATS, damaged, file_format, refuse_outside, too_large
-from agrotools.vision.rasters import RasterSource
 
 if TYPE_CHECKING:
     from PIL.Image import Image
+
+    from agrotools.vision.rasters import RasterSource
 
 
 @dataclass(frozen=True, eq=False)
@@ -215,7 +216,7 @@ def _png_bit_depth(path: Path) -> int:
     return head[24] if len(head) == 25 else 8
 
 
-def picture_of(source: RasterSource, *, argument: str = "image") -> RgbImage:
+def picture_of(source: "RasterSource", *, argument: str = "image") -> RgbImage:
     """A raster as 8-bit RGB: its red, green and blue bands, else its first three, else its only one as grey.
 
     Values of 8 bits stay as they are, others are scaled by one factor for all bands (99.9th percentile to 255).
@@ -275,7 +276,7 @@ def _stretch(band: NDArray[np.float32]) -> NDArray[np.uint8]:
     return np.where(valid, np.clip(scaled, 0, 1) * 255, 255).astype(np.uint8)
 
 
-def _palette(source: RasterSource) -> NDArray[np.uint8] | None:
+def _palette(source: "RasterSource") -> NDArray[np.uint8] | None:
     if source.count != 1 or source.dtype != "uint8":
         return None
     try:

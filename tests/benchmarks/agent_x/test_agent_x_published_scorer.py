@@ -5,7 +5,7 @@ import pytest
 from agrotools.benchmarks.agent_x import published_scorer
 from agrotools.benchmarks.agent_x.judge import read_judge_score
 from agrotools.benchmarks.agent_x.published_scorer import error_analysis
-from agrotools.scoring.figures import PublishedScorerStops
+from agrotools.scoring.predictions import PublishedScorerStops
 
 GOAL = [1, 0, 0.5, "", 1]
 TOOL_P = [1, 0, 1, "n/a", 0]

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from agrotools.benchmarks.agrieval.published_choices import _patterns, _search, credit, extract, score_choices
 from agrotools.benchmarks.agrieval.slots import OptionKind
-from agrotools.scoring.figures import PublishedScorerStops
+from agrotools.scoring.predictions import PublishedScorerStops
 
 SEVEN = {letter: letter.lower() for letter in "ABCDEFG"}
 

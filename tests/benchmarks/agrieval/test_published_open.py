@@ -16,7 +16,7 @@ from agrotools.benchmarks.agrieval.published_open import (
     score_open,
     stop_at,
 )
-from agrotools.scoring.figures import PublishedScorerStops
+from agrotools.scoring.predictions import PublishedScorerStops
 
 ROWS = [
     json.loads(line)

@@ -4,7 +4,7 @@ import pytest
 
 from agrotools.benchmarks._dialogs.published_scorer import is_correct, score_end, score_steps
 from agrotools.benchmarks.gta.score import RULES as GTA
-from agrotools.scoring.figures import PublishedScorerStops, Scores
+from agrotools.scoring.predictions import PublishedScorerStops, Scores
 from support.gta_files import (
     CAT,
     ERROR,

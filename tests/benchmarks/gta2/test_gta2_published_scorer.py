@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agrotools.benchmarks.gta2.score import gpt_score, read_score, root_score
-from agrotools.scoring.figures import PublishedScorerStops
+from agrotools.scoring.predictions import PublishedScorerStops
 
 
 def graded(node: Mapping[str, Any]) -> float:

@@ -4,7 +4,7 @@ import pytest
 
 from agrotools.benchmarks.thinkgeo.judge import Judgement, judge_prompt
 from agrotools.benchmarks.thinkgeo.score import score_end
-from agrotools.scoring.figures import PublishedScorerStops
+from agrotools.scoring.predictions import PublishedScorerStops
 from support.gta_files import answer, call, end_sample, overlap
 
 BOXES = [call("DrawBox", {"bbox": box, "annotation": "car"}) for box in ("(1, 2, 3, 4)", "(5, 6, 7, 8)")]

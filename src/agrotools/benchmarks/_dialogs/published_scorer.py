@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from agrotools.scoring.figures import Figure, Scores, Similarity, published
+from agrotools.scoring.predictions import Figure, Scores, Similarity, published
 from agrotools.text.loose_json import is_list, is_object, zeroes
 
 _SMALL = 1e-5

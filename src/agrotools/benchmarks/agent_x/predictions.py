@@ -25,8 +25,7 @@ from agrotools.plugin import PredictionContent, PredictionFormat, PredictionInpu
 from agrotools.runner.manifest import Manifest
 from agrotools.scoring.error_classes import IN_HEAD, OF_SCORES, Errors
 from agrotools.scoring.errors_in_records import keywords
-from agrotools.scoring.figures import PublishedScorerStops, Scores
-from agrotools.scoring.predictions import Compared, read_json
+from agrotools.scoring.predictions import Compared, PublishedScorerStops, Scores, read_json
 from agrotools.text.loose_json import is_list, is_object, is_text
 
 _FORM = 'predictions look like [{"0": {"query": ..., "reasoning_steps": [...], "final_answer": {...}}}, ...]'

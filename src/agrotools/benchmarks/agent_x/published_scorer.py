@@ -15,7 +15,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from agrotools.scoring.figures import Figure, PublishedScorerStops, Scores, published
+from agrotools.scoring.predictions import Figure, PublishedScorerStops, Scores, published
 from agrotools.text.loose_json import is_list, is_object, is_text, zeroes
 
 COLUMNS: Mapping[str, str] = {

@@ -26,8 +26,8 @@ from agrotools.core import BenchmarkError, Mode, Record
 from agrotools.plugin import PublishedRun, Scoring
 from agrotools.runner.manifest import Manifest
 from agrotools.runner.policies import is_baseline
-from agrotools.scoring.figures import Figure, Part, PublishedScorerStops, SampleParts, Scores, summed
 from agrotools.scoring.judging.judgements import JudgedRows
+from agrotools.scoring.predictions import Figure, Part, PublishedScorerStops, SampleParts, Scores, summed
 from agrotools.scoring.sample_units import is_invalid
 from agrotools.scoring.statistics import Estimate
 from agrotools.scoring.summary import PublishedFigures

@@ -19,8 +19,7 @@ from agrotools.benchmarks.agrieval.score import read_options, text_values
 from agrotools.benchmarks.agrieval.slots import OptionsSlot, ReferenceTextSlot
 from agrotools.core import BenchmarkError
 from agrotools.plugin import PredictionFormat, PredictionInput
-from agrotools.scoring.figures import Part, PublishedScorerStops, SampleParts, Scores, summed
-from agrotools.scoring.predictions import Compared, read_json
+from agrotools.scoring.predictions import Compared, Part, PublishedScorerStops, SampleParts, Scores, read_json, summed
 from agrotools.text.loose_json import is_list, is_object, is_text, zeroes
 
 _FORM = 'results look like [{"question": ..., "options": {...}, "answer": "A", "generated_answer": ...}, ...]'

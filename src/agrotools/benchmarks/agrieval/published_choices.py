@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from agrotools.benchmarks.agrieval.slots import OptionKind
-from agrotools.scoring.figures import Figure, Scores, published
+from agrotools.scoring.predictions import Figure, Scores, published
 
 _CHANCE_OF_SEVERAL = 0.2
 _CHANCE_OF_TRUE_FALSE = 0.5

@@ -27,7 +27,7 @@ from typing import Any, NamedTuple
 from agrotools.benchmarks.agrieval.lexeval import shared_words
 from agrotools.benchmarks.agrieval.plugin import ROUGES
 from agrotools.benchmarks.agrieval.published_choices import NO_REPLIES
-from agrotools.scoring.figures import Figure, PublishedScorerStops, Scores, published
+from agrotools.scoring.predictions import Figure, PublishedScorerStops, Scores, published
 from agrotools.text.rouge import common_length, common_rows, length_in_row
 
 MOST_STEPS = 989

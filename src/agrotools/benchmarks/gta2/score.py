@@ -15,7 +15,7 @@ from agrotools.benchmarks._dialogs.scores import differences_of_run
 from agrotools.benchmarks.gta2.load import GTA2_TOOLS
 from agrotools.benchmarks.gta2.plugin import PAPER_RUN
 from agrotools.plugin import PublishedRun, Scoring
-from agrotools.scoring.figures import published
+from agrotools.scoring.predictions import published
 from agrotools.scoring.summary import PublishedFigures
 
 MOST = 10

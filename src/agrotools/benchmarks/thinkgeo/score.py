@@ -22,9 +22,8 @@ from agrotools.benchmarks._dialogs.scores import (
 from agrotools.benchmarks.thinkgeo.judge import LLM_SCORE, LLM_SCORE_CORRECTED, Judgement, judge_prompt, read_log
 from agrotools.benchmarks.thinkgeo.plugin import CATEGORIES, IMAGE_TOOLS, PAPER_RUN
 from agrotools.plugin import PredictionFormat, PredictionInput
-from agrotools.scoring.figures import Figure, Part, SampleParts, Scores, Similarity, published, summed
 from agrotools.scoring.judging.questions import read_yes_no
-from agrotools.scoring.predictions import Compared
+from agrotools.scoring.predictions import Compared, Figure, Part, SampleParts, Scores, Similarity, published, summed
 from agrotools.text.loose_json import is_list, is_object
 
 RULES = Rules(

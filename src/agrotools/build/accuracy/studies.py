@@ -134,10 +134,10 @@ def run(
         started(study)
         begun = time.monotonic()
         with tempfile.TemporaryDirectory(prefix="agrotools-bench-", ignore_cleanup_errors=True) as scratch:
-            said = _in_own_process(study, Path(scratch), time_limit_s)
-            if overlays and said.get("overlays"):
-                overlays(study, [Path(path) for path in said["overlays"]])
-        fresh = _rows(study, said)
+            result = _in_own_process(study, Path(scratch), time_limit_s)
+            if overlays and result.get("overlays"):
+                overlays(study, [Path(path) for path in result["overlays"]])
+        fresh = _rows(study, result)
         rows += fresh
         ended(study, fresh, time.monotonic() - begun)
     return rows
@@ -145,7 +145,7 @@ def run(
 
 def _in_own_process(study: Planned, scratch: Path, time_limit_s: float) -> dict[str, Any]:
     answer = scratch / "answer.json"
-    asked = {
+    order = {
         "tool": study.tool,
         "number": study.number,
         "folder": str(study.path.resolve()),
@@ -153,13 +153,13 @@ def _in_own_process(study: Planned, scratch: Path, time_limit_s: float) -> dict[
         "answer": str(answer),
     }
     process: subprocess.Popen[bytes] | None = None
-    with (scratch / "said.txt").open("wb") as said:
+    with (scratch / "output.txt").open("wb") as output:
         try:
             with _interrupts_held():  # one in the middle would leave a process that nobody knows of
                 process = subprocess.Popen(
                     [sys.executable, "-u", "-m", "agrotools.build.accuracy.worker"],
                     stdin=subprocess.PIPE,
-                    stdout=said,
+                    stdout=output,
                     stderr=subprocess.STDOUT,
                     env=worker_environment(),
                     cwd=scratch,
@@ -167,7 +167,7 @@ def _in_own_process(study: Planned, scratch: Path, time_limit_s: float) -> dict[
                 )
             assert process.stdin is not None
             with suppress(BrokenPipeError):
-                process.stdin.write(json.dumps(asked).encode() + b"\n")
+                process.stdin.write(json.dumps(order).encode() + b"\n")
                 process.stdin.flush()
             code = process.wait(time_limit_s)
         except subprocess.TimeoutExpired:
@@ -178,7 +178,7 @@ def _in_own_process(study: Planned, scratch: Path, time_limit_s: float) -> dict[
     try:
         found: dict[str, Any] = json.loads(answer.read_text(encoding="utf-8"))
     except (OSError, ValueError):
-        return {"error": _last_words(scratch / "said.txt", code)}
+        return {"error": _last_words(scratch / "output.txt", code)}
     return found
 
 
@@ -215,9 +215,9 @@ def _signal_name(number: int) -> str:
         return f"signal {number}"
 
 
-def _rows(study: Planned, said: dict[str, Any]) -> list[Row]:
-    if "error" in said:
+def _rows(study: Planned, result: dict[str, Any]) -> list[Row]:
+    if "error" in result:
         where = str(study.path.resolve())
-        return [Row(study.tool, study.folder, error=said["error"].replace(where, study.folder))]
-    shared = {name: said[name] for name in ("calls", "ms_median", "ms_per_megapixel", "peak_mb")}
-    return [Row(study.tool, study.folder, **figure, **shared) for figure in said["figures"]]
+        return [Row(study.tool, study.folder, error=result["error"].replace(where, study.folder))]
+    shared = {name: result[name] for name in ("calls", "ms_median", "ms_per_megapixel", "peak_mb")}
+    return [Row(study.tool, study.folder, **figure, **shared) for figure in result["figures"]]

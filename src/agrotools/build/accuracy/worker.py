@@ -53,18 +53,18 @@ def measured(tool: str, number: int, folder: Path, scratch: Path) -> dict[str, A
 
 
 def _row(figure: Figure) -> dict[str, Any]:
-    found = estimate(figure)
+    interval = estimate(figure)
     reached = None
-    if figure.goal is not None and math.isfinite(found.value):
-        beyond = found.value - figure.goal if figure.higher_is_better else figure.goal - found.value
+    if figure.goal is not None and math.isfinite(interval.value):
+        beyond = interval.value - figure.goal if figure.higher_is_better else figure.goal - interval.value
         reached = beyond >= -_ROUNDING
     return {
         "metric": figure.metric,
-        "value": _finite(found.value),
-        "low": _finite(found.low),
-        "high": _finite(found.high),
-        "n": found.n,
-        "independent": found.independent,
+        "value": _finite(interval.value),
+        "low": _finite(interval.low),
+        "high": _finite(interval.high),
+        "n": interval.n,
+        "independent": interval.independent,
         "goal": figure.goal,
         "higher_is_better": figure.higher_is_better,
         "goal_reached": reached,
@@ -101,10 +101,10 @@ def _end_with_parent() -> None:
 
 
 def main() -> None:
-    asked = json.loads(sys.stdin.readline())
+    order = json.loads(sys.stdin.readline())
     threading.Thread(target=_end_with_parent, daemon=True).start()
-    said = measured(asked["tool"], asked["number"], Path(asked["folder"]), Path(asked["scratch"]))
-    Path(asked["answer"]).write_text(json.dumps(said), encoding="utf-8")
+    result = measured(order["tool"], order["number"], Path(order["folder"]), Path(order["scratch"]))
+    Path(order["answer"]).write_text(json.dumps(result), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from agrotools.build.scenes.scene import blurred, resized, smooth_field
+from agrotools.build.scenes.scene import blurred, jpeg_of, resized, smooth_field, srgb_of
 
 Plane = NDArray[np.float32]
 
@@ -48,14 +48,8 @@ def photographed(
     linear *= np.float32(rng.uniform(0.34, 0.56) / max(float(np.quantile(linear, 0.98)), 1e-3))
     linear += noise * grain[..., :3] * np.sqrt(np.clip(linear, 0.01, None)) * 0.8
     linear = np.clip(linear, 0, 1)
-    srgb = np.where(linear <= 0.0031308, 12.92 * linear, 1.055 * np.maximum(linear, 1e-6) ** (1 / 2.4) - 0.055)
-    encoded = cv2.imencode(
-        ".jpg",
-        np.clip(srgb * 255 + 0.5, 0, 255).astype(np.uint8),
-        [cv2.IMWRITE_JPEG_QUALITY, int(rng.integers(82, 97))],
-    )[1]
-    decoded = np.asarray(cv2.imdecode(encoded, cv2.IMREAD_COLOR), np.uint8)
-    return np.ascontiguousarray(decoded[..., ::-1]), np.ascontiguousarray(bands)
+    photo = jpeg_of(srgb_of(linear)[..., ::-1], int(rng.integers(82, 97)))
+    return photo, np.ascontiguousarray(bands)
 
 
 Rng = np.random.Generator
@@ -84,8 +78,7 @@ def snapshot(rng: Rng, light: NDArray[np.floating[Any]], exposure: float, electr
     # A soft shoulder, as cameras have it, before the highlights burn out.
     linear = np.clip(linear, 0.0, None)
     linear = np.where(linear > 0.7, 0.7 + 0.3 * np.tanh((linear - 0.7) / 0.35), linear)
-    srgb = np.where(linear <= 0.0031308, 12.92 * linear, 1.055 * np.power(np.maximum(linear, 1e-6), 1 / 2.4) - 0.055)
-    return np.clip(srgb * 255.0 + 0.5, 0, 255).astype(np.uint8)
+    return srgb_of(linear)
 
 
 def infrared_frame(rng: Rng, near_infrared: NDArray[np.floating[Any]], gain: float) -> NDArray[np.uint8]:

@@ -30,7 +30,7 @@ from agrotools.build.scenes.countryside import (
     spectrum,
     stand_things,
 )
-from agrotools.build.scenes.scene import Difficulty, Scene, fractal_field, one_thread, smooth_field
+from agrotools.build.scenes.scene import Difficulty, Scene, check_arguments, fractal_field, one_thread, smooth_field
 
 _BASE_GSD_M = 0.5
 _WATERS = (
@@ -309,10 +309,7 @@ def make_farmland_pair(
     Raises:
         ValueError: a strange argument.
     """
-    if difficulty not in (0, 1, 2, 3):
-        raise ValueError(f"difficulty is {difficulty}; it is one of 0, 1, 2, 3")
-    if seed < 0:
-        raise ValueError(f"seed is {seed}; it is 0 or more")
+    check_arguments(seed, difficulty)
     if becomes is not None and becomes not in (*BECOMES, "none"):
         raise ValueError(f"becomes is {becomes!r}; it is one of {', '.join(BECOMES)}, none")
     rng = np.random.default_rng([seed, zlib.crc32(f"farmland {look}".encode()), difficulty])

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agrotools.build.scenes.foliage import Colour, Plane, View, colour
-from agrotools.build.scenes.scene import blurred, fractal_field
+from agrotools.build.scenes.scene import blurred, bounds, fractal_field
 
 Rng = np.random.Generator
 Vector = NDArray[np.float64]
@@ -136,9 +136,8 @@ def lay_fruit(view: View, fruit: Fruit, number: int, focal_px: float, in_sun: fl
         _stalk(view, fruit, scale)
     view.lay(alpha, light, depth + np.float32(fruit.distance_mm), x0, y0, number)
     solid = alpha > 0.5
-    columns, rows = np.flatnonzero(solid.any(axis=0)), np.flatnonzero(solid.any(axis=1))
-    box = (x0 + int(columns[0]), y0 + int(rows[0]), x0 + int(columns[-1]) + 1, y0 + int(rows[-1]) + 1)
-    return Seen(int(solid.sum()), box)
+    left, top, right, bottom = bounds(solid)
+    return Seen(int(solid.sum()), (x0 + left, y0 + top, x0 + right, y0 + bottom))
 
 
 def _bodies(fruit: Fruit) -> list[tuple[Vector, float, float]]:

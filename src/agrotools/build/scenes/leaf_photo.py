@@ -15,7 +15,15 @@ from agrotools.build.scenes.camera import snapshot
 from agrotools.build.scenes.canvas import SOILS, Sun, paint_soil
 from agrotools.build.scenes.foliage import Plane, Rng, colour
 from agrotools.build.scenes.lesions import BLADES, KINDS, Blade, blade_colour, lay_out
-from agrotools.build.scenes.scene import Difficulty, Scene, blurred, fractal_field, one_thread, smooth_field
+from agrotools.build.scenes.scene import (
+    Difficulty,
+    Scene,
+    blurred,
+    check_arguments,
+    fractal_field,
+    one_thread,
+    smooth_field,
+)
 
 ROWS_PX, COLUMNS_PX = 480, 640
 BACKGROUND, HEALTHY, LESION = 0, 1, 2
@@ -72,10 +80,7 @@ def make_leaf_photo(
     Raises:
         ValueError: an argument is not one of those said.
     """
-    if difficulty not in (0, 1, 2, 3):
-        raise ValueError(f"difficulty is {difficulty}; it is one of 0, 1, 2, 3")
-    if seed < 0:
-        raise ValueError(f"seed is {seed}; it is 0 or more")
+    check_arguments(seed, difficulty)
     if crop is not None and crop not in BLADES:
         raise ValueError(f"crop is {crop!r}; it is one of {', '.join(BLADES)}")
     if lesion is not None and lesion not in KINDS:

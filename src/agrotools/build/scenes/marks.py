@@ -6,12 +6,14 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from agrotools.build.scenes.scene import bounds
 from agrotools.tools.marks.finding import PURE_COLOURS
 
 StrokeColour = Literal["red", "yellow", "magenta", "cyan"]
 STROKE_COLOURS: tuple[StrokeColour, ...] = ("red", "yellow", "magenta", "cyan")
 """Colours that stand out from fields and trees, and that no roof has."""
 Box = tuple[int, int, int, int]
+"""x0, y0, x1, y1 in pixels, ends excluded."""
 
 
 def marked(
@@ -44,20 +46,14 @@ def marked(
     filled = np.zeros_like(drawn)
     cv2.drawContours(filled, outlines, -1, 255, -1)
     enclosed = (filled > 0) & (drawn == 0)
-    inner = _bounds(enclosed)
+    inner = bounds(enclosed)
     region = {
-        "index": 1, "box": list(_bounds(drawn > 127)), "inner_box": list(inner), "color": colour, "shape": shape,
+        "index": 1, "box": list(bounds(drawn > 127)), "inner_box": list(inner), "color": colour, "shape": shape,
         "area_px": int(np.count_nonzero(enclosed)), "stroke_px": float(stroke),
     }  # fmt: skip
     return picture, {"regions": [region], "selected": 1, "crop_box": list(inner)}
 
 
-def _bounds(mask: NDArray[np.bool_]) -> Box:
-    rows, columns = np.flatnonzero(mask.any(axis=1)), np.flatnonzero(mask.any(axis=0))
-    return int(columns[0]), int(rows[0]), int(columns[-1]) + 1, int(rows[-1]) + 1
-
-
-"""x0, y0, x1, y1 in pixels, ends excluded."""
 MarkShape = Literal["box", "ellipse"]
 
 COLOURS: dict[str, tuple[int, int, int]] = {

@@ -30,7 +30,7 @@ from agrotools.build.scenes.foliage import (
     twig,
 )
 from agrotools.build.scenes.fruits import KINDS, Fruit, FruitKind, Seen, lay_fruit
-from agrotools.build.scenes.scene import Difficulty, Scene, fractal_field, one_thread
+from agrotools.build.scenes.scene import Difficulty, Scene, check_arguments, fractal_field, one_thread
 
 _ODD = {"yellow": LEAF_YELLOW, "red": LEAF_RED, "brown": LEAF_BROWN}
 
@@ -205,10 +205,7 @@ def make_orchard(
     Raises:
         ValueError: an argument is not one of those said.
     """
-    if difficulty not in (0, 1, 2, 3):
-        raise ValueError(f"difficulty is {difficulty}; it is one of 0, 1, 2, 3")
-    if seed < 0:
-        raise ValueError(f"seed is {seed}; it is 0 or more")
+    check_arguments(seed, difficulty)
     if kind not in KINDS:
         raise ValueError(f"kind is {kind!r}; it is one of {', '.join(KINDS)}")
     if skin is not None and skin not in KINDS[kind].skins:

@@ -28,7 +28,7 @@ from agrotools.build.scenes.countryside import (
     spectrum,
     stand_things,
 )
-from agrotools.build.scenes.scene import Difficulty, fractal_field, one_thread, smooth_field
+from agrotools.build.scenes.scene import Difficulty, check_arguments, fractal_field, one_thread, smooth_field
 
 ROWS_PX, COLUMNS_PX = 384, 512
 PondEvent = Literal["constructed", "demolished", "dried", "wetted", "none"]
@@ -131,10 +131,7 @@ def make_pond_pair(seed: int, difficulty: Difficulty = 1, event: PondEvent | Non
     Raises:
         ValueError: ``difficulty`` is not 0, 1, 2 or 3, ``seed`` is negative, or ``event`` is no event.
     """
-    if difficulty not in (0, 1, 2, 3):
-        raise ValueError(f"difficulty is {difficulty}; it is one of 0, 1, 2, 3")
-    if seed < 0:
-        raise ValueError(f"seed is {seed}; it is 0 or more")
+    check_arguments(seed, difficulty)
     if event is not None and event not in EVENTS:
         raise ValueError(f"event is {event!r}; it is one of {', '.join(EVENTS)}")
     rng = np.random.default_rng([seed, difficulty, zlib.crc32(b"ponds")])

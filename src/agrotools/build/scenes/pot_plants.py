@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agrotools.build.scenes.painting import Brush, Colour, Picture, lay, one_side, outlined, photographed
-from agrotools.build.scenes.scene import Difficulty, Scene, fractal_field, one_thread
+from agrotools.build.scenes.scene import Difficulty, Scene, bounds, fractal_field, one_thread
 
 ROWS_PX, COLUMNS_PX = 512, 448
 MOST_TILT_DEG = 5.0
@@ -236,14 +236,14 @@ def _tilted(rng: Rng, difficulty: Difficulty) -> NDArray[np.float64]:
 
 
 def _measured(mask: NDArray[np.bool_], scale: float) -> dict[str, object]:
-    rows, columns = np.flatnonzero(mask.any(axis=1)), np.flatnonzero(mask.any(axis=0))
+    left, top, right, bottom = bounds(mask)
     points = np.argwhere(mask)[:, ::-1].astype(np.float32)
     corners = np.concatenate([points + offset for offset in ((0, 0), (1, 0), (0, 1), (1, 1))]).astype(np.float32)
     hull = float(cv2.contourArea(cv2.convexHull(corners)))
     area = int(mask.sum())
     return {
-        "height_cm": round((min(int(rows[-1]) + 1, _FOOT_PX) - int(rows[0])) / scale, 3),
-        "width_cm": round((int(columns[-1]) + 1 - int(columns[0])) / scale, 3),
+        "height_cm": round((min(bottom, _FOOT_PX) - top) / scale, 3),
+        "width_cm": round((right - left) / scale, 3),
         "area_cm2": round(area / scale**2, 3),
         "convex_hull_cm2": round(hull / scale**2, 3),
         "solidity": round(area / hull, 4),
@@ -251,5 +251,5 @@ def _measured(mask: NDArray[np.bool_], scale: float) -> dict[str, object]:
 
 
 def _around(mask: NDArray[np.bool_]) -> tuple[int, int, int, int]:
-    rows, columns = np.flatnonzero(mask.any(axis=1)), np.flatnonzero(mask.any(axis=0))
-    return int(columns[0]) - 10, int(rows[0]) - 10, int(columns[-1]) + 10, int(rows[-1]) + 12
+    x0, y0, x1, y1 = bounds(mask)
+    return x0 - 10, y0 - 10, x1 + 9, y1 + 11

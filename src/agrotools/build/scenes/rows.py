@@ -13,7 +13,15 @@ from numpy.typing import NDArray
 
 from agrotools.build.scenes.canvas import BANDS, DEAD_LEAF, SOILS, STRAW, STRAW_WEATHERED, Canvas, Leaf, Sun, paint_soil
 from agrotools.build.scenes.plants import CROPS, WEEDS, Habit, Species, paint_plant
-from agrotools.build.scenes.scene import Difficulty, Scene, fractal_field, one_thread, smooth_field
+from agrotools.build.scenes.scene import (
+    Difficulty,
+    Scene,
+    check_arguments,
+    fractal_field,
+    one_thread,
+    smooth_field,
+    srgb_of,
+)
 
 _BLUE, _GREEN, _RED, _EDGE = 0, 1, 2, 3
 
@@ -41,8 +49,7 @@ def colour_photo(rng: np.random.Generator, bands: NDArray[np.float32], noise: fl
     grey = linear.mean(axis=2, keepdims=True)
     linear = np.clip(grey + 1.18 * (linear - grey), 0.0, None)
     linear = 1.12 * linear**1.12 / (1.0 + 0.25 * linear * linear)
-    srgb = np.where(linear <= 0.0031308, 12.92 * linear, 1.055 * np.power(np.maximum(linear, 1e-6), 1 / 2.4) - 0.055)
-    return np.clip(srgb * 255.0 + 0.5, 0, 255).astype(np.uint8)
+    return srgb_of(linear)
 
 
 def band_raster(
@@ -147,10 +154,7 @@ def make_scene(
     Raises:
         ValueError: ``difficulty`` is not 0, 1, 2 or 3, ``seed`` is negative, or a side is under 64 pixels.
     """
-    if difficulty not in (0, 1, 2, 3):
-        raise ValueError(f"difficulty is {difficulty}; it is one of 0, 1, 2, 3")
-    if seed < 0:
-        raise ValueError(f"seed is {seed}; it is 0 or more")
+    check_arguments(seed, difficulty)
     if min(size) < LEAST_SIDE_PX:
         raise ValueError(f"size is {size[0]} x {size[1]}; a side has at least {LEAST_SIDE_PX} pixels")
     with one_thread():

@@ -29,6 +29,32 @@ class Scene:
     masks: Mapping[str, NDArray[Any]] = field(default_factory=dict)
 
 
+def check_arguments(seed: int, difficulty: int) -> None:
+    """Raises ValueError: no such difficulty, or a negative seed."""
+    if difficulty not in (0, 1, 2, 3):
+        raise ValueError(f"difficulty is {difficulty}; it is one of 0, 1, 2, 3")
+    if seed < 0:
+        raise ValueError(f"seed is {seed}; it is 0 or more")
+
+
+def bounds(mask: NDArray[np.bool_]) -> tuple[int, int, int, int]:
+    """Smallest box around the pixels of a mask: x0, y0, x1, y1, ends excluded."""
+    rows, columns = np.flatnonzero(mask.any(axis=1)), np.flatnonzero(mask.any(axis=0))
+    return int(columns[0]), int(rows[0]), int(columns[-1]) + 1, int(rows[-1]) + 1
+
+
+def srgb_of(linear: NDArray[np.floating[Any]]) -> NDArray[np.uint8]:
+    """8-bit sRGB values of linear light, 0 to 1."""
+    srgb = np.where(linear <= 0.0031308, 12.92 * linear, 1.055 * np.maximum(linear, 1e-6) ** (1 / 2.4) - 0.055)
+    return np.clip(srgb * 255 + 0.5, 0, 255).astype(np.uint8)
+
+
+def jpeg_of(pixels: NDArray[np.uint8], quality: int) -> NDArray[np.uint8]:
+    """A picture (rows, columns, 3) after it was stored as a JPEG."""
+    coded = cv2.imencode(".jpg", pixels[..., ::-1], [cv2.IMWRITE_JPEG_QUALITY, quality])[1]
+    return np.ascontiguousarray(np.asarray(cv2.imdecode(coded, cv2.IMREAD_COLOR), np.uint8)[..., ::-1])
+
+
 def smooth_field(rng: np.random.Generator, rows: int, columns: int, cell: float) -> NDArray[np.float32]:
     """A random field of mean about 0 and spread about 1 that varies over ``cell`` pixels."""
     small = rng.standard_normal((max(2, round(rows / cell) + 2), max(2, round(columns / cell) + 2))).astype(np.float32)
@@ -81,8 +107,6 @@ _CORNER = (500_000.0, 5_000_000.0)
 
 def save_picture(path: Path, pixels: NDArray[np.uint8], quality: int = 92) -> None:
     """``pixels``, uint8 (rows, columns, 3), as a JPEG with colours at half resolution, as most are."""
-    import cv2
-
     content = cv2.imencode(".jpg", pixels[..., ::-1], [cv2.IMWRITE_JPEG_QUALITY, quality])[1]
     path.write_bytes(content.tobytes())
 

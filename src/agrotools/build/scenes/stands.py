@@ -14,7 +14,16 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from agrotools.build.scenes.scene import Difficulty, Scene, fractal_field, one_thread, smooth_field
+from agrotools.build.scenes.scene import (
+    Difficulty,
+    Scene,
+    check_arguments,
+    fractal_field,
+    jpeg_of,
+    one_thread,
+    smooth_field,
+    srgb_of,
+)
 from agrotools.build.scenes.stand_trees import Rows, Stand, Tree, plant_forest, plant_orchard, scatter_shrubs
 
 Plane = NDArray[np.float32]
@@ -282,10 +291,7 @@ def _exposed(rng: np.random.Generator, radiance: Plane, camera: Camera) -> NDArr
         * np.sqrt(np.clip(linear, 0.01, None))
     )
     linear = np.clip(linear, 0, 1)
-    srgb = np.where(linear <= 0.0031308, 12.92 * linear, 1.055 * np.maximum(linear, 1e-6) ** (1 / 2.4) - 0.055)
-    eight = np.clip(srgb * 255 + 0.5, 0, 255).astype(np.uint8)
-    coded = cv2.imencode(".jpg", eight[..., ::-1], [cv2.IMWRITE_JPEG_QUALITY, camera.quality])[1]
-    return np.ascontiguousarray(np.asarray(cv2.imdecode(coded, cv2.IMREAD_COLOR), np.uint8)[..., ::-1])
+    return jpeg_of(srgb_of(linear), camera.quality)
 
 
 BlockKind = Literal["forest", "orchard"]
@@ -371,10 +377,7 @@ def make_tract(seed: int, difficulty: Difficulty) -> Scene:
 
 
 def _start(seed: int, difficulty: Difficulty, name: bytes) -> tuple[np.random.Generator, _Level]:
-    if difficulty not in (0, 1, 2, 3):
-        raise ValueError(f"difficulty is {difficulty}; it is one of 0, 1, 2, 3")
-    if seed < 0:
-        raise ValueError(f"seed is {seed}; it is 0 or more")
+    check_arguments(seed, difficulty)
     return np.random.default_rng([seed, zlib.crc32(name), difficulty]), _LEVELS[difficulty]
 
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from agrotools.build.scenes.camera import infrared_frame, snapshot
 from agrotools.build.scenes.foliage import Colour, Rng, Sunlight, View, colour
-from agrotools.build.scenes.scene import Difficulty, Scene, blurred, fractal_field, one_thread
+from agrotools.build.scenes.scene import Difficulty, Scene, blurred, check_arguments, fractal_field, one_thread
 
 ROWS_PX, COLUMNS_PX = 512, 512
 LEAST_SEEN = 0.25
@@ -63,10 +63,7 @@ def make_wheat(seed: int, difficulty: Difficulty = 1, ears: int | None = None) -
     Raises:
         ValueError: ``difficulty`` is not 0, 1, 2 or 3, or ``seed`` is negative.
     """
-    if difficulty not in (0, 1, 2, 3):
-        raise ValueError(f"difficulty is {difficulty}; it is one of 0, 1, 2, 3")
-    if seed < 0:
-        raise ValueError(f"seed is {seed}; it is 0 or more")
+    check_arguments(seed, difficulty)
     with one_thread():
         return _draw(seed, difficulty, ears)
 

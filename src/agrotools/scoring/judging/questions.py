@@ -150,12 +150,12 @@ _TEXT_TYPES = ("text/", "application/json", "application/xml")
 
 
 def is_text(artifact: Artifact) -> bool:
-    """Whether its content is told to a judge as text."""
+    """True if its content is shown to a judge as text."""
     return artifact.media_type.startswith(_TEXT_TYPES) or PurePosixPath(artifact.name).suffix.lower() in _TEXT_SUFFIXES
 
 
 def is_image(artifact: Artifact) -> bool:
-    """Whether it is shown to a judge as an image."""
+    """True if it is shown to a judge as an image."""
     return artifact.media_type.startswith("image/") and not is_text(artifact)
 
 

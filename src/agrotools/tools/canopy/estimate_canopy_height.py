@@ -140,11 +140,11 @@ def estimate_canopy_height(
             argument="height_bins_m",
             hint="e.g. [2, 5, 10, 15, 20]",
         )
-    gathered = RunningStatistics(height_bins_m, mean_from=veg_min_height_m)
+    statistics = RunningStatistics(height_bins_m, mean_from=veg_min_height_m)
     with ExitStack() as files:
         source = files.enter_context(_open_heights(chm or dsm, "chm" if chm else "dsm"))
         terrain = files.enter_context(_open_heights(dtm, "dtm")) if chm is None else None
-        measured = _measure(source, terrain, region, height_scale, gathered)
+        measured = _measure(source, terrain, region, height_scale, statistics)
         info = file_info(chm or dsm or Path())
         scale = choose_scale(gsd_m, info.gsd_m if info else None, source.sampling.gsd_m)
         from_file = source.sampling if scale.gsd_m == source.sampling.gsd_m else GroundSampling()
@@ -155,31 +155,31 @@ def estimate_canopy_height(
     if scale.gsd_m is None:
         flags.append("no_scale")
     wanted = stat or _ALL
-    count, pixel_m2 = gathered.count, None if scale.gsd_m is None else scale.gsd_m**2
-    canopy = gathered.at_least(veg_min_height_m)
+    count, pixel_m2 = statistics.count, None if scale.gsd_m is None else scale.gsd_m**2
+    canopy = statistics.at_least(veg_min_height_m)
     notes.append(f"canopy is where height >= {veg_min_height_m:g} m")
     if {"median", "p95", "max"} & set(wanted):
-        precision = f"exact to {gathered.resolution:.2g} m (histogram)" if gathered.resolution else "exact"
+        precision = f"exact to {statistics.resolution:.2g} m (histogram)" if statistics.resolution else "exact"
         notes.append(f"percentiles are {precision}")
     if not canopy:
         flags.append("no_canopy")
     return CanopyHeight(
-        mean_m=gathered.mean if "mean" in wanted else None,
-        mean_canopy_m=gathered.mean_above if "mean" in wanted and canopy else None,
-        median_m=gathered.percentile(50) if "median" in wanted else None,
-        p95_m=gathered.percentile(95) if "p95" in wanted else None,
-        p99_5_m=gathered.percentile(99.5) if "max" in wanted else None,
-        max_m=gathered.maximum if "max" in wanted else None,
-        sd_m=gathered.sd,
+        mean_m=statistics.mean if "mean" in wanted else None,
+        mean_canopy_m=statistics.mean_above if "mean" in wanted and canopy else None,
+        median_m=statistics.percentile(50) if "median" in wanted else None,
+        p95_m=statistics.percentile(95) if "p95" in wanted else None,
+        p99_5_m=statistics.percentile(99.5) if "max" in wanted else None,
+        max_m=statistics.maximum if "max" in wanted else None,
+        sd_m=statistics.sd,
         cover_pct=100 * canopy / count if "cover" in wanted else None,
         canopy_area_m2=canopy * pixel_m2 if "cover" in wanted and pixel_m2 else None,
         area_m2=count * pixel_m2 if pixel_m2 else None,
-        bins=_bins(gathered, height_bins_m),
+        bins=_bins(statistics, height_bins_m),
         measured_px=count,
         nodata_pct=100 * (1 - count / measured.region_px),
         gsd_m=scale.gsd_m,
         source="chm" if chm else "dsm_dtm",
-        map=_map(measured, gathered, veg_min_height_m, scale.gsd_m),
+        map=_map(measured, statistics, veg_min_height_m, scale.gsd_m),
         notes=tuple(notes),
         flags=tuple(dict.fromkeys(flags)),
     )
@@ -244,7 +244,7 @@ def _measure(
     terrain: "RasterSource | None",
     region: Box | None,
     given_scale: float | None,
-    gathered: "RunningStatistics",
+    statistics: "RunningStatistics",
 ) -> _Measurement:
     from agrotools.tools.canopy.heights import (
         difference_blocks,
@@ -276,10 +276,10 @@ def _measure(
             below_ground += int(np.count_nonzero(values < _BELOW_GROUND_M))
             heights = np.maximum(heights, np.float32(0))
             values = np.maximum(values, np.float32(0))
-        gathered.add(values)
+        statistics.add(values)
         picture.add(part, heights)
     region_px = (box[2] - box[0]) * (box[3] - box[1])
-    if not gathered.count:
+    if not statistics.count:
         where = source.name if terrain is None else f"{source.name} and {terrain.name}"
         raise ToolError(
             "nothing_found",
@@ -288,46 +288,46 @@ def _measure(
             hint="check the nodata value of the file, and the part that was asked for",
         )
     if negative:
-        notes.append(f"{100 * negative / gathered.count:.3g} % of the values are below 0 and count as 0")
-    if below_ground > _LARGE_SHARE * gathered.count:
+        notes.append(f"{100 * negative / statistics.count:.3g} % of the values are below 0 and count as 0")
+    if below_ground > _LARGE_SHARE * statistics.count:
         flags.append("dsm_below_dtm" if terrain is not None else "negative_heights")
-    if gathered.percentile(99.5) > _TALLEST_M:
+    if statistics.percentile(99.5) > _TALLEST_M:
         flags.append("implausible_heights")
         notes.append("taller than any tree: is it an elevation, or in another unit (height_scale)?")
-    elif gathered.maximum > _TALLEST_M:
+    elif statistics.maximum > _TALLEST_M:
         flags.append("spikes_possible")
-    if gathered.count < region_px / 2:
+    if statistics.count < region_px / 2:
         flags.append("mostly_no_data")
     return _Measurement(region_px, picture, tuple(notes), tuple(flags))
 
 
-def _bins(gathered: "RunningStatistics", limits: tuple[float, ...]) -> tuple[HeightBin, ...]:
-    counts = [gathered.count, *(gathered.at_least(limit) for limit in limits), 0]
+def _bins(statistics: "RunningStatistics", limits: tuple[float, ...]) -> tuple[HeightBin, ...]:
+    counts = [statistics.count, *(statistics.at_least(limit) for limit in limits), 0]
     lower = [0.0, *limits]
     upper = [*limits, None]
     return tuple(
-        HeightBin(lo_m=low, hi_m=high, pct=100 * (counts[k] - counts[k + 1]) / gathered.count)
+        HeightBin(lo_m=low, hi_m=high, pct=100 * (counts[k] - counts[k + 1]) / statistics.count)
         for k, (low, high) in enumerate(zip(lower, upper, strict=True))
     )
 
 
 def _map(
-    measured: _Measurement, gathered: "RunningStatistics", veg_min_height_m: float, gsd_m: float | None
+    measured: _Measurement, statistics: "RunningStatistics", veg_min_height_m: float, gsd_m: float | None
 ) -> Artifact:
     from agrotools.vision.overlay import NO_DATA_COLOUR, Layer, draw_heat_map
 
-    cover = 100 * gathered.at_least(veg_min_height_m) / gathered.count
-    empty = 100 * (1 - gathered.count / measured.region_px)
+    cover = 100 * statistics.at_least(veg_min_height_m) / statistics.count
+    empty = 100 * (1 - statistics.count / measured.region_px)
     layers = [Layer(0, (150, 150, 150), f"below {veg_min_height_m:g} m {100 - cover:.1f} %")]
     if empty:
         layers.append(Layer(1, NO_DATA_COLOUR, f"no data {empty:.1f} % of the region"))
     picture = draw_heat_map(
         measured.picture.means,
         low=0.0,
-        high=max(gathered.percentile(99.5), veg_min_height_m + 1),
+        high=max(statistics.percentile(99.5), veg_min_height_m + 1),
         unit="m",
         grey_below=veg_min_height_m,
-        title=f"height: mean {gathered.mean:.2f} m, max {gathered.maximum:.2f} m; canopy cover {cover:.1f} %",
+        title=f"height: mean {statistics.mean:.2f} m, max {statistics.maximum:.2f} m; canopy cover {cover:.1f} %",
         legend=tuple(layers),
         gsd_m=None if gsd_m is None else gsd_m * measured.picture.factor,
     )

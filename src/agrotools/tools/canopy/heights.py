@@ -39,14 +39,14 @@ class HeightScale:
 
 def height_scale_of(source: RasterSource, given: float | None) -> HeightScale:
     """Metres per unit of the values: what was given, what the file says, else 1."""
-    said = (source.dataset.units[0] or "").strip().lower()
+    unit_name = (source.dataset.units[0] or "").strip().lower()
     if given is not None:
         return HeightScale(given, (f"values times {given:g} are metres, as height_scale says",) if given != 1 else ())
-    if said in METRES_PER_UNIT:
-        factor = METRES_PER_UNIT[said]
-        return HeightScale(factor, (f"values are in {said}, as the file says",) if factor != 1 else ())
-    if said:
-        note = f"the file gives its unit as {said[:20]!r}, which is not known here; values taken as metres"
+    if unit_name in METRES_PER_UNIT:
+        factor = METRES_PER_UNIT[unit_name]
+        return HeightScale(factor, (f"values are in {unit_name}, as the file says",) if factor != 1 else ())
+    if unit_name:
+        note = f"the file gives its unit as {unit_name[:20]!r}, which is not known here; values taken as metres"
         return HeightScale(1.0, (note,), ("height_unit_unknown",))
     crs = source.dataset.crs
     if crs is not None and crs.is_projected and crs.linear_units_factor[1] < 0.5:

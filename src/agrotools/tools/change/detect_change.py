@@ -177,8 +177,8 @@ def _resolve(call: Arguments, known: ReferenceCall) -> Arguments:
     names = (first, second, before, after) if is_labels else (before, after)
     call = {**call, "gsd_m": known.gsd_m(call["gsd_m"], *names), "bands": known.bands(call["bands"], before)}
     if call["min_area_m2"] is not None and call["gsd_m"] is not None:
-        asked = ChangeRequest(min_area_px=_int(call["min_area_px"]), min_area_m2=cast(float, call["min_area_m2"]))
-        call = drop_arguments({**call, "min_area_px": asked.least_px(cast(float, call["gsd_m"]), 1)}, "min_area_m2")
+        request = ChangeRequest(min_area_px=_int(call["min_area_px"]), min_area_m2=cast(float, call["min_area_m2"]))
+        call = drop_arguments({**call, "min_area_px": request.least_px(cast(float, call["gsd_m"]), 1)}, "min_area_m2")
     if is_labels:
         _refuse_unfit(cast(MethodChoice, call["method"]), _OF_LABELS, "masks and label rasters are compared exactly")
         call = {**call, "before_mask": first, "after_mask": second}
@@ -268,7 +268,7 @@ def detect_change(
         raise ToolError(
             "invalid_argument", f"{given} is given without {missing}", argument=missing, hint="give masks of both dates"
         )
-    asked = ChangeRequest(gsd_m, region, min_area_px, min_area_m2)
+    request = ChangeRequest(gsd_m, region, min_area_px, min_area_m2)
     if before_mask is not None and after_mask is not None:
         files = LabelFiles(before_mask, after_mask, ("before_mask", "after_mask"), (before, after))
     elif method == "mask_diff" or label_map is not None or _is_labels(before, after):
@@ -277,12 +277,12 @@ def detect_change(
         files = None
     if files is not None:
         _refuse_unfit(method, _OF_LABELS, "masks and label rasters are compared exactly")
-        found = label_change(files, label_map, marked=_MARKED[target], asked=asked)
+        found = label_change(files, label_map, marked=_MARKED[target], request=request)
         if target == "pond":
             found = _with_pond(found)
         return change_result(found)
     return change_result(
-        _from_pictures(before, after, target, method, bands, register=register, threshold=threshold, asked=asked)
+        _from_pictures(before, after, target, method, bands, register=register, threshold=threshold, request=request)
     )
 
 
@@ -295,7 +295,7 @@ def _from_pictures(
     *,
     register: bool,
     threshold: float | Literal["otsu"],
-    asked: ChangeRequest,
+    request: ChangeRequest,
 ) -> "ChangeInputs":
     from agrotools.tools.change.index_change import has_index, has_land_bands, index_change, land_class_change
     from agrotools.tools.change.pairs import are_rasters
@@ -313,22 +313,22 @@ def _from_pictures(
     if target == "vegetation":
         _refuse_unfit(method, ("auto",), "vegetation is compared by an index")
         if rasters and (has_index(before, bands, "before") or not _has_colours(before, "before", bands)):
-            return index_change(before, after, bands, threshold=threshold, asked=asked)
+            return index_change(before, after, bands, threshold=threshold, request=request)
     if target == "pond":
         _refuse_unfit(method, ("auto",), "ponds are found on each date and then compared")
     has_bands = rasters and has_land_bands(before, bands, "before") and has_land_bands(after, bands, "after")
     if has_bands and target != "pond" and method in ("auto", "post_class"):
-        return land_class_change(before, after, bands, water_only=False, asked=asked)
+        return land_class_change(before, after, bands, water_only=False, request=request)
     if has_bands and target == "pond" and not _has_colours(before, "before", bands):
-        return land_class_change(before, after, bands, water_only=True, asked=asked)
-    pictures = read_pictures(before, after, bands, asked, register=register)
+        return land_class_change(before, after, bands, water_only=True, request=request)
+    pictures = read_pictures(before, after, bands, request, register=register)
     if target == "vegetation":
-        return plant_cover_change(pictures, asked)
+        return plant_cover_change(pictures, request)
     if target == "pond":
-        return water_change(pictures, asked)
+        return water_change(pictures, request)
     if method in ("cva", "irmad", "pca_kmeans"):
-        return unsupervised_change(pictures, method, threshold, asked)
-    return built_up_change(pictures, target, asked)
+        return unsupervised_change(pictures, method, threshold, request)
+    return built_up_change(pictures, target, request)
 
 
 def _is_labels(before: Path, after: Path) -> bool:

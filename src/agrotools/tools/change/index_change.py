@@ -90,7 +90,7 @@ def index_change(
     after: Path,
     bands: Bands | None,
     *,
-    asked: ChangeRequest,
+    request: ChangeRequest,
     threshold: float | Literal["otsu"],
 ) -> ChangeInputs:
     """Subtract a vegetation index and cut the difference, by strips, so that the size of the rasters does not matter.
@@ -101,9 +101,9 @@ def index_change(
     names = shown_name(before), shown_name(after)
     with _open_indices(before, after, bands, names) as indices:
         source = indices.pair.first
-        box, clipped = clipped_region(asked.region, source.width, source.height, names[0])
-        scale = pair_scale(asked.gsd_m, (before, after), source.sampling.gsd_m)
-        least = asked.least_px(scale.gsd_m, 1)
+        box, clipped = clipped_region(request.region, source.width, source.height, names[0])
+        scale = pair_scale(request.gsd_m, (before, after), source.sampling.gsd_m)
+        least = request.least_px(scale.gsd_m, 1)
         pixels = 2_000_000
         if least > 1:
             refuse_too_large(box[2] - box[0], box[3] - box[1], names[0], "taking out small patches")
@@ -199,10 +199,10 @@ def _open_indices(before: Path, after: Path, bands: Bands | None, names: tuple[s
 def _index_of(source: RasterSource, path: Path, bands: Bands | None) -> tuple[Index, int | dict[Role, int]] | None:
     """An index and the band that holds it, or the bands that it is computed from; None where there is none."""
     names = band_names(source, path)
-    asked = {key.strip().lower(): key for key in bands} if bands else {}
+    request = {key.strip().lower(): key for key in bands} if bands else {}
     for index in _NORMALISED:
-        if index in asked:
-            wanted = chosen_roles({"NIR": (bands or {})[asked[index]]}, names, file=source.name)
+        if index in request:
+            wanted = chosen_roles({"NIR": (bands or {})[request[index]]}, names, file=source.name)
             return index, wanted["NIR"]
     if bands is None:
         for number, name in enumerate(names, start=1):
@@ -243,7 +243,7 @@ def land_class_change(
     bands: Mapping[str, int | str] | None,
     *,
     water_only: bool,
-    asked: ChangeRequest,
+    request: ChangeRequest,
 ) -> ChangeInputs:
     """Classes by NDWI (water above 0, McFeeters 1996) and NDVI (Rouse et al. 1974), each date by itself, compared.
 
@@ -254,9 +254,9 @@ def land_class_change(
     with open_raster_pair(before, after, names) as pair:
         first = pair.first
         refuse_too_large(first.width, first.height, names[0], "classifying land")
-        box, clipped = clipped_region(asked.region, first.width, first.height, names[0])
-        scale = pair_scale(asked.gsd_m, (before, after), first.sampling.gsd_m)
-        least = asked.least_px(scale.gsd_m, 1)
+        box, clipped = clipped_region(request.region, first.width, first.height, names[0])
+        scale = pair_scale(request.gsd_m, (before, after), first.sampling.gsd_m)
+        least = request.least_px(scale.gsd_m, 1)
         was, seen = _classify(first, before, bands)
         is_, seen_after = _classify(pair.second, after, bands)
     valid = (was >= 0) & (is_ >= 0)

@@ -175,7 +175,7 @@ def label_change(
     label_map: Mapping[str, Sequence[int]] | None,
     *,
     marked: str,
-    asked: ChangeRequest,
+    request: ChangeRequest,
 ) -> ChangeInputs:
     """Compare two label rasters or masks pixel by pixel, by strips, so that their size does not matter.
 
@@ -184,9 +184,9 @@ def label_change(
     """
     infos = file_info(files.before), file_info(files.after)
     with _open_labels(files) as labels:
-        box, clipped = clipped_region(asked.region, labels.width, labels.height, files.names[0])
-        scale = pair_scale(asked.gsd_m, (files.before, files.after, *files.images), labels.in_file_m)
-        least = asked.least_px(scale.gsd_m, 1)
+        box, clipped = clipped_region(request.region, labels.width, labels.height, files.names[0])
+        scale = pair_scale(request.gsd_m, (files.before, files.after, *files.images), labels.in_file_m)
+        least = request.least_px(scale.gsd_m, 1)
         pixels = 2_000_000
         if least > 1:
             refuse_too_large(box[2] - box[0], box[3] - box[1], files.names[0], "taking out small patches")

@@ -235,9 +235,9 @@ _SAME_POND = 0.25
 """Share of its area from which water of one date is the same pond as on the other."""
 
 
-def built_up_change(pictures: Pictures, target: str, asked: ChangeRequest) -> ChangeInputs:
+def built_up_change(pictures: Pictures, target: str, request: ChangeRequest) -> ChangeInputs:
     """Buildings gained and lost. For farmland only what was built on open land counts as change."""
-    least = _least_speck_px(pictures, asked)
+    least = _least_speck_px(pictures, request)
     gains_only = target == "farmland"
     built = built_change(pictures.before, pictures.after, pictures.valid, pictures.gsd_m, gains_only=gains_only)
     changes = _change_map(pictures, built.gained, built.lost, least)
@@ -260,10 +260,10 @@ def built_up_change(pictures: Pictures, target: str, asked: ChangeRequest) -> Ch
 
 
 def unsupervised_change(
-    pictures: Pictures, method: Unsupervised, threshold: float | Literal["otsu"], asked: ChangeRequest
+    pictures: Pictures, method: Unsupervised, threshold: float | Literal["otsu"], request: ChangeRequest
 ) -> ChangeInputs:
     """Places that look different after relative normalisation, without a verdict on land."""
-    least = _least_speck_px(pictures, asked)
+    least = _least_speck_px(pictures, request)
     first, second = pictures.bands or tuple(
         np.ascontiguousarray(picture.transpose(2, 0, 1)).astype(np.float32)
         for picture in (pictures.before, pictures.after)
@@ -287,9 +287,9 @@ def unsupervised_change(
     )
 
 
-def plant_cover_change(pictures: Pictures, asked: ChangeRequest) -> ChangeInputs:
+def plant_cover_change(pictures: Pictures, request: ChangeRequest) -> ChangeInputs:
     """Plants of each date told from soil by colour, and the two masks compared."""
-    least = _least_speck_px(pictures, asked)
+    least = _least_speck_px(pictures, request)
     masks: list[NDArray[np.bool_]] = []
     notes: list[str] = []
     flags: list[str] = []
@@ -327,11 +327,11 @@ def plant_cover_change(pictures: Pictures, asked: ChangeRequest) -> ChangeInputs
     )
 
 
-def water_change(pictures: Pictures, asked: ChangeRequest) -> ChangeInputs:
+def water_change(pictures: Pictures, request: ChangeRequest) -> ChangeInputs:
     """Standing water of each date, and what became of it (:func:`agrotools.tools.change.ponds.pond_change`)."""
     from agrotools.tools.change.ponds import pond_change
 
-    least = None if asked.min_area_px is asked.min_area_m2 is None else asked.least_px(pictures.gsd_m, 1)
+    least = None if request.min_area_px is request.min_area_m2 is None else request.least_px(pictures.gsd_m, 1)
     ponds = pond_change(
         pictures.before,
         pictures.after,
@@ -422,9 +422,9 @@ def _change_map(
     return without_specks(changes, least)
 
 
-def _least_speck_px(pictures: Pictures, asked: ChangeRequest) -> int:
+def _least_speck_px(pictures: Pictures, request: ChangeRequest) -> int:
     default = max(_LEAST_SPECK_PX, round(_SPECK_SHARE * pictures.valid.size))
-    return asked.least_px(pictures.gsd_m, default)
+    return request.least_px(pictures.gsd_m, default)
 
 
 def _speck_note(least: int) -> str:

@@ -154,7 +154,7 @@ def read_pictures(
     before: Path,
     after: Path,
     bands: Mapping[str, int | str] | None,
-    asked: ChangeRequest,
+    request: ChangeRequest,
     register: bool,
 ) -> Pictures:
     """Read a pair, bring it onto one grid, undo a shift.
@@ -172,8 +172,8 @@ def read_pictures(
             refuse_too_large(pair.first.width, pair.first.height, names[0], "comparing pictures")
             views = _view(pair.first, before, bands), _view(pair.second, after, bands)
             in_file, is_located = pair.first.sampling.gsd_m, pair.first.dataset.crs is not None
-            said = (*pair.first.sampling.notes, *pair.notes, *views[0].notes, *views[1].notes)
-            flagged = (*pair.first.sampling.flags, *pair.flags)
+            reader_notes = (*pair.first.sampling.notes, *pair.notes, *views[0].notes, *views[1].notes)
+            reader_flags = (*pair.first.sampling.flags, *pair.flags)
         if views[0].values.shape == views[1].values.shape:
             raw = views[0].values, views[1].values
         if views[0].infrared is not None and views[1].infrared is not None:
@@ -181,16 +181,16 @@ def read_pictures(
         photos = PhotoPair(views[0].pixels, views[1].pixels, views[0].valid & views[1].valid)
     else:
         photos = read_photo_pair(before, after, names)
-        said, flagged = photos.notes, photos.flags
+        reader_notes, reader_flags = photos.notes, photos.flags
     first, second, valid = photos.before, photos.after, photos.valid
     height, width = valid.shape
     refuse_too_large(width, height, names[0], "comparing pictures")
     check_common(valid, names)
-    box, clipped = clipped_region(asked.region, width, height, names[0])
-    scale = pair_scale(asked.gsd_m, (before, after), in_file)
+    box, clipped = clipped_region(request.region, width, height, names[0])
+    scale = pair_scale(request.gsd_m, (before, after), in_file)
     shift_px: tuple[float, float] | None = None
     is_clear = is_located
-    notes, flags = [*said, *scale.notes], [*flagged, *scale.flags, *clipped]
+    notes, flags = [*reader_notes, *scale.notes], [*reader_flags, *scale.flags, *clipped]
     if register and not is_located:
         shift = shift_between(first, second, valid)
         shift_px, is_clear = (round(shift.dx, 2), round(shift.dy, 2)), shift.is_clear

@@ -316,13 +316,13 @@ def candidates(channels: Channels, least_px: int) -> list[Mask]:
         for level in np.unique(np.quantile(sample, 1 - np.geomspace(0.005, 0.5, _LEVELS))):
             found += _components((plane > level) & valid, slope, least, most)
     found.sort(key=lambda item: -item[0])
-    kept: list[tuple[Box, Mask]] = []
+    chosen: list[tuple[Box, Mask]] = []
     for _, box, mask in found:
-        if len(kept) >= number:
+        if len(chosen) >= number:
             break
-        if all(_overlap_of_masks(box, mask, *other) < 0.6 for other in kept):
-            kept.append((box, mask))
-    return [enlarge_mask(_place_mask(box, mask, valid.shape), (columns, rows)) & channels.valid for box, mask in kept]
+        if all(_overlap_of_masks(box, mask, *other) < 0.6 for other in chosen):
+            chosen.append((box, mask))
+    return [enlarge_mask(_place_mask(box, mask, valid.shape), (columns, rows)) & channels.valid for box, mask in chosen]
 
 
 def _components(above: Mask, slope: Plane, least: float, most: float) -> list[tuple[float, Box, Mask]]:

@@ -194,11 +194,11 @@ def _count_correct(
     block_of = np.concatenate([part.blocks for part in parts])
     for fold in range(4):
         held_out = block_of % 4 == fold
-        learnt = [part.values[part.blocks % 4 != fold] for part in parts]
-        if min(len(one) for one in learnt) < LEAST_PIXELS:
+        training = [part.values[part.blocks % 4 != fold] for part in parts]
+        if min(len(one) for one in training) < LEAST_PIXELS:
             return None
-        gaussians = [_gaussian(one, ridge) for one in learnt]
-        histograms = _Cells.of(learnt)
+        gaussians = [_gaussian(one, ridge) for one in training]
+        histograms = _Cells.of(training)
         numbered = histograms.numbered(values)
         for place, chosen in enumerate(triplets):
             guesses = (
@@ -222,9 +222,9 @@ class _Cells:
     cuts: Matrix
 
     @classmethod
-    def of(cls, learnt: Sequence[Matrix]) -> "_Cells":
-        each = min(len(one) for one in learnt)
-        evened = np.concatenate([one[:: max(1, len(one) // each)] for one in learnt])
+    def of(cls, training: Sequence[Matrix]) -> "_Cells":
+        each = min(len(one) for one in training)
+        evened = np.concatenate([one[:: max(1, len(one) // each)] for one in training])
         return cls(np.quantile(evened, np.arange(1, _CELLS) / _CELLS, axis=0))
 
     def numbered(self, values: Matrix) -> NDArray[np.intp]:
@@ -243,9 +243,9 @@ class _Cells:
         shape = (_CELLS,) * len(chosen)
         shares: list[Matrix] = []
         for label in range(int(labels.max()) + 1):
-            learnt = place[(labels == label) & ~held_out]
-            count = np.bincount(learnt, minlength=_CELLS ** len(chosen)).astype(np.float64)
-            shares.append(gaussian_filter(count.reshape(shape), _SMOOTH).ravel() / len(learnt))
+            training = place[(labels == label) & ~held_out]
+            count = np.bincount(training, minlength=_CELLS ** len(chosen)).astype(np.float64)
+            shares.append(gaussian_filter(count.reshape(shape), _SMOOTH).ravel() / len(training))
         return np.argmax(shares, axis=0)[place[held_out]]
 
 

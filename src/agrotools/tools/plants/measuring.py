@@ -243,18 +243,18 @@ def find_plants(mask: Mask, *, side_view: bool) -> Plants:
     areas[0] = 0
     least = max(SMALLEST_PLANT_PX, SMALLEST_SHARE * int(areas.max(initial=0)))
     # Equal areas in the order of the labels, which is that of the rows: the same plants in the same order each time.
-    kept = [int(label) for label in np.argsort(-areas, kind="stable") if areas[label] >= least]
+    numbers = [int(label) for label in np.argsort(-areas, kind="stable") if areas[label] >= least]
     found: list[Plant] = []
-    for label in kept[:MOST_PLANTS]:
+    for label in numbers[:MOST_PLANTS]:
         found.append(_plant(_box(np.asarray(stats[label], np.int32)), labels, label, mask, side_view))
-    return Plants(tuple(found), len(kept), int(areas.sum() - areas[kept].sum()))
+    return Plants(tuple(found), len(numbers), int(areas.sum() - areas[numbers].sum()))
 
 
 def _plant(around: Box, labels: NDArray[np.int32], label: int, mask: Mask, side_view: bool) -> Plant:
     left, top, right, bottom = around
-    mine = (labels[top:bottom, left:right] == label) & mask[top:bottom, left:right]
-    rows, columns = np.flatnonzero(mine.any(axis=1)), np.flatnonzero(mine.any(axis=0))
-    part = np.ascontiguousarray(mine[rows[0] : rows[-1] + 1, columns[0] : columns[-1] + 1])
+    pixels_of_plant = (labels[top:bottom, left:right] == label) & mask[top:bottom, left:right]
+    rows, columns = np.flatnonzero(pixels_of_plant.any(axis=1)), np.flatnonzero(pixels_of_plant.any(axis=0))
+    part = np.ascontiguousarray(pixels_of_plant[rows[0] : rows[-1] + 1, columns[0] : columns[-1] + 1])
     x0, y0 = left + int(columns[0]), top + int(rows[0])
     x1, y1 = x0 + part.shape[1], y0 + part.shape[0]
     hull = _hull(part)

@@ -74,8 +74,8 @@ def _by_blip(image: "Image", question: str | None, weights: Weights) -> Caption:
     processor, tokens_of, model, answers = _load_blip(weights)
     inputs = {"pixel_values": processor(images=image, return_tensors="pt")["pixel_values"]}
     if answers:
-        asked = " ".join((question or "what does the picture show?").split())
-        words = tokens_of(asked, return_tensors="pt", truncation=True, max_length=_MAX_QUESTION_TOKENS)
+        question_text = " ".join((question or "what does the picture show?").split())
+        words = tokens_of(question_text, return_tensors="pt", truncation=True, max_length=_MAX_QUESTION_TOKENS)
         inputs |= {"input_ids": words["input_ids"], "attention_mask": words["attention_mask"]}
     with torch.inference_mode():
         written = model.generate(**inputs, max_new_tokens=_MAX_ANSWER_TOKENS, num_beams=1, do_sample=False)

@@ -31,10 +31,10 @@ def draw_words(prompt: str, weights: Weights, *, seed: int, steps: int, side_px:
     size = {} if side_px is None else {"width": _fit(side_px), "height": _fit(side_px)}
     pipeline = _load_pipeline(_check_kind(weights), "AutoPipelineForText2Image")
     with torch.inference_mode():
-        made = pipeline(
+        output = pipeline(
             prompt=prompt, num_inference_steps=steps, generator=torch.Generator("cpu").manual_seed(seed), **size
         )
-    return np.asarray(made.images[0].convert("RGB"), np.uint8)
+    return np.asarray(output.images[0].convert("RGB"), np.uint8)
 
 
 def change_picture(
@@ -53,13 +53,13 @@ def change_picture(
     image = image.resize((_fit(image.width * scale), _fit(image.height * scale)), Image.Resampling.LANCZOS)
     pipeline = _load_pipeline(_check_kind(weights), "AutoPipelineForImage2Image")
     with torch.inference_mode():
-        made = pipeline(
+        output = pipeline(
             prompt=instruction,
             image=image,
             num_inference_steps=steps,
             generator=torch.Generator("cpu").manual_seed(seed),
         )
-    return np.asarray(made.images[0].convert("RGB"), np.uint8)
+    return np.asarray(output.images[0].convert("RGB"), np.uint8)
 
 
 def _fit(side: float) -> int:
@@ -77,10 +77,10 @@ def _load_pipeline(weights: Weights, maker: str) -> Any:
     diffusers = library("diffusers")
     torch = library("torch")
 
-    named = _pipeline_name(weights)
+    class_name = _pipeline_name(weights)
     # A pipeline that is told what to change has a class of its own, which no automatic choice knows.
-    make = diffusers.DiffusionPipeline if "InstructPix2Pix" in named else getattr(diffusers, maker)
-    if maker == "AutoPipelineForText2Image" and "InstructPix2Pix" in named:
+    make = diffusers.DiffusionPipeline if "InstructPix2Pix" in class_name else getattr(diffusers, maker)
+    if maker == "AutoPipelineForText2Image" and "InstructPix2Pix" in class_name:
         raise ToolError(
             "backend_unavailable",
             f"{weights.name} changes pictures and makes none from words alone",
