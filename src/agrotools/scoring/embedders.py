@@ -25,7 +25,7 @@ WITH_COSINES = ("summ_acc", "ans_acc", "ans_acc_imggen", "ans_i")
 """Ends of the ids of GTA's and ThinkGeo's metrics that have cosines in them, of subjective answers or of images."""
 _INSTALL = "pip install 'agrotools[learned]'"
 _LONGEST = 384
-_KEPT = 20_000
+_CACHE_SIZE = 20_000
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ def open_embedder(name: str, folder: Path | None = None) -> Embedder:
 
 
 def _embedder(name: str, encode: "Callable[[str], NDArray[np.float32]]") -> Embedder:
-    cached = lru_cache(maxsize=_KEPT)(encode)
+    cached = lru_cache(maxsize=_CACHE_SIZE)(encode)
 
     def similarity(first: str, second: str) -> float:
         return min(1.0, max(0.0, float(cached(first) @ cached(second))))

@@ -104,7 +104,7 @@ class CallCounts:
 
     def __init__(self) -> None:
         self._ratios = array("d")
-        self._made = self._needed = 0
+        self._n_made = self._n_needed = 0
 
     def add(self, record: Record) -> None:
         """A valid record."""
@@ -114,14 +114,14 @@ class CallCounts:
         if record.trajectory is not None and record.trajectory.answer is not None:
             n_calls = len(record.trajectory.calls)
             self._ratios.append(n_calls / needed)
-            self._made, self._needed = self._made + n_calls, self._needed + needed
+            self._n_made, self._n_needed = self._n_made + n_calls, self._n_needed + needed
 
     def ratio(self) -> CallRatio | None:
         """None without such records."""
         n = len(self._ratios)
         if not n:
             return None
-        return CallRatio(mean=sum(self._ratios) / n, n=n, made=self._made, needed=self._needed)
+        return CallRatio(mean=sum(self._ratios) / n, n=n, made=self._n_made, needed=self._n_needed)
 
 
 def _box_ious(rows: Sequence[Score]) -> list[float]:

@@ -162,10 +162,10 @@ def _names(slots: Sequence[Slot]) -> Names:
 _BRACKET = re.compile(r"\s?[(\[](?:in )?([^()\[\]\n|]{1,24})[)\]]$")
 
 
-def _key_and_unit(written: str, own: set[str]) -> tuple[str, str | None]:
+def _key_and_unit(written: str, names: set[str]) -> tuple[str, str | None]:
     """A key, and the unit that stands in brackets behind it."""
     key = _key(written)
-    bracket = None if key in own else _BRACKET.search(written)
+    bracket = None if key in names else _BRACKET.search(written)
     if bracket is None:
         return key, None
     return _key(written[: bracket.start()]), canonical_unit(bracket[1])
@@ -291,14 +291,14 @@ def cells_of(line: str) -> list[str]:
     return [cell.strip() for cell in line.strip().strip("|").split("|")]
 
 
-def _cells_below(own: set[str], text: str) -> list[tuple[str, str | None]]:
+def _cells_below(names: set[str], text: str) -> list[tuple[str, str | None]]:
     """Cells below this slot's key in tables with one row of values, the last table first."""
     cells: list[tuple[str, str | None]] = []
     for _, header, rows in reversed(_tables(text)):
         if len(rows) != 1:
             continue
         for cell, value in zip(header, rows[0], strict=False):
-            key, unit = _key_and_unit(cell, own)
-            if key in own:
+            key, unit = _key_and_unit(cell, names)
+            if key in names:
                 cells.append((value, unit))
     return cells

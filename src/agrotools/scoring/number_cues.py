@@ -237,18 +237,18 @@ def year_of(text: str, quantity: Quantity) -> str | None:
     return free[-1][0] if free else None
 
 
-def letter_of(text: str, quantity: Quantity, asked: Subject) -> str | None:
+def letter_of(text: str, quantity: Quantity, target: Subject) -> str | None:
     """The letter of the thing that a number belongs to ("tree A"): the last one before it."""
-    if asked.lettered is None:
+    if target.lettered is None:
         return None
-    before = [*asked.lettered.finditer(text, max(0, quantity.start - LEAD_LENGTH), quantity.start)]
+    before = [*target.lettered.finditer(text, max(0, quantity.start - LEAD_LENGTH), quantity.start)]
     return next((each for each in before[-1].groups() if each), None) if before else None
 
 
-def is_named(behind: str, asked: Subject) -> bool:
+def is_named(behind: str, target: Subject) -> bool:
     """True if the words behind a number say what is counted: "of which 46 are greenhouses"."""
     verb = ARE.match(behind)
-    return verb is not None and speaks_of(verb[1], asked.counted)
+    return verb is not None and speaks_of(verb[1], target.counted)
 
 
 def operand_starts(text: str, quantities: Sequence[Quantity]) -> set[int]:
@@ -266,12 +266,12 @@ def operand_starts(text: str, quantities: Sequence[Quantity]) -> set[int]:
     return starts
 
 
-def zero_quantities(part: str, asked: Subject, unit: str | None) -> list[Quantity]:
+def zero_quantities(part: str, target: Subject, unit: str | None) -> list[Quantity]:
     """ "No trees" as 0 trees, where the label names what there is none of."""
     zeros: list[Quantity] = []
     for match in NO.finditer(part):
         phrase = PHRASE_END.split(match["of"] or match["of_2"] or match["of_3"])[0].strip()
-        if phrase and speaks_of(phrase, asked.counted):
+        if phrase and speaks_of(phrase, target.counted):
             noun = phrase.split()[-1] if unit is None else None
             zeros.append(Quantity(0.0, 0.0, unit, noun, match.start(), match.end(), -1 - match.start(), spelled=True))
     return zeros

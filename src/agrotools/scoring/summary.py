@@ -437,8 +437,8 @@ def compared_task_types(name: str, metric: Metric) -> dict[str, Estimate]:
     return metric.by_task_type if name in BY_TASK_TYPE and len(metric.by_task_type) > 1 else {}
 
 
-def _replaced(name: str, metric: Metric, found: Iterator[Estimate]) -> Metric:
-    """The metric with the next ones of ``found`` in place of those that are shown of it."""
-    overall = next(found)
-    parts = {task_type: next(found) for task_type in compared_task_types(name, metric)}
+def _replaced(name: str, metric: Metric, replacements: Iterator[Estimate]) -> Metric:
+    """The metric with the next ones of ``replacements`` in place of those that are shown of it."""
+    overall = next(replacements)
+    parts = {task_type: next(replacements) for task_type in compared_task_types(name, metric)}
     return metric.model_copy(update={"overall": overall, "by_task_type": {**metric.by_task_type, **parts}})

@@ -25,7 +25,7 @@ class Statement(NamedTuple):
     subject: tuple[re.Pattern[str], ...]
     predicate: tuple[re.Pattern[str], ...]
     words: tuple[re.Pattern[str], ...]
-    said: tuple[re.Pattern[str], ...]
+    heads: tuple[re.Pattern[str], ...]
     families: tuple[tuple[Family, bool], ...]
     compared: tuple[bool, tuple[re.Pattern[str], ...], tuple[re.Pattern[str], ...]] | None
     entities: dict[str, set[str]]
@@ -70,7 +70,7 @@ def label_statement(label: str) -> Statement:
     copula = None if there else _COPULA.search(bare)
     offset = copula.end() if copula and bare[copula.end() :].strip() else 0
     compared = _comparison(bare)
-    chosen = [] if compared else _said_families(bare, offset, everywhere=copula is None)
+    chosen = [] if compared else _label_families(bare, offset, everywhere=copula is None)
     covered = [(start, end) for start, end, _, _ in chosen]
     subject = _words_outside(bare, covered, 0)
     head: list[str] = []
@@ -115,7 +115,7 @@ _WHOLE = re.compile(rf"(?<!{WORD})(?:all|every|each|entire\w*|whole)(?!{WORD})|�
 _SOME = re.compile(rf"^\W*(?:(?:an?|some|part|any)(?!{WORD})|有)|(?<!{WORD})(?:part|some) of|部分")
 
 
-def _said_families(label: str, offset: int, *, everywhere: bool) -> list[tuple[int, int, Family, bool]]:
+def _label_families(label: str, offset: int, *, everywhere: bool) -> list[tuple[int, int, Family, bool]]:
     """The words of families in what a label says from ``offset`` on, but for those that describe a noun of it."""
     in_label = [
         (*hits[-1][:2], family, hits[-1][2]) for family in families() if (hits := family.find(label, in_label=True))
@@ -171,7 +171,7 @@ def _own_words(text: str) -> list[str]:
 class YesNo(NamedTuple):
     """Answer of a text (None: nothing, or both), the words that say so, and by which rule."""
 
-    said: bool | None
+    value: bool | None
     words: tuple[str, ...]
     rule: str
 
@@ -180,7 +180,7 @@ class _Vote(NamedTuple):
     """One place that speaks for yes or no (None: for leaving it open)."""
 
     at: int
-    said: bool | None
+    value: bool | None
     weight: float
     words: str
 
@@ -270,7 +270,7 @@ def read_yes_no(slot: BooleanSlot, text: str) -> YesNo:
     """Answer of ``text`` to ``slot``: yes and no together are no answer."""
     if _EITHER.search(text):
         return YesNo(None, (), "undecided")
-    text = _NO_ANSWER.sub(lambda said: " " * len(said[0]), text)
+    text = _NO_ANSWER.sub(lambda match: " " * len(match[0]), text)
     statement = label_statement(slot.label)
     place = Sentences(text)
     votes = [*_plain_votes(statement, text, place), *_votes(statement, text, place)]
@@ -284,7 +284,7 @@ def read_yes_no(slot: BooleanSlot, text: str) -> YesNo:
 
 def _decided(votes: Sequence[_Vote]) -> YesNo:
     most = {
-        side: max((vote.weight for vote in votes if vote.said is side), default=0.0) for side in (True, False, None)
+        side: max((vote.weight for vote in votes if vote.value is side), default=0.0) for side in (True, False, None)
     }
     side = most[True] > most[False]
     best, other = most[side], most[not side]
@@ -342,8 +342,8 @@ def _plain_votes(statement: Statement, text: str, place: Sentences) -> Iterator[
         if about.strip() and not _ANSWER_KEY.search(about):
             # "clouds: no" and "Is it cloudy? No" answer what is asked there.
             about = about.rstrip("? \n")
-            votes = [vote for vote in _votes(statement, about, Sentences(about)) if vote.said is not None]
-            if votes and votes[-1].said is False:
+            votes = [vote for vote in _votes(statement, about, Sentences(about)) if vote.value is not None]
+            if votes and votes[-1].value is False:
                 verdict = not verdict
             elif (
                 not votes
@@ -377,8 +377,8 @@ def _votes(statement: Statement, text: str, place: Sentences) -> Iterator[_Vote]
     if not hits and not statement.compared:
         hits = _word_hits(statement, text, place)
     yield from (
-        _Vote(family_hits.start(), None, 1.2 + _position(place, place.of(family_hits.start())), family_hits[0])
-        for family_hits in islice(_OPEN.finditer(text), _MOST)
+        _Vote(match.start(), None, 1.2 + _position(place, place.of(match.start())), match[0])
+        for match in islice(_OPEN.finditer(text), _MOST)
     )
     if not hits:
         return
@@ -413,7 +413,7 @@ def _votes(statement: Statement, text: str, place: Sentences) -> Iterator[_Vote]
         )
 
 
-def _weight(statement: Statement, place: Sentences, index: int, sentence: str, clause: str, said: bool) -> float:
+def _weight(statement: Statement, place: Sentences, index: int, sentence: str, clause: str, verdict: bool) -> float:
     n_subjects = sum(pattern.search(sentence) is not None for pattern in statement.subject)
     fraction = n_subjects / len(statement.subject) if statement.subject else 1.0
     if not n_subjects and _IT.search(sentence):
@@ -425,7 +425,7 @@ def _weight(statement: Statement, place: Sentences, index: int, sentence: str, c
         weight *= _IF
     if OTHER_TIME.search(clause):
         weight *= _UNLIKELY
-    if statement.universal and said and _PART.search(clause):
+    if statement.universal and verdict and _PART.search(clause):
         weight *= _UNLIKELY
     if not statement.compared and _of_another(statement, clause):
         weight *= _UNLIKELY
@@ -467,7 +467,7 @@ def _word_hits(statement: Statement, text: str, place: Sentences) -> list[tuple[
     """The last of the label's words in each sentence that has enough of them, and one of its predicate."""
     words, heads = statement.subject, statement.predicate
     if not heads:  # What is said has words of a known opposite, and the text none of the words that they are known by.
-        words, heads = statement.words, statement.words if statement.partial else statement.said
+        words, heads = statement.words, statement.words if statement.partial else statement.heads
     by_sentence: dict[int, dict[re.Pattern[str], tuple[int, int]]] = {}
     for pattern in words:
         for match in pattern.finditer(text):

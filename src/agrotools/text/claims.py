@@ -137,7 +137,7 @@ class Reply:
         self.read = Statements(text, lexicon().trie)
         self._at: dict[str, list[Span]] = {}
         self._numbers: list[Span] = []
-        self._found: dict[str, list[Finding]] = {}
+        self._findings: dict[str, list[Finding]] = {}
         self._ends_of_words: dict[int, int] | None = None
         for at, stem in enumerate(self.read.stems):
             # A single word counts also within a phrase: "leaf" in "young leaf".
@@ -152,9 +152,9 @@ class Reply:
 
     def find(self, phrase: str) -> list[Finding]:
         """All places where the text makes or denies the claim of a phrasing."""
-        if phrase not in self._found:
-            self._found[phrase] = self._find(claim_of(phrase))
-        return self._found[phrase]
+        if phrase not in self._findings:
+            self._findings[phrase] = self._find(claim_of(phrase))
+        return self._findings[phrase]
 
     def _find(self, claim: Claim) -> list[Finding]:
         findings = [
@@ -207,13 +207,13 @@ class Reply:
                 ]
         return findings
 
-    def _other_numbers(self, claim: Claim, found: Sequence[Finding]) -> list[Finding]:
+    def _other_numbers(self, claim: Claim, findings: Sequence[Finding]) -> list[Finding]:
         """Places where a number of the claim is another one, all else being there."""
         numbers = {name for names in claim.ideas for name in names if _NUMBER.fullmatch(name)}
         rest = tuple(names for names in claim.ideas if not names & numbers)
         if not numbers or not rest:
             return []
-        right = {self.read.sentence_of(spans[0].start) for _, _, spans, _ in found}
+        right = {self.read.sentence_of(spans[0].start) for _, _, spans, _ in findings}
         wrong: list[Finding] = []
         for spans in self._together(rest):
             low, high = min(span.start for span in spans), max(span.end for span in spans)
@@ -240,7 +240,7 @@ class Reply:
         width = _NEAR * len(ideas)
         groups: list[tuple[Span, ...]] = []
         for anchor in places[rarest]:
-            if self.read.asked[anchor.start]:
+            if self.read.in_question[anchor.start]:
                 continue
             spans: list[Span] = []
             for number, spans_of_idea in enumerate(places):
@@ -298,7 +298,7 @@ _PLAIN = -1.75
 _FEWEST = 20
 """Added to the number of features, so that the few words of a short reply do not decide alone."""
 
-_SHOWN = 3
+_MAX_PHRASES = 3
 """Phrases that say why a reply is read as a denial."""
 
 
@@ -354,7 +354,7 @@ def masked(read: Statements, masks: Mapping[int, str], left_out: Collection[int]
             continue
         if COMMA <= read.before[at] < SENTENCE:
             sentences[-1].append(",")
-        if read.asked[at] and not (at and read.asked[at - 1]):
+        if read.in_question[at] and not (at and read.in_question[at - 1]):
             sentences[-1].append("??")
         sentences[-1].append(masks.get(at) or ("0" if stem[0].isdigit() else stem))
     return [_without_lists(sentence) for sentence in sentences if sentence]
@@ -406,4 +406,4 @@ def stance_of(reply: Reply, phrases: Iterable[str]) -> Stance:
         (feature for feature in terms if terms[feature] > 0),
         key=lambda each: (-terms[each], each),
     )
-    return Stance(round(value, 3), tuple(first[:_SHOWN]))
+    return Stance(round(value, 3), tuple(first[:_MAX_PHRASES]))

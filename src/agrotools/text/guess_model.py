@@ -95,12 +95,12 @@ def shown_choices(slot: Slot) -> tuple[str, ...]:
     return tuple(sorted(slot.choices)) if isinstance(slot, ExactSlot | FileSlot | ChoiceSetSlot) else ()
 
 
-def prompt_features(query: str, shown: Sequence[SampleFile]) -> "NDArray[np.float64]":
+def prompt_features(query: str, sample_files: Sequence[SampleFile]) -> "NDArray[np.float64]":
     """Words and pairs of words (hashed), numbers, and what is told of the files: their number, sizes, scale, bands."""
     import numpy as np
 
     text = normalise(query)
-    for name in sorted((file.name for file in shown), key=len, reverse=True):
+    for name in sorted((file.name for file in sample_files), key=len, reverse=True):
         text = text.replace(normalise(name), " file ")
     numbers = [float(digits.replace(",", "")) for digits in _NUMBER.findall(text) if digits.count(".") < 2]
     words = _TOKEN.findall(_NUMBER.sub("0", text))
@@ -108,15 +108,15 @@ def prompt_features(query: str, shown: Sequence[SampleFile]) -> "NDArray[np.floa
     for token in (*words, *(" ".join(pair) for pair in pairwise(words))):
         hashed[zlib.crc32(token.encode()) % WORD_FEATURES] = 1.0
     logs = [math.log1p(min(number, 1e12)) for number in numbers[:MOST_NUMBERS]]
-    first = shown[0] if shown else None
+    first = sample_files[0] if sample_files else None
     sizes = [first.width_px or 0, first.height_px or 0] if first else [0, 0]
     prompt_facts = [
         float(len(numbers)),
-        float(len(shown)),
+        float(len(sample_files)),
         *(math.log1p(size) for size in sizes),
         math.log(first.gsd_m) if first and first.gsd_m else 0.0,
         float(len(first.bands or ())) if first else 0.0,
-        float(len({file.kind for file in shown})),
+        float(len({file.kind for file in sample_files})),
     ]
     return np.concatenate([hashed, logs + [0.0] * (MOST_NUMBERS - len(logs)), prompt_facts])
 
@@ -127,10 +127,10 @@ class GuessModel:
     def __init__(self, guessers: Mapping[str, Guesser]) -> None:
         self.guessers = guessers
 
-    def values(self, query: str, shown: Sequence[SampleFile], slots: Sequence[Slot]) -> dict[str, JsonValue]:
+    def values(self, query: str, sample_files: Sequence[SampleFile], slots: Sequence[Slot]) -> dict[str, JsonValue]:
         """A value for each slot that can be guessed, by its name; of ``slots`` only what the answer form shows is
         read."""
-        features = prompt_features(query, shown)
+        features = prompt_features(query, sample_files)
         guesses = {slot.name: self.value_of(slot, features) for slot in slots}
         return {name: value for name, value in guesses.items() if value is not None}
 
@@ -158,9 +158,9 @@ Plan = tuple[tuple[str, Arguments], ...]
 """Tools to call in turn, with arguments; references lead to what earlier calls returned."""
 
 
-def plan_key(slots: Sequence[Slot], shown: Sequence[SampleFile]) -> str:
+def plan_key(slots: Sequence[Slot], sample_files: Sequence[SampleFile]) -> str:
     """By what the usual plan of a question is known: the slots of its answer form, and how many files it has."""
-    return f"{' '.join(map(slot_key, slots))} {len(shown)}"
+    return f"{' '.join(map(slot_key, slots))} {len(sample_files)}"
 
 
 def usual_plan(sample: Sample) -> Plan | None:

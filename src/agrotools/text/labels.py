@@ -109,21 +109,21 @@ def _first_word(name: str) -> str:
     return first[:-1] if first.endswith(("leaf", "y")) else first
 
 
-def _outermost(found: list[tuple[int, int, str, int]]) -> list[tuple[int, int, str]]:
+def _outermost(occurrences: list[tuple[int, int, str, int]]) -> list[tuple[int, int, str]]:
     """Occurrences that lie inside no longer one (of whichever label: a label's own shorter names go as well).
 
     Where two labels fit the same words, that which is written so wins over that whose plural it is.
     """
     outermost: list[tuple[int, int, str]] = []
     furthest = -1
-    for start, end, label, _ in sorted(found, key=lambda item: (item[0], -item[1], abs(item[3]))):
+    for start, end, label, _ in sorted(occurrences, key=lambda item: (item[0], -item[1], abs(item[3]))):
         if end > furthest:
             outermost.append((start, end, label))
             furthest = end
     return outermost
 
 
-_ASKED = re.compile(r"[^.!?。\n;]{0,200}\?")
+_QUESTION = re.compile(r"[^.!?。\n;]{0,200}\?")
 
 
 _AUX = (
@@ -193,7 +193,7 @@ def _denied_behind(text: str, end: int) -> bool:
 
 def _in_question(text: str, end: int) -> bool:
     """True if a question holds the label that ends at ``end``."""
-    return _ASKED.match(text, end) is not None
+    return _QUESTION.match(text, end) is not None
 
 
 _ADVERB = (

@@ -36,11 +36,11 @@ class Statements:
     said that they do not matter, which does not.
     """
 
-    def __init__(self, text: str, kept: Trie | None = None) -> None:
+    def __init__(self, text: str, wholes: Trie | None = None) -> None:
         self.text = terms.plain_text(text)
         self.words, self.before, questions = terms.split_words(self.text)
         self.stems = [word.stem for word in self.words]
-        self._kept = kept or {}
+        self._wholes = wholes or {}
         count = len(self.words)
         self._denials = [0] * (count + 1)
         self._worsened = [0] * (count + 1)
@@ -56,16 +56,16 @@ class Statements:
         self.denied = [depth > 0 for depth in self._depths]
         self.worsened = [depth > 0 for depth in _depths(self._worsened)]
         self.allowed = [depth > 0 for depth in _depths(self._allowed)]
-        self.asked = [False] * count
+        self.in_question = [False] * count
         for span in (*questions, *terms.keyword_runs(self.text, self.words)):
-            self.asked[span.start : span.end] = [True] * (span.end - span.start)
+            self.in_question[span.start : span.end] = [True] * (span.end - span.start)
 
     def longest(self, trie: Trie, at: int) -> tuple[int, list[str]]:
         """End and meanings of the longest phrase of ``trie`` that begins at a word; no phrase goes over a boundary.
 
         Within phrases that are a whole of their own, auxiliaries are read over: "panicles get clipped off".
         """
-        end, meanings, here, linked = at, list[str](), at, trie is self._kept
+        end, meanings, here, linked = at, list[str](), at, trie is self._wholes
         while here < len(self.stems) and (here == at or self.before[here] <= LIST):
             below = trie.get(self.stems[here])
             if below is None and linked and here > at and self.stems[here] in terms.LINKS:
@@ -126,7 +126,7 @@ class Statements:
         """The first word of the sentence that a word stands in."""
         return self._starts[SENTENCE][at]
 
-    def shown(self, start: int, end: int) -> str:
+    def excerpt(self, start: int, end: int) -> str:
         """The text from one word to before another."""
         return self.text[self.words[start].start : self.words[end - 1].end]
 
@@ -136,7 +136,7 @@ class Statements:
         at, table = 0, terms.polarity()
         while at < len(self.stems):
             end, meanings = self.longest(table, at)
-            bound, _ = self.longest(self._kept, at)
+            bound, _ = self.longest(self._wholes, at)
             if bound > end:
                 at = bound
                 continue
@@ -243,7 +243,7 @@ class Statements:
         if high - low > _REACH:
             return True
         rest = (at for at in range(low, high) if not but.start <= at < but.end and self.stems[at] not in terms.PROBLEMS)
-        return any(self.longest(self._kept, at)[1] for at in rest)
+        return any(self.longest(self._wholes, at)[1] for at in rest)
 
     def _points_at_all(self, span: Span) -> bool:
         """True if a denial is of all that was said: "not one of these (practices) ...", "none of it ..."."""

@@ -135,10 +135,10 @@ def patterns() -> _Patterns:
     )
 
 
-def beside(strong: list[Claim], more: list[Claim], found: list[Claim]) -> list[Claim]:
-    """``found``, and of ``more`` what overlaps none of the ``strong`` ones, in order."""
+def beside(strong: list[Claim], more: list[Claim], claims: list[Claim]) -> list[Claim]:
+    """``claims``, and of ``more`` what overlaps none of the ``strong`` ones, in order."""
     clear = [claim for claim in more if not any(one.start < claim.end and claim.start < one.end for one in strong)]
-    return sorted([*found, *clear], key=lambda claim: claim.start)
+    return sorted([*claims, *clear], key=lambda claim: claim.start)
 
 
 def announced_claims(reply: ReplyText, item: ChoiceItem) -> list[Claim]:

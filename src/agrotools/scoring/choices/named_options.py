@@ -316,16 +316,16 @@ def _one_clause(joints: list[str]) -> int:
     return len(joints)
 
 
-def _joined(found: Sequence[NamedOption | Listing], *, either: bool = False) -> Listing:
-    keys = tuple(dict.fromkeys(key for each in found for key in each.keys))
+def _joined(listings: Sequence[NamedOption | Listing], *, either: bool = False) -> Listing:
+    keys = tuple(dict.fromkeys(key for each in listings for key in each.keys))
     return Listing(
-        found[0].start,
-        found[-1].end,
+        listings[0].start,
+        listings[-1].end,
         keys,
-        outside=any(each.outside for each in found),
-        conflict=any(each.conflict for each in found),
+        outside=any(each.outside for each in listings),
+        conflict=any(each.conflict for each in listings),
         either=either and len(keys) > 1,
-        worded=all(each.worded for each in found),
+        worded=all(each.worded for each in listings),
     )
 
 

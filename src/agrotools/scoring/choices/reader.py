@@ -107,21 +107,21 @@ def _overlap(one: Claim, other: Claim) -> bool:
     return one.start < other.end and other.start < one.end
 
 
-def _before_further_questions(reply: ReplyText, found: list[Claim]) -> list[Claim]:
+def _before_further_questions(reply: ReplyText, claims: list[Claim]) -> list[Claim]:
     """Claims before a further question, where there are some."""
     for mark in pattern_of("further_question").finditer(reply.low):
-        before = [claim for claim in found if claim.end <= mark.start()]
+        before = [claim for claim in claims if claim.end <= mark.start()]
         if any(claim.force != "weak" for claim in before):
             return before
-    return found
+    return claims
 
 
-def _settled(reply: ReplyText, item: ChoiceItem, found: list[Claim]) -> ChoiceReading | None:
+def _settled(reply: ReplyText, item: ChoiceItem, claims: list[Claim]) -> ChoiceReading | None:
     """The claim that stands in the end, or that two exclude each other; None where nothing is claimed."""
-    strong = [claim for claim in found if claim.force != "weak"]
+    strong = [claim for claim in claims if claim.force != "weak"]
     counted = [
         claim
-        for claim in found
+        for claim in claims
         if claim.force != "weak"
         or not strong
         or (claim.start >= strong[-1].end and _is_taken_back(reply, strong[-1], claim))
@@ -153,10 +153,10 @@ def _settled(reply: ReplyText, item: ChoiceItem, found: list[Claim]) -> ChoiceRe
 _AND_CHOOSE = re.compile(r"[\s,、;]*(?:也|还|再|和)?选?\s*")
 
 
-def _joined_claims(reply: ReplyText, item: ChoiceItem, found: list[Claim]) -> list[Claim]:
+def _joined_claims(reply: ReplyText, item: ChoiceItem, claims: list[Claim]) -> list[Claim]:
     """Claims of a multiple-choice question that follow one another (选A选C) as one."""
     united: list[Claim] = []
-    for claim in found:
+    for claim in claims:
         last = united[-1] if united else None
         if item.kind == "multiple" and last and _AND_CHOOSE.fullmatch(reply.low, last.end, claim.start):
             keys = tuple(dict.fromkeys(last.listing.keys + claim.listing.keys))
@@ -430,12 +430,12 @@ def restated_options(reply: ReplyText, item: ChoiceItem) -> Restatement | None:
     return None
 
 
-def _result(item: ChoiceItem, found: list[TextOccurrence], rule: str) -> Restatement:
-    return Restatement(_keys(item, found), found[0].start, found[-1].end, rule)
+def _result(item: ChoiceItem, claims: list[TextOccurrence], rule: str) -> Restatement:
+    return Restatement(_keys(item, claims), claims[0].start, claims[-1].end, rule)
 
 
-def _keys(item: ChoiceItem, found: list[TextOccurrence]) -> tuple[str, ...]:
-    return item.ordered(frozenset(each.key for each in found))
+def _keys(item: ChoiceItem, claims: list[TextOccurrence]) -> tuple[str, ...]:
+    return item.ordered(frozenset(each.key for each in claims))
 
 
 def _texts(reply: ReplyText, item: ChoiceItem) -> list[TextOccurrence]:

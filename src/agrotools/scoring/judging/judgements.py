@@ -211,18 +211,18 @@ class PanelTally:
     """Counts what judges gave, answer by answer."""
 
     def __init__(self) -> None:
-        self._given: defaultdict[str, list[Judged]] = defaultdict(list)
+        self._judged: defaultdict[str, list[Judged]] = defaultdict(list)
 
     def add(self, graded: Iterable[Judged]) -> None:
         """The judged parts of one record."""
         for each in graded:
-            self._given[each.question.metric].append(each)
+            self._judged[each.question.metric].append(each)
 
     def panel(self, labelled: Iterable[Judgement]) -> Panel:
         """Summary of all that was added; ``labelled`` are the judgements of calibration answers."""
         judges: list[JudgeSummary] = []
         between: dict[str, Agreement] = {}
-        for metric, metric_judged in self._given.items():
+        for metric, metric_judged in self._judged.items():
             names = sorted({name for each in metric_judged for name in each.grades})
             judges += [_judge_summary(metric, name, metric_judged) for name in names]
             if len(names) > 1:
@@ -289,8 +289,8 @@ class JudgedRows:
         return panel.model_copy(update={"rubrics": self.rubrics_label})
 
 
-def _judge_summary(metric: str, name: str, given: Sequence[Judged]) -> JudgeSummary:
-    of_judge = [(each, each.grades[name]) for each in given if name in each.grades]
+def _judge_summary(metric: str, name: str, results: Sequence[Judged]) -> JudgeSummary:
+    of_judge = [(each, each.grades[name]) for each in results if name in each.grades]
     replies = [grade for _, votes in of_judge for grade in votes]
     graded = [(each, read) for each, votes in of_judge if (read := [vote for vote in votes if vote is not None])]
     means = [sum(read) / len(read) / each.question.most for each, read in graded]
@@ -298,7 +298,7 @@ def _judge_summary(metric: str, name: str, given: Sequence[Judged]) -> JudgeSumm
         metric=metric,
         judge=name,
         prompts=tuple(sorted({each.question.prompt for each, _ in of_judge})),
-        answers=len(given),
+        answers=len(results),
         graded=len(graded),
         mean=sum(means) / len(means) if means else None,
         votes=len(replies),

@@ -29,7 +29,7 @@ from agrotools.text.loose_json import NotJson, loads, values_in
 
 _THOUGHT = re.compile(r"<think>.*?(?:</think>|\Z)", re.DOTALL | re.IGNORECASE)
 _KEYS = ("grade", "score", "rating", "points", "评分", "分数", "得分", "等级")
-_SAID = re.compile(
+_SCORE_IN_WORDS = re.compile(
     r"(?:grade|score|rating|points|评分|分数|得分|等级)[\"'*_ ]*+(?:(?:(?<=\s)|\s)(?:is|of)\s|[:=为是])?+[\"'*_ ]*+"
     r"(?P<grade>-?\d++(?:\.\d++)?+)(?![a-zA-Z\d_]|\.\d)(?:\s*(?:/|out of)\s*(?P<of>\d+))?"
     r"(?!\s*(?:[,、]\s*\d\s*)?(?:[-~–]|or\b|to\b|或者?|还是|[到至])\s*\d)",
@@ -62,7 +62,7 @@ def read_score(reply: str, most: int = 1) -> float | None:
             scores_by_key = [keyed[key] for key in _KEYS if key in keyed]
             if scores_by_key:
                 return _on_scale(scores_by_key[0], most)
-    scores_in_text = {_of_match(match, most) for match in _SAID.finditer(text)}
+    scores_in_text = {_of_match(match, most) for match in _SCORE_IN_WORDS.finditer(text)}
     if scores_in_text:
         return scores_in_text.pop() if len(scores_in_text) == 1 else None
     alone = _ALONE.fullmatch(text)
