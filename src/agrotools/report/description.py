@@ -140,8 +140,7 @@ def description_png(described: Description) -> bytes:
 
     import matplotlib
 
-    from agrotools.tools.plotting.sheet import STYLE
-    from agrotools.tools.plotting.text import font_families
+    from agrotools.tools.plotting.sheet import STYLE, font_families
 
     panels = [
         _Panel(title, counts, _COLOURS.get(title, _GREEN), sum(counts.values()))
