@@ -1,5 +1,6 @@
 """Area of crop, weeds and soil in a field picture."""
 
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Literal, cast
 
@@ -8,7 +9,7 @@ from numpy.typing import NDArray
 from pydantic import Field, JsonValue
 
 from agrotools.core import Arguments, Artifact, SampleFile
-from agrotools.core.files import cache_dir
+from agrotools.core.files import cache_dir, cached_files
 from agrotools.tools.arguments import ReferenceCall, drop_arguments
 from agrotools.tools.contract import Agree, ImageFile, MaskFile, Region, ToolResult, tool
 from agrotools.tools.result import ResultPart
@@ -138,15 +139,16 @@ class CropWeedArea(ToolResult):
     """the picture with the classes drawn in"""
 
 
+HEADS = ("heads", "crop_weed")
+
+
 def heads_folder() -> Path:
     """Folder of the heads in the user's cache."""
-    return cache_dir("heads", "crop_weed")
+    return cache_dir(*HEADS)
 
 
-def head_files() -> list[Path]:
-    """Every file that the choice and use of a head depends on."""
-    folder = heads_folder()
-    return sorted([*folder.glob("*.json"), *folder.glob("*.npz")]) if folder.is_dir() else []
+head_files = partial(cached_files, *HEADS, suffixes=(".json", ".npz"))
+"""Every file that the choice and use of a head depends on."""
 
 
 def _resolve(call: Arguments, known: ReferenceCall) -> Arguments:
