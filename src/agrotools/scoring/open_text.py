@@ -144,7 +144,7 @@ def read_fact(fact: Fact, reply: Reply, occupied: Sequence[Span] = (), *, plain:
     """State of a fact in a reply: denied, or with an opposite in place of one of its ideas, it is contradicted.
 
     Words ``occupied`` by another fact of the slot are not read as what contradicts this one. ``plain``: the reply
-    asserts what it says, so that a denying word near a fact ("do not wait: ...") is read as none of the fact.
+    plainly asserts what it says, so that a denying word near a fact ("do not wait: ...") is read as none of the fact.
     """
     findings = [finding for phrase in fact.phrases for finding in reply.find(phrase)]
     if plain:
