@@ -101,7 +101,7 @@ def reworded(sample: Sample, query: str, model: str) -> Sample:
 
 
 def refusal(variant: str, sample: Sample, others: Collection[str] = ()) -> Refusal | None:
-    """Why ``variant`` cannot stand for the question of ``sample``; None if it can.
+    """Reason that ``variant`` cannot replace the question of ``sample``; None if it can.
 
     The numbers, their units and order, names of files, quotations and options stay as they are; the words that decide
     the meaning are of the same kinds; no tool, argument, step or answer is named. What passes may still be poor
@@ -248,13 +248,13 @@ _RULES: dict[str, Callable[[str, str, Sample], str | None]] = {
 
 
 def _argument_names(toolset: Iterable[str]) -> set[str]:
-    found: set[str] = set()
+    names: set[str] = set()
     for name in toolset:
         try:
-            found |= set(get_tool(name).spec.agreement)
+            names |= set(get_tool(name).spec.agreement)
         except UsageError:  # A tool of somebody else's, not installed here: its arguments are not known.
             continue
-    return found
+    return names
 
 
 def _difference(mine: Iterable[T], theirs: Iterable[T], shown: Callable[[T], str]) -> str:

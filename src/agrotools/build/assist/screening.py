@@ -114,14 +114,14 @@ def guessable_tolerances(samples: Sequence[Sample]) -> Iterator[Finding]:
     inside are named.
     """
     table = PriorTable(samples)
-    asked: dict[tuple[str, str], list[tuple[Sample, ToleranceSlot, bool]]] = defaultdict(list)
+    guesses: dict[tuple[str, str], list[tuple[Sample, ToleranceSlot, bool]]] = defaultdict(list)
     for sample in samples:
         for slot in sample.answer:
             if isinstance(slot, ToleranceSlot):
                 guess = table.guess(sample, slot)
                 inside = isinstance(guess, int | float) and abs(guess - slot.value) <= slot.margin
-                asked[sample.template, slot.name].append((sample, slot, inside))
-    for (template, name), rows in asked.items():
+                guesses[sample.template, slot.name].append((sample, slot, inside))
+    for (template, name), rows in guesses.items():
         hits = sum(inside for _, _, inside in rows)
         chance = sum(chance_of(slot) for _, slot, _ in rows) / len(rows)
         if hits < 2 or at_least(hits, len(rows), chance) >= _SIGNIFICANT:

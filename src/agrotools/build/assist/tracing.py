@@ -109,9 +109,9 @@ def trace_folder(
         work = _Work(benchmark, helper.name, model, file, progress)
         known = by_sample_and_model(file.held)
         for sample in samples:
-            held = known.get((sample.id, helper.name))
-            if held is not None and held.asked == asked_hash(sample):
-                work.records[sample.id] = held
+            trace = known.get((sample.id, helper.name))
+            if trace is not None and trace.asked == asked_hash(sample):
+                work.records[sample.id] = trace
         todo = [sample for sample in samples if sample.id not in work.records]
         stopped = asyncio.run(_trace(todo, work, workers)) if todo else None
     if work.asked_to_stop:
@@ -136,7 +136,7 @@ def _fill_thoughts(folder: Path, benchmark: Benchmark, records: dict[str, TraceR
 
 
 async def _trace(todo: Sequence[Sample], work: _Work, workers: int) -> AgrotoolsError | None:
-    total, done, numbers = len(todo), 0, itertools.count()
+    total, finished, numbers = len(todo), 0, itertools.count()
 
     def interrupted() -> None:
         work.asked_to_stop = True
@@ -148,7 +148,7 @@ async def _trace(todo: Sequence[Sample], work: _Work, workers: int) -> Agrotools
             async with ToolExecutor(workers=workers, timeout_s=300, cache=ResultCache()) as executor:
 
                 async def one(sample: Sample) -> None:
-                    nonlocal done
+                    nonlocal finished
                     view = work.benchmark.view(sample, "end-to-end")
                     workspace = Workspace(view.files, scratch / str(next(numbers)), work.benchmark.root)
 
@@ -158,8 +158,8 @@ async def _trace(todo: Sequence[Sample], work: _Work, workers: int) -> Agrotools
                     record = await trace_chain(sample, view, work.name, work.model, call_tool)
                     work.file.add(record)
                     work.records[sample.id] = record
-                    done += 1
-                    work.progress("traces", done, total)
+                    finished += 1
+                    work.progress("traces", finished, total)
 
                 return (await ask_each(todo, one, work.model, stopped=lambda: work.asked_to_stop)).error
         finally:

@@ -136,8 +136,8 @@ def _sources(header: BenchmarkHeader, counted: Tally) -> str:
         notes = " ".join(text for text in (source.citation, source.note) if text)
         count = str(counted.sources[source.name] or "")
         rows.append((_plain(source.name), count, _plain(source.licence), _link(source.url or ""), _plain(notes)))
-    named = {source.name for source in header.sources}
-    unnamed = sorted((name, count) for name, count in counted.sources.items() if name not in named)
+    listed_names = {source.name for source in header.sources}
+    unnamed = sorted((name, count) for name, count in counted.sources.items() if name not in listed_names)
     # Where there is but one source, whatever samples call theirs is part of it.
     licence = _plain(header.sources[0].licence) if len(header.sources) == 1 else ""
     rows += [(_plain(name), str(count), licence, "", "") for name, count in unnamed]
@@ -150,8 +150,8 @@ def _left_out(metadata: Mapping[str, JsonValue]) -> str:
 
 
 def _built(header: BenchmarkHeader, counted: Tally) -> str:
-    shown = {key: as_words(value) for key, value in without_left_out(header.metadata).items() if key != "rai"}
-    rows = [(_plain(key), _plain(text)) for key, text in sorted(shown.items()) if text]
+    facts = {key: as_words(value) for key, value in without_left_out(header.metadata).items() if key != "rai"}
+    rows = [(_plain(key), _plain(text)) for key, text in sorted(facts.items()) if text]
     protocol = rai_fields(header, counted)["rai:dataAnnotationProtocol"]
     answers = _plain(protocol if isinstance(protocol, str) else " ".join(protocol))
     return answers + (f"\n\n{_table(('what', 'value'), rows)}" if rows else "")
@@ -202,13 +202,13 @@ def _png(draw: Callable[[], "Figure"], texts: Sequence[str]) -> bytes:
 def _tasks(counted: Tally) -> "Figure":
     names = [name for name, _ in counted.task_types.most_common()][::-1]
     figure, axes = _sheet(len(names))
-    left = [0] * len(names)
+    offsets = [0] * len(names)
     for answer_type in ANSWER_TYPES:
         widths = [counted.tasks[name, answer_type] for name in names]
         if any(widths):
-            axes.barh(names, widths, left=left, color=_COLOURS[answer_type], label=answer_type.replace("_", " "))
-        left = [before + width for before, width in zip(left, widths, strict=True)]
-    _count(axes, left)
+            axes.barh(names, widths, left=offsets, color=_COLOURS[answer_type], label=answer_type.replace("_", " "))
+        offsets = [before + width for before, width in zip(offsets, widths, strict=True)]
+    _count(axes, offsets)
     axes.set_xlabel("samples")
     _title(figure, "Samples by task type and answer type")
     figure.legend(loc="outside lower center", ncols=len(ANSWER_TYPES))
@@ -274,10 +274,10 @@ def _count(axes: "Axes", totals: Sequence[int]) -> None:
 
 
 def _largest(counts: Counter[str]) -> Counter[str]:
-    shown = Counter(dict(counts.most_common(_MOST_SOURCES)))
-    if rest := counts.total() - shown.total():
-        shown[f"{len(counts) - len(shown)} others"] = rest
-    return shown
+    largest = Counter(dict(counts.most_common(_MOST_SOURCES)))
+    if rest := counts.total() - largest.total():
+        largest[f"{len(counts) - len(largest)} others"] = rest
+    return largest
 
 
 def _short(name: str) -> str:

@@ -37,8 +37,8 @@ _WORDS = ("absent", "dropped", "left_out", "unread")
 def left_out(metadata: Mapping[str, JsonValue]) -> list[tuple[str, str]]:
     """Omissions, with their number or names: (``weedmap, tiles dropped, empty``, ``3``), in
     the order of the alphabet: a header that was written and read again has another."""
-    found = ((" ".join(where.replace("_", " ").split()), text) for where, text in _omissions(metadata, "") if text)
-    return sorted(found)
+    omissions = ((" ".join(where.replace("_", " ").split()), text) for where, text in _omissions(metadata, "") if text)
+    return sorted(omissions)
 
 
 def without_left_out(metadata: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
@@ -101,10 +101,10 @@ class Tally:
 
     @property
     def task_types(self) -> Counter[str]:
-        found = Counter[str]()
+        counts = Counter[str]()
         for (task_type, _), count in self.tasks.items():
-            found[task_type] += count
-        return found
+            counts[task_type] += count
+        return counts
 
     @property
     def all_calls(self) -> int:
@@ -177,9 +177,9 @@ def rai_fields(header: BenchmarkHeader, counted: Tally) -> dict[str, Any]:
         described["dataCollectionMissingData"] = "Left out while building: " + "; ".join(
             f"{where}: {what}" for where, what in missing
         )
-    given = header.metadata.get("rai")
-    if isinstance(given, Mapping):
-        described |= {name: value for name, value in given.items() if name in TERMS["rai_fields"]}
+    rai = header.metadata.get("rai")
+    if isinstance(rai, Mapping):
+        described |= {name: value for name, value in rai.items() if name in TERMS["rai_fields"]}
     return {f"rai:{name}": described[name] for name in TERMS["rai_fields"] if name in described}
 
 

@@ -58,9 +58,9 @@ def copy_benchmark(root: Path, header: BenchmarkHeader, samples: Iterable[Sample
         BenchmarkError: as :func:`~agrotools.formats.replacement.replace_folder`.
     """
     samples = tuple(samples)
-    with replace_folder(out) as made:
-        copy_files(root, samples, made)
-        write_benchmark(made, header, samples)
+    with replace_folder(out) as partial:
+        copy_files(root, samples, partial)
+        write_benchmark(partial, header, samples)
 
 
 def copy_files(root: Path, samples: Sequence[Sample], out: Path) -> None:
@@ -78,11 +78,11 @@ def copy_files(root: Path, samples: Sequence[Sample], out: Path) -> None:
 def copy_artifacts(root: Path, samples: Iterable[Sample], out: Path) -> None:
     """Copy what the reference calls of ``samples`` made, as far as ``root`` holds it: the review page shows it."""
     steps = (step for sample in samples if sample.reference for step in sample.reference.steps)
-    for made in (artifact for step in steps if step.observation for artifact in step.observation.artifacts):
+    for artifact in (each for step in steps if step.observation for each in step.observation.artifacts):
         # A hash that is none could lead out of the folder.
-        if made.sha256 is None or not _SHA256.fullmatch(made.sha256):
+        if artifact.sha256 is None or not _SHA256.fullmatch(artifact.sha256):
             continue
-        source, target = (artifact_path(folder, made.sha256, Path(made.name).suffix) for folder in (root, out))
+        source, target = (artifact_path(folder, artifact.sha256, Path(artifact.name).suffix) for folder in (root, out))
         if source.is_file() and not source.is_symlink() and not target.exists():
             target.parent.mkdir(exist_ok=True)
             shutil.copyfile(source, target)
@@ -96,9 +96,9 @@ def rewrite_benchmark(folder: Path, header: BenchmarkHeader, samples: Iterable[S
     """
     folder = folder.resolve()
     samples = tuple(samples)
-    with replace_folder(folder) as made:
-        shutil.copytree(folder, made, copy_function=_copy_from(folder), symlinks=True, dirs_exist_ok=True)
-        write_benchmark(made, header, samples)
+    with replace_folder(folder) as partial:
+        shutil.copytree(folder, partial, copy_function=_copy_from(folder), symlinks=True, dirs_exist_ok=True)
+        write_benchmark(partial, header, samples)
 
 
 def _copy_from(folder: Path) -> Callable[[str, str], str]:
@@ -139,10 +139,10 @@ def replacing_export(target: Path, format: Format, header: BenchmarkHeader) -> I
     what = f"an export of agrotools ({format})"
     if (target / EXPORT_FILE).is_file():
         read_exported(target, format)
-    with replace_folder(target, EXPORT_FILE, what) as made:
+    with replace_folder(target, EXPORT_FILE, what) as partial:
         note = Exported(format=format, header=header).model_dump(mode="json", exclude_none=True)
-        (made / EXPORT_FILE).write_text(tomli_w.dumps(note), encoding="utf-8")
-        yield made
+        (partial / EXPORT_FILE).write_text(tomli_w.dumps(note), encoding="utf-8")
+        yield partial
 
 
 def read_exported(folder: Path, format: Format) -> Exported:
@@ -165,13 +165,13 @@ def read_exported(folder: Path, format: Format) -> Exported:
     return note
 
 
-def place_file(made: Path, path: str, content: bytes) -> None:
-    """Write a file of a sample to ``path`` in the benchmark folder ``made``, where several samples may have it.
+def place_file(folder: Path, path: str, content: bytes) -> None:
+    """Write a file of a sample to ``path`` in the benchmark folder ``folder``, where several samples may have it.
 
     Raises:
         BenchmarkError: as :func:`stored_path`, or another sample has another file there.
     """
-    place = made / stored_path(path)
+    place = folder / stored_path(path)
     if not place.exists():
         place.parent.mkdir(parents=True, exist_ok=True)
         place.write_bytes(content)

@@ -64,11 +64,11 @@ def export_gta(root: Path, header: BenchmarkHeader, samples: Sequence[Sample], o
     called = (step.tool for sample in samples if sample.reference for step in sample.reference.steps)
     used = dict.fromkeys((*header.toolset, *(name for sample in samples for name in sample.toolset), *called))
     meta = {name: tool_meta(get_tool(name).spec) for name in used}
-    with replacing_export(out, "gta", header) as made:
-        _place_files(root, samples, made)
-        _write_entries(made / DATASET_FILE, (gta_entry(sample, meta) for sample in samples))
-        (made / TOOLS_FILE).write_bytes(orjson.dumps(meta, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE))
-        write_card(made, header, samples, use=_USE)
+    with replacing_export(out, "gta", header) as partial:
+        _place_files(root, samples, partial)
+        _write_entries(partial / DATASET_FILE, (gta_entry(sample, meta) for sample in samples))
+        (partial / TOOLS_FILE).write_bytes(orjson.dumps(meta, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE))
+        write_card(partial, header, samples, use=_USE)
 
 
 def _write_entries(path: Path, entries: Iterable[dict[str, Any]]) -> None:
@@ -139,8 +139,8 @@ def gt_answer(slots: Sequence[Slot]) -> dict[str, Any] | list[str] | None:
     if closed:
         groups = [group for slot in closed for group in _whitelist(slot)]
         wrong = [word for slot in closed if isinstance(slot, ExactSlot) for word in slot.distractors]
-        own = [[*group] for slot in closed if isinstance(slot, KeywordsSlot) for group in slot.blacklist]
-        return {"whitelist": groups, "blacklist": [*own, *([wrong] if wrong else [])] or None}
+        closed_groups = [[*group] for slot in closed if isinstance(slot, KeywordsSlot) for group in slot.blacklist]
+        return {"whitelist": groups, "blacklist": [*closed_groups, *([wrong] if wrong else [])] or None}
     return [text for slot in slots for text in _reference_texts(slot)] or None
 
 

@@ -129,8 +129,8 @@ def read_map(path: Path = DEFAULT_MAP) -> FieldMap:
     """
     hint = f"{DEFAULT_MAP} is an example with every key"
     try:
-        given = _toml(path)
-        whole = given if path == DEFAULT_MAP else {**_toml(DEFAULT_MAP), **given}
+        local_map = _toml(path)
+        whole = local_map if path == DEFAULT_MAP else {**_toml(DEFAULT_MAP), **local_map}
         return FieldMap.model_validate_json(orjson.dumps(whole))
     except (OSError, tomllib.TOMLDecodeError, UnicodeDecodeError, orjson.JSONEncodeError) as error:
         raise BenchmarkError(f"the field map {path} cannot be read: {error}", hint=hint) from error
@@ -178,18 +178,18 @@ def slots_of(
     Raises:
         BenchmarkError: it has none of these forms, or lacks what its type needs; the message says what.
     """
-    given = value_at(entry, paths.at, _NOTHING)
-    if given is _NOTHING:
+    value = value_at(entry, paths.at, _NOTHING)
+    if value is _NOTHING:
         raise BenchmarkError(f"there is no answer at {paths.at!r}")
-    if isinstance(given, dict) and "whitelist" in given:
-        plain = _of_whitelist(cast(dict[str, Any], given), files)
-    elif isinstance(given, list) and given and all(isinstance(text, str) for text in given):
-        facts = [{"phrases": given}]
+    if isinstance(value, dict) and "whitelist" in value:
+        plain = _of_whitelist(cast(dict[str, Any], value), files)
+    elif isinstance(value, list) and value and all(isinstance(text, str) for text in value):
+        facts = [{"phrases": value}]
         plain = [{"type": "open_text", "name": "answer", "label": "answer", "facts": facts}]
-    elif given is None or given in ([], {}):
+    elif value is None or value in ([], {}):
         plain = [_figure(steps)]
     else:
-        several = cast(list[Any], given) if isinstance(given, list) else [given]
+        several = cast(list[Any], value) if isinstance(value, list) else [value]
         plain = [_of_answer(one, entry, paths, number, steps) for number, one in enumerate(several, start=1)]
         names = [slot["name"] for slot in plain]
         if len(set(names)) < len(names):
@@ -212,9 +212,9 @@ def _of_whitelist(given: dict[str, Any], files: Mapping[str, str]) -> list[dict[
         name = "answer" if len(groups) == 1 else f"answer_{number}"
         slot: dict[str, Any] = {"name": name, "label": name.replace("_", " ")}
         value, *aliases = map(str, group)
-        meant = {_YES_NO.get(text.casefold()) for text in (value, *aliases)}
-        if len(meant) == 1 and None not in meant:
-            slot |= {"type": "boolean", "value": meant.pop()}
+        truths = {_YES_NO.get(text.casefold()) for text in (value, *aliases)}
+        if len(truths) == 1 and None not in truths:
+            slot |= {"type": "boolean", "value": truths.pop()}
         elif not aliases and value in files:
             slot |= {"type": "file", "value": files[value], "choices": names}
         else:
@@ -286,10 +286,10 @@ def _figure(steps: Sequence[ReferenceStep]) -> dict[str, Any]:
         drawn_arguments = {name: value for name, value in step.arguments.items() if name in PlotSpec.model_fields}
         for spec in (result.get("spec") if result else None, drawn_arguments):
             try:
-                drawn = PlotSpec.model_validate_json(orjson.dumps(spec)).model_dump(mode="json")
+                plot = PlotSpec.model_validate_json(orjson.dumps(spec)).model_dump(mode="json")
             except ValidationError:
                 continue
-            return {"type": "plot", "name": "figure", "label": "figure", "value": drawn, "value_from": "tool"}
+            return {"type": "plot", "name": "figure", "label": "figure", "value": plot, "value_from": "tool"}
     raise BenchmarkError("its answer is a figure, and no call of plot says what it shows")
 
 
@@ -312,9 +312,9 @@ def _holds(slot: Slot, value: JsonValue) -> bool:
     if isinstance(slot, ToleranceSlot):
         return isinstance(value, int | float) and not isinstance(value, bool) and abs(value - slot.value) <= slot.margin
     if isinstance(slot, ExactSlot):
-        own = {name.casefold() for name in slot.names}
+        own_names = {name.casefold() for name in slot.names}
         number = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
-        return (isinstance(value, str) or number) and (str(value).casefold() in own or f"{value}" in own)
+        return (isinstance(value, str) or number) and (str(value).casefold() in own_names or f"{value}" in own_names)
     return isinstance(slot, FileSlot) and value == slot.value
 
 

@@ -57,12 +57,12 @@ def export_huggingface(root: Path, header: BenchmarkHeader, samples: Sequence[Sa
         BenchmarkError: ``out`` holds something else, or cannot be written.
     """
     arrow_and_parquet()
-    with replacing_export(out, "hf", header) as made:
-        (made / DATA_FOLDER).mkdir()
-        shards = _write_shards(made / DATA_FOLDER, root, samples)
+    with replacing_export(out, "hf", header) as partial:
+        (partial / DATA_FOLDER).mkdir()
+        shards = _write_shards(partial / DATA_FOLDER, root, samples)
         for number, shard in enumerate(shards):
             shard.rename(shard.with_name(f"{SPLIT}-{number:05d}-of-{len(shards):05d}.parquet"))
-        write_card(made, header, samples, front=front_matter(header, samples), use=_USE)
+        write_card(partial, header, samples, front=front_matter(header, samples), use=_USE)
 
 
 def arrow_and_parquet() -> tuple[Any, Any]:
@@ -225,11 +225,11 @@ def build_huggingface(folder: Path, out: Path, progress: Progress = no_progress)
     header = read_exported(folder, "hf").header
     shards = _shards(folder)
     samples: list[Sample] = []
-    with replace_folder(out) as made:
+    with replace_folder(out) as partial:
         for number, shard in enumerate(shards, start=1):
-            samples.extend(_sample(made, row, shard.name) for row in _rows(shard))
+            samples.extend(_sample(partial, row, shard.name) for row in _rows(shard))
             progress("parquet files", number, len(shards))
-        write_benchmark(made, header, samples)
+        write_benchmark(partial, header, samples)
     return header
 
 

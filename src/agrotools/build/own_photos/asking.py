@@ -29,17 +29,17 @@ def templates_for(
     """
     measure = measures()[column.ask]
     about = plan.column(column.names_in) if column.names_in else None
-    named = measures()[about.ask] if about and about.is_asked else measure
+    naming = measures()[about.ask] if about and about.is_asked else measure
     alike = sum(each.is_asked and measures()[each.ask].kind == measure.kind for each in plan.columns)
-    wanted = {*_FAMILIES[measure.kind]}
+    families = {*_FAMILIES[measure.kind]}
     if measure.name == "count":
-        wanted |= {"own_count", "own_density"} if counted_per_area else {"own_count"}
-    found: list[Template] = []
+        families |= {"own_count", "own_density"} if counted_per_area else {"own_count"}
+    templates: list[Template] = []
     for language in plan.languages:
         for template in load_templates("own", language):
-            if template.of in wanted:
-                found += _of_column(template, place, alike, _ColumnInfo(column, measure, named), values, language)
-    return found
+            if template.of in families:
+                templates += _of_column(template, place, alike, _ColumnInfo(column, measure, naming), values, language)
+    return templates
 
 
 def kind_of_thing(column: Column) -> str:
@@ -115,8 +115,8 @@ def round_limits(values: Sequence[float]) -> list[float]:
     if len(ordered) < 2 or ordered[0] == ordered[-1]:
         return []
     low, high = ordered[len(ordered) // 6], ordered[-1 - len(ordered) // 6]
-    found = [_round(low + (high - low) * (k + 0.5) / _LIMITS) for k in range(_LIMITS)]
-    return list(dict.fromkeys(limit for limit in found if ordered[0] < limit < ordered[-1]))
+    limits = [_round(low + (high - low) * (k + 0.5) / _LIMITS) for k in range(_LIMITS)]
+    return list(dict.fromkeys(limit for limit in limits if ordered[0] < limit < ordered[-1]))
 
 
 def _round(value: float) -> float:

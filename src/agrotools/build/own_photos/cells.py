@@ -19,7 +19,7 @@ _LONGEST_NAME = 80
 
 
 class CellFault(Exception):
-    """Why a cell cannot be used (``reason`` goes on from "the cell ..."), and what to do about it."""
+    """Reason that a cell cannot be used (``reason`` continues "the cell ..."), and a hint that says what to do."""
 
     def __init__(self, reason: str, hint: str) -> None:
         super().__init__(f"{reason} ({hint})")
@@ -119,8 +119,8 @@ def name(text: str) -> str:
     plain = text.strip().replace("'", "’").replace("`", "’")
     if re.search(r"<[a-zA-Z/!]", plain):
         raise CellFault("holds HTML", "write plain text")
-    if found := _FORBIDDEN.search(plain):
-        raise CellFault(f"holds {found[0]!r}", "write plain text")
+    if match := _FORBIDDEN.search(plain):
+        raise CellFault(f"holds {match[0]!r}", "write plain text")
     if len(plain) > _LONGEST_NAME:
         raise CellFault(f"is longer than {_LONGEST_NAME} characters", "write a name only")
     if not re.search(r"[^\W\d_]", plain):

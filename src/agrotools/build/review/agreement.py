@@ -97,10 +97,10 @@ def effective_edits(sample: Sample, edits: Edits) -> Edits | None:
     for name, edit in edits.slots.items():
         if name not in slots:
             raise ValueError(f"the sample has no slot {name!r}")
-        given = edit.model_dump(exclude_none=True)
-        if slots[name].type != "tolerance" and given.keys() & {"abs_tol", "rel_tol"}:
+        changes = edit.model_dump(exclude_none=True)
+        if slots[name].type != "tolerance" and changes.keys() & {"abs_tol", "rel_tol"}:
             raise ValueError(f"slot {name!r} has no tolerance")
-        if new := {field: value for field, value in given.items() if getattr(slots[name], field) != value}:
+        if new := {field: value for field, value in changes.items() if getattr(slots[name], field) != value}:
             changed[name] = SlotEdit.model_validate(new)
     query = edits.query if edits.query != sample.query else None
     return Edits(query=query, slots=changed) if query is not None or changed else None
@@ -174,11 +174,11 @@ def standing_of(decisions: Sequence[Decision]) -> Standing:
 
 def counted(decisions: Iterable[Decision], contents: Mapping[str, str]) -> dict[str, list[Decision]]:
     """The decisions that count, by sample: those on the sample as it is now."""
-    found: dict[str, list[Decision]] = defaultdict(list)
+    by_sample: dict[str, list[Decision]] = defaultdict(list)
     for decision in decisions:
         if contents.get(decision.sample) == decision.content:
-            found[decision.sample].append(decision)
-    return found
+            by_sample[decision.sample].append(decision)
+    return by_sample
 
 
 def cohens_kappa(pairs: Sequence[tuple[str, str]]) -> tuple[float | None, str]:
@@ -203,7 +203,7 @@ def agreements_of(by_sample: Mapping[str, Sequence[Decision]]) -> tuple[Agreemen
     for sample, decisions in by_sample.items():
         for decision in decisions:
             verdicts[decision.reviewer][sample] = decision.verdict
-    found: list[Agreement] = []
+    agreements: list[Agreement] = []
     for first, second in combinations(sorted(verdicts), 2):
         both = [
             (verdict, verdicts[second][sample])
@@ -212,8 +212,8 @@ def agreements_of(by_sample: Mapping[str, Sequence[Decision]]) -> tuple[Agreemen
         ]
         kappa, why = cohens_kappa(both)
         agreed = sum(a == b for a, b in both)
-        found.append(Agreement(reviewers=(first, second), n=len(both), agreed=agreed, kappa=kappa, why=why))
-    return tuple(found)
+        agreements.append(Agreement(reviewers=(first, second), n=len(both), agreed=agreed, kappa=kappa, why=why))
+    return tuple(agreements)
 
 
 def summary_of(
@@ -224,8 +224,8 @@ def summary_of(
     standings = {sample: standing_of(by_sample.get(sample, [])) for sample in ids}
     reviewers: dict[str, Counter[str]] = defaultdict(Counter)
     failed: dict[str, set[str]] = {name: set() for name in CHECKS}
-    for made in by_sample.values():
-        for decision in made:
+    for each in by_sample.values():
+        for decision in each:
             reviewers[decision.reviewer][decision.verdict] += 1
             for name, state in decision.checks.items():
                 if state == "fails":

@@ -57,9 +57,9 @@ def apply_review(
     standings = {sample_id: standing_of(by_sample.get(sample_id, [])) for sample_id in material.facts}
     contested = tuple(sample_id for sample_id, standing in standings.items() if standing == "disputed")
     if contested and disputed is None:
-        shown = ", ".join(contested[:5]) + (f" and {len(contested) - 5} more" if len(contested) > 5 else "")
+        examples = ", ".join(contested[:5]) + (f" and {len(contested) - 5} more" if len(contested) > 5 else "")
         raise UsageError(
-            f"reviewers differ on {len(contested)} samples: {shown}",
+            f"reviewers differ on {len(contested)} samples: {examples}",
             hint="settle them on the page (filter: disputed), or say --disputed keep or --disputed drop",
         )
     dropped = _dropped(by_sample, standings, contested if disputed == "drop" else ())
@@ -107,7 +107,7 @@ def _dropped(
             continue
         key = reason_key(reason)
         ids.setdefault(wording.setdefault(key, reason), []).append(sample_id)
-    ordered = Counter({reason: len(own) for reason, own in ids.items()}).most_common()
+    ordered = Counter({reason: len(sample_ids) for reason, sample_ids in ids.items()}).most_common()
     return {reason: tuple(ids[reason]) for reason, _ in ordered}
 
 

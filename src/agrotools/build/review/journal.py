@@ -69,10 +69,10 @@ class ReviewJournal:
     def _refresh(self) -> None:
         try:
             with self.path.open("rb") as file:
-                found = os.fstat(file.fileno())
-                if self._identity != (found.st_dev, found.st_ino) or found.st_size < self._offset:
+                status = os.fstat(file.fileno())
+                if self._identity != (status.st_dev, status.st_ino) or status.st_size < self._offset:
                     self._forget()
-                    self._identity = (found.st_dev, found.st_ino)
+                    self._identity = (status.st_dev, status.st_ino)
                 file.seek(self._offset)
                 for line in file:
                     if not line.endswith(b"\n"):

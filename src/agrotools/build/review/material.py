@@ -118,8 +118,8 @@ def _of_benchmark(benchmark: Benchmark, journal: Path) -> Material:
     flags, notes = read_flags(benchmark.root / QUALITY_FILE)
     traces, stale = _traces_of(benchmark)
     notes += [f"{stale} traces are of samples as they no longer are, and not shown"] if stale else []
-    for sample_id, own in traces.items():
-        if differing := [trace.model for trace in own if not trace.confirms]:
+    for sample_id, traces_of_sample in traces.items():
+        if differing := [trace.model for trace in traces_of_sample if not trace.confirms]:
             flag = Flag(TRACE_DIFFERS, "info", f"the reference calls as {', '.join(differing)} fills them in")
             flags.setdefault(sample_id, []).append(flag)
     title = f"{benchmark.name} {benchmark.version}"

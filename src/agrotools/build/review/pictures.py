@@ -39,7 +39,7 @@ class Shape:
 
 def shapes_of(sample: Sample) -> list[Shape]:
     """Everything of the reference trajectory that has a place on a picture of the sample."""
-    found: list[Shape] = []
+    shapes: list[Shape] = []
     for number, step in enumerate(sample.reference.steps if sample.reference else (), start=1):
         files = files_of(step, sample)
         result = step.observation.result if step.observation else None
@@ -50,25 +50,25 @@ def shapes_of(sample: Sample) -> list[Shape]:
         )
         for origin, values in parts:
             places = list(_places(values or {}))[:_MOST]
-            found += [Shape(file, number, origin, numbers, label) for file in files for label, numbers in places]
-    return found
+            shapes += [Shape(file, number, origin, numbers, label) for file in files for label, numbers in places]
+    return shapes
 
 
 def files_of(step: ReferenceStep, sample: Sample) -> list[str]:
     """The pictures that a step looks at: its first file, and others of the same size."""
     by_name = {file.name: file for file in sample.files}
-    named = [
+    files = [
         by_name[value]
         for value in map(literal_value, step.arguments.values())
         if isinstance(value, str) and value in by_name
     ]
-    if not named:
+    if not files:
         return []
-    size = (named[0].width_px, named[0].height_px)
+    size = (files[0].width_px, files[0].height_px)
     return [
         file.name
-        for file in named
-        if file is named[0] or (None not in size and (file.width_px, file.height_px) == size)
+        for file in files
+        if file is files[0] or (None not in size and (file.width_px, file.height_px) == size)
     ]
 
 
@@ -153,9 +153,9 @@ class Pictures:
 
     def path_of_artifact(self, artifact: Artifact) -> Path | Absent:
         """Path of an artifact: among those of the folder or run, else among the tool results of this machine."""
-        found = self._places.of_artifact(artifact)
-        if not isinstance(found, Absent):
-            return found
+        path = self._places.of_artifact(artifact)
+        if not isinstance(path, Absent):
+            return path
         return self._tool_results.artifact(artifact) or Absent("not kept when the benchmark was built")
 
     def _once(

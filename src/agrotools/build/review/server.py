@@ -55,8 +55,8 @@ class Doorkeeper:
 
     def knows(self, cookies: Mapping[str, str]) -> bool:
         """True if a request comes from the session."""
-        given = cookies.get(self.cookie, "")
-        return bool(self._session) and hmac.compare_digest(given.encode(), self._session.encode())
+        token = cookies.get(self.cookie, "")
+        return bool(self._session) and hmac.compare_digest(token.encode(), self._session.encode())
 
     @property
     def csrf(self) -> str:
@@ -64,7 +64,7 @@ class Doorkeeper:
         return hmac.new(self._session.encode(), b"writes", "sha256").hexdigest()
 
     def refusal(self, method: str, headers: Headers) -> str | None:
-        """Why a request is refused whatever its path, or None."""
+        """Reason to refuse a request, whatever its path; None if it is allowed."""
         host = headers.get("host", "")
         if host not in self.hosts:
             return "wrong host: open the address that agrotools review printed"
