@@ -18,7 +18,7 @@ from agrotools.text.units import canonical_unit, unit_pattern
 
 
 class Meaning(NamedTuple):
-    """``kinds``: those that a text has words of. ``order``: kinds whose order counts, as they follow each other."""
+    """Kinds of words in a text. ``order``: kinds whose order matters, in the order of the text."""
 
     kinds: frozenset[str]
     order: tuple[str, ...]
@@ -159,7 +159,7 @@ def units_in(text: str) -> frozenset[str]:
 
 
 def file_names(text: str, sample: Sample) -> tuple[str, ...]:
-    """Names of files in the order in which they stand in ``text``: those of the sample, and all that look like one."""
+    """Names of files in the order of ``text``: those of the sample, and anything that looks like a file name."""
     names = [re.escape(file.name) for file in sorted(sample.files, key=lambda file: -len(file.name))]
     pattern = re.compile(
         "|".join([*(rf"(?<!{_IN_NAME}){name}(?!{_IN_NAME})" for name in names), _FILE.pattern]), _FILE.flags
@@ -217,7 +217,7 @@ def has_kept_word(text: str, word: str) -> bool:
 
 
 def fixed_parts(text: str, sample: Sample) -> tuple[str, ...]:
-    """All that every wording of ``text`` must hold, for people and models to read."""
+    """Everything that each wording of ``text`` must contain, as readable lines."""
     numbers = numbers_in(text)
     bare = [digits if not unit else f"{digits} {unit}" for digits, unit in numbers.values]
     parts = [*file_names(text, sample), *numbers.lists, *bare, *units_in(text), *quotations(text)]

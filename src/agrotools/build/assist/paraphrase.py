@@ -1,7 +1,7 @@
 """Other wordings of a benchmark's questions: a model proposes them, rules accept or refuse them.
 
-The benchmark is complete before anything is asked. Whatever the model does, a question without an accepted wording
-keeps the one of its template.
+The benchmark is complete before the model is called. A question without an accepted wording keeps that of its
+template.
 """
 
 import asyncio
@@ -39,10 +39,10 @@ NO_REPLY, UNREADABLE, NONE_PASSED = "no reply", "unreadable reply", "no wording 
 
 @dataclass
 class Paraphrased:
-    """``samples`` in their order, ``accepted`` of them asked in new words.
+    """``samples`` in their order, ``accepted`` of them reworded.
 
     ``refused``: wordings by reason (a key of ``REASONS`` of :mod:`.paraphrase_check`). ``kept``: questions that keep
-    their wording, by why. ``stopped``: why some have no reply.
+    their wording, by reason. ``stopped``: error that left some without a reply.
     """
 
     samples: list[Sample]
@@ -146,7 +146,7 @@ class _Talk:
         self._messages = [*self._messages[:2], Message.of("assistant", reply.text[:4000].strip() or "(nothing)")]
 
     def judge(self, taken: Counter[str], refused: Counter[str]) -> str | None:
-        """The first new wording that passes; what the others lack is counted, and said when asking again."""
+        """First new wording that passes; faults of the others are counted and listed in the next prompt."""
         variants, self._fresh = self._fresh, None
         if variants is None:
             return None
@@ -168,7 +168,7 @@ class _Talk:
 
 
 def variants_of(reply: str) -> list[str]:
-    """The wordings in a model's reply, without blanks at their ends; none where it holds no such JSON."""
+    """Wordings in a model's reply, stripped of blanks; empty if it holds no such JSON."""
     for start, end in reversed(values_in(reply)):
         try:
             value = loads(reply[start:end])

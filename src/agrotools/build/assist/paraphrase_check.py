@@ -82,20 +82,20 @@ REASONS: dict[str, str] = {
 
 
 class Refusal(NamedTuple):
-    """``reason`` is a key of :data:`REASONS`; ``detail`` says what it is about."""
+    """Fault of a wording. ``reason`` is a key of :data:`REASONS`; ``detail`` names the text at fault."""
 
     reason: str
     detail: str
 
 
 def original_of(sample: Sample) -> str:
-    """The question as its template puts it, also where it was reworded before."""
+    """Question in its template's wording, even if it was reworded before."""
     original = sample.metadata.get("template_wording")
     return original if isinstance(original, str) else sample.query
 
 
 def reworded(sample: Sample, query: str, model: str) -> Sample:
-    """``sample`` asked as ``query``; the template's wording and who proposed this one are kept in its metadata."""
+    """``sample`` with the question ``query``; its metadata record the template's wording and ``model``."""
     metadata = {**sample.metadata, "template_wording": original_of(sample), "paraphrased_by": model}
     return sample.model_copy(update={"query": query, "metadata": metadata})
 

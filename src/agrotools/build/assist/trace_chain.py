@@ -1,4 +1,4 @@
-"""One chain: the model is told which tool is next, its call is run, and compared with that of the template."""
+"""One chain: the model is given the next tool, its call is run and compared with the template's call."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
@@ -163,7 +163,7 @@ class _Chain:
         )
 
     def _closest(self, number: int, call: ToolCall) -> StepAgreement:
-        """The step that the call stands for: of a group, the member that it comes closest to and nobody has taken."""
+        """Reference step of the call: in a group, the closest member that no other call has been matched to."""
         group = self.gold[number].group
         at = self.left[0]
         open_steps = [
@@ -224,7 +224,7 @@ class _Chain:
 
 
 def _read(action: CallTools | Answer | Unparseable, reasoning: str) -> tuple[str, ToolCall | None]:
-    """Thought and call of an output; reasoning that came apart from it where it has no thought of its own."""
+    """Thought and call of an output; separate reasoning is the thought if the output has none."""
     if not isinstance(action, CallTools):
         return "", None
     return action.thought or reasoning, action.calls[0]
@@ -239,7 +239,7 @@ def _unusable(action: CallTools | Answer | Unparseable, tool: str) -> str:
 
 
 def _difference(row: ArgumentAgreement) -> str:
-    """Differences, in words that do not need the numbers beside it."""
+    """Differences, in words that can be read without the numbers."""
     reason = row.detail.get("reason")
     if isinstance(reason, str):
         return f"{row.argument}: {reason}"

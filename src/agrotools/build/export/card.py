@@ -1,7 +1,7 @@
-"""The dataset card of a benchmark folder: ``README.md`` and the figures beside it in ``card/``.
+"""Dataset card of a benchmark folder: ``README.md`` and its figures in ``card/``.
 
-It says what is asked and of what, where the files come from and on what terms. It holds no answer, and of the
-questions only one of each task type.
+It describes the questions, the files, their sources and licences. It contains no answers, and one example question
+of each task type.
 """
 
 import html
@@ -46,9 +46,9 @@ def write_card(
 ) -> None:
     """Write ``README.md`` and ``card/*.png`` into ``folder``.
 
-    ``front`` comes first, such as YAML between dashes; ``use`` says how the folder is used.
+    ``front`` comes first, such as YAML between dashes; ``use`` explains how to use the folder.
 
-    A ``README.md`` that agrotools did not write is left as it is.
+    A ``README.md`` that agrotools did not write is not changed.
     """
     samples = tuple(samples)
     path = folder / CARD_FILE
@@ -168,7 +168,7 @@ def _link(url: str) -> str:
 
 
 def _plain(text: str) -> str:
-    """Text as text: in one line, without markup of its own."""
+    """Text on one line, with markup escaped."""
     return re.sub(r"([\\`*_\[\]|#])", r"\\\1", html.escape(" ".join(text.split()), quote=False))
 
 

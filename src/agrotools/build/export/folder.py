@@ -1,4 +1,4 @@
-"""Benchmark folders written, copied and changed, whole or not at all, with their card and Croissant file."""
+"""Writing, copying and changing benchmark folders atomically, with their card and Croissant file."""
 
 import os
 import re
@@ -33,7 +33,7 @@ _SHA256 = re.compile(r"[0-9a-f]{64}")
 
 
 def write_benchmark(folder: Path, header: BenchmarkHeader, samples: Iterable[Sample]) -> None:
-    """Write header and samples into ``folder``, whose ``files/`` are already there, and what describes them:
+    """Write header and samples into ``folder``, whose ``files/`` exist already, and their description:
     the card (``README.md`` and ``card/``) and ``croissant.json``. Every line carries the header's canary GUID."""
     samples = tuple(sample.model_copy(update={"canary": header.canary}) for sample in samples)
     write_samples(folder, header, samples)
@@ -43,7 +43,7 @@ def write_benchmark(folder: Path, header: BenchmarkHeader, samples: Iterable[Sam
 def describe_benchmark(folder: Path, header: BenchmarkHeader, samples: Iterable[Sample]) -> None:
     """Write the card and ``croissant.json`` of the benchmark in ``folder``, in place of older ones.
 
-    Neither is part of the benchmark's content hash. A ``README.md`` of the user's own is left as it is.
+    Neither is part of the benchmark's content hash. A user's own ``README.md`` is not changed.
     """
     samples = tuple(samples)
     write_card(folder, header, samples)
@@ -51,8 +51,8 @@ def describe_benchmark(folder: Path, header: BenchmarkHeader, samples: Iterable[
 
 
 def copy_benchmark(root: Path, header: BenchmarkHeader, samples: Iterable[Sample], out: Path) -> None:
-    """Write the benchmark whose files lie in ``root`` to the folder ``out`` with its card and ``croissant.json``, whole
-    or not at all.
+    """Write the benchmark whose files are in ``root`` to the folder ``out`` with its card and ``croissant.json``,
+    completely or not at all.
 
     Raises:
         BenchmarkError: as :func:`~agrotools.formats.replacement.replace_folder`.
@@ -76,10 +76,10 @@ def copy_files(root: Path, samples: Sequence[Sample], out: Path) -> None:
 
 
 def copy_artifacts(root: Path, samples: Iterable[Sample], out: Path) -> None:
-    """Copy what the reference calls of ``samples`` made, as far as ``root`` holds it: the review page shows it."""
+    """Copy the artifacts of reference calls of ``samples`` that exist in ``root``, for the review page."""
     steps = (step for sample in samples if sample.reference for step in sample.reference.steps)
     for artifact in (each for step in steps if step.observation for each in step.observation.artifacts):
-        # A hash that is none could lead out of the folder.
+        # An invalid hash could lead out of the folder.
         if artifact.sha256 is None or not _SHA256.fullmatch(artifact.sha256):
             continue
         source, target = (artifact_path(folder, artifact.sha256, Path(artifact.name).suffix) for folder in (root, out))
@@ -89,10 +89,10 @@ def copy_artifacts(root: Path, samples: Iterable[Sample], out: Path) -> None:
 
 
 def rewrite_benchmark(folder: Path, header: BenchmarkHeader, samples: Iterable[Sample]) -> None:
-    """Put ``header`` and ``samples`` in place of those of the benchmark in ``folder``; all its other files stay.
+    """Replace header and samples of the benchmark in ``folder``; all its other files stay.
 
     Raises:
-        BenchmarkError: ``folder`` is no benchmark, or its parent cannot be written.
+        BenchmarkError: ``folder`` is not a benchmark, or its parent cannot be written.
     """
     folder = folder.resolve()
     samples = tuple(samples)
@@ -132,7 +132,7 @@ def replacing_export(target: Path, format: Format, header: BenchmarkHeader) -> I
     """Replace an export of this format and write its note: :func:`~agrotools.formats.replacement.replace_folder`.
 
     Raises:
-        BenchmarkError: ``target`` holds something else than such an export, or cannot be written.
+        BenchmarkError: ``target`` holds something other than such an export, or cannot be written.
     """
     import tomli_w
 
@@ -149,7 +149,7 @@ def read_exported(folder: Path, format: Format) -> Exported:
     """Note of the export in ``folder``.
 
     Raises:
-        BenchmarkError: it is no export of agrotools, or of another format, or what it says cannot be read.
+        BenchmarkError: it is not an export of agrotools, is one of another format, or its note cannot be read.
     """
     path, hint = folder / EXPORT_FILE, f"export the benchmark again with `agrotools export DIR --format {format}`"
     if not path.is_file():
@@ -195,7 +195,7 @@ def stored_path(path: str) -> PurePosixPath:
     """As :func:`safe_path`, of a file in a benchmark folder.
 
     Raises:
-        BenchmarkError: also where it would take the place of what the folder itself consists of.
+        BenchmarkError: also if it would replace one of the folder's own files.
     """
     relative = safe_path(path)
     if relative.parts[0] in (HEADER_FILE, SAMPLES_FILE, CARD_FILE, CARD_FOLDER, CROISSANT_FILE):

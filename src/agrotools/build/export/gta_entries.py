@@ -1,4 +1,4 @@
-"""Entries of somebody's JSON, read by a field map that says where in an entry the parts of a sample lie."""
+"""Entries of third-party JSON, read with a field map that gives the path of each part of a sample."""
 
 import math
 import tomllib
@@ -103,7 +103,7 @@ class AnswerPaths(FrozenModel):
 
 
 class FieldMap(FrozenModel):
-    """As ``gta_map.toml`` beside this module explains it; a table left out is taken from there."""
+    """Field map; ``gta_map.toml`` next to this module documents it and supplies missing tables."""
 
     data: str = "."
     file: str
@@ -143,7 +143,7 @@ def _toml(path: Path) -> dict[str, Any]:
 
 
 def value_at(value: Any, path: str | None, default: Any = None) -> Any:
-    """Value at ``path`` in ``value``: keys and positions between dots. ``default`` where it leads nowhere."""
+    """Value at ``path`` in ``value``: keys and positions between dots. ``default`` if the path does not exist."""
     if path is None:
         return default
     for part in path.split(".") if path else ():
@@ -169,14 +169,14 @@ _NOTHING = object()
 def slots_of(
     entry: Any, paths: AnswerPaths, steps: Sequence[ReferenceStep], files: Mapping[str, str]
 ) -> tuple[AnswerType, tuple[Slot, ...]]:
-    """The answer type and slots of an entry: of GTA's ``gt_answer``, or of one answer or a list of them.
+    """Answer type and slots of an entry, from GTA's ``gt_answer``, one answer or a list of answers.
 
     Each group of a ``whitelist`` becomes a slot: yes or no, the name of a file (``files``: those of the sample, by
-    every spelling), else an exact one whose spellings are aliases. Reference texts become one fact of which each is a
-    phrasing; null becomes the figure that the last call of ``plot`` drew.
+    every spelling), or otherwise an exact slot whose spellings are aliases. Reference texts become the phrasings of one
+    fact; null becomes the figure drawn by the last call of ``plot``.
 
     Raises:
-        BenchmarkError: it has none of these forms, or lacks what its type needs; the message says what.
+        BenchmarkError: it has none of these forms, or lacks a field that its type requires (named in the message).
     """
     value = value_at(entry, paths.at, _NOTHING)
     if value is _NOTHING:
@@ -230,7 +230,7 @@ def _of_answer(one: Any, entry: Any, paths: AnswerPaths, number: int, steps: Seq
     value = value_at(one, paths.value) if isinstance(one, dict) else one
 
     def beside(path: str | None) -> Any:
-        """A property of the answer, of it where it is an object, else of the entry."""
+        """A property of the answer: a key of the answer if it is an object, otherwise of the entry."""
         return value_at(one if isinstance(one, dict) else entry, path)
 
     word = beside(paths.type)
@@ -278,7 +278,7 @@ def _kind_of(value: Any) -> str:
 
 
 def _figure(steps: Sequence[ReferenceStep]) -> dict[str, Any]:
-    """The slot of a figure: what the last call of ``plot`` returned as its specification, or was asked to draw."""
+    """Slot of a figure: the specification that the last call of ``plot`` returned, or its arguments."""
     for step in reversed(steps):
         if step.tool != "plot":
             continue
@@ -294,7 +294,7 @@ def _figure(steps: Sequence[ReferenceStep]) -> dict[str, Any]:
 
 
 def with_from(slot: Slot, steps: Sequence[ReferenceStep]) -> Slot:
-    """``slot`` with the field of the last observation that holds its value, where just one does."""
+    """``slot`` with the field of the last observation that holds its value, if exactly one does."""
     last = next((number for number in reversed(range(len(steps))) if steps[number].observation), None)
     if last is None or slot.from_ is not None:
         return slot
@@ -360,7 +360,7 @@ def read_entry(key: str, content: Any, fields: FieldMap) -> Entry:
     """Gold of an entry.
 
     Raises:
-        BenchmarkError: there is no question, or a file or call cannot be read; the message says which.
+        BenchmarkError: there is no question, or a file or call cannot be read (named in the message).
     """
     if not isinstance(content, dict):
         raise BenchmarkError("it is not an object")

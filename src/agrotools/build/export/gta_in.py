@@ -55,12 +55,12 @@ _FILE_FIELDS = ("note", "bands", "gsd_m", "crs", "intrinsics", "depth_unit_mm", 
 
 
 def build_gta(place: Path, out: Path, progress: Progress = no_progress) -> BenchmarkHeader:
-    """Read ``place``, a folder with GTA-shaped JSON or a field map (TOML) that says where what lies, into ``out``.
+    """Read ``place``, a folder with GTA-shaped JSON or a field map (TOML), into ``out``.
 
-    A folder may hold its own map, ``agrotools-map.toml``. The target is written whole or not at all.
+    A folder may hold its own map, ``agrotools-map.toml``. The target is written completely or not at all.
 
     Raises:
-        BenchmarkError: no such file, no JSON, a map with unknown keys, no entry that can be read, or ``out`` holds
+        BenchmarkError: no such file, invalid JSON, a map with unknown keys, no readable entry, or ``out`` holds
             something else.
     """
     folder, fields = _map_of(place)
@@ -102,10 +102,10 @@ def _map_of(place: Path) -> tuple[Path, FieldMap]:
 
 
 def _sample(key: str, content: Any, fields: FieldMap, folder: Path) -> tuple[Sample, list[Path]]:
-    """The sample of an entry, and where its files are.
+    """Sample of an entry, and the paths of its files.
 
     Raises:
-        BenchmarkError: it cannot be read; the message says why.
+        BenchmarkError: it cannot be read.
     """
     entry = read_entry(key, content, fields)
     own_part = value_at(content, fields.own_part)
@@ -121,7 +121,7 @@ def _sample(key: str, content: Any, fields: FieldMap, folder: Path) -> tuple[Sam
 
 
 def _own_sample(own_part: Any, entry: Entry) -> Sample:
-    """The sample of agrotools' own part of an entry, if the rest of the entry still says the same."""
+    """Sample in the ``agrotools`` part of an entry, provided that the rest of the entry agrees with it."""
     try:
         sample = Sample.model_validate_json(orjson.dumps(own_part))
     except (ValidationError, TypeError) as error:

@@ -80,7 +80,7 @@ def _in_unit(number: cells.Quantity, column: Column, measure: Measure) -> float:
 
 
 def _advice(text: str) -> str:
-    """Facts parted by semicolons, each checked as a name is, but longer."""
+    """Facts separated by semicolons, each checked like a name but allowed to be longer."""
     facts = [part.strip(" .。") for part in text.replace("；", ";").split(";") if part.strip(" .。")]
     if not facts:
         raise CellFault("holds no text", "write key facts, parted by semicolons")

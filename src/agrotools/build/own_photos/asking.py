@@ -18,14 +18,14 @@ _MOST_FACTS = 3
 def templates_for(
     column: Column, place: int, plan: Plan, values: Sequence[float], *, counted_per_area: bool
 ) -> list[Template]:
-    """The templates that can be asked of a column, in the plan's languages; ``of`` is :func:`kind_of_thing`.
+    """Templates that suit a column, in the plan's languages; ``of`` is :func:`kind_of_thing`.
 
     Columns with the same measure share wordings: each gets every n-th, so that no sentence is used twice.
 
     Args:
         place: of the column among those of the plan with the same kind of measure.
         values: the numbers of the column, from which limits are drawn.
-        counted_per_area: whether the size of a pixel is known, so that a count can be had per hectare.
+        counted_per_area: True if the size of a pixel is known, so that counts per hectare can be computed.
     """
     measure = measures()[column.ask]
     about = plan.column(column.names_in) if column.names_in else None
@@ -48,7 +48,7 @@ def kind_of_thing(column: Column) -> str:
 
 
 class _ColumnInfo(NamedTuple):
-    """A column, what it measures, and (for advice) what names the thing that it is about."""
+    """A column, its measure, and (for advice) the measure that names the subject of the advice."""
 
     column: Column
     measure: Measure

@@ -33,11 +33,11 @@ class BuiltBenchmark:
 
 
 def build_from_photos(seen: DetectedTable, plan: Plan, out: Path, progress: Progress = no_progress) -> BuiltBenchmark:
-    """Make the benchmark of all columns of which enough is known, and write it to ``out``, whole or not at all.
+    """Build the benchmark from all columns without open questions and write it to ``out``, completely or not at all.
 
     Raises:
         BenchmarkError: no column can be used, no picture can be opened, ``out`` cannot be written or holds something
-            else than a benchmark.
+            other than a benchmark.
         InfrastructureError: no tool worker can be started.
     """
     check_replaceable(out)
@@ -111,7 +111,7 @@ def _part(
 def _names_for_advice(
     column: Column, plan: Plan, values: Mapping[str, Mapping[Path, Value]], drops: SkippedRows
 ) -> dict[Path, str]:
-    """Topics of the advice on each picture, as far as the knowledge base has it."""
+    """Topics of the advice on each picture, if the knowledge base covers it."""
     about = plan.column(column.names_in) if column.names_in else None
     if about is None:
         return {}
@@ -154,7 +154,7 @@ def _fault_of(path: Path, column: Column) -> str | None:
 
 
 def _facts(path: Path, column: Column, plan: Plan) -> dict[str, Any]:
-    """Note of a file in its sample, beside hash and size."""
+    """Note on a file in its sample, next to hash and size."""
     facts: dict[str, Any] = {}
     if column.ask == "canopy_height":
         facts |= {"kind": "raster", "bands": ("height",)}

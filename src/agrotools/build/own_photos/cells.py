@@ -36,7 +36,7 @@ class Quantity(NamedTuple):
 
 
 def is_empty(text: str) -> bool:
-    """True if a cell says nothing."""
+    """True if a cell is empty or holds a placeholder."""
     return text.strip().casefold() in EMPTY
 
 
@@ -69,7 +69,7 @@ def quantity(text: str, decimal: Decimal = ".") -> Quantity:
 
 
 def quantity_or_none(text: str, decimal: Decimal = ".") -> Quantity | None:
-    """As :func:`quantity`; None where the cell holds no number that can be used."""
+    """As :func:`quantity`; None if the cell holds no usable number."""
     try:
         return quantity(text, decimal)
     except CellFault:
@@ -77,7 +77,7 @@ def quantity_or_none(text: str, decimal: Decimal = ".") -> Quantity | None:
 
 
 def detect_decimal(texts: Iterable[str]) -> tuple[Decimal, bool]:
-    """The decimal mark of a column, and whether that is sure: ``1,234`` alone may be either."""
+    """Decimal mark of a column, and whether it is certain: ``1,234`` on its own may be either."""
     comma = point = unsure = False
     for text in texts:
         number = re.match(r"[-+]?[\d.,]+", text.strip())
@@ -111,7 +111,7 @@ def yes_or_no(text: str, yes: Collection[str] = YES, no: Collection[str] = NO) -
 
 
 def name(text: str) -> str:
-    """A name as it can stand in a question and an answer.
+    """A name that can be used in a question and an answer.
 
     Raises:
         CellFault: it holds markup or signs that have a meaning elsewhere, is too long, or has no letter.

@@ -52,7 +52,7 @@ class Images:
         return sorted(path.name for path in list(self._by_path.values())[:1000])[:most]
 
     def find(self, cell: str) -> Path | None:
-        """The picture that a cell names; None where there is none of that name.
+        """The picture that a cell names; None if no picture has that name.
 
         Raises:
             CellFault: the cell leads out of the folder, or several pictures have that name.
@@ -104,7 +104,7 @@ class Matched(NamedTuple):
 
 @dataclass(frozen=True)
 class DetectedTable:
-    """``matched``: the rows whose picture is there. ``rows``: of the table. ``drops``: rows that were not kept."""
+    """Rows matched to pictures. ``rows``: number in the table. ``drops``: rows that were not kept."""
 
     images: Images
     table: Table
@@ -169,7 +169,7 @@ def detect_columns(images: Path, answers: Path, plan: Plan | None = None) -> Det
 
 
 def _image_column(images: Images, table: Table) -> str:
-    """The column that names most pictures of the folder; else the one whose header says that it names pictures."""
+    """Column that names most pictures of the folder; otherwise the one whose header suggests that it names pictures."""
     hits: Counter[int] = Counter()
     first: dict[int, str] = {}
     for row, cells in table.rows():

@@ -15,7 +15,7 @@ Answer = Literal["text", "number", "choice"]
 
 
 class OpenQuestion(NamedTuple):
-    """A key of a column that must be filled in before it can be asked about; ``question`` is put to its owner."""
+    """A key that must be filled in before a column can be used; ``question`` is what the user is asked."""
 
     column: str
     key: str
@@ -151,7 +151,7 @@ def _is_number(text: str) -> bool:
 
 
 def measures_for(header: str, kind: Kind) -> list[Measure]:
-    """Measures of that kind whose words the header holds, the one with the longest word first."""
+    """Measures of that kind whose words occur in the header, longest matching word first."""
     matches = [
         (max(len(word) for word in measure.words if _holds(header, word)), measure)
         for measure in measures().values()
@@ -195,7 +195,7 @@ def _numbers_note(units: Counter[str | None], decimal: str, sure: bool) -> str:
 
 
 def _unit_of(header: str, texts: Sequence[str], units: Counter[str | None], measure: Measure) -> str | None:
-    """In which unit numbers without one are: the header says it, all others have it, or (shares) their size tells."""
+    """Unit of numbers written without one: from the header, from all other cells, or (shares) from their size."""
     if measure.unit is None:
         return None
     if unit := _unit_in(header):

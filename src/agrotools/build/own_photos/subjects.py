@@ -1,4 +1,4 @@
-"""Pictures with their answers as things that templates are asked of."""
+"""Subjects for templates: pictures with the answers of their columns."""
 
 import random
 import re
@@ -32,7 +32,7 @@ _MOST_ALIASES = 6
 
 
 class Pictured(NamedTuple):
-    """A picture with what its column says."""
+    """A picture with its value in a column."""
 
     file: SampleFile
     value: Value
@@ -41,8 +41,8 @@ class Pictured(NamedTuple):
 
 
 def grouped(columns_of: Mapping[str, frozenset[str]]) -> list[list[str]]:
-    """Hashes of pictures in groups that samples are made of, each a cluster of its own: pictures of which the same
-    columns speak, by rank of their hashes; two by two, or four by four where ten groups and more come of it.
+    """Hashes of pictures in groups; samples are built from a group, and each group is a separate cluster. A group holds
+    pictures with answers in the same columns, by rank of hash: pairs, or fours if that gives ten or more groups.
 
     Args:
         columns_of: hash of a picture to the columns that have an answer for it.
@@ -114,8 +114,8 @@ def _thing(
 
 
 def _together(group: Sequence[Pictured], names: Sequence[str], column: Column) -> dict[str, str]:
-    """The name that is sought among pictures of a group: of one of them by chance, so that its place tells nothing; and
-    names to choose among, those of the group and some others of the column."""
+    """Name to look for among the pictures of a group, and the names to choose from: those of the group and some others
+    of the column. It is drawn at random from the group, so that its position reveals nothing."""
     draw = random.Random("".join(str(each.file.sha256) for each in group))
     values = [str(each.value) for each in group]
     sought = draw.choice(values)
@@ -136,7 +136,7 @@ _THOUGHTS = {
 
 
 def arguments_of(file: SampleFile, tool: str, column: Column, extra: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
-    """Arguments of the measuring call: the file, what is looked for, and what the plan says of the picture."""
+    """Arguments of the measuring call: the file, the target, and the plan's facts about the picture."""
     image = "chm" if tool == "estimate_canopy_height" else "image"
     arguments: dict[str, JsonValue] = {image: file.name, **extra}
     if tool == "count_objects":
@@ -196,7 +196,7 @@ def _common_words(column: Column, measure: Measure) -> dict[str, str]:
 
 
 def _chinese_of(quantity: str, measure: Measure) -> str:
-    """The measure's words in Chinese, unless the plan has words of its own in another language alone."""
+    """The measure's words in Chinese, unless the plan's own words exist in another language only."""
     return measure.quantity_zh if quantity == measure.quantity else quantity
 
 
@@ -207,12 +207,12 @@ def _area(file: SampleFile) -> dict[str, str]:
 
 
 def entry_of(name: str, column: Column) -> Entry | None:
-    """The knowledge base's entry of a name, where it has one of that kind."""
+    """Entry of a name in the knowledge base; None if it has none of that kind."""
     return kb_names().of_name(name.replace("_", " "), _KINDS[column.ask], column.crop)
 
 
 def is_healthy(name: str, column: Column) -> bool:
-    """True if a disease column says with this name that there is none."""
+    """True if this name in a disease column means a healthy plant."""
     return name.casefold() in _HEALTHY and column.ask == "disease"
 
 
@@ -265,7 +265,7 @@ def _options(each: Pictured, names: Sequence[str], column: Column) -> dict[str, 
 
 
 def _english(name: str, column: Column) -> str:
-    """A name as questions say it: the table's, or in place of a Chinese one that of the knowledge base."""
+    """A name as used in questions: the table's own, or the knowledge base's in place of a Chinese one."""
     if is_healthy(name, column):
         return "a healthy leaf"
     entry = entry_of(name, column)
@@ -280,7 +280,7 @@ def _chinese(name: str, column: Column) -> str:
 
 
 def _aliases(own: str, others: Sequence[str], column: Column) -> list[str]:
-    """Other names of a thing that none of the other choices has as well; the name itself where there are fewer."""
+    """Aliases of a name that no other choice shares; padded with the name itself."""
     excluded = {other.casefold() for name in others for other in _all_names(name, column)}
     spellings = (_english(own, column), _chinese(own, column))
     aliases = [

@@ -186,9 +186,9 @@ def _cell_text(cell: Any) -> str:
 
 
 def found_encoding(path: Path) -> str:
-    """UTF-8 if the whole file is; UTF-16 if it says so; GB18030 if that gives mostly Chinese; else Latin-1.
+    """Encoding: UTF-8 if valid; UTF-16 if marked; GB18030 if that gives mostly Chinese; else Latin-1.
 
-    Latin-1 gives some letter for every byte, so it is never refused: look at the names it gives.
+    Latin-1 decodes every byte, so it never fails: check the names that it gives.
     """
     with path.open("rb") as file:
         start = file.read(4)

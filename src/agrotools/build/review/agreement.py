@@ -46,8 +46,8 @@ class Edits(FrozenModel):
 
 
 class Decision(FrozenModel):
-    """Decision of one reviewer on one sample. ``content`` identifies the sample as it was seen: a decision on another
-    version of it does not count. ``id`` is made by the page, so that a save that is tried again is stored once."""
+    """Decision of one reviewer on one sample. ``content`` identifies the reviewed version of the sample: a decision on
+    another version does not count. ``id`` is created by the page, so that a repeated save is stored once."""
 
     id: Annotated[str, Field(pattern=r"^[0-9a-f-]{8,64}$")]
     sample: Annotated[str, Field(max_length=120)]
@@ -87,10 +87,10 @@ def checks_of(sample: Sample) -> list[CheckName]:
 
 
 def effective_edits(sample: Sample, edits: Edits) -> Edits | None:
-    """``edits`` without what changes nothing; None where nothing is left.
+    """``edits`` without fields that change nothing; None if nothing is left.
 
     Raises:
-        ValueError: a slot that the sample does not have, or a tolerance of one that is no number.
+        ValueError: a slot that the sample does not have, or a tolerance for a slot that is not a number.
     """
     slots = {slot.name: slot for slot in sample.answer}
     changed: dict[str, SlotEdit] = {}
@@ -182,7 +182,7 @@ def counted(decisions: Iterable[Decision], contents: Mapping[str, str]) -> dict[
 
 
 def cohens_kappa(pairs: Sequence[tuple[str, str]]) -> tuple[float | None, str]:
-    """Cohen's kappa (1960) of two raters' categories, or None and why there is none.
+    """Cohen's kappa (1960) of two raters' categories, or None and the reason.
 
     Observed agreement beyond what two raters with these shares of each category would have by chance.
     """

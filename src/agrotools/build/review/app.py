@@ -66,7 +66,7 @@ def picture_size(request: Request) -> str:
 
 
 def picture_answer(rendered: Rendered | Absent) -> Response:
-    """A picture, or why there is none."""
+    """A picture, or the reason that there is none."""
     if isinstance(rendered, Absent):
         raise HTTPException(404, rendered.reason)
     return Response(
@@ -296,7 +296,7 @@ class Review:
         )
 
     async def static(self, request: Request) -> Response:
-        """Style and scripts of the package; the only thing that needs no session."""
+        """Style and scripts of the package; the only content served without a session."""
         name = request.path_params["name"]
         path = next((path for path in (_HERE / "static").iterdir() if path.name == name), None)
         if path is None or path.suffix not in _TYPES:

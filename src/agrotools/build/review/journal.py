@@ -1,7 +1,7 @@
 """The journal of a review: ``review.jsonl``, only ever appended to, synced to the disk with every line.
 
-Several servers and processes may hold it at once. A line is read again only where the file has grown; what a dead
-process left of a last line is completed or taken away before the next line is written.
+Several servers and processes may have it open at once. Only appended lines are read again; an incomplete last line
+of a dead process is completed or removed before the next line is written.
 """
 
 import fcntl
@@ -101,10 +101,10 @@ class ReviewJournal:
         self._latest[decision.reviewer, decision.sample] = decision
 
     def append(self, decision: Decision) -> bool:
-        """Store ``decision``; True once it is on the disk, False where that very one (by id) was there already.
+        """Store ``decision``; True once it is on disk, False if a decision with its id was stored already.
 
         Raises:
-            OSError: it is not stored.
+            OSError: it could not be stored.
         """
         with self._guard:
             number = self._opened()

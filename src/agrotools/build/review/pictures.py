@@ -1,5 +1,5 @@
-"""Pictures for the page: any image, raster, depth map or mask rendered as PNG or JPEG, kept while it is likely to be
-looked at again. Nothing is sent as it lies on the disk but photographs that were decoded and encoded anew."""
+"""Pictures for the page: any image, raster, depth map or mask rendered as PNG or JPEG, cached while it is likely to be
+requested again. No file is sent as stored on disk: photographs, too, are decoded and encoded again."""
 
 import io
 import threading
@@ -73,7 +73,7 @@ def files_of(step: ReferenceStep, sample: Sample) -> list[str]:
 
 
 def _places(value: Any, name: str = "", label: str = "") -> Iterator[tuple[str, tuple[float, ...]]]:
-    """Boxes and points in ``value``, known by the names of their fields, with what to write beside them."""
+    """Boxes and points in ``value``, recognised by the names of their fields, with their labels."""
     word = name.removesuffix("_px")
     if isinstance(value, Mapping):
         beside = _label_of(value) or label
@@ -95,7 +95,7 @@ def _is_numbers(value: Sequence[Any], count: int) -> bool:
 
 
 def _label_of(fields: Mapping[str, Any]) -> str:
-    """A short name of a thing that has a place: its number or its label."""
+    """Short name of a located object: its number or its label."""
     for key in ("label", "name", "id", "number"):
         if isinstance(fields.get(key), str | int) and not isinstance(fields[key], bool):
             return str(fields[key])[:24]
@@ -132,7 +132,7 @@ class Pictures:
         self._guard = threading.Lock()
 
     def of_file(self, file: SampleFile, size: str) -> Rendered | Absent:
-        """A file of a sample; the reason where it cannot be shown."""
+        """A file of a sample, or the reason that it cannot be shown."""
         if file.kind not in PREVIEWED_KINDS:
             return Absent(f"a {file.kind} is not shown as a picture")
         key = (file.sha256 or file.path, file.kind, file.bands, size)

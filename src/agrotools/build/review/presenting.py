@@ -32,9 +32,9 @@ _OBJECTS = 12
 
 @dataclass(frozen=True)
 class Compared:
-    """A field of an observation beside the truth, as text.
+    """A field of an observation and its true value, as text.
 
-    ``state``: ``same``, ``near``, ``differs``, or ``missing``; ``by``: how far a number is off.
+    ``state``: ``same``, ``near``, ``differs``, or ``missing``; ``by``: error of a number.
     """
 
     name: str
@@ -47,7 +47,7 @@ class Compared:
 def compared_fields(
     observed: Mapping[str, JsonValue], truth: Mapping[str, JsonValue], at: str = ""
 ) -> Iterator[Compared]:
-    """One row for each field whose truth is known; fields of objects one by one, other lists as a whole."""
+    """One row per field whose truth is known; fields of objects separately, other lists as a whole."""
     for name, true in truth.items():
         value = observed.get(name)
         if true is None and value is None:
@@ -64,7 +64,7 @@ def compared_fields(
 
 
 def _objects(value: JsonValue) -> list[dict[str, JsonValue]]:
-    """The objects of a short list that holds nothing else."""
+    """Objects of a short list of objects; empty for anything else."""
     if not isinstance(value, list) or len(value) > _OBJECTS:
         return []
     objects = [item for item in value if isinstance(item, dict)]
@@ -92,7 +92,7 @@ def _is_number(value: JsonValue) -> TypeGuard[int | float]:
 
 
 def _by(value: JsonValue, true: JsonValue) -> str:
-    """Difference of a number, in percent of the truth, or as it is where that is zero."""
+    """Difference of a number, in percent of the truth, or absolute if the truth is zero."""
     if not (_is_number(value) and _is_number(true)) or _agree(value, true, _SAME):
         return ""
     return f"{100 * (value - true) / abs(true):+.3g} %" if true else f"{value - true:+.3g}"
@@ -122,7 +122,7 @@ class FileShown:
 
 @dataclass(frozen=True)
 class StepShown:
-    """A reference call: what was asked, observed, and true."""
+    """A reference call: arguments, observation and truth."""
 
     number: int
     step: ReferenceStep
@@ -139,7 +139,7 @@ class StepShown:
 
 @dataclass(frozen=True)
 class TraceStepShown:
-    """A call of a model's chain against the reference step that it stands for, counted from 1."""
+    """A call of a model's chain compared with its reference step, counted from 1."""
 
     number: int
     tool: str
@@ -198,11 +198,11 @@ Size = tuple[int, int]
 def present(
     material: Material, sample: Sample, tables: Mapping[str, Path | Absent], sizes: Mapping[str, Size]
 ) -> SampleShown:
-    """``sample`` for its page.
+    """Content of the page of ``sample``.
 
     Args:
-        tables: where its tables lie, by name.
-        sizes: width and height of pictures of which the sample does not say them, by name.
+        tables: paths of its tables, by name.
+        sizes: width and height of pictures whose size the sample does not state, by name.
     """
     shapes = shapes_of(sample)
     results: Results = shown_results(sample.reference) if sample.reference else []
@@ -262,7 +262,7 @@ def _masks_of(file: SampleFile, sample: Sample) -> Iterator[tuple[int, str]]:
 
 
 def _first_rows(path: Path) -> list[list[str]]:
-    """The head of a comma-separated file; nothing where it is none."""
+    """First rows of a comma-separated file; empty for other files."""
     with path.open("rb") as file:
         text = file.read(_TABLE_BYTES).decode("utf-8-sig", errors="replace")
     try:

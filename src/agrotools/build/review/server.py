@@ -1,4 +1,4 @@
-"""Starting the server: on this machine only, on a port of its own, until it is stopped."""
+"""Starting the server: on this machine only, on a free port, until it is stopped."""
 
 import hashlib
 import hmac
@@ -79,7 +79,7 @@ class Doorkeeper:
 
 
 class Guard:
-    """Puts the checks of a doorkeeper before an application, and the protecting headers on all that it answers."""
+    """Middleware that checks every request with a doorkeeper and adds protective headers to every response."""
 
     def __init__(self, app: ASGIApp, doorkeeper: Doorkeeper) -> None:
         self._app = app
