@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from agrotools.core.progress import Progress
     from agrotools.formats.benchmark import Benchmark
     from agrotools.models import Model
-    from agrotools.report.cells import Notes
+    from agrotools.report.layout import Notes
     from agrotools.report.settings import Setting
     from agrotools.runner.manifest import Manifest
     from agrotools.runner.policies import AgentOptions
@@ -68,7 +68,7 @@ class MetricInfo:
     meaning: str
     lower_is_better: bool = False
     out_of: int = 100
-    """What 1 is shown as: values are percent, points of 10, or as they are (1)."""
+    """Number that 1 is shown as: values are percent, points of 10, or as they are (1)."""
     slots: Callable[[Slot], bool] | None = None
     """True if a slot counts; a sample without such a slot has no row of the metric. None: not a mean over slots."""
     stands_for_sample: bool = False
@@ -139,7 +139,7 @@ class JudgedMetric(NamedTuple):
     asked_as: str | None = None
     """The metric whose replies it reads in a way of its own; None where it has its own questions."""
     of_slots: Callable[[Sequence[Slot], Sequence[float]], Sequence[float]] | None = None
-    """What the grades of a sample come to for each slot, where that is another thing than the grades themselves."""
+    """The score of each slot from the grades of a sample, where it is not the grade itself."""
 
 
 @dataclass(frozen=True)
@@ -148,7 +148,7 @@ class Judging:
 
     metrics: Mapping[str, JudgedMetric]
     questions: "Callable[[Record, Rubrics | None], list[JudgeQuestion]]"
-    """What there is to ask of a record; empty where it is not one of the benchmark or holds no answer to grade."""
+    """The questions about a record; empty where it is not one of the benchmark or holds no answer to grade."""
     read_rubrics: "Callable[[Path, str], Rubrics] | None" = None
     """The rubrics of a user's file, under a name; None where answers are not graded by rubrics."""
     calibrated: str = ""
@@ -271,7 +271,7 @@ class PredictionFormat:
     """By metric, as published: what the corrected one does otherwise. Tables are in this order."""
     published_end: str = ""
     corrected_end: str = "_corrected"
-    """What ids end in as published and corrected."""
+    """Ends of ids, as published and corrected."""
     refused: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     """Options (``data``, ``judgements``, ``embedder``) that do not fit: message and hint."""
     write: "Callable[[Manifest, Mode, Sequence[Record]], PredictionContent | None] | None" = None

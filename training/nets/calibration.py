@@ -7,6 +7,8 @@ from dataclasses import asdict, dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from agrotools.tools.recognition.confidence import wilson
+
 Array = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
@@ -96,16 +98,6 @@ def abstention_by(score: str, known: Array, unknown: Array, keep: float = 0.90) 
     )
 
 
-def wilson(right: int, count: int, z: float = 1.96) -> tuple[float, float]:
-    """95 % interval of a proportion (Wilson 1927)."""
-    if count == 0:
-        return (0.0, 1.0)
-    share, weight = right / count, z * z / count
-    middle = (share + weight / 2) / (1 + weight)
-    half = z / (1 + weight) * math.sqrt(share * (1 - share) / count + weight / (4 * count))
-    return (round(max(0.0, middle - half), 4), round(min(1.0, middle + half), 4))
-
-
 def by_class(predicted: Ints, classes: Ints, names: Sequence[str]) -> dict[str, dict[str, float]]:
     """Precision, recall and F1 of each class that occurs."""
     found: dict[str, dict[str, float]] = {}
@@ -128,7 +120,7 @@ def figures(logits: Array, classes: Ints, names: Sequence[str], temperature: flo
     return {
         "n": len(classes),
         "top1": float(right.mean()),
-        "top1_95": wilson(int(right.sum()), len(right)),
+        "top1_95": tuple(round(end, 4) for end in wilson(int(right.sum()), len(right))),
         "macro_f1": float(np.mean([one["f1"] for one in per_class.values()])),
         "macro_recall": float(np.mean([one["recall"] for one in per_class.values()])),
         "ece": calibration_error(probability.max(axis=1), right),

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from agrotools.core import Record, Score
     from agrotools.plugin import TextComparisons
     from agrotools.report.html import Outcomes
-    from agrotools.report.papers import Papers
+    from agrotools.report.published import Papers
     from agrotools.runner.manifest import Manifest
     from agrotools.runner.rescore import Rescored
     from agrotools.scoring.summary import Summary
@@ -40,7 +40,7 @@ def show_runs(
     Where nothing is left, no table is printed.
     """
     from agrotools.report.layout import console_for, put
-    from agrotools.report.papers import Papers, benchmarks_with_papers
+    from agrotools.report.published import Papers, benchmarks_with_papers
 
     papers = Papers()
     rescored = _scored(runs, allow_invalid, comparisons=comparisons, papers=papers, again=again)
@@ -74,7 +74,7 @@ def show_evaluations(
     from agrotools.core import RunStoreError
     from agrotools.plugin import NO_COMPARISONS
     from agrotools.report.html import Outcomes, build_report
-    from agrotools.report.papers import Papers
+    from agrotools.report.published import Papers
 
     runs = [each.path for each in done]
     outcomes, papers = Outcomes(), Papers()

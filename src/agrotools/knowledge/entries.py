@@ -20,7 +20,7 @@ from pydantic import Field, StringConstraints, TypeAdapter, ValidationError
 from pydantic_core import to_json
 
 from agrotools.core import FrozenModel
-from agrotools.core.files import cache_dir
+from agrotools.core.files import cache_dir, write_whole
 
 Kind = Literal["pest", "disease", "weed", "crop", "method"]
 Coverage = Literal["verified", "partial", "stub"]
@@ -364,9 +364,7 @@ def _keep_compiled(path: Path, parsed: list[Entry | list[Fault]]) -> None:
     only."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        beside = path.with_name(f".{path.name}.{os.getpid()}")
-        beside.write_bytes(_RESULTS.dump_json(parsed))
-        beside.replace(path)
+        write_whole(path, _RESULTS.dump_json(parsed), synced=False)
         older = sorted(path.parent.glob("*.json"), key=lambda file: file.stat().st_mtime, reverse=True)
         for file in older[8:]:
             file.unlink(missing_ok=True)

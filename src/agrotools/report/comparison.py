@@ -3,8 +3,19 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import IO, TYPE_CHECKING
 
-from agrotools.report.cells import DASH, adjusted_line, difference_cell, new_table, percent, run_names, size, stacked
-from agrotools.report.layout import console_for, harmless, line
+from agrotools.report.layout import (
+    DASH,
+    adjusted_line,
+    console_for,
+    difference_cell,
+    harmless,
+    line,
+    new_table,
+    percent,
+    run_names,
+    size,
+    stacked,
+)
 from agrotools.report.settings import kept_out_line
 from agrotools.scoring import METRICS, Comparison, Estimate, Metric, Summary
 from agrotools.scoring.correlations import MIN_RUNS

@@ -127,7 +127,7 @@ class _Panel(NamedTuple):
     counts: Mapping[str, int]
     colour: str
     total: int
-    """What shares are of."""
+    """The whole that shares are of."""
 
     @property
     def rows(self) -> int:
@@ -140,8 +140,7 @@ def description_png(described: Description) -> bytes:
 
     import matplotlib
 
-    from agrotools.tools.plotting.sheet import STYLE
-    from agrotools.tools.plotting.text import font_families
+    from agrotools.tools.plotting.sheet import STYLE, font_families
 
     panels = [
         _Panel(title, counts, _COLOURS.get(title, _GREEN), sum(counts.values()))

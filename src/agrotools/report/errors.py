@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from agrotools.core import MODES, Mode
 from agrotools.plugin import ErrorSource
-from agrotools.report.cells import DASH, new_table, percent, run_names, stacked
+from agrotools.report.layout import DASH, new_table, percent, run_names, stacked
 from agrotools.scoring import Summary
 from agrotools.scoring.error_classes import CLASSES, error_sources
 from agrotools.scoring.summary import ErrorCount

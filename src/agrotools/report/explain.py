@@ -19,7 +19,6 @@ from agrotools.core import (
     Slot,
     ToleranceSlot,
 )
-from agrotools.report.cells import on_scale, percent
 from agrotools.report.layout import (
     MARK_STYLES,
     PLAIN_WIDTH,
@@ -32,6 +31,8 @@ from agrotools.report.layout import (
     harmless,
     indented,
     line,
+    on_scale,
+    percent,
     rendered,
     section,
     shortened,

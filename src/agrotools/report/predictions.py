@@ -3,8 +3,7 @@
 from collections.abc import Iterator
 from typing import IO, TYPE_CHECKING, Any
 
-from agrotools.report.cells import DASH, new_table, stacked
-from agrotools.report.layout import console_for, harmless, line, put
+from agrotools.report.layout import DASH, console_for, harmless, line, new_table, put, stacked
 from agrotools.scoring.embedders import MPNET, WITH_COSINES
 from agrotools.scoring.predictions import finite, prediction_format
 
@@ -68,7 +67,7 @@ def _has_figure(compared: "Compared", metric: str) -> bool:
 
 
 def _ends(compared: "Compared") -> tuple[str, str]:
-    """What ids end in as published and corrected."""
+    """Ends of ids, as published and corrected."""
     form = prediction_format(compared.format)
     return form.published_end, form.corrected_end
 
@@ -108,7 +107,7 @@ def _interval(scores: "Scores", metric: str) -> list[str]:
 
 
 def _missing(compared: "Compared") -> Iterator[str]:
-    """What has no figure, why, and what to do about it."""
+    """Metrics without a figure, the reasons, and what to do about it."""
     if compared.stop:
         yield f"no published figures: {compared.stop}"
     # Both may lack the same metric, for different numbers of samples: ours is said.
@@ -124,7 +123,7 @@ def _missing(compared: "Compared") -> Iterator[str]:
 
 
 def _malformed(compared: "Compared") -> Iterator[str]:
-    """What in the files is not what it should be: it is wrong in the corrected figures, and may stop published code."""
+    """Faults of the files: wrong in the corrected figures, and able to stop published code."""
     places = compared.malformed
     if places:
         more = f"; and {len(places) - _MOST_PLACES} more" if len(places) > _MOST_PLACES else ""

@@ -1,4 +1,4 @@
-"""Figures that papers print, as data, to be shown beside runs of the same benchmarks.
+"""Figures that papers print, as data, and the tables of papers filled with runs.
 
 The plug-in of a benchmark names a folder (:class:`agrotools.plugin.PublishedFiles`) with the figures (``rows.csv``),
 the data set in figures (``set.csv``) and the sources of both (``paper.toml``).
@@ -15,11 +15,16 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from functools import cache
 from importlib.resources import files
+from pathlib import Path
 from typing import Any, Literal
 
-from agrotools.core import UsageError
+from agrotools.core import Record, Score, UsageError
 from agrotools.models.endpoint import split_provider
-from agrotools.plugin import PublishedFiles, plugins
+from agrotools.plugin import PaperTables, PublishedFiles, plugin_of, plugins
+from agrotools.runner.manifest import Manifest
+from agrotools.runner.records import iter_records
+from agrotools.runner.store import read_manifest
+from agrotools.scoring import score_record
 
 Unit = Literal["%", "0-1", "% of errors", "points", "count", "s/query"]
 """``points``: a difference in percentage points; ``s/query``: seconds."""
@@ -39,17 +44,17 @@ class PublishedRow:
     setting: str
     """Mode or way of prompting; empty where the paper does not say."""
     variant: str
-    """What else the figure holds for: ``SAR``, ``judged by GPT-4o``..."""
+    """Further conditions of the figure: ``SAR``, ``judged by GPT-4o``..."""
     model: str
     """Name as printed; spelling differs between tables."""
     access: Access
-    """Whether the paper counts the model among open ones or those behind an API; empty where it does not say."""
+    """Open, or behind an API, as the paper counts the model; empty where it does not say."""
     metric: str
     """With its benchmark, ``ripeness.grade``."""
     group: str
     """Heading of the column as printed, where the metric is broken down; empty otherwise."""
     group_checked: str
-    """What the column holds as far as the figures tell; ends in ``?`` where that is not certain."""
+    """Content of the column as far as the figures tell; ends in ``?`` where that is not certain."""
     value: str
     """The figure exactly as printed."""
     unit: Unit
@@ -60,9 +65,9 @@ class PublishedRow:
     arrow: Literal["", "up", "down"]
     """The printed arrow against zero-shot."""
     notes: tuple[str, ...]
-    """Where the figure is from, and how it was made."""
+    """Source of the figure, and how it was made."""
     doubts: tuple[str, ...]
-    """Where it may be wrong, misread or not comparable."""
+    """Reasons why it may be wrong, misread or not comparable."""
 
     @property
     def number(self) -> Decimal:
@@ -103,7 +108,7 @@ class PublishedFigure:
 
 @dataclass(frozen=True)
 class Paper:
-    """Where figures are from."""
+    """Source of printed figures."""
 
     benchmark: str
     title: str
@@ -112,7 +117,7 @@ class Paper:
     """Of the text that was read, ``v1``; empty where that is not known."""
     code: str
     protocol: str
-    """How the figures came about, in short."""
+    """Way in which the figures came about, in short."""
     tables: Mapping[str, str]
     """Number of a table to what it shows."""
     about: Mapping[str, Any] = field(repr=False)
@@ -175,7 +180,7 @@ def rows_of_model(benchmark: str, model: str) -> Sequence[PublishedRow]:
 
 
 def same_model(first: str, second: str) -> bool:
-    """Whether two names are of one model: alike but for case, an organisation before a slash, and a provider
+    """True if two names are of one model: alike but for case, an organisation before a slash, and a provider
     (``openai:gpt-4o``)."""
     return _plain_name(first) == _plain_name(second)
 
@@ -240,3 +245,48 @@ def _text(benchmark: str, name: str) -> str:
     if benchmark not in known:
         raise UsageError(f"no published results of {benchmark!r}", hint=f"there are some of {', '.join(known)}")
     return (files(known[benchmark].package) / known[benchmark].folder / name).read_text("utf-8")
+
+
+class Papers:
+    """The tables of all papers that runs of a report belong to."""
+
+    def __init__(self) -> None:
+        self._tables: dict[str, PaperTables] = {}
+
+    def begin_run(self, manifest: Manifest) -> bool:
+        """The records that follow are of this run. Returns whether its benchmark has a paper with tables."""
+        plugin = plugin_of(manifest.benchmark)
+        paper = plugin.reporting.paper if plugin else None
+        if paper is not None and manifest.benchmark not in self._tables:
+            self._tables[manifest.benchmark] = paper()
+        for tables in self._tables.values():
+            tables.begin_run(manifest)
+        return paper is not None
+
+    def add(self, record: Record, scores: Sequence[Score]) -> None:
+        """A record of the run and its score rows."""
+        for tables in self._tables.values():
+            tables.add(record, scores)
+
+    def filled(self) -> list[PaperTables]:
+        """The tables that records were added to."""
+        return [tables for tables in self._tables.values() if tables]
+
+
+def papers_of_runs(runs: Sequence[Path]) -> Papers:
+    """The papers of ``runs``, whose records are scored for them.
+
+    Raises:
+        RunStoreError: not a run, or its records cannot be read.
+    """
+    papers = Papers()
+    for run in runs:
+        if papers.begin_run(read_manifest(run)):
+            for record in iter_records(run):
+                papers.add(record, score_record(record))
+    return papers
+
+
+def benchmarks_with_papers() -> list[str]:
+    """Names of the benchmarks whose paper has tables here."""
+    return [plugin.name for plugin in plugins() if plugin.reporting.paper is not None]

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from agrotools.core import BENCHMARKS, Mode
 from agrotools.plugin import BenchmarkPlugin, plugins_of_metrics
-from agrotools.report.cells import Notes, run_names
+from agrotools.report.layout import Notes, run_names
 from agrotools.scoring import Metric, Summary
 from agrotools.scoring.metrics import own_metric
 from agrotools.scoring.summary import GAIN_METRICS
@@ -34,15 +34,15 @@ class Setting:
     metrics: Sequence[str]
     of: Callable[[Summary], Mapping[str, Metric] | None]
     """The metrics of a run in this setting; None where the run has none at all."""
-    kept_out: Callable[[Summary], int]
+    kept_out: Callable[[Summary], int] = lambda _: 0
     """Schematic drawings of a run that they do not count."""
     plots_left_out: bool = False
     whole_mode: bool = True
-    """Whether it shows all samples of the mode."""
+    """True if it shows all samples of the mode."""
     by_rubrics: bool = False
-    """Whether the title says whose rubrics judges graded by."""
+    """The title names the rubrics that judges graded by."""
     marks_differences: bool = False
-    """Whether a note says what keeps a run from comparison with printed scores."""
+    """A note names what keeps a run from comparison with printed scores."""
 
 
 def _metrics_of_mode(mode: Mode) -> Callable[[Summary], Mapping[str, Metric] | None]:
@@ -57,7 +57,7 @@ def _metrics_of_mode(mode: Mode) -> Callable[[Summary], Mapping[str, Metric] | N
 
 
 def judge_alone_scores(summary: Summary) -> bool:
-    """Whether the run is on tasks that nothing but a judge scores, and that no mode without tools is run on."""
+    """True for tasks that nothing but a judge scores, and that no mode without tools is run on."""
     part = summary.modes.get("end-to-end")
     if part is None or part.invalid.n == part.n_records:
         return False
@@ -73,7 +73,7 @@ def _kept_out_of_mode(mode: Mode) -> Callable[[Summary], int]:
 
 
 def kept_out_line(counts: Iterable[int]) -> str:
-    """How many samples a table does not count, for each of its runs; nothing where it is none."""
+    """Number of samples that a table does not count, for each of its runs; nothing where it is none."""
     found = sorted(set(counts))
     if not any(found):
         return ""

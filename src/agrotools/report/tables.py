@@ -7,24 +7,35 @@ from collections.abc import Sequence
 from typing import IO, TYPE_CHECKING
 
 from agrotools.core import Mode
-from agrotools.report.cells import (
+from agrotools.report.comparison import MOST_PAIRS, across_runs_tables, between_runs_table
+from agrotools.report.errors import error_tables
+from agrotools.report.layout import (
+    PLAIN_WIDTH,
     Notes,
     adjusted_line,
+    console_for,
     difference_cell,
+    harmless,
     name_cell,
     new_table,
     on_scale,
     percent,
+    put,
+    rendered,
     run_names,
+    shortened,
     size,
     stacked,
     value_cell,
 )
-from agrotools.report.comparison import MOST_PAIRS, across_runs_tables, between_runs_table
-from agrotools.report.errors import error_tables
-from agrotools.report.judges import judge_lines
-from agrotools.report.layout import PLAIN_WIDTH, console_for, harmless, put, rendered, shortened
-from agrotools.report.parts import RUNS_SIDE_BY_SIDE, correlation_lines, counts_table, part_tables, seconds_tables
+from agrotools.report.parts import (
+    RUNS_SIDE_BY_SIDE,
+    correlation_lines,
+    counts_table,
+    judge_lines,
+    part_tables,
+    seconds_tables,
+)
 from agrotools.report.settings import (
     CALL_RATIO,
     OUTCOME,

@@ -21,7 +21,6 @@ from agrotools.core import (
     UsageError,
 )
 from agrotools.core.refs import literal_value
-from agrotools.report.cells import percent
 from agrotools.report.layout import (
     MARK_STYLES,
     NEARLY,
@@ -33,6 +32,7 @@ from agrotools.report.layout import (
     harmless,
     indented,
     line,
+    percent,
     value_text,
 )
 from agrotools.scoring import METRICS, MetricInfo

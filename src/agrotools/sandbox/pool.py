@@ -27,7 +27,7 @@ _READY = frame(b"R")
 _TIME_TO_END_S = 1.0
 _LAST_WORDS_S = 0.2
 _SIGNALLED = 128
-"""Bubblewrap tells of a signal as shells do: by so much more than its number."""
+"""Bubblewrap reports a signal as shells do: its number plus this."""
 
 
 class Worker:
@@ -68,19 +68,19 @@ class Worker:
         self.pid = self._process.pid
 
     def wait_ready(self, timeout_s: float = START_TIMEOUT_S) -> bool:
-        """Whether it has said that it is ready."""
+        """True once it has reported that it is ready."""
         poll = select.poll()
         poll.register(self._result, select.POLLIN)
         until = time.monotonic() + timeout_s
-        said = b""
+        received = b""
         while not self._ready:
             if not poll.poll(max(0.0, 1000 * (until - time.monotonic()))):
                 return False
-            part = os.read(self._result, len(_READY) - len(said))
-            said += part
-            if not part or not _READY.startswith(said):
+            part = os.read(self._result, len(_READY) - len(received))
+            received += part
+            if not part or not _READY.startswith(received):
                 return False
-            self._ready = said == _READY
+            self._ready = received == _READY
         return True
 
     def run(self, code: str, call: str | None, inputs: Mapping[str, bytes], limits: Limits) -> Ended:
@@ -290,8 +290,8 @@ def pool_of(runner: str) -> Pool:
 
 def are_workers(processes: set[int]) -> bool:
     """Whether these, some at least, are workers that this process keeps ready, and no others."""
-    kept: set[int] = set().union(*(pool.alive() for pool in list(_pools.values())))
-    return bool(processes) and processes <= kept
+    workers: set[int] = set().union(*(pool.alive() for pool in list(_pools.values())))
+    return bool(processes) and processes <= workers
 
 
 def pool_size() -> int:

@@ -64,10 +64,10 @@ def select_runner(name: str | None = None) -> str:
     for runner in RUNNERS:
         if probe(runner).holds:
             return runner
-    said = "; ".join(f"{runner}: {probe(runner).message}" for runner in RUNNERS)
+    reasons = "; ".join(f"{runner}: {probe(runner).message}" for runner in RUNNERS)
     hint = probe(RUNNERS[0]).hint
     raise SandboxUnavailable(
-        f"nothing here can run untrusted code safely ({said})",
+        f"nothing here can run untrusted code safely ({reasons})",
         hint=f"{hint}. To run it without any isolation: {RUNNER_VARIABLE}={NONE}" if hint else None,
     )
 

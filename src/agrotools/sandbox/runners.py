@@ -256,10 +256,12 @@ def _bwrap() -> str:
 @cache
 def _version() -> tuple[int, ...]:
     try:
-        said = subprocess.run([_bwrap(), "--version"], env={}, capture_output=True, text=True, timeout=10, check=False)
+        reported = subprocess.run(
+            [_bwrap(), "--version"], env={}, capture_output=True, text=True, timeout=10, check=False
+        )
     except (OSError, subprocess.TimeoutExpired):
         return (0,)
-    numbers = re.search(r"(\d+)\.(\d+)", said.stdout)
+    numbers = re.search(r"(\d+)\.(\d+)", reported.stdout)
     return tuple(map(int, numbers.groups())) if numbers else (0,)
 
 

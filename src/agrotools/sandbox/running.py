@@ -96,7 +96,7 @@ def run_in(worker: Worker, code: str, call: str | None, inputs: Mapping[str, byt
     if not worker.wait_ready():
         log = worker.read_stderr()
         return _infrastructure(worker, f"the worker did not get ready: {_last_line(log) or 'no reply'}", log)
-    return _told(worker, worker.run(code, call, inputs, limits), limits)
+    return _result_of(worker, worker.run(code, call, inputs, limits), limits)
 
 
 def _run_once(pool: Pool, code: str, call: str | None, inputs: Mapping[str, bytes], limits: Limits) -> SandboxResult:
@@ -125,7 +125,7 @@ def _check_inputs(inputs: Mapping[str, bytes]) -> None:
         raise UsageError(f"the inputs of a sandbox have {size:,} bytes", hint=f"at most {MOST_INPUT_BYTES:,}")
 
 
-def _told(worker: Worker, ended: Ended, limits: Limits) -> SandboxResult:
+def _result_of(worker: Worker, ended: Ended, limits: Limits) -> SandboxResult:
     """What the code did, in our words: nothing in ``ended`` is believed beyond what the code may say about itself."""
     stdout, stderr = (_text(part.decode(errors="replace")) for part in (ended.stdout, ended.stderr))
     if ended.cause == "not_started":

@@ -76,12 +76,12 @@ def open_embedder(name: str, folder: Path | None = None) -> Embedder:
 
 
 def _embedder(name: str, encode: "Callable[[str], NDArray[np.float32]]") -> Embedder:
-    kept = lru_cache(maxsize=_KEPT)(encode)
+    cached = lru_cache(maxsize=_KEPT)(encode)
 
     def similarity(first: str, second: str) -> float:
-        return min(1.0, max(0.0, float(kept(first) @ kept(second))))
+        return min(1.0, max(0.0, float(cached(first) @ cached(second))))
 
-    return Embedder(name, similarity, lambda: kept.cache_info().misses)
+    return Embedder(name, similarity, lambda: cached.cache_info().misses)
 
 
 def _encoder(folder: Path) -> "Callable[[str], NDArray[np.float32]]":
@@ -122,10 +122,10 @@ def _encoder(folder: Path) -> "Callable[[str], NDArray[np.float32]]":
 
 def _read(path: Path) -> dict[str, Any]:
     try:
-        found: Any = json.loads(path.read_text("utf-8"))
+        config: Any = json.loads(path.read_text("utf-8"))
     except (OSError, ValueError):
         return {}
-    return cast("dict[str, Any]", found) if isinstance(found, dict) else {}
+    return cast("dict[str, Any]", config) if isinstance(config, dict) else {}
 
 
 def _onnx(folder: Path) -> "Callable[[NDArray[np.int64]], NDArray[np.float32]]":
@@ -141,13 +141,13 @@ def _onnx(folder: Path) -> "Callable[[NDArray[np.int64]], NDArray[np.float32]]":
         if isinstance(error, ToolError):
             raise
         raise UsageError(f"{folder}/onnx/model.onnx cannot be loaded: {str(error)[:200]}") from error
-    wanted = [entry.name for entry in session.get_inputs()]
-    if unknown := set(wanted) - {"input_ids", "attention_mask", "token_type_ids"}:
+    input_names = [entry.name for entry in session.get_inputs()]
+    if unknown := set(input_names) - {"input_ids", "attention_mask", "token_type_ids"}:
         raise UsageError(f"{folder}/onnx/model.onnx asks for {', '.join(sorted(unknown))}, which is not known here")
 
     def run(pieces: "NDArray[np.int64]") -> "NDArray[np.float32]":
-        given = {"input_ids": pieces, "attention_mask": np.ones_like(pieces), "token_type_ids": np.zeros_like(pieces)}
-        return session.run(None, {name: given[name] for name in wanted})[0]
+        inputs = {"input_ids": pieces, "attention_mask": np.ones_like(pieces), "token_type_ids": np.zeros_like(pieces)}
+        return session.run(None, {name: inputs[name] for name in input_names})[0]
 
     return run
 

@@ -68,14 +68,14 @@ _FIRST_OF_EAST_ASIA = "\u2e80"
 
 def errors_of_records(records: Iterable[Record], protocol: Protocol = "react") -> Errors:
     """Errors in the valid records of one mode of a run in the ``protocol``."""
-    found = Errors()
+    errors = Errors()
     mode: Mode | None = None
     for record in records:
         mode = record.mode
-        add_record(record, found, protocol)
+        add_record(record, errors, protocol)
     if mode is not None:
-        found.not_looked_for |= {IN_HEAD: OF_SCORES, **not_looked_for(mode, protocol, found)}
-    return found
+        errors.not_looked_for |= {IN_HEAD: OF_SCORES, **not_looked_for(mode, protocol, errors)}
+    return errors
 
 
 def add_record(record: Record, found: Errors, protocol: Protocol = "react") -> None:
@@ -175,9 +175,9 @@ def _add_trajectory(record: Record, found: Errors) -> None:
     names = [step.call.tool for step in calls if step.call]
     if any(one == other for one, other in pairwise(names)):
         found.add("repeated_tool", key)
-    wanted = record.mode != "no-tool" and bool(record.sample.reference and record.sample.reference.steps)
+    needs_calls = record.mode != "no-tool" and bool(record.sample.reference and record.sample.reference.steps)
     answer = record.trajectory.answer
-    if wanted and answer is not None and not names:
+    if needs_calls and answer is not None and not names:
         found.add("single_step_answer", key)
     if answer is None and not names:
         found.add("only_thought" if any(step.text.strip() for step in steps) else "no_response", key)
@@ -214,14 +214,14 @@ def add_missed_keywords(record: Record, found: Errors) -> None:
     reference = record.sample.reference.steps if record.sample.reference else ()
     if calls and any(step.thought for step in reference):
         gold = " ".join(f"{step.tool} {step.thought}" for step in reference)
-        given = " ".join(f"{step.call.tool} {step.thought}" for step in calls if step.call)
-        _look_for_keywords("no_step_keyword", key, gold, given, found)
+        thoughts = " ".join(f"{step.call.tool} {step.thought}" for step in calls if step.call)
+        _look_for_keywords("no_step_keyword", key, gold, thoughts, found)
 
 
 def _look_for_keywords(error: str, key: str, gold: str, given: str, found: Errors, also: Sequence[str] = ()) -> None:
-    if max(gold, default="") < _FIRST_OF_EAST_ASIA and (wanted := keywords(gold)):
+    if max(gold, default="") < _FIRST_OF_EAST_ASIA and (gold_keywords := keywords(gold)):
         given = given.lower()
-        found.add_keyed(error, key, not any(word in given for word in (*wanted, *map(str.lower, also))))
+        found.add_keyed(error, key, not any(word in given for word in (*gold_keywords, *map(str.lower, also))))
 
 
 def _texts_of(slot: Slot) -> list[str]:

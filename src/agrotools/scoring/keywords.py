@@ -97,9 +97,9 @@ def score_keywords(slot: KeywordsSlot, answer: AnswerText) -> tuple[float, dict[
     texts += [text for text in (answer.text, answer.plain) if text not in texts]
     groups = [group for group in slot.whitelist if any(alias.strip() for alias in group)]
     right = [alias for group in groups for alias in group]
-    said = {answered for answered, _ in plain_answers(answer.plain)}
+    replies = {answered for answered, _ in plain_answers(answer.plain)}
     heaps = {text: Stacks(text, right) for text in texts}
-    stated = [None if _undecided(group, groups, said) else _stated(texts, group, heaps=heaps) for group in groups]
+    stated = [None if _undecided(group, groups, replies) else _stated(texts, group, heaps=heaps) for group in groups]
     wrong = _stated(texts, [alias for group in slot.blacklist for alias in group], beside=right)
     reading: dict[str, JsonValue] = {
         "value": [alias for alias in stated if alias],
@@ -113,9 +113,9 @@ def score_keywords(slot: KeywordsSlot, answer: AnswerText) -> tuple[float, dict[
 
 def _undecided(group: Iterable[str], groups: Iterable[Iterable[str]], said: set[bool]) -> bool:
     """True if ``group`` asks for a yes or a no where the answer says both, and not both are asked for."""
-    asked = asks_yes_or_no(tuple(group))
+    yes_no = asks_yes_or_no(tuple(group))
     return (
-        asked is not None and len(said) > 1 and {asks_yes_or_no(tuple(each)) for each in groups} < {True, False, None}
+        yes_no is not None and len(said) > 1 and {asks_yes_or_no(tuple(each)) for each in groups} < {True, False, None}
     )
 
 
@@ -126,13 +126,13 @@ def _stated(
     heaps: Mapping[str, Stacks] | None = None,
 ) -> str | None:
     """The first of ``aliases`` that one of ``texts`` asserts, not as a part of one of ``beside`` or in a heap."""
-    own = {alias: {alias, _joined(normalise(alias))} for alias in aliases if alias.strip()}
-    others = {f"beside {alias}": {alias, _joined(normalise(alias))} for alias in beside if alias not in own}
+    names_by_alias = {alias: {alias, _joined(normalise(alias))} for alias in aliases if alias.strip()}
+    others = {f"beside {alias}": {alias, _joined(normalise(alias))} for alias in beside if alias not in names_by_alias}
     for text in texts:
-        for alias, names in own.items():
+        for alias, names in names_by_alias.items():
             # One alias at a time: a group may hold "burger" and "beef burger", and either will do.
-            found = [match for match in find_labels(text, {alias: names, **others}) if match.label == alias]
-            asserted = [match for match in found if match.asserted]
+            matches = [match for match in find_labels(text, {alias: names, **others}) if match.label == alias]
+            asserted = [match for match in matches if match.asserted]
             places = asserted[:MOST_PLACES] + asserted[MOST_PLACES:][-MOST_PLACES:]
             if heaps is None and asserted:
                 return alias

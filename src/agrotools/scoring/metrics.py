@@ -101,11 +101,11 @@ def metrics_about(slots: Sequence[Slot]) -> Mapping[str, MetricInfo]:
 
 @cache
 def _metrics_about(types: frozenset[str], _benchmarks: tuple[str, ...]) -> Mapping[str, MetricInfo]:
-    found = dict(_OWN)
+    metrics = dict(_OWN)
     for plugin in plugins_about(types):
         for name, info in plugin.metrics.items():
-            found.setdefault(name, info)
-    return {name: info for name, info in found.items() if info.slots}
+            metrics.setdefault(name, info)
+    return {name: info for name, info in metrics.items() if info.slots}
 
 
 def own_metric(metric: str) -> bool:
@@ -160,9 +160,9 @@ class OlderRun:
 
     def remarks(self) -> tuple[str, ...]:
         """The remarks that apply."""
-        said = (
+        remarks = (
             (self._listed, "the answer form listed other names than it does now, so the model saw another prompt"),
             (self._unweighted, "plot slots have no weights: all slots of a sample count equally"),
             (self._phrased, "facts of open questions have no concepts: they are read as plain phrasings"),
         )
-        return tuple(f"{what} (samples: {len(samples)})" for samples, what in said if samples)
+        return tuple(f"{what} (samples: {len(samples)})" for samples, what in remarks if samples)

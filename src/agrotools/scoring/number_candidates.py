@@ -59,19 +59,19 @@ def find_candidates(
 
     ``emphasised`` are values that the answer writes in bold or in a box; ``own_unit`` is that of bare numbers.
     """
-    asked = subject(slot)
+    target = subject(slot)
     parts = sentences(cues.tables_as_lines(text))[-_MOST_SENTENCES:]
-    stated = [_stated(slot, asked, unit, own_unit, part) for part in parts]
+    stated = [_stated(slot, target, unit, own_unit, part) for part in parts]
     first = _first_kept([len(quantities) for quantities in stated])
-    found: list[Candidate] = []
+    candidates: list[Candidate] = []
     for index in range(first, len(parts)):
         before = parts[index - 1] if index and not stated[index - 1] else ""
         heading = before if len(before) < 80 else ""
         if stated[index]:
-            found += _of_sentence(slot, slots, asked, unit, parts[index], index, stated[index], heading)
+            candidates += _of_sentence(slot, slots, target, unit, parts[index], index, stated[index], heading)
     corrected = max((index for index, part in enumerate(parts) if after_correction(part)), default=-1)
-    _compare(found, text, len(parts), asked, emphasised, corrected)
-    return found
+    _compare(candidates, text, len(parts), target, emphasised, corrected)
+    return candidates
 
 
 def _stated(slot: NumberSlot, asked: Subject, unit: str | None, own_unit: str | None, part: str) -> list[Quantity]:
@@ -88,10 +88,10 @@ def _stated(slot: NumberSlot, asked: Subject, unit: str | None, own_unit: str | 
 
 def _first_kept(counts: Sequence[int]) -> int:
     """The sentence from which on there are at most :data:`_MOST_CANDIDATES` numbers."""
-    left = _MOST_CANDIDATES
+    budget = _MOST_CANDIDATES
     for index in range(len(counts) - 1, -1, -1):
-        left -= counts[index]
-        if left < 0:
+        budget -= counts[index]
+        if budget < 0:
             return index + 1
     return 0
 
@@ -121,7 +121,7 @@ def _of_sentence(
     rivals = [subject(other) for other in slots if other.name != slot.name and is_number(other)]
     following = [*quantities[1:], None]
     chains = Counter(quantity.chain for quantity in quantities)
-    found: list[Candidate] = []
+    candidates: list[Candidate] = []
     for at, (quantity, phrase, behind) in enumerate(zip(quantities, around, following, strict=True)):
         if not cues.fits_unit(quantity, unit, counts=counts) or (
             "each" not in asked.kinds and cues.EACH_HAS.search(part, max(0, quantity.start - 60), quantity.start)
@@ -162,8 +162,8 @@ def _of_sentence(
         if word := cues.word_behind(part[quantity.end :]):
             features[f"before {word!r}"] = 1
         low, high = cues.in_unit(quantity, unit)
-        found.append(Candidate(low, high, quantity, phrase, index, part, features))
-    return found
+        candidates.append(Candidate(low, high, quantity, phrase, index, part, features))
+    return candidates
 
 
 def _compare(
@@ -172,7 +172,7 @@ def _compare(
     """Add the features that set a candidate beside the others."""
     if not found:
         return
-    near, sentence, lead, own = (
+    near, sentence, lead, own_words = (
         max(each.features[name] for each in found)
         for name in ("words near", "words in sentence", "words in lead", "own words near")
     )
@@ -181,7 +181,7 @@ def _compare(
     kind = any(each.features["kind asked"] for each in found)
     terms = {each.low for each in found if each.features["term"]}
     labelled = [_words_near(each, asked) for each in found]
-    said = Counter(
+    frequencies = Counter(
         word
         for words in {each.low: words for each, words in zip(found, labelled, strict=True)}.values()
         for word in words
@@ -192,7 +192,7 @@ def _compare(
         each.features.update(
             {
                 "words missing near": near - each.features["words near"],
-                "distinctive words": _distinctive(words, said, asked),
+                "distinctive words": _distinctive(words, frequencies, asked),
                 "most words near": near > 0 and each.features["words near"] == near,
                 "most words in sentence": sentence > 0 and each.features["words in sentence"] == sentence,
                 "order": each.sentence / max(1, n - 1),
@@ -201,7 +201,7 @@ def _compare(
                 "corrected later": 2.0 * (each.sentence < corrected),
                 "term elsewhere": each.low in terms and not each.features["term"],
                 "most words in lead": lead > 0 and each.features["words in lead"] == lead,
-                "most own words": own > 0 and each.features["own words near"] == own,
+                "most own words": own_words > 0 and each.features["own words near"] == own_words,
                 "emphasised": each.low in emphasised,
                 "total": 2.0 * (each.low in whole and not cues.DIFFERENCE.search(each.text)),
             }
@@ -211,8 +211,8 @@ def _compare(
 def _words_near(candidate: Candidate, asked: Subject) -> frozenset[str]:
     """The words (and pairs of Chinese characters) of the label that stand near a candidate."""
     text = candidate.phrase.words
-    said = roots(text)
-    return frozenset(word for word in asked.words if says(word, said, text)) | {
+    spoken_words = roots(text)
+    return frozenset(word for word in asked.words if says(word, spoken_words, text)) | {
         pair for pair in asked.pairs if pair in text
     }
 
@@ -225,18 +225,18 @@ def _distinctive(words: frozenset[str], said: Counter[str], asked: Subject) -> f
 def _totals(values: Sequence[float]) -> set[float]:
     """Values that are the sum of some run of at least two others beside them."""
     distinct = list(dict.fromkeys(values))[:40]
-    found: set[float] = set()
+    sums: set[float] = set()
     for start in range(len(distinct)):
         total = 0.0
         for stop in range(start, min(len(distinct), start + 12)):
             total += distinct[stop]
             if stop > start:
-                found.update(
+                sums.update(
                     each
                     for each in distinct
                     if each and abs(each - total) <= 1e-9 * abs(total) and each not in distinct[start : stop + 1]
                 )
-    return found
+    return sums
 
 
 def _of_unit(slot: NumberSlot, asked: Subject, unit: str | None, part: str, quantity: Quantity) -> Features:
@@ -256,19 +256,19 @@ def _of_unit(slot: NumberSlot, asked: Subject, unit: str | None, part: str, quan
 def _of_words(asked: Subject, rivals: Sequence[Subject], phrase: Phrase, lead: str) -> Features:
     share = _share(phrase.words, asked)
     other = max((_share(phrase.words, rival, without=asked) for rival in rivals), default=0.0)
-    own = min((_share(phrase.words, asked, without=rival) for rival in rivals), default=share)
-    named = kinds_of(phrase)
+    exclusive = min((_share(phrase.words, asked, without=rival) for rival in rivals), default=share)
+    phrase_kinds = kinds_of(phrase)
     return {
         "words near": share,
         "words before": _share(phrase.before, asked),
         "words in lead": _share(lead + phrase.behind, asked),
-        "other value near": max(0.0, other - own),
-        "own words near": own,
-        "kind asked": 3.0 * bool(named & asked.kinds),
+        "other value near": max(0.0, other - exclusive),
+        "own words near": exclusive,
+        "kind asked": 3.0 * bool(phrase_kinds & asked.kinds),
         "other kind": 3.0 * bound_elsewhere(phrase, asked),
         "other thing": 3.0 * of_another(phrase.before, asked),
         "is named": cues.is_named(phrase.behind, asked),
-        "kind missing": 2.0 * (bool(asked.kinds - {"place"}) and not named & asked.kinds),
+        "kind missing": 2.0 * (bool(asked.kinds - {"place"}) and not phrase_kinds & asked.kinds),
     }
 
 
@@ -311,7 +311,7 @@ def _share(text: str, asked: Subject, without: Subject | None = None) -> float:
     words = asked.words - without.words if without else asked.words
     if not words or not text.strip():
         return 0.0
-    said = roots(text)
+    spoken_words = roots(text)
     pairs = [pair for pair in asked.pairs if without is None or pair not in without.pairs]
-    found = sum(says(word, said, text) for word in words) + sum(pair in text for pair in pairs)
-    return found / (len(words) + len(pairs))
+    matches = sum(says(word, spoken_words, text) for word in words) + sum(pair in text for pair in pairs)
+    return matches / (len(words) + len(pairs))

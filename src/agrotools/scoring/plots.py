@@ -117,8 +117,8 @@ def unit_of(label: str, unit: str | None) -> str | None:
 def _names_unit(wanted: str, labels: Iterable[str], unit: str | None) -> bool:
     known = canonical_unit(wanted)
     for label in labels:
-        found = unit_of(label, unit)
-        if known is not None and found is not None and canonical_unit(found) == known:
+        unit_in_label = unit_of(label, unit)
+        if known is not None and unit_in_label is not None and canonical_unit(unit_in_label) == known:
             return True
         # A unit outside the table is a counted noun ("trees"): it may stand anywhere.
         if known is None and normalise(wanted).strip() in normalise(f"{label} {unit or ''}"):
@@ -192,7 +192,7 @@ class Matching(NamedTuple):
 
     def reading(self) -> dict[str, JsonValue]:
         series: list[JsonValue] = [
-            {"reference": reference, "drawn": drawn, "matched": count} for reference, drawn, count in self.pairs
+            {"reference": reference, "drawn": plotted, "matched": count} for reference, plotted, count in self.pairs
         ]
         return {"matched": self.matched, "drawn": self.drawn, "reference": self.reference, "series": series}
 
@@ -232,9 +232,9 @@ class _Target:
         """Number of points of ``series`` that can be given a reference point of their own."""
         at: dict[str | Number, list[float]] = {}
         for x, y in zip(series.x, series.y, strict=False):
-            own = self._nearest(_key(x))
-            if own is not None:
-                at.setdefault(own, []).append(y)
+            closest = self._nearest(_key(x))
+            if closest is not None:
+                at.setdefault(closest, []).append(y)
         return sum(_fitted(self._intervals[x], values) for x, values in at.items())
 
     def _nearest(self, x: str | Number) -> str | Number | None:
@@ -243,8 +243,10 @@ class _Target:
         if isinstance(x, str):
             return None
         place = bisect_left(self._numbers, x)
-        near = [own for own in self._numbers[max(0, place - 1) : place + 1] if categories_agree(x, own)]
-        return min(near, key=lambda own: abs(own - x), default=None)
+        near = [
+            candidate for candidate in self._numbers[max(0, place - 1) : place + 1] if categories_agree(x, candidate)
+        ]
+        return min(near, key=lambda candidate: abs(candidate - x), default=None)
 
 
 def _key(x: str | float) -> str | Number:

@@ -90,15 +90,15 @@ def summed(
     samples: Sequence[SampleParts], metrics: Iterable[str], left_out: Mapping[str, str] | None = None
 ) -> dict[str, Figure]:
     """Each metric in percent: the sum of all samples' scores over how many there are."""
-    found: dict[str, Figure] = {}
+    sums: dict[str, Figure] = {}
     for metric in metrics:
         if left_out and metric in left_out:
             continue
         parts = [sample.parts[metric] for sample in samples if metric in sample.parts]
         n = sum(part.n for part in parts)
         total = math.fsum(part.total for part in parts)
-        found[metric] = Figure(min(100.0, 100.0 * total / n) if n else None, n)
-    return found
+        sums[metric] = Figure(min(100.0, 100.0 * total / n) if n else None, n)
+    return sums
 
 
 _ENDS = (

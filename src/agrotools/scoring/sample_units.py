@@ -119,13 +119,13 @@ def _groups(sample: Sample) -> tuple[tuple[str, str], ...]:
     Published benchmarks tell the number of steps, too: where it is that of the calls, it stands once.
     """
     difficulty = sample.metadata.get("difficulty")
-    told = {"difficulty": str(difficulty)} if isinstance(difficulty, int) else {}
+    difficulty_group = {"difficulty": str(difficulty)} if isinstance(difficulty, int) else {}
     if sample.reference is not None:
         tools = sample.reference.tools
-        told |= {"calls of the reference": str(len(tools)), "tools of the reference": str(len(set(tools)))}
-    calls = told.get("calls of the reference")
-    own = {name: value for name, value in sample.groups.items() if name != "steps" or value != calls}
-    return tuple(sorted({**told, **own}.items()))
+        difficulty_group |= {"calls of the reference": str(len(tools)), "tools of the reference": str(len(set(tools)))}
+    calls = difficulty_group.get("calls of the reference")
+    sample_groups = {name: value for name, value in sample.groups.items() if name != "steps" or value != calls}
+    return tuple(sorted({**difficulty_group, **sample_groups}.items()))
 
 
 if TYPE_CHECKING:
@@ -210,26 +210,26 @@ def units_of(
     import numpy as np
 
     of_place = np.asarray(samples, dtype=np.int64)
-    n, lost = np.asarray(epochs, dtype=np.int64), np.asarray(invalid, dtype=np.int64)
+    n, n_invalid = np.asarray(epochs, dtype=np.int64), np.asarray(invalid, dtype=np.int64)
     places, steps, totals, counts = _summed(rows)
     values = totals / counts
-    if not lost.any():
+    if not n_invalid.any():
         return Units(of_place[places], steps, values, values, values)
     # A metric has a row in every valid epoch or in none, so what is missing is invalid.
-    low, high = totals / n[places], (totals + lost[places]) / n[places]
-    given = Units(places, steps, values, low, high)
+    low, high = totals / n[places], (totals + n_invalid[places]) / n[places]
+    units = Units(places, steps, values, low, high)
     unknown = [
         (place, WHOLE if step is None else step)
-        for place in np.flatnonzero(lost == n).tolist()
+        for place in np.flatnonzero(n_invalid == n).tolist()
         for step in _expected_steps(metric, table.kind(samples[place]))
     ]
     if unknown:
         blank = np.array(unknown, dtype=np.int64)
         nothing = np.zeros(len(blank))
         missing = Units(blank[:, 0], blank[:, 1], nothing * np.nan, nothing, nothing + 1)
-        given = Units(*cast("Any", (np.concatenate(pair) for pair in zip(given, missing, strict=True))))
-        given = given.where(np.argsort(given.samples, kind="stable"))
-    return given._replace(samples=of_place[given.samples])
+        units = Units(*cast("Any", (np.concatenate(pair) for pair in zip(units, missing, strict=True))))
+        units = units.where(np.argsort(units.samples, kind="stable"))
+    return units._replace(samples=of_place[units.samples])
 
 
 def _summed(rows: Rows) -> tuple["IntArray", "IntArray", "FloatArray", "IntArray"]:
@@ -269,13 +269,13 @@ def metric_of(units: Units, table: SampleTable) -> Metric | None:
     valued = units.valued
     if not valued.any():
         return None
-    own = units if valued.all() else units.where(valued)
-    clusters = clusters_of(own.samples, table)
+    valued_units = units if valued.all() else units.where(valued)
+    clusters = clusters_of(valued_units.samples, table)
 
     def mean(part: "BoolArray | slice") -> Estimate:
-        return estimate_mean(own.values[part], clusters[part])
+        return estimate_mean(valued_units.values[part], clusters[part])
 
-    metric = _broken_down(own.samples, table, mean)
+    metric = _broken_down(valued_units.samples, table, mean)
     if valued.all() and (units.low == units.high).all():
         return metric
     lower, upper = (sum(cast("list[float]", ends.tolist())) / len(ends) for ends in (units.low, units.high))
@@ -286,36 +286,36 @@ def difference_of(first: Units, second: Units, table: SampleTable) -> Metric | N
     """``first - second`` over the units that both have a value of; None where there are none."""
     if (pair := _paired(first, second)) is None:
         return None
-    own, paired = pair
-    clusters = clusters_of(own.samples, table)
+    mine, paired = pair
+    clusters = clusters_of(mine.samples, table)
 
     def difference(part: "BoolArray | slice") -> Estimate:
-        return estimate_difference(own.values[part], paired[part], clusters[part])
+        return estimate_difference(mine.values[part], paired[part], clusters[part])
 
-    return _broken_down(own.samples, table, difference)
+    return _broken_down(mine.samples, table, difference)
 
 
 def overall_difference(first: Units, second: Units, table: SampleTable) -> Estimate | None:
     """:func:`difference_of` without its parts."""
     if (pair := _paired(first, second)) is None:
         return None
-    own, paired = pair
-    return estimate_difference(own.values, paired, clusters_of(own.samples, table))
+    mine, paired = pair
+    return estimate_difference(mine.values, paired, clusters_of(mine.samples, table))
 
 
 def _paired(first: Units, second: Units) -> tuple[Units, "FloatArray"] | None:
     """The units of the first that both have a value of, and the values of the second; None where there are none."""
     import numpy as np
 
-    own, other = first.where(first.valued), second.where(second.valued)
-    width = int(max(own.steps.max(initial=0), other.steps.max(initial=0))) + 2
-    own_keys, other_keys = (units.samples * width + (units.steps - WHOLE) for units in (own, other))
-    own = own.where(np.isin(own_keys, other_keys))
-    if not len(own.samples):
+    mine, other = first.where(first.valued), second.where(second.valued)
+    width = int(max(mine.steps.max(initial=0), other.steps.max(initial=0))) + 2
+    own_keys, other_keys = (units.samples * width + (units.steps - WHOLE) for units in (mine, other))
+    mine = mine.where(np.isin(own_keys, other_keys))
+    if not len(mine.samples):
         return None
     by_key = np.argsort(other_keys, kind="stable")
-    at = np.searchsorted(other_keys[by_key], own.samples * width + (own.steps - WHOLE))
-    return own, other.values[by_key[at]]
+    at = np.searchsorted(other_keys[by_key], mine.samples * width + (mine.steps - WHOLE))
+    return mine, other.values[by_key[at]]
 
 
 def clusters_of(samples: "IntArray", table: SampleTable) -> "IntArray":
@@ -334,7 +334,7 @@ def of_kind(samples: "IntArray", table: SampleTable, wanted: Callable[[Kind], bo
 
 def units_where(units: Mapping[str, Units], table: SampleTable, wanted: Callable[[Kind], bool]) -> dict[str, Units]:
     """The units of samples of a wanted kind, of each metric."""
-    return {metric: own.where(of_kind(own.samples, table, wanted)) for metric, own in units.items()}
+    return {metric: each.where(of_kind(each.samples, table, wanted)) for metric, each in units.items()}
 
 
 def _broken_down(

@@ -202,8 +202,8 @@ class ModeSummary(FrozenModel):
 
     def part(self, name: str, model: type[Part]) -> Part | None:
         """The entry ``name`` of a benchmark plug-in; None where it counted nothing."""
-        found = (self.model_extra or {}).get(name)
-        return model.model_validate(found) if isinstance(found, dict) else found
+        part = (self.model_extra or {}).get(name)
+        return model.model_validate(part) if isinstance(part, dict) else part
 
 
 class NoToolPart(FrozenModel):
@@ -389,15 +389,15 @@ BY_TASK_TYPE = ("agrotools.fas", "agrotools.arg_acc")
 def with_gains_adjusted(summaries: Sequence[Summary]) -> list[Summary]:
     """The summaries with the gains by tools adjusted for all of the table that shows them together."""
     places = [(at, metric) for at, each in enumerate(summaries) for metric in shown_gains(each)]
-    found = adjusted([shown_gains(summaries[at])[metric].overall for at, metric in places])
-    made = list(summaries)
-    for (at, metric), gain in zip(places, found, strict=True):
-        part = made[at].no_tool_part
+    gains = adjusted([shown_gains(summaries[at])[metric].overall for at, metric in places])
+    copies = list(summaries)
+    for (at, metric), gain in zip(places, gains, strict=True):
+        part = copies[at].no_tool_part
         assert part is not None  # it has a gain
         changed = part.gain[metric].model_copy(update={"overall": gain})
         part = part.model_copy(update={"gain": {**part.gain, metric: changed}})
-        made[at] = made[at].model_copy(update={"no_tool_part": part})
-    return made
+        copies[at] = copies[at].model_copy(update={"no_tool_part": part})
+    return copies
 
 
 def shown_gains(summary: Summary) -> dict[str, Metric]:
@@ -413,10 +413,10 @@ def with_comparison_adjusted(comparison: Comparison) -> Comparison:
     """The comparison with all differences adjusted together that its tables show: each metric of each mode, schematic
     drawings among them, and the rows by task type."""
     parts = [comparison.modes, comparison.schematic]
-    found = iter(adjusted(list(compared_differences(comparison))))
+    estimates = iter(adjusted(list(compared_differences(comparison))))
     modes, schematic = (
         {
-            mode: {name: _replaced(name, metric, found) for name, metric in metrics.items()}
+            mode: {name: _replaced(name, metric, estimates) for name, metric in metrics.items()}
             for mode, metrics in part.items()
         }
         for part in parts

@@ -21,13 +21,13 @@ def _data_lines(name: str) -> list[str]:
 
 @cache
 def _translations() -> dict[str, tuple[str, ...]]:
-    found: dict[str, tuple[str, ...]] = {}
+    translations: dict[str, tuple[str, ...]] = {}
     for words in (entry.split() for line in _data_lines("translations.txt") for entry in line.split(";")):
         chinese = tuple(word for word in words if word > "\u2e80")
         for word in words:
             if word < "\u2e80":
-                found[word] = found.get(word, ()) + chinese
-    return found
+                translations[word] = translations.get(word, ()) + chinese
+    return translations
 
 
 def translated(word: str) -> tuple[str, ...]:
@@ -109,8 +109,8 @@ class Family(NamedTuple):
         ``in_label``: only words that make a label one of this family: "exceeds" denies "within", but asks for no range.
         """
         return [
-            (found.start(), found.end(), self.opposite.fullmatch(found[0]) is None)
-            for found in (self.own if in_label else self.either).finditer(text)
+            (match.start(), match.end(), self.opposite.fullmatch(match[0]) is None)
+            for match in (self.own if in_label else self.either).finditer(text)
         ]
 
 
@@ -135,9 +135,9 @@ def _alone(word: str) -> str:
 def _read_family(line: str) -> Family:
     yes, _, no = line.partition("/")
     # A stem with an ending would take "unchanged" for "chang*" only at a word's beginning: no overlap to be sorted out.
-    own = [word for word in (yes + no).split() if word[0] != "~"]
+    affirming = [word for word in (yes + no).split() if word[0] != "~"]
     yes, no = yes.replace("~", ""), no.replace("~", "")
-    return Family(_pattern(yes.split() + no.split()), _pattern(no.split()), _pattern(own))
+    return Family(_pattern(yes.split() + no.split()), _pattern(no.split()), _pattern(affirming))
 
 
 @lru_cache(maxsize=1)
@@ -170,14 +170,14 @@ def senses(slot: Slot) -> tuple[tuple[Family, bool], ...]:
 @lru_cache(maxsize=1_000)
 def _senses(label: str) -> tuple[tuple[Family, bool], ...]:
     more = comparatives().find(label, in_label=True)[-1:]
-    found = [
+    hits_by_family = [
         (family, hits[-1])
         for family in families()
         if family is not presence() and (hits := family.find(label, in_label=True))
     ]
     # "fewer clouds" asks for the opposite of clouds; "wetter" is of both families.
     less = [hit for hit in more if not hit[2]]
-    flipped = [(family, hit[2] != any(word[1] <= hit[0] for word in less)) for family, hit in found]
+    flipped = [(family, hit[2] != any(word[1] <= hit[0] for word in less)) for family, hit in hits_by_family]
     return (*((comparatives(), hit[2]) for hit in more), *flipped)
 
 
@@ -186,11 +186,11 @@ def sense_of(text: str, asked: Sequence[tuple[Family, bool]]) -> int:
     if not asked or not text.strip():
         return 0
     negations = Negations(text)
-    for family, own in asked:
-        said = {
-            (asserts == own) != ((negations.count_before(start) + text.startswith(" no ", end)) % 2 == 1)
+    for family, asserts_label in asked:
+        verdicts = {
+            (asserts == asserts_label) != ((negations.count_before(start) + text.startswith(" no ", end)) % 2 == 1)
             for start, end, asserts in family.find(text)
         }
-        if len(said) == 1:
-            return 1 if said.pop() else -1
+        if len(verdicts) == 1:
+            return 1 if verdicts.pop() else -1
     return 0

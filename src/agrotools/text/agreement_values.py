@@ -69,11 +69,11 @@ def is_rounding(predicted: Number, reference: Number) -> bool:
     38.2 is a rounding of 38.1973, and 12,000 of 12,043 (three digits); 38 is not one of 38.1973. Zeros at the end tell
     nothing of the digits given, since JSON does not keep them. Half a unit counts as rounded either way.
     """
-    given, exact = Decimal(repr(predicted)), Decimal(repr(reference))
-    if not given or not exact:
-        return given == exact
-    digits = max(LEAST_DIGITS, len(given.normalize().as_tuple().digits))
-    return abs(given - exact) * 2 <= Decimal(1).scaleb(exact.adjusted() - digits + 1)
+    rounded, exact = Decimal(repr(predicted)), Decimal(repr(reference))
+    if not rounded or not exact:
+        return rounded == exact
+    digits = max(LEAST_DIGITS, len(rounded.normalize().as_tuple().digits))
+    return abs(rounded - exact) * 2 <= Decimal(1).scaleb(exact.adjusted() - digits + 1)
 
 
 def close(predicted: Number, reference: Number, relative: float) -> bool:
@@ -195,11 +195,11 @@ def expressions_agree(
     detail["reference"] = expected
     try:
         expression, variables = _text(predicted[0]), _variables(predicted[1])
-        found = evaluate(expression, variables)
+        result = evaluate(expression, variables)
     except ExpressionError as error:
         return False, {**detail, "refused": str(error)}
-    detail["predicted"] = found
-    if same_value(found, expected):
+    detail["predicted"] = result
+    if same_value(result, expected):
         return _from_observations(expression, variables, reference, observed, detail)
     for replaced in _readings(expression, variables, measured):
         try:

@@ -217,13 +217,13 @@ class Negations:
 
     def _by_clause(self, pattern: re.Pattern[str], masked: Sequence[Span], *, first: bool) -> dict[int, int]:
         """End of the first of the words in each clause, or start of the last."""
-        found: dict[int, int] = {}
+        counts: dict[int, int] = {}
         for match in _unmasked(pattern, self._text, masked):
             if first:
-                found.setdefault(self._clause(match.end() - 1), match.end())
+                counts.setdefault(self._clause(match.end() - 1), match.end())
             else:
-                found[self._clause(match.start())] = match.start()
-        return found
+                counts[self._clause(match.start())] = match.start()
+        return counts
 
     def before(self, start: int) -> bool:
         """True if a word of negation or contrast stands before ``start`` in its clause."""
@@ -255,14 +255,14 @@ class Negations:
 
 
 def _unmasked(pattern: re.Pattern[str], text: str, masked: Sequence[Span]) -> list[re.Match[str]]:
-    kept: list[re.Match[str]] = []
+    unmasked: list[re.Match[str]] = []
     at = 0
     for match in pattern.finditer(text):
         while at < len(masked) and masked[at][1] <= match.start():
             at += 1
         if at == len(masked) or match.end() > masked[at][1] or match.start() < masked[at][0]:
-            kept.append(match)
-    return kept
+            unmasked.append(match)
+    return unmasked
 
 
 def joined(text: str, end: int, start: int) -> bool:

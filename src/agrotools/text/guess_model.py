@@ -102,7 +102,7 @@ def prompt_features(query: str, shown: Sequence[SampleFile]) -> "NDArray[np.floa
     text = normalise(query)
     for name in sorted((file.name for file in shown), key=len, reverse=True):
         text = text.replace(normalise(name), " file ")
-    numbers = [float(found.replace(",", "")) for found in _NUMBER.findall(text) if found.count(".") < 2]
+    numbers = [float(digits.replace(",", "")) for digits in _NUMBER.findall(text) if digits.count(".") < 2]
     words = _TOKEN.findall(_NUMBER.sub("0", text))
     hashed = np.zeros(WORD_FEATURES)
     for token in (*words, *(" ".join(pair) for pair in pairwise(words))):
@@ -110,7 +110,7 @@ def prompt_features(query: str, shown: Sequence[SampleFile]) -> "NDArray[np.floa
     logs = [math.log1p(min(number, 1e12)) for number in numbers[:MOST_NUMBERS]]
     first = shown[0] if shown else None
     sizes = [first.width_px or 0, first.height_px or 0] if first else [0, 0]
-    told = [
+    prompt_facts = [
         float(len(numbers)),
         float(len(shown)),
         *(math.log1p(size) for size in sizes),
@@ -118,7 +118,7 @@ def prompt_features(query: str, shown: Sequence[SampleFile]) -> "NDArray[np.floa
         float(len(first.bands or ())) if first else 0.0,
         float(len({file.kind for file in shown})),
     ]
-    return np.concatenate([hashed, logs + [0.0] * (MOST_NUMBERS - len(logs)), told])
+    return np.concatenate([hashed, logs + [0.0] * (MOST_NUMBERS - len(logs)), prompt_facts])
 
 
 class GuessModel:
@@ -131,8 +131,8 @@ class GuessModel:
         """A value for each slot that can be guessed, by its name; of ``slots`` only what the answer form shows is
         read."""
         features = prompt_features(query, shown)
-        found = {slot.name: self.value_of(slot, features) for slot in slots}
-        return {name: value for name, value in found.items() if value is not None}
+        guesses = {slot.name: self.value_of(slot, features) for slot in slots}
+        return {name: value for name, value in guesses.items() if value is not None}
 
     def value_of(self, slot: Slot, features: "NDArray[np.float64]") -> JsonValue:
         """The guess for one slot of a prompt with these features; None where there is none."""
@@ -170,8 +170,8 @@ def usual_plan(sample: Sample) -> Plan | None:
 
 @cache
 def _shipped_plans() -> dict[str, Plan]:
-    told = json.loads(files("agrotools.data").joinpath("guess_plans.json").read_text("utf-8"))
-    return {key: tuple((tool, arguments) for tool, arguments in calls) for key, calls in told.items()}
+    plans = json.loads(files("agrotools.data").joinpath("guess_plans.json").read_text("utf-8"))
+    return {key: tuple((tool, arguments) for tool, arguments in calls) for key, calls in plans.items()}
 
 
 def guessed_values(sample: Sample | SampleView, slots: Sequence[Slot]) -> dict[str, JsonValue]:
@@ -185,10 +185,10 @@ def shipped_model() -> GuessModel:
     import numpy as np
 
     folder = files("agrotools.data")
-    told: dict[str, dict[str, Any]] = json.loads(folder.joinpath("guess.json").read_text("utf-8"))["slots"]
+    slots: dict[str, dict[str, Any]] = json.loads(folder.joinpath("guess.json").read_text("utf-8"))["slots"]
     with folder.joinpath("guess.npz").open("rb") as file, np.load(file, allow_pickle=False) as arrays:
         weights = {name: arrays[name].astype(np.float32) for name in arrays.files}
-    return GuessModel({key: guesser_of(entry, weights) for key, entry in told.items()})
+    return GuessModel({key: guesser_of(entry, weights) for key, entry in slots.items()})
 
 
 def guesser_of(entry: Mapping[str, Any], weights: "Mapping[str, NDArray[np.float32]]") -> Guesser:

@@ -162,7 +162,7 @@ def values_in(text: str) -> list[tuple[int, int]]:
     An opening bracket that never closes does not hide the balanced ones after it.
     """
     stack: list[tuple[str, int]] = []
-    found: list[tuple[int, int]] = []
+    spans: list[tuple[int, int]] = []
     for mark in _brackets(text, 0):
         bracket = mark.group()
         if bracket in "{[":
@@ -172,10 +172,10 @@ def values_in(text: str) -> list[tuple[int, int]]:
             stack.clear()
             continue
         _, start = stack.pop()
-        while found and found[-1][0] > start:
-            found.pop()
-        found.append((start, mark.end()))
-    return found
+        while spans and spans[-1][0] > start:
+            spans.pop()
+        spans.append((start, mark.end()))
+    return spans
 
 
 def _brackets(text: str, start: int) -> Iterator[re.Match[str]]:

@@ -54,14 +54,14 @@ _LONGEST = 24
 
 def spelled_numbers(text: str) -> Iterator[SpelledNumber]:
     """The numbers of normalised ``text`` that are written in words, in order."""
-    found = [number for match in _ENGLISH.finditer(text) for number in _english(text, match)]
-    found += [
+    numbers = [number for match in _ENGLISH.finditer(text) for number in _english(text, match)]
+    numbers += [
         SpelledNumber(_PART[match["top"] or "a"] / _PARTS[match["bottom"] or "half"], *match.span(), "fraction")
         for match in _FRACTION.finditer(text)
     ]
-    found += [SpelledNumber(_FEW[match[1]], *match.span()) for match in _GROUP.finditer(text)]
-    found += [number for match in _CHINESE.finditer(text) if (number := _chinese(text, match)) is not None]
-    return iter(sorted(found, key=lambda number: (number.start, -number.end)))
+    numbers += [SpelledNumber(_FEW[match[1]], *match.span()) for match in _GROUP.finditer(text)]
+    numbers += [number for match in _CHINESE.finditer(text) if (number := _chinese(text, match)) is not None]
+    return iter(sorted(numbers, key=lambda number: (number.start, -number.end)))
 
 
 _PARTS = {"half": 2, "third": 3, "quarter": 4, "fourth": 4, "fifth": 5, "sixth": 6, "eighth": 8, "tenth": 10}

@@ -79,9 +79,9 @@ def common_rows(first: Sequence[Hashable], second: Sequence[Hashable], *, keep: 
     Row i (of ``len(first) + 1``; without ``keep`` only the last one) belongs to the first i elements of ``first``. Its
     bit j is 0 where the subsequence with ``second[: j + 1]`` is one longer than with ``second[:j]``.
     """
-    wanted, marks = set(first), dict[Hashable, bytearray]()
+    elements, marks = set(first), dict[Hashable, bytearray]()
     for place, element in enumerate(second):
-        if element in wanted:  # bits are set in bytes: in a whole number each would cost a copy of it
+        if element in elements:  # bits are set in bytes: in a whole number each would cost a copy of it
             marks.setdefault(element, bytearray(len(second) // 8 + 1))[place >> 3] |= 1 << (place & 7)
     places = {element: int.from_bytes(mark, "little") for element, mark in marks.items()}
     everything = row = (1 << len(second)) - 1

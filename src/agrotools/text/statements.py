@@ -80,9 +80,9 @@ class Statements:
 
     def is_denied(self, spans: Sequence[Span]) -> bool:
         """True if one of the words stands under a denial that is not itself among them ("do away with hedges")."""
-        own = [reach for span in spans for reach in self._reaches.get(span.start, ())]
+        reaches = [reach for span in spans for reach in self._reaches.get(span.start, ())]
         return any(
-            self._depths[at] > sum(reach.start <= at < reach.end for reach in own)
+            self._depths[at] > sum(reach.start <= at < reach.end for reach in reaches)
             for span in spans
             for at in range(*span)
             if self.denied[at]
@@ -136,9 +136,9 @@ class Statements:
         at, table = 0, terms.polarity()
         while at < len(self.stems):
             end, meanings = self.longest(table, at)
-            held, _ = self.longest(self._kept, at)
-            if held > end:
-                at = held
+            bound, _ = self.longest(self._kept, at)
+            if bound > end:
+                at = bound
                 continue
             if not meanings and self._is_far_from_doing(at):
                 end, meanings = at + 2, ["dismiss"]
@@ -232,10 +232,10 @@ class Statements:
         if self._points_at_all(span):
             self._deny_over(0, low)  # "In ten years not one of these practices paid off."
         if start > 0 and self._only_judges(start, self._ends[SENTENCE][span.start]):
-            said = {word.written for word in self.words[start : start + _REACH]}
-            if said & terms.SEVERAL:
+            words = {word.written for word in self.words[start : start + _REACH]}
+            if words & terms.SEVERAL:
                 self._deny_over(0, start)
-            elif said & terms.SINGLE:
+            elif words & terms.SINGLE:
                 self._deny_over(begun, start)
 
     def _has_idea(self, low: int, high: int, but: Span) -> bool:
@@ -261,10 +261,10 @@ class Statements:
         if high - low > _REACH:
             return False
         judging = {at for span, kind in self._within(low, high) if kind != "worsens" for at in range(*span)}
-        said = (
+        stems = (
             at for at in range(low, high) if at not in judging and self.stems[at] not in terms.stems_of_kind("worth")
         )
-        return not any(self._has_content(at, at + 1) for at in said)
+        return not any(self._has_content(at, at + 1) for at in stems)
 
     def _within(self, low: int, high: int) -> list[tuple[Span, str]]:
         first = bisect_left(self._marks, low, key=lambda mark: mark[0].start)
@@ -272,24 +272,24 @@ class Statements:
         return self._marks[first:last]
 
     def _begins_advice(self, at: int) -> bool:
-        said = self.words[at].written
-        heads = terms.NOUN_HEADS.get(said, frozenset[str]())
-        return said in terms.words_of_kind("imperatives") and not heads.intersection(self.stems[at + 1 : at + 2])
+        word = self.words[at].written
+        heads = terms.NOUN_HEADS.get(word, frozenset[str]())
+        return word in terms.words_of_kind("imperatives") and not heads.intersection(self.stems[at + 1 : at + 2])
 
     def _uncancelled(self, marks: list[tuple[Span, str]]) -> list[tuple[Span, str]]:
         """Denials that are not denied themselves: "not useless", "do not avoid", "not possible without"."""
-        kept: list[tuple[Span, str]] = []
+        uncancelled: list[tuple[Span, str]] = []
         for span, kind in marks:
-            last = kept[-1] if kept else None
+            last = uncancelled[-1] if uncancelled else None
             # "gadgets for the gullible", "纯属白费" judge twice; "not useless" does not.
             both = last is not None and last[1] == kind == "dismiss"
             twice = last is not None and both and (last[0].end == span.start or not self._turns(last[0]))
             if last is not None and not twice and self._cancels(last[0], span):
                 if kind != "allow":  # "no part of it is safe" still denies that it is safe
-                    kept.pop()
+                    uncancelled.pop()
             else:
-                kept.append((span, kind))
-        return kept
+                uncancelled.append((span, kind))
+        return uncancelled
 
     def _turns(self, span: Span) -> bool:
         first = self.words[span.start].written
@@ -314,17 +314,17 @@ class Statements:
             return span, "dismiss"
         if kind != "deny" or span.start == 0:
             return span, kind
-        said, before = self.words[span.start].written, self.words[span.start - 1].written
-        if said == "nothing" and self.before[span.start] == NONE and before not in terms.LEAVING:
+        word, before = self.words[span.start].written, self.words[span.start - 1].written
+        if word == "nothing" and self.before[span.start] == NONE and before not in terms.LEAVING:
             return span, "dismiss"  # "... accomplish nothing"
         after = self.stems[span.end : span.end + 2]
         earlier = self.words[max(0, span.start - 2)].written
-        if said.endswith("ed") and (before in terms.COPULA or (earlier in terms.COPULA and before != "not")):
+        if word.endswith("ed") and (before in terms.COPULA or (earlier in terms.COPULA and before != "not")):
             return span, "dismiss"
-        if said not in terms.VERDICTS:
+        if word not in terms.VERDICTS:
             return span, kind
         if (
-            said in ("fail", "fails", "failed")
+            word in ("fail", "fails", "failed")
             and after[:1] == ["to"]
             and after[1:]
             and after[1] in terms.stems_of_kind("effect")
@@ -332,27 +332,27 @@ class Statements:
             return span, "dismiss"
         if before == "do" and self.before[span.start - 1] != NONE:
             return span, kind  # "Do not apply ..." has no subject to judge.
-        if said == "no" or self.before[span.start] != NONE:
+        if word == "no" or self.before[span.start] != NONE:
             return span, kind
         if before in terms.COPULA or "be" in after[:1]:
             rest = after[1:] if "be" in after[:1] else after[:1]
             return (span, kind) if set(rest) & terms.stems_of_kind("harm") else (span, "copula")
-        if after and after[0] in terms.stems_of_kind("effect") and (before in terms.AUXILIARY or said != "not"):
+        if after and after[0] in terms.stems_of_kind("effect") and (before in terms.AUXILIARY or word != "not"):
             return Span(span.start, span.end + 1), "dismiss"
         return span, kind
 
     def _is_needless(self, span: Span) -> bool:
         """True if what stands before is what need not be done: "残体不必清除"."""
-        said = "".join(word.written for word in self.words[span.start : span.end])
-        return said in terms.NEEDLESS and span.start > 0 and self.words[span.start - 1].written not in "就则便也"
+        phrase = "".join(word.written for word in self.words[span.start : span.end])
+        return phrase in terms.NEEDLESS and span.start > 0 and self.words[span.start - 1].written not in "就则便也"
 
     def _lacks_worth(self, span: Span) -> bool:
         """True if what is denied is a worth: "no measurable benefit", "没有保护的价值"."""
         end = min(self._ends[COMMA][span.start], span.end + _LONGEST_ITEM)
         if self.words[span.start].written == "no":
             return not {*self.stems[span.end : min(end, span.end + 3)]}.isdisjoint(terms.stems_of_kind("worth"))
-        said = "".join(word.written for word in self.words[span.start : end])
-        return said[:1] in ("没", "毫", "无") and any(said.find(worth) > 0 for worth in terms.WORTH_IN_CHINESE)
+        phrase = "".join(word.written for word in self.words[span.start : end])
+        return phrase[:1] in ("没", "毫", "无") and any(phrase.find(worth) > 0 for worth in terms.WORTH_IN_CHINESE)
 
     def _segment(self, span: Span) -> tuple[int, int]:
         """Words between the nearest boundaries."""
@@ -371,8 +371,8 @@ class Statements:
         while self.before[low] in (COMMA, COLON):
             start = self._starts[COMMA][low - 1]
             first = self.words[start].written
-            said = {word.written for word in self.words[start : min(low, start + _REACH)]}
-            if said & terms.PREDICATES or self._begins_advice(start) or self._is_marked(start, low):
+            words = {word.written for word in self.words[start : min(low, start + _REACH)]}
+            if words & terms.PREDICATES or self._begins_advice(start) or self._is_marked(start, low):
                 break
             if first[:1] > "ÿ" and not {*self.stems[max(low, at - _REACH) : at]} & terms.PLURAL:
                 break
@@ -474,9 +474,9 @@ class Statements:
         if self.words[begin].written[:1] > "ÿ" or self._begins_advice(begin):
             return False
         end = self._ends[COMMA][at]
-        said = self.words[at : min(end, at + _LONGEST_ITEM)]
+        words = self.words[at : min(end, at + _LONGEST_ITEM)]
         return end - at <= _LONGEST_ITEM and not any(
-            word.written in terms.PREDICATES or word.stem in terms.stems_of_kind("effect") for word in said
+            word.written in terms.PREDICATES or word.stem in terms.stems_of_kind("effect") for word in words
         )
 
     def _deny_over(self, low: int, high: int) -> None:

@@ -64,7 +64,7 @@ TOOLS: Registry["Tool[..., Any]"] = Registry(
         "draw_box": "agrotools.tools.general.annotation:draw_box",
         "add_text": "agrotools.tools.general.annotation:add_text",
         "search_web": "agrotools.tools.general.search_web:search_web",
-        "solve_equations": "agrotools.tools.general.solve_equations:solve_equations",
+        "solve_equations": "agrotools.tools.general.code:solve_equations",
         "plot_code": "agrotools.tools.general.code:plot_code",
         "read_formula": "agrotools.tools.general.text:read_formula",
         "generate_image": "agrotools.tools.general.generation:generate_image",

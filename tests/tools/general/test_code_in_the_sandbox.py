@@ -14,9 +14,7 @@ from agrotools.sandbox.probe import select_runner
 from agrotools.tools import get_tool
 from agrotools.tools.execution import ToolExecutor
 from agrotools.tools.general import code
-from agrotools.tools.general import solve_equations as solving
-from agrotools.tools.general.code import plot_code
-from agrotools.tools.general.solve_equations import _NO_EQUATION, solve_equations
+from agrotools.tools.general.code import _NO_EQUATION, plot_code, solve_equations
 from agrotools.tools.workspace import Workspace, artifacts_in
 
 
@@ -56,7 +54,7 @@ def in_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
         except Exception as error:
             return code.CodeRun(None, (), f"{type(error).__name__}: {error} (line 1: read(part, {argument}))")
 
-    monkeypatch.setattr(solving, "run_in_sandbox", run)
+    monkeypatch.setattr(code, "run_in_sandbox", run)
 
 
 @pytest.mark.usefixtures("in_this_process")

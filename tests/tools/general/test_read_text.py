@@ -11,8 +11,8 @@ from PIL import Image, ImageDraw, ImageFont
 
 from agrotools.benchmarks._dialogs.tools import OCR
 from agrotools.core import ToolError
-from agrotools.tools.general import ocr
 from agrotools.tools.general import text as module
+from agrotools.tools.general import text as ocr
 from agrotools.tools.general.text import read_text
 from agrotools.tools.workspace import artifacts_in
 
@@ -124,7 +124,7 @@ def test_real_pages_are_read_with_few_wrong_letters(field_data: Path, tmp_path: 
 def test_shrunk_letters_are_flagged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     Image.new("RGB", (4000, 100), "white").save(tmp_path / "wide.png")
     small = [ocr.TextLine((10, 10, 200, 28), "small", 0.9)]
-    monkeypatch.setattr("agrotools.tools.general.ocr.read_lines", lambda _pixels: small)
+    monkeypatch.setattr("agrotools.tools.general.text.read_lines", lambda _pixels: small)
     with artifacts_in(tmp_path / "out"):
         assert "large_picture_shrunk" in module.read_text(image=tmp_path / "wide.png").flags
 

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from agrotools.tools.general.ocr import reading_order
+from agrotools.tools.general.text import reading_order
 
 edges = st.floats(0, 1000, allow_nan=False)
 

@@ -15,8 +15,8 @@ from PIL import Image
 
 from agrotools.core import PlotSpec, ToolError
 from agrotools.tools import plot
-from agrotools.tools.plotting import text as text_on_figures
-from agrotools.tools.plotting.text import label_with_unit, number_format, superscript, tick_format, wrap_text
+from agrotools.tools.plotting import sheet as text_on_figures
+from agrotools.tools.plotting.sheet import label_with_unit, number_format, superscript, tick_format, wrap_text
 from agrotools.tools.workspace import artifacts_in
 
 

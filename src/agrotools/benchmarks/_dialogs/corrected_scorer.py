@@ -32,8 +32,6 @@ from agrotools.text.loose_json import is_list, is_object, is_text, zeroes
 # pyright: reportMissingTypeStubs=false
 
 
-Specs = Mapping[str, ToolSpec]
-
 _NUMBER = re.compile(r"[-+]?(?:\d++(?:\.\d++)?|\.\d++)")
 _EDGE = r"\s*+-?(?:\d++(?:\.\d++)?|\.\d++)\s*+"
 _BOX = re.compile(rf"\s*+[(\[]?{_EDGE}(?:,{_EDGE}){{3}}[)\]]?\s*+")
@@ -41,11 +39,11 @@ _FILE = re.compile(r"\.(?:jpe?g|png|tiff?|bmp|webp|gif|mp4)$", re.IGNORECASE)
 _DEEPEST = 50
 
 
-def canonical(name: str, arguments: Any, specs: Specs) -> dict[str, JsonValue] | None:
+def canonical(name: str, arguments: Any) -> dict[str, JsonValue] | None:
     """The arguments with defaults filled in, files by their base name and boxes as numbers; None for no object."""
     if not is_object(arguments) or not _is_flat_enough(arguments):
         return None
-    spec = specs.get(name)
+    spec = published_specs().get(name)
     defaults: dict[str, JsonValue] = dict(spec.defaults) if spec else {}
     kinds: Mapping[str, str] = spec.agreement if spec else {}
     given = {key: value for key, value in arguments.items() if value is not None or key not in defaults}
@@ -75,21 +73,21 @@ class Same(NamedTuple):
     agree: bool
 
 
-def compare(name: str, predicted: Any, reference: Any, specs: Specs) -> Same:
+def compare(name: str, predicted: Any, reference: Any) -> Same:
     """How alike the arguments of two calls of the tool ``name`` are; arguments that are no object are like nothing."""
-    first, second = canonical(name, predicted, specs), canonical(name, reference, specs)
+    first, second = canonical(name, predicted), canonical(name, reference)
     if first is None or second is None:
         return Same(equal=False, agree=False)
     if same_json(first, second):
         return Same(equal=True, agree=True)
-    spec = specs.get(name)
+    spec = published_specs().get(name)
     agrees = spec is not None and all(row.agrees for row in compare_arguments(spec, first, second))
     return Same(equal=False, agree=agrees)
 
 
-def as_text(name: str, arguments: Any, specs: Specs) -> str:
+def as_text(name: str, arguments: Any) -> str:
     """The arguments in one spelling, to be embedded."""
-    found = canonical(name, arguments, specs)
+    found = canonical(name, arguments)
     return json.dumps(found if found is not None else str(arguments), sort_keys=True, ensure_ascii=False)
 
 
@@ -151,18 +149,15 @@ def score_steps(
     rules: Rules,
     similarity: Similarity | None = None,
     *,
-    specs: Specs | None = None,
     embedder: str | None = None,
 ) -> Scores:
     """Step-by-step metrics, over all steps of the gold, whether they were predicted or not.
 
-    ``summ_acc_objective`` leaves out the subjective answers; without a ``similarity`` it stands alone. ``specs``: the
-    tools whose arguments are compared; those published if None.
+    ``summ_acc_objective`` leaves out the subjective answers; without a ``similarity`` it stands alone.
 
     Raises:
         BenchmarkError: the gold of a sample cannot be scored against.
     """
-    known = published_specs() if specs is None else specs
     counts = zeroes("steps", "gold_calls", "objective", "subjective", "no_text_answer", "tool_call", "tool_call_error")
     ids = {name: f"{rules.name}.{name}{SUFFIX}" for name in _STEP_METRICS}
     found: list[SampleParts] = []
@@ -171,7 +166,7 @@ def score_steps(
         where = f"sample {sample.key}"
         gold = gold_messages(sample.gold, where, returns=False)
         steps = _padded(read_messages(sample.prediction), len(gold))
-        parts = _step_parts(steps, gold, known)
+        parts = _step_parts(steps, gold)
         counts["steps"] += len(gold)
         counts["gold_calls"] += sum(step.kind == "call" for step in gold)
         _count_calls(steps, counts)
@@ -191,7 +186,7 @@ def _padded(steps: list[Message], length: int) -> list[Message]:
     return steps[:length] + [Message("other")] * (length - len(steps))
 
 
-def _step_parts(steps: Sequence[Message], gold: Sequence[Message], specs: Specs) -> dict[str, Part]:
+def _step_parts(steps: Sequence[Message], gold: Sequence[Message]) -> dict[str, Part]:
     parts: dict[str, Part] = {}
     if gold:
         right = sum(mine.kind == theirs.kind and not mine.failed for mine, theirs in zip(steps, gold, strict=True))
@@ -199,7 +194,7 @@ def _step_parts(steps: Sequence[Message], gold: Sequence[Message], specs: Specs)
     calls = [(mine, theirs) for mine, theirs in zip(steps, gold, strict=True) if theirs.kind == "call"]
     if calls:
         named = [(mine, theirs) for mine, theirs in calls if mine.kind == "call" and mine.name == theirs.name]
-        compared = [compare(mine.name, mine.arguments, theirs.arguments, specs) for mine, theirs in named]
+        compared = [compare(mine.name, mine.arguments, theirs.arguments) for mine, theirs in named]
         parts["tool_acc"] = Part(len(named), len(calls))
         parts["arg_acc"] = Part(sum(each.equal for each in compared), len(calls))
         parts["arg_acc_agreement"] = Part(sum(each.agree for each in compared), len(calls))
@@ -256,7 +251,6 @@ def score_end(
     rules: Rules,
     similarity: Similarity | None = None,
     *,
-    specs: Specs | None = None,
     embedder: str | None = None,
 ) -> Scores:
     """End-to-end metrics. A task that asks for neither a text nor an image cannot be scored: it is counted, not free.
@@ -264,7 +258,6 @@ def score_end(
     Raises:
         BenchmarkError: the gold of a sample cannot be scored against.
     """
-    known = published_specs() if specs is None else specs
     names = ("ans_acc", rules.image_metric, "ans_acc_objective")
     ids = {name: f"{rules.name}.{name}{SUFFIX}" for name in (*names, *rules.categories)}
     counts = zeroes("samples", "objective", "subjective", "image_tasks", "unscorable", "no_text_answer")
@@ -281,7 +274,7 @@ def score_end(
         parts = _f1_parts(steps, gold, rules, counts)
         kind = _answer_parts(_last(raw), _text_reference(sample.answer, where), similarity, parts, names)
         if kind == "no_text_answer":
-            kind = _image_parts(steps, gold, rules, known, similarity, parts, unknown)
+            kind = _image_parts(steps, gold, rules, similarity, parts, unknown)
         elif kind == "subjective":
             unknown[kind] += similarity is None
         counts[kind] += 1
@@ -323,13 +316,12 @@ def _image_parts(
     steps: Sequence[Message],
     gold: Sequence[Message],
     rules: Rules,
-    specs: Specs,
     similarity: Similarity | None,
     parts: dict[str, Part],
     unknown: dict[str, int],
 ) -> str:
     try:
-        score = image_score(steps, gold, rules.image_tools, specs, similarity)
+        score = image_score(steps, gold, rules.image_tools, similarity)
     except NeedsEmbedder:
         unknown["image_tasks"] += 1
         return "image_tasks"
@@ -358,7 +350,6 @@ def image_score(
     steps: Sequence[Message],
     gold: Sequence[Message],
     image_tools: Collection[str],
-    specs: Specs,
     similarity: Similarity | None,
 ) -> float | None:
     """Score of a task whose answer is an image, 0 to 1; None where the gold has no call that makes one.
@@ -379,8 +370,8 @@ def image_score(
         return 0.0
     score = 1.0
     for name, calls in wanted.items():
-        first = [as_text(name, arguments, specs) for arguments in calls]
-        second = [as_text(name, arguments, specs) for arguments in made[name][-len(calls) :]]
+        first = [as_text(name, arguments) for arguments in calls]
+        second = [as_text(name, arguments) for arguments in made[name][-len(calls) :]]
         score *= _matched(first, second, similarity)
     return score
 

@@ -5,8 +5,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
 from agrotools.core import Mode
-from agrotools.report.cells import DASH, Notes, name_cell, new_table, percent, run_names, stacked, value_cell
-from agrotools.report.layout import harmless
+from agrotools.report.layout import DASH, Notes, harmless, name_cell, new_table, percent, run_names, stacked, value_cell
 from agrotools.report.published import PublishedRow, paper, published_rows, same_model
 from agrotools.scoring import PublishedFigures, Summary
 from agrotools.scoring.embedders import WITH_COSINES

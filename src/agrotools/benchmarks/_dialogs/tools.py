@@ -13,12 +13,11 @@ from agrotools.core import Artifact, ToolError
 from agrotools.tools.contract import Agree, FileArgument, Tool, ToolResult, tool
 from agrotools.tools.general.annotation import add_text, draw_box
 from agrotools.tools.general.calculate import calculate
-from agrotools.tools.general.code import LONGEST_CODE, plot_code, run_in_sandbox
+from agrotools.tools.general.code import LONGEST_CODE, plot_code, run_in_sandbox, solve_equations
 from agrotools.tools.general.description import describe_attribute, describe_image
 from agrotools.tools.general.generation import generate_image, stylize_image
 from agrotools.tools.general.objects import count_given_object, locate_objects
 from agrotools.tools.general.search_web import search_web
-from agrotools.tools.general.solve_equations import solve_equations
 from agrotools.tools.general.text import read_formula, read_text
 from agrotools.vision import Box
 
@@ -251,7 +250,7 @@ def Solver(command: Command) -> PublishedText:
     Code that fails gives its error as text, as in the published tool.
 
     Raises:
-        ToolError: as :func:`agrotools.tools.general.solve_equations.solve_equations`, but for code that fails.
+        ToolError: as :func:`agrotools.tools.general.code.solve_equations`, but for code that fails.
     """
     ran = run_in_sandbox(command, argument="command")
     return PublishedText(text=ran.fault or str(ran.value), flags=("code_failed",) if ran.fault else ("by_code",))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from agrotools.benchmarks._dialogs.report import Layout, figures_shown, figures_table
 from agrotools.core import Mode
 from agrotools.plugin import Reporting
-from agrotools.report.cells import DASH, Notes, name_cell, new_table, stacked
+from agrotools.report.layout import DASH, Notes, name_cell, new_table, stacked
 from agrotools.report.published import PublishedRow, published_rows, same_model
 from agrotools.report.settings import Setting
 from agrotools.scoring import Metric, PublishedFigures, Summary
@@ -142,7 +142,6 @@ REPORTING = Reporting(
             mode,
             columns,
             _judged_metrics(mode),
-            lambda _: 0,
             by_rubrics=True,
         )
         for mode in MODES

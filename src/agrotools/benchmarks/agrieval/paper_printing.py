@@ -27,8 +27,21 @@ from agrotools.benchmarks.agrieval.paper_tables import (
     epoch_spreads,
     shows_change,
 )
-from agrotools.report.cells import DASH, Notes, new_table, percent, points, size, stacked, value_cell
-from agrotools.report.layout import PLAIN_WIDTH, console_for, harmless, put, rendered
+from agrotools.report.layout import (
+    DASH,
+    PLAIN_WIDTH,
+    Notes,
+    console_for,
+    harmless,
+    new_table,
+    percent,
+    points,
+    put,
+    rendered,
+    size,
+    stacked,
+    value_cell,
+)
 from agrotools.report.published import PublishedRow, paper, rows_of_table, same_model
 from agrotools.scoring.statistics import MIN_CLUSTERS, Estimate
 

@@ -16,9 +16,9 @@ from agrotools.benchmarks.agrieval.score import OptionPlaces, Rotations
 from agrotools.benchmarks.loading import settings_of
 from agrotools.core import Record, Score, UsageError
 from agrotools.plugin import PartColumn, Reporting
-from agrotools.report.cells import percent
 from agrotools.report.html.result_tables import Drawing, HtmlTable, html_tables, interval_drawing
 from agrotools.report.html.templating import templates
+from agrotools.report.layout import percent
 from agrotools.report.settings import Setting
 from agrotools.runner.manifest import Manifest
 from agrotools.scoring import Estimate, Metric, ModeSummary, Summary
@@ -198,7 +198,7 @@ def _intervals(table: LaidOutTable | None, columns: Sequence[int]) -> Drawing:
 
 
 REPORTING = Reporting(
-    settings=(Setting("Examination questions", "no-tool", _COLUMNS, _metrics, lambda _: 0),),
+    settings=(Setting("Examination questions", "no-tool", _COLUMNS, _metrics),),
     beside={
         "agrieval.accuracy": (
             ("authors' scorer", "agrieval.accuracy_published"),

@@ -21,7 +21,6 @@ REPORTING = Reporting(
             "end-to-end",
             (GPT_SCORE, SCORE_CORRECTED),
             _judged_metrics,
-            lambda _: 0,
             marks_differences=True,
         ),
     )

@@ -188,8 +188,7 @@ def _png(draw: Callable[[], "Figure"], texts: Sequence[str]) -> bytes:
 
     import matplotlib
 
-    from agrotools.tools.plotting.sheet import STYLE
-    from agrotools.tools.plotting.text import font_families
+    from agrotools.tools.plotting.sheet import STYLE, font_families
 
     families, _ = font_families(texts)
     with matplotlib.rc_context({**STYLE, "font.family": families}), warnings.catch_warnings():

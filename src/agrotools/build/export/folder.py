@@ -136,7 +136,7 @@ def replacing_export(target: Path, format: Format, header: BenchmarkHeader) -> I
     """
     import tomli_w
 
-    what = f"an export of agrotools ({format})"
+    what = f"an agrotools export in {format} format"
     if (target / EXPORT_FILE).is_file():
         read_exported(target, format)
     with replace_folder(target, EXPORT_FILE, what) as partial:
@@ -149,11 +149,13 @@ def read_exported(folder: Path, format: Format) -> Exported:
     """Note of the export in ``folder``.
 
     Raises:
-        BenchmarkError: it is not an export of agrotools, is one of another format, or its note cannot be read.
+        BenchmarkError: it is not an agrotools export in this format, or its note cannot be read.
     """
     path, hint = folder / EXPORT_FILE, f"export the benchmark again with `agrotools export DIR --format {format}`"
     if not path.is_file():
-        raise BenchmarkError(f"{folder} is not an export of agrotools: it has no {EXPORT_FILE}", hint=hint)
+        raise BenchmarkError(
+            f"{folder} is not an agrotools export in {format} format: it has no {EXPORT_FILE}", hint=hint
+        )
     try:
         note = Exported.model_validate_json(orjson.dumps(tomllib.loads(path.read_text(encoding="utf-8"))))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, orjson.JSONEncodeError) as error:

@@ -21,11 +21,10 @@ from agrotools.core import (
     ToolCall,
     Unparseable,
 )
-from agrotools.report.cells import percent
 from agrotools.report.explain import SlotReading, file_text, slot_readings, summary_readings
 from agrotools.report.html.choosing import facets_of
 from agrotools.report.html.pictures import Absent, Shown
-from agrotools.report.layout import RIGHT, WRONG, LabelledText, shortened, value_text
+from agrotools.report.layout import RIGHT, WRONG, LabelledText, percent, shortened, value_text
 from agrotools.report.trace import (
     Agreement,
     agreements,

@@ -22,7 +22,7 @@ from agrotools.report.html.result_tables import errors_section, result_tables
 from agrotools.report.html.runs import Run, count_pictures, incomparable, opened_runs, run_facts
 from agrotools.report.html.templating import templates
 from agrotools.report.layout import harmless, shortened
-from agrotools.report.papers import Papers, papers_of_runs
+from agrotools.report.published import Papers, papers_of_runs
 from agrotools.report.tables import scoring_lines, warning_lines
 from agrotools.scoring import Summary, score_record
 from agrotools.scoring.metrics import SCORING_VERSION

@@ -6,7 +6,6 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Literal, NamedTuple
 from urllib.parse import quote
 
-from agrotools.report.cells import DASH, Notes, percent, points
 from agrotools.report.comparison import across_runs_tables, between_runs_table
 from agrotools.report.errors import (
     ErrorColumn,
@@ -18,8 +17,8 @@ from agrotools.report.errors import (
     paper_names,
 )
 from agrotools.report.html.templating import templates
-from agrotools.report.judges import judge_notes
-from agrotools.report.parts import correlation_lines, counts_table, part_tables, seconds_tables
+from agrotools.report.layout import DASH, Notes, percent, points
+from agrotools.report.parts import correlation_lines, counts_table, judge_notes, part_tables, seconds_tables
 from agrotools.report.settings import OUTCOME, Setting, plugin_notes, plugin_tables, settings_for
 from agrotools.report.tables import gain_table, general_notes, setting_table, shown_metrics
 from agrotools.scoring import Estimate, Metric, Summary

@@ -8,10 +8,9 @@ from pathlib import Path
 
 from agrotools.core import Record, RunStoreError, Sample
 from agrotools.plugin import NO_COMPARISONS, TextComparisons
-from agrotools.report.cells import percent
 from agrotools.report.html.choosing import Outcomes
 from agrotools.report.html.pictures import artifact_key, benchmark_roots, file_key
-from agrotools.report.layout import fields_text, shortened
+from agrotools.report.layout import fields_text, percent, shortened
 from agrotools.runner.costs import read_spend
 from agrotools.runner.manifest import Manifest
 from agrotools.runner.policies import is_baseline
@@ -36,7 +35,7 @@ class Run:
     comparisons: TextComparisons
     """Comparisons of texts that it is scored by, too."""
     places: Sequence[int]
-    """Where the records that are shown stand among ``records``."""
+    """Places of the shown records among ``records``."""
 
     def shown(self) -> Iterator[Record]:
         """The records that are shown, one at a time."""
@@ -124,7 +123,7 @@ def _score(
 
 
 def count_pictures(runs: Sequence[Run]) -> int:
-    """How many distinct pictures the records that are shown may have."""
+    """Most distinct pictures that the shown records may have."""
     keys: set[object] = set()
     for run in runs:
         for record in run.shown():

@@ -24,5 +24,5 @@ def templates(*folders: Path) -> "Environment":
 
 
 def _printable(value: Any) -> Any:
-    """What every expression of a template goes through before it is escaped."""
+    """The text of an expression of a template, before it is escaped."""
     return harmless(value) if type(value) is str else value

@@ -180,10 +180,10 @@ def line_of(error: BaseException) -> str:
     else:
         frames = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == _NAME]
         number, text = (frames[-1] if frames else None), str(error)
-    said = type(error).__name__ + (f": {text[:_LONGEST_TEXT]}" if text else "")
+    summary = type(error).__name__ + (f": {text[:_LONGEST_TEXT]}" if text else "")
     if number is None:
-        return said
-    return f"{said} (line {number}: {linecache.getline(_NAME, number).strip()[:_LONGEST_LINE]})"
+        return summary
+    return f"{summary} (line {number}: {linecache.getline(_NAME, number).strip()[:_LONGEST_LINE]})"
 
 
 def traceback_of(error: BaseException) -> str:

@@ -137,14 +137,14 @@ def patterns() -> _Patterns:
 
 def beside(strong: list[Claim], more: list[Claim], found: list[Claim]) -> list[Claim]:
     """``found``, and of ``more`` what overlaps none of the ``strong`` ones, in order."""
-    kept = [claim for claim in more if not any(one.start < claim.end and claim.start < one.end for one in strong)]
-    return sorted([*found, *kept], key=lambda claim: claim.start)
+    clear = [claim for claim in more if not any(one.start < claim.end and claim.start < one.end for one in strong)]
+    return sorted([*found, *clear], key=lambda claim: claim.start)
 
 
 def announced_claims(reply: ReplyText, item: ChoiceItem) -> list[Claim]:
     """Claims behind announcing words. Where two announce the same place, the stronger one counts; what one of
     them denies or only supposes, none claims."""
-    found: list[Claim] = []
+    announced: list[Claim] = []
     refused: set[int] = set()
     cues = list(patterns().cue.finditer(reply.low))
     for cue in cues if len(cues) <= MOST_CLAIMS else cues[: MOST_CLAIMS // 4] + cues[-3 * MOST_CLAIMS // 4 :]:
@@ -154,12 +154,12 @@ def announced_claims(reply: ReplyText, item: ChoiceItem) -> list[Claim]:
         if _refused(reply, cue, claim):
             refused.add(claim.start)
             continue
-        if found and claim.start < found[-1].end:
-            if FORCES.index(claim.force) <= FORCES.index(found[-1].force):
+        if announced and claim.start < announced[-1].end:
+            if FORCES.index(claim.force) <= FORCES.index(announced[-1].force):
                 continue
-            found.pop()
-        found.append(claim)
-    return found
+            announced.pop()
+        announced.append(claim)
+    return announced
 
 
 _OTHER_WORD = re.compile(r"(?<=[首筛挑候优精])选|选[出项拔育种取拨购自]|(?<=[反对适相响效供])应")
@@ -227,9 +227,9 @@ def _first_listing(reply: ReplyText, item: ChoiceItem, position: int, *, small: 
 
 def judgement_claims(reply: ReplyText, item: ChoiceItem) -> list[Claim]:
     """Of a true-or-false question: 这个说法是错误的, in a clause that speaks of the statement."""
-    found: list[Claim] = []
+    judged_options: list[Claim] = []
     if item.truth is None:
-        return found
+        return judged_options
     for value, start, end in truth_words(reply.low)[-MOST_CLAIMS:]:
         clause = clause_start(reply, start)
         strong = pattern_of("statement").search(reply.low, clause, start)
@@ -238,8 +238,8 @@ def judgement_claims(reply: ReplyText, item: ChoiceItem) -> list[Claim]:
             continue
         if not pattern_of("open_question").search(reply.low, clause, end + 2):
             listing = Listing(start, end, (item.truth[value],), worded=True)
-            found.append(Claim(listing, "stated" if strong else "weak", f"behind {before[0]}"))
-    return found
+            judged_options.append(Claim(listing, "stated" if strong else "weak", f"behind {before[0]}"))
+    return judged_options
 
 
 _AFFIRMING = re.compile(
@@ -254,17 +254,17 @@ CAPITALS = re.compile(r"(?<![A-Za-z0-9_°'/-])[A-Z]{1,8}(?![A-Za-z0-9_])")
 
 def affirmed_claims(reply: ReplyText, item: ChoiceItem) -> list[Claim]:
     """A、B当选, C为正确答案, "B is the best answer"."""
-    found: list[Claim] = []
+    affirmed: list[Claim] = []
     if not _AFFIRMING.search(reply.low):
-        return found
+        return affirmed
     at = 0
     for mention in list(CAPITALS.finditer(reply.text))[-MOST_CLAIMS:]:
         if mention.start() < at or not (listing := listing_at(reply, mention.start(), item, subject=True)):
             continue
         at = listing.end
         if listing.sound and _AFFIRMATION.match(reply.low, listing.end) and not is_conditional(reply, listing.start):
-            found.append(Claim(listing, "stated", "affirmed"))
-    return found
+            affirmed.append(Claim(listing, "stated", "affirmed"))
+    return affirmed
 
 
 _BEFORE_OPENING = re.compile(

@@ -66,10 +66,10 @@ def _item(options: tuple[tuple[str, str], ...], kind: Kind) -> ChoiceItem:
         for written in dict.fromkeys((name, name.replace(" ", ""))):
             if written:
                 owners.setdefault(written, []).append(key)
-    own = {name: keys[0] for name, keys in owners.items() if len(keys) == 1}
-    texts = [(name, key) for name, key in own.items() if not _is_letters(name, letters)]
+    keys_by_text = {name: keys[0] for name, keys in owners.items() if len(keys) == 1}
+    texts = [(name, key) for name, key in keys_by_text.items() if not _is_letters(name, letters)]
     texts.sort(key=lambda entry: -len(entry[0]))
-    truths = {truth_word(name): key for name, key in own.items()} if len(keys) == 2 else {}
+    truths = {truth_word(name): key for name, key in keys_by_text.items()} if len(keys) == 2 else {}
     truth = {True: truths[True], False: truths[False]} if True in truths and False in truths else None
     return ChoiceItem(kind, keys, letters, tuple(texts), frozenset(text[0] for text, _ in texts), tuple(names), truth)
 
@@ -87,8 +87,8 @@ def _alone() -> re.Pattern[str]:
 
 def truth_word(text: str) -> bool | None:
     """Truth value that the whole of ``text``, lower-cased, states; None where it states none."""
-    found = truth_at(text, 0)
-    return found[0] if found and found[1] == len(text) else None
+    word_at_start = truth_at(text, 0)
+    return word_at_start[0] if word_at_start and word_at_start[1] == len(text) else None
 
 
 def truth_at(low: str, position: int) -> tuple[bool, int] | None:
@@ -150,8 +150,8 @@ def without_options(reply: ReplyText, item: ChoiceItem) -> ReplyText:
         if gap is None or gap[1] != key.lower() or (end >= 0 and at - end > 12):
             return reply
         begin, end = (gap.start(1) if begin < 0 else begin), at + len(name)
-    left = reply.text[:begin] + "\n" + reply.text[end:].lstrip(" ;。.,)】")
-    return as_reply_text(left.strip()) if left.strip(" \n。.;,*|(【") else reply
+    rest = reply.text[:begin] + "\n" + reply.text[end:].lstrip(" ;。.,)】")
+    return as_reply_text(rest.strip()) if rest.strip(" \n。.;,*|(【") else reply
 
 
 @cache
@@ -237,17 +237,17 @@ def _with_text(reply: ReplyText, one: NamedOption, item: ChoiceItem) -> NamedOpt
     end = noun.end() if noun else one.end
     beside = _BESIDE.match(reply.low, end)
     at = beside.end() if beside else end
-    named: tuple[str, int] | None
+    option_text: tuple[str, int] | None
     if item.truth:
         truth = truth_at(reply.low, at)
-        named = (item.truth[truth[0]], truth[1]) if truth else None
+        option_text = (item.truth[truth[0]], truth[1]) if truth else None
     else:
-        named = item.text_at(reply.low, at)
-    if named and len(one.keys) == 1:
-        if named[0] == one.keys[0]:
-            return _closed(reply, one._replace(end=named[1]))
-        if at > end and ITEM_END.match(reply.text, named[1]) and reply.text[end:at].strip() != "、":
-            return _closed(reply, one._replace(end=named[1], conflict=True))
+        option_text = item.text_at(reply.low, at)
+    if option_text and len(one.keys) == 1:
+        if option_text[0] == one.keys[0]:
+            return _closed(reply, one._replace(end=option_text[1]))
+        if at > end and ITEM_END.match(reply.text, option_text[1]) and reply.text[end:at].strip() != "、":
+            return _closed(reply, one._replace(end=option_text[1], conflict=True))
     gloss = _GLOSS.match(reply.text, end)
     return one._replace(end=gloss.end() if gloss else end)
 
@@ -289,23 +289,23 @@ def listing_at(
     one = named_at(reply, position, item, small=small)
     if one is None:
         return None
-    found, joints = [one], [""]
-    while len(found) <= 2 * len(item.keys):
-        joint = _SEPARATOR.match(reply.low, found[-1].end)
+    listings, joints = [one], [""]
+    while len(listings) <= 2 * len(item.keys):
+        joint = _SEPARATOR.match(reply.low, listings[-1].end)
         if joint is None:
             break
-        following = named_at(reply, joint.end(), item, small=small or reply.text[found[0].start].islower())
+        following = named_at(reply, joint.end(), item, small=small or reply.text[listings[0].start].islower())
         loose = joint["loose"] is not None or joint["space"] is not None
         end = ITEM_STOP if loose and not subject else ITEM_END
         bound = joint["and"] is not None or joint["adjacent"] is not None
         if following is None or (not bound and not end.match(reply.text, following.end)):
             break
         if joint["to"] is not None:
-            following = _range(found[-1], following, item)
-        found.append(following)
+            following = _range(listings[-1], following, item)
+        listings.append(following)
         joints.append(joint.lastgroup or "")
     count = _one_clause(joints)
-    return _joined(found[:count], either="or" in joints[:count])
+    return _joined(listings[:count], either="or" in joints[:count])
 
 
 def _one_clause(joints: list[str]) -> int:
@@ -351,19 +351,19 @@ class Block(NamedTuple):
 
 def block_at(reply: ReplyText, position: int, item: ChoiceItem) -> Block | None:
     """The lines from ``position`` on that hold nothing but options: a list with one option on each line, too."""
-    found: list[Listing] = []
+    lines: list[Listing] = []
     end = position
-    while len(found) <= len(item.keys):
+    while len(lines) <= len(item.keys):
         begin = _LINE_BEGIN.match(reply.text, end)
-        if found and _ANNOUNCED.match(reply.low, begin.end() if begin else end):
+        if lines and _ANNOUNCED.match(reply.low, begin.end() if begin else end):
             break
         listing = listing_at(reply, begin.end() if begin else end, item, small=True)
         close = _LINE_END.match(reply.text, listing.end) if listing else None
         if listing is None or close is None:
             break
-        found.append(listing._replace(end=close.end()))
+        lines.append(listing._replace(end=close.end()))
         blank = _BLANK.match(reply.text, close.end())
         end = blank.end() if blank else close.end()
-    if not found:
+    if not lines:
         return None
-    return Block(_joined(found, either=any(each.either for each in found)), len(found))
+    return Block(_joined(lines, either=any(each.either for each in lines)), len(lines))

@@ -74,11 +74,11 @@ def read_choices(reply: str, options: Mapping[str, str], kind: Kind) -> ChoiceRe
 
 
 def _read(reply: ReplyText, item: ChoiceItem) -> ChoiceReading:
-    found = _before_further_questions(reply, _claims(reply, item))
-    strong = [claim for claim in found if claim.force != "weak"]
+    claims = _before_further_questions(reply, _claims(reply, item))
+    strong = [claim for claim in claims if claim.force != "weak"]
     if not strong and (together := exception_claim(reply, item) or all_options_claim(reply, item)):
-        found = beside([], [together], [claim for claim in found if not _overlap(claim, together)])
-    if reading := _settled(reply, item, found):
+        claims = beside([], [together], [claim for claim in claims if not _overlap(claim, together)])
+    if reading := _settled(reply, item, claims):
         return reading
     if item.truth is None and (reading := _by_verdicts(reply, item)):
         return reading
@@ -91,16 +91,16 @@ def _read(reply: ReplyText, item: ChoiceItem) -> ChoiceReading:
 
 def _claims(reply: ReplyText, item: ChoiceItem) -> list[Claim]:
     """All claims, in order."""
-    found = announced_claims(reply, item)
-    strong = [claim for claim in found if claim.force != "weak"]
-    found = beside(strong, judgement_claims(reply, item) if item.truth else affirmed_claims(reply, item), found)
+    claims = announced_claims(reply, item)
+    strong = [claim for claim in claims if claim.force != "weak"]
+    claims = beside(strong, judgement_claims(reply, item) if item.truth else affirmed_claims(reply, item), claims)
     if first := opening_claim(reply, item):
-        found = [first, *(claim for claim in found if claim.start >= first.end)]
+        claims = [first, *(claim for claim in claims if claim.start >= first.end)]
     if last := closing_claim(reply, item):
         as_strong = FORCES[FORCES.index(last.force) :]
-        if not any(claim.end > last.start for claim in found if claim.force in as_strong):
-            found = [*(claim for claim in found if claim.end <= last.start), last]
-    return found
+        if not any(claim.end > last.start for claim in claims if claim.force in as_strong):
+            claims = [*(claim for claim in claims if claim.end <= last.start), last]
+    return claims
 
 
 def _overlap(one: Claim, other: Claim) -> bool:
@@ -202,8 +202,8 @@ def _by_verdicts(reply: ReplyText, item: ChoiceItem) -> ChoiceReading | None:
             return None
         return _reading(reply, item, called.right, "called right", called.start, called.end)
     if item.kind == "single" and len(called.wrong) == len(item.keys) - 1 > 0:
-        left = tuple(key for key in item.keys if key not in called.wrong)
-        return _reading(reply, item, left, "the only option left", called.start, called.end)
+        open_keys = tuple(key for key in item.keys if key not in called.wrong)
+        return _reading(reply, item, open_keys, "the only option left", called.start, called.end)
     return None
 
 
@@ -270,21 +270,21 @@ class Verdicts(NamedTuple):
 
 def all_options_claim(reply: ReplyText, item: ChoiceItem) -> Claim | None:
     """以上都是, 全选, "all of the above": the option that says so, else all options of a multiple-choice question."""
-    found = [
+    statements = [
         match
         for match in _all().finditer(reply.low)
         if match.start() == 0 or _has_no_subject(reply.low[match.start() - 1], match[0][0])
     ]
-    if not found or item.truth or is_conditional(reply, found[-1].start()):
+    if not statements or item.truth or is_conditional(reply, statements[-1].start()):
         return None
-    match = found[-1]
+    match = statements[-1]
     if _first_verdict(reply, match.end(), match.end() + 8) is False:
         return None
     number = _NUMERALS.get(match[0][0]) or (int(match[0][0]) if match[0][0].isdigit() else len(item.keys))
     if number != len(item.keys):
         return None
-    own = next((key for text, key in item.texts if pattern_of("all").fullmatch(text)), None)
-    keys = (own,) if own else item.keys if item.kind == "multiple" else ()
+    option_key = next((key for text, key in item.texts if pattern_of("all").fullmatch(text)), None)
+    keys = (option_key,) if option_key else item.keys if item.kind == "multiple" else ()
     return Claim(Listing(match.start(), match.end(), keys), "stated", "all of them") if keys else None
 
 
@@ -332,15 +332,15 @@ def _sentence(reply: ReplyText, position: int) -> tuple[int, int]:
 def _verdicts_in(reply: ReplyText, start: int, end: int) -> list[tuple[int, bool]]:
     """Words that call something right (True) or wrong, with their ends, in order."""
     judging = lexicon("wrong", "right")
-    found = [(word.end(), judging.role(word) == "right") for word in judging.pattern.finditer(reply.low, start, end)]
-    if not found:
-        found = [(word.end(), word["right"] is not None) for word in _SHORT.finditer(reply.low, start, end)]
-    return found
+    verdicts = [(word.end(), judging.role(word) == "right") for word in judging.pattern.finditer(reply.low, start, end)]
+    if not verdicts:
+        verdicts = [(word.end(), word["right"] is not None) for word in _SHORT.finditer(reply.low, start, end)]
+    return verdicts
 
 
 def _first_verdict(reply: ReplyText, start: int, end: int) -> bool | None:
-    found = _verdicts_in(reply, start, end)
-    return found[0][1] if found else None
+    verdicts = _verdicts_in(reply, start, end)
+    return verdicts[0][1] if verdicts else None
 
 
 def option_verdicts(reply: ReplyText, item: ChoiceItem, start: int = 0, end: int | None = None) -> Verdicts:
@@ -364,11 +364,11 @@ def option_verdicts(reply: ReplyText, item: ChoiceItem, start: int = 0, end: int
         mark = _LABEL_MARK.match(reply.low, listing.end, following)
         begin = mark.end() if mark else listing.end
         close = _SENTENCE_END.search(reply.low, begin, following)
-        found = _verdicts_in(reply, begin, close.start() if close else following)
-        if found and not is_conditional(reply, listing.start):
-            last = found[-1][0]
+        judgements = _verdicts_in(reply, begin, close.start() if close else following)
+        if judgements and not is_conditional(reply, listing.start):
+            last = judgements[-1][0]
             for key in listing.keys:
-                verdicts_by_key.setdefault(key, set()).add(found[-1][1])
+                verdicts_by_key.setdefault(key, set()).add(judgements[-1][1])
     right = tuple(key for key in item.keys if verdicts_by_key.get(key) == {True})
     wrong = tuple(key for key in item.keys if verdicts_by_key.get(key) == {False})
     return Verdicts(right, wrong, mentions[0].start if mentions else start, last)
@@ -405,8 +405,8 @@ class Restatement(NamedTuple):
 def restated_options(reply: ReplyText, item: ChoiceItem) -> Restatement | None:
     """The options that the reply restates: all that it asserts where these fit the question, else those of its last
     sentence where that concludes. None where it restates none, or two of a single-choice question."""
-    found = _texts(reply, item)
-    asserted = [each for each in found if each.asserted and not is_conditional(reply, each.start)]
+    occurrences = _texts(reply, item)
+    asserted = [each for each in occurrences if each.asserted and not is_conditional(reply, each.start)]
     if not asserted or pattern_of("refusal").search(reply.low):
         return None
     keys = _keys(item, asserted)
@@ -450,11 +450,11 @@ def _texts(reply: ReplyText, item: ChoiceItem) -> list[TextOccurrence]:
             at = reply.low.find(text, at + len(text))
             count += 1
     spans.sort(key=lambda span: (span[0], -span[1]))
-    found: list[TextOccurrence] = []
+    matches: list[TextOccurrence] = []
     for start, end, key in spans:
-        if found and start < found[-1].end:
+        if matches and start < matches[-1].end:
             continue
-        joined = found and not found[-1].asserted and _JOINED.fullmatch(reply.low, found[-1].end, start)
+        joined = matches and not matches[-1].asserted and _JOINED.fullmatch(reply.low, matches[-1].end, start)
         denied = joined or _denied().search(reply.low, max(0, start - 24), start)
-        found.append(TextOccurrence(key, start, end, not denied))
-    return found
+        matches.append(TextOccurrence(key, start, end, not denied))
+    return matches

@@ -10,7 +10,6 @@ from agrotools.core import Arguments, Artifact, ToolError
 from agrotools.tools.arguments import ReferenceCall
 from agrotools.tools.contract import Agree, ImageFile, Region, ToolResult, tool
 from agrotools.tools.general.images import open_image
-from agrotools.tools.plotting.text import font_families
 from agrotools.tools.workspace import save_artifact
 
 if TYPE_CHECKING:
@@ -24,6 +23,8 @@ def font_for(text: str, size_px: int) -> tuple["FreeTypeFont", bool]:
     """The installed font that has most letters of ``text``, and whether it has all of them."""
     from matplotlib import font_manager
     from PIL import ImageFont
+
+    from agrotools.tools.plotting.sheet import font_families
 
     families, _ = font_families([text])
     letters = {letter for letter in text if not letter.isspace()}

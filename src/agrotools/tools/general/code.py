@@ -1,13 +1,17 @@
-"""Model-written code run in the sandbox: figures, and the request for a run from a worker."""
+"""Code in the sandbox: figures by a model's code, and equations solved exactly by SymPy."""
 
 import base64
 import io
+import json
+import re
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated, Any, cast
 
-from pydantic import Field
+from pydantic import Field, JsonValue
 
-from agrotools.core import Artifact, ToolError
+from agrotools.core import Arguments, Artifact, ToolError
+from agrotools.text.expression_syntax import plain_expression
+from agrotools.tools.arguments import ReferenceCall, normalise_set
 from agrotools.tools.contract import Agree, ToolResult, tool
 from agrotools.tools.services import SANDBOX, ServiceRequest, request_service
 from agrotools.tools.workspace import save_artifact
@@ -33,24 +37,24 @@ def run_in_sandbox(code: str, *, argument: str) -> CodeRun:
             used up), ``invalid_argument`` (what it tried is denied), ``tool_failed`` (the sandbox was lost).
     """
     reply = request_service(ServiceRequest(SANDBOX, {"code": code}))
-    said = str(reply["message"])
+    message = str(reply["message"])
     match str(reply["termination"]):
         case "ok" | "error":
             pictures = tuple(base64.b64decode(picture) for picture in reply["pictures"])
-            return CodeRun(reply["value"], pictures, said if reply["termination"] == "error" else "")
+            return CodeRun(reply["value"], pictures, message if reply["termination"] == "error" else "")
         case "wall_timeout" | "cpu_limit":
-            raise ToolError("timeout", f"the code took too long: {said}", argument=argument, hint="do less")
+            raise ToolError("timeout", f"the code took too long: {message}", argument=argument, hint="do less")
         case "memory" | "output_cap" | "artifact_cap":
-            raise ToolError("limit", f"the code used too much: {said}", argument=argument, hint="make less of it")
+            raise ToolError("limit", f"the code used too much: {message}", argument=argument, hint="make less of it")
         case "denied":
             raise ToolError(
                 "invalid_argument",
-                f"the code tried what the sandbox denies: {said}",
+                f"the code tried what the sandbox denies: {message}",
                 argument=argument,
                 hint="it can reach no network, no other program and no file but its own",
             )
         case _:
-            raise ToolError("tool_failed", f"the sandbox was lost: {said}", hint="try again; see agrotools doctor")
+            raise ToolError("tool_failed", f"the sandbox was lost: {message}", hint="try again; see agrotools doctor")
 
 
 async def answer_sandbox(body: dict[str, Any]) -> dict[str, Any]:
@@ -127,3 +131,202 @@ def plot_code(
         notes=() if len(ran.pictures) == 1 else (f"the first of {len(ran.pictures)} pictures that the code made",),
         flags=("drawn_by_code",),
     )
+
+
+MOST_EQUATIONS = 20
+_LONGEST_VALUE = 4_000
+_NO_EQUATION = re.compile(r"[^\w\s+\-*/^().,=<>]|__|[A-Za-z_)]\s*\.|\.\s*[A-Za-z_]|\blambda\b")
+"""Characters and words that no equation holds (quotes, brackets, attributes, logic); the sandbox protects anyway."""
+_AROUND_SIGNS = re.compile(r" ?([-+*/^(),=<>]) ?")
+_OWN_NAMES = re.compile(r"^ValueError: | \(line \d+.*\Z", re.DOTALL)
+"""Traces of the surrounding code in a message."""
+_TEMPLATE = """
+import json, re
+import sympy
+from sympy.parsing.sympy_parser import (
+    convert_xor, implicit_multiplication_application, parse_expr, standard_transformations)
+
+GIVEN = json.loads({given!r})
+CONSTANTS = {{"pi": sympy.pi, "e": sympy.E, "oo": sympy.oo}}
+FUNCTIONS = {{name: each for name, each in vars(sympy).items() if isinstance(each, sympy.FunctionClass)}}
+FUNCTIONS |= {{"sqrt": sympy.sqrt, "cbrt": sympy.cbrt, "root": sympy.root, "abs": sympy.Abs,
+    "max": sympy.Max, "min": sympy.Min, "log10": lambda x: sympy.log(x, 10), "log2": lambda x: sympy.log(x, 2)}}
+
+def read(text, names):
+    tried = (*standard_transformations, convert_xor, implicit_multiplication_application)
+    try:
+        found = parse_expr(text, local_dict=names, transformations=tried)
+    except Exception:
+        raise ValueError("cannot read " + text.strip()) from None
+    if not isinstance(found, (sympy.Expr, sympy.core.relational.Relational, sympy.logic.boolalg.BooleanAtom)):
+        raise ValueError("neither a number nor a comparison: " + text.strip())
+    return found
+
+def solution():
+    asked = list(dict.fromkeys(GIVEN["unknowns"] or ()))
+    called, found = set(), set(asked)
+    for text in GIVEN["equations"]:
+        called |= set(re.findall(r"(?<![A-Za-z_])[A-Za-z_][A-Za-z_0-9]*(?=\\s*\\()", text))
+        found |= set(re.findall(r"[A-Za-z_][A-Za-z_0-9]*(?![A-Za-z_0-9]*\\s*\\()", text))
+    found |= {{name for name in called if len(name) == 1}}  # k(x + 1) is a product
+    for name in sorted(called - found - FUNCTIONS.keys() - CONSTANTS.keys()):
+        raise ValueError("there is no function " + name)
+    names = {{name: sympy.Symbol(name) for name in found if name not in CONSTANTS or name in asked}}
+    names = {{**{{name: FUNCTIONS[name] for name in called & FUNCTIONS.keys()}}, **CONSTANTS, **names}}
+    equations = []
+    for text in GIVEN["equations"]:
+        parts = re.split(r"(?<![<>=!])={{1,2}}(?!=)", text)
+        if len(parts) > 2:
+            raise ValueError("more than one = in " + text)
+        sides = [read(part, names) for part in parts]
+        equations.append(sympy.Eq(*sides) if len(sides) == 2 else sides[0])
+    equations = [each for each in equations if each != sympy.true]
+    if any(each == sympy.false for each in equations):
+        return json.dumps({{"solutions": [], "exact": []}})
+    free = sorted(set().union(*(each.free_symbols for each in equations)), key=str) if equations else []
+    for name in asked:
+        if equations and names[name] not in free:
+            raise ValueError("the unknown " + name + " stands in none of the equations")
+    unknowns = [names[name] for name in asked] or free
+    if not unknowns:
+        return json.dumps({{"solutions": [{{}}], "exact": [{{}}], "always": True}})
+    if any(each.is_Relational and not isinstance(each, sympy.Eq) for each in equations):
+        answer = sympy.reduce_inequalities(equations, unknowns[0] if len(unknowns) == 1 else unknowns)
+        return json.dumps({{"condition": str(answer)}})
+    try:
+        answers, numeric = sympy.solve(equations, unknowns, dict=True), False
+    except NotImplementedError:
+        if len(equations) != 1 or len(unknowns) != 1:
+            raise
+        answers, numeric = by_steps(equations[0], unknowns[0]), True
+    exact = [{{str(name): str(value) for name, value in answer.items()}} for answer in answers]
+    def number(value):
+        value = sympy.N(value, 15)
+        return float(value) if value.is_real and value.is_number else str(value)
+    plain = [{{str(name): number(value) for name, value in answer.items()}} for answer in answers]
+    return json.dumps({{"solutions": plain, "exact": exact, "numeric": numeric}})
+
+def by_steps(equation, name):
+    roots = []
+    for start in (0.1, 1, -1, 3, -3, 10, -10, 100, -100):
+        try:
+            root = sympy.nsolve(equation, name, start)
+        except (ValueError, ZeroDivisionError, TypeError):
+            continue
+        if root.is_real and all(abs(root - other) > 1e-9 * max(1, abs(root)) for other in roots):
+            roots.append(root)
+    if not roots:
+        raise NotImplementedError("no solution in closed form, and none was found near 0")
+    return [{{name: root}} for root in sorted(roots)]
+"""
+
+
+class Solutions(ToolResult):
+    text: str
+    """the solutions in words, one to a line; or what the code returned"""
+    solutions: tuple[dict[str, float | str], ...] | None
+    """each solution: the unknowns and their values, as numbers where they are real; null for code and inequalities"""
+    exact: tuple[dict[str, str], ...] | None
+    """the same exactly: 3/2, sqrt(2)"""
+
+
+def _resolve(call: Arguments, _known: ReferenceCall) -> Arguments:
+    """Equations and unknowns in any order, written as they are read."""
+    given = cast("list[str]", call["equations"] or [])
+    equations = [_AROUND_SIGNS.sub(r"\1", " ".join(plain_expression(each).split())) for each in given]
+    return {**call, "equations": normalise_set(cast(JsonValue, equations)), "unknowns": normalise_set(call["unknowns"])}
+
+
+@tool(
+    category="general",
+    version="1",
+    backends=(SANDBOX,),
+    cacheable=False,
+    significant_digits=15,
+    resolves=_resolve,
+)
+def solve_equations(
+    equations: Annotated[
+        list[Annotated[str, Field(min_length=1, max_length=500)]] | None,
+        Agree("choice"),
+        Field(min_length=1, max_length=MOST_EQUATIONS, description="equations: ['2*x + y = 7', 'x - y = -1']"),
+    ] = None,
+    unknowns: Annotated[
+        list[Annotated[str, Field(pattern="^[A-Za-z_][A-Za-z_0-9]{0,30}$")]] | None,
+        Agree("choice"),
+        Field(min_length=1, max_length=MOST_EQUATIONS, description="what to solve for; default: all names in them"),
+    ] = None,
+    code: Annotated[
+        str | None,
+        Agree("text"),
+        Field(max_length=LONGEST_CODE, description="instead: Python whose solution() returns the answer as text"),
+    ] = None,
+) -> Solutions:
+    """Solve equations or inequalities exactly: give equations as text, or Python code that uses SymPy.
+
+    An equation without = is taken as equal to 0; ^ and ** are powers; pi and e are constants. Where there is no closed
+    form, real solutions of a single equation are sought near 0 (flag numeric). Code defines solution() without
+    arguments, which returns text; it runs in a sandbox, without network and files, for a few seconds.
+
+    Raises:
+        ToolError: ``invalid_argument`` (neither or both given, an equation or code that fails), ``timeout``,
+            ``limit``, ``backend_unavailable`` (no sandbox on this machine).
+    """
+    if (equations is None) == (code is None):
+        raise ToolError("invalid_argument", "give either equations or code", argument="equations")
+    if code is not None:
+        ran = run_in_sandbox(code, argument="code")
+        if ran.fault:
+            raise ToolError("invalid_argument", f"the code failed: {ran.fault}", argument="code", hint="fix that line")
+        if ran.value is None:
+            raise ToolError("invalid_argument", "solution() returned nothing", argument="code", hint="return text")
+        return Solutions(text=_shorten(ran.value), solutions=None, exact=None, flags=("by_code",))
+    equations = [plain_expression(equation) for equation in equations or ()]
+    for equation in equations:
+        if _NO_EQUATION.search(equation):
+            raise ToolError(
+                "invalid_argument",
+                f"{equation[:60]!r} is no equation",
+                argument="equations",
+                hint="write numbers, names, + - * / ^ ( ) and functions such as sqrt(x); anything else goes into code",
+            )
+    given = json.dumps({"equations": equations, "unknowns": unknowns})
+    ran = run_in_sandbox(_TEMPLATE.format(given=given), argument="equations")
+    if ran.fault or ran.value is None:
+        raise ToolError(
+            "invalid_argument",
+            f"the equations cannot be solved: {_OWN_NAMES.sub('', ran.fault) or 'no answer'}",
+            argument="equations",
+            hint="write * for products and name the unknowns; not every equation has a solution in closed form",
+        )
+    found = json.loads(ran.value)
+    if "condition" in found:
+        return Solutions(text=_shorten(found["condition"]), solutions=None, exact=None)
+    flags = () if found["solutions"] else ("no_solution",)
+    if found.get("always"):
+        flags = ("always_true",)
+    if found.get("numeric"):
+        flags = ("numeric", "more_solutions_possible")
+    return Solutions(
+        text=_shorten(_in_words(found)), solutions=tuple(found["solutions"]), exact=tuple(found["exact"]), flags=flags
+    )
+
+
+def _in_words(found: dict[str, list[dict[str, object]]]) -> str:
+    if found.get("always"):
+        return "true whatever the names stand for"
+    if not found["solutions"]:
+        return "no solution"
+    lines: list[str] = []
+    for plain, exact in zip(found["solutions"], found["exact"], strict=True):
+        parts: list[str] = []
+        for name, value in exact.items():
+            number = plain[name]
+            short = f"{number:.10g}" if isinstance(number, float) else str(value)
+            parts.append(f"{name} = {value}" + (f" ({short})" if short != value else ""))
+        lines.append(", ".join(parts))
+    return "\n".join(lines)
+
+
+def _shorten(text: str) -> str:
+    return text if len(text) <= _LONGEST_VALUE else text[:_LONGEST_VALUE] + "..."

@@ -53,11 +53,11 @@ def describe_image(
     if backend == VLM:
         from agrotools.tools.services.vision_tasks import describe_picture
 
-        said = describe_picture(looked.pixels, looked.box, asked)
+        answer = describe_picture(looked.pixels, looked.box, asked)
     else:
-        said = describe_learned(backend, looked.pixels, looked.box, asked)
+        answer = describe_learned(backend, looked.pixels, looked.box, asked)
     return ImageDescription(
-        description=said.text, notes=(*looked.notes, *said.notes), flags=(*looked.flags, *said.flags)
+        description=answer.text, notes=(*looked.notes, *answer.notes), flags=(*looked.flags, *answer.flags)
     )
 
 
@@ -87,17 +87,17 @@ def describe_attribute(
     if backend == VLM:
         from agrotools.tools.services.vision_tasks import describe_part
 
-        said = describe_part(looked.pixels, looked.box, attribute)
+        answer = describe_part(looked.pixels, looked.box, attribute)
     else:
-        said = describe_learned(backend, looked.pixels, looked.box, f"what is the {attribute} of this?")
-        if "question_not_answered" in said.flags:
+        answer = describe_learned(backend, looked.pixels, looked.box, f"what is the {attribute} of this?")
+        if "question_not_answered" in answer.flags:
             raise ToolError(
                 "backend_unavailable",
                 "this model writes captions and takes no question, so it cannot say one attribute",
                 hint="choose a model that answers: learned:Salesforce/blip-vqa-base, or vlm",
             )
     return AttributeDescription(
-        description=said.text, notes=(*looked.notes, *said.notes), flags=(*looked.flags, *said.flags)
+        description=answer.text, notes=(*looked.notes, *answer.notes), flags=(*looked.flags, *answer.flags)
     )
 
 
@@ -128,10 +128,10 @@ def compare_images(
     first, second = open_image(before, argument="before"), open_image(after, argument="after")
     from agrotools.tools.services.vision_tasks import compare
 
-    said = compare(first.pixels, second.pixels, question)
+    answer = compare(first.pixels, second.pixels, question)
     sizes = () if first.pixels.shape == second.pixels.shape else ("sizes_differ",)
     return ImageComparison(
-        answer=said.text,
-        notes=(*first.notes, *second.notes, *said.notes),
-        flags=tuple(dict.fromkeys((*first.flags, *second.flags, *said.flags, *sizes))),
+        answer=answer.text,
+        notes=(*first.notes, *second.notes, *answer.notes),
+        flags=tuple(dict.fromkeys((*first.flags, *second.flags, *answer.flags, *sizes))),
     )

@@ -274,14 +274,14 @@ def _by_model(
 
     from agrotools.tools.services.vision_tasks import outline_things
 
-    said = outline_things(looked.pixels, looked.box, text)
+    answer = outline_things(looked.pixels, looked.box, text)
     height, width = looked.pixels.shape[:2]
-    if len(said.outlines) * height * width > _MOST_MASK_PX:
-        raise ToolError("limit", f"{len(said.outlines)} outlines in so large a picture", hint="use a smaller picture")
-    masks = np.zeros((len(said.outlines), height, width), np.uint8)
-    for mask, outline in zip(masks, said.outlines, strict=True):
+    if len(answer.outlines) * height * width > _MOST_MASK_PX:
+        raise ToolError("limit", f"{len(answer.outlines)} outlines in so large a picture", hint="use a smaller picture")
+    masks = np.zeros((len(answer.outlines), height, width), np.uint8)
+    for mask, outline in zip(masks, answer.outlines, strict=True):
         cv2.fillPoly(mask, [np.rint(outline).astype(np.int32)], 1)
-    return masks.view(np.bool_), np.array(said.scores, np.float64), said.notes, (*said.flags, "rough_outlines")
+    return masks.view(np.bool_), np.array(answer.scores, np.float64), answer.notes, (*answer.flags, "rough_outlines")
 
 
 def _box_of(mask: NDArray[np.bool_]) -> tuple[int, int, int, int]:

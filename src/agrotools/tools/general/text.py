@@ -1,17 +1,218 @@
-"""Printed text and formulas in a picture."""
+"""Printed text and formulas in a picture.
 
-from typing import Annotated
+Text is read by the PP-OCR models of PaddleOCR as rapidocr ships them (extra ``ocr``): the weights lie in its own
+package, nothing is downloaded.
+
+Reading order: prose in columns is read column by column, by the two rules of Breuel 2003 ("High performance document
+layout analysis"): a line comes before one that lies below it where their widths overlap, and before one wholly to the
+right of it unless a line between them reaches over both. A box of words set between the columns (a quotation, the
+legend of a picture) is read after them. Anything else (receipts, menus, signs, tables) is read row by row.
+"""
+
+import logging
+import os
+from functools import lru_cache
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field
 
-from agrotools.core import Artifact
+from agrotools.core import Artifact, ToolError
 from agrotools.tools.contract import ImageFile, Region, ToolResult, tool
 from agrotools.tools.general.images import OpenedImage, chosen_backend, draw_boxes, open_image, whole_box
-from agrotools.tools.general.ocr import SEEN_PX, ocr_files
 from agrotools.tools.learned import LEARNED, weight_files, write_down_learned
 from agrotools.tools.services import VLM
 from agrotools.tools.workspace import backend_in_use
+from agrotools.vision import THREADS
+
+_PROSE = 10.0
+"""A line of prose is at least so many times as long as it is high."""
+_MOST_LINES = 500
+"""The second rule looks at every three lines; larger pages are read row by row."""
+_SAME_ROW = 0.5
+_INSET = 0.5
+"""A line between two columns covers less than this share of their lines."""
+_OVERLAP = 0.1
+"""Columns whose lines touch by less than this share of the narrower one do not overlap."""
+
+
+def reading_order(boxes: NDArray[np.float64]) -> list[int]:
+    """The numbers of boxes (n, 4) x0, y0, x1, y1, in the order in which their text is read."""
+    rows = _rows(boxes)
+    if len(boxes) <= _MOST_LINES and _is_prose(boxes, rows):
+        inset = _insets(boxes)
+        parts = (np.flatnonzero(~inset), np.flatnonzero(inset))
+        return [int(part[index]) for part in parts for index in _by_columns(boxes[part])]
+    return [index for row in rows for index in row]
+
+
+def _rows(boxes: NDArray[np.float64]) -> list[list[int]]:
+    """Boxes in rows from top to bottom, each from left to right. A box joins a row whose first box it stands beside."""
+    rows: list[list[int]] = []
+    for index in np.lexsort((boxes[:, 0], boxes[:, 1] + boxes[:, 3])).tolist():
+        top, bottom = boxes[index, 1], boxes[index, 3]
+        if rows:
+            first = boxes[rows[-1][0]]
+            common = min(bottom, first[3]) - max(top, first[1])
+            if common > _SAME_ROW * min(bottom - top, first[3] - first[1]):
+                rows[-1].append(index)
+                continue
+        rows.append([index])
+    return [sorted(row, key=lambda index: float(boxes[index, 0])) for row in rows]
+
+
+def _is_prose(boxes: NDArray[np.float64], rows: list[list[int]]) -> bool:
+    beside = [index for row in rows if len(row) > 1 for index in row]
+    if len(beside) < 4:
+        return False
+    sizes = boxes[beside, 2:] - boxes[beside, :2]
+    return float(np.median(sizes[:, 0] / np.maximum(sizes[:, 1], 1))) >= _PROSE
+
+
+def _insets(boxes: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """Mask of lines between two columns: they reach a little into lines of both, above and below.
+
+    A heading reaches over all of its columns, or has nothing above it.
+    """
+    x0, y0, x1, y1 = boxes.T
+    width, middle = x1 - x0, (y0 + y1) / 2
+    common = np.clip(np.minimum(x1[:, None], x1) - np.maximum(x0[:, None], x0), 0, None)
+    apart = common <= _OVERLAP * np.minimum(width[:, None], width)
+    reaches = (common > 0) & (common < _INSET * width) & ~np.eye(len(boxes), dtype=bool)
+    inset = np.zeros(len(boxes), np.bool_)
+    for index in range(len(boxes)):
+        touched = np.flatnonzero(reaches[index])
+        above, below = touched[middle[touched] < middle[index]], touched[middle[touched] > middle[index]]
+        inset[index] = all(len(part) > 1 and apart[np.ix_(part, part)].any() for part in (above, below))
+    return inset
+
+
+def _by_columns(boxes: NDArray[np.float64]) -> list[int]:
+    x0, y0, x1, y1 = boxes.T
+    middle = (y0 + y1) / 2
+    common = np.minimum(x1[:, None], x1) - np.maximum(x0[:, None], x0)
+    narrower = np.minimum((x1 - x0)[:, None], x1 - x0)
+    over = common > _OVERLAP * narrower
+    above = middle[:, None] < middle
+    left = ~over & ((x0 + x1)[:, None] < x0 + x1)
+    before = over & above
+    for a, b in np.argwhere(left).tolist():
+        low, high = min(middle[a], middle[b]), max(middle[a], middle[b])
+        between = (middle > low) & (middle < high) & over[a] & over[b]
+        before[a, b] = not between.any()
+    order: list[int] = []
+    left_before = before.sum(axis=0)
+    waiting = np.ones(len(boxes), np.bool_)
+    while waiting.any():
+        free = np.flatnonzero(waiting & (left_before == 0))
+        # The two rules can contradict each other; then the highest line goes first.
+        among = free if len(free) else np.flatnonzero(waiting)
+        keys = (middle[among], x0[among]) if len(free) else (x0[among], middle[among])
+        chosen = int(among[np.lexsort(keys)[0]])
+        order.append(chosen)
+        waiting[chosen] = False
+        left_before -= before[chosen]
+    return order
+
+
+INSTALL = "pip install 'agrotools[ocr]'"
+SEEN_PX = 2000
+"""The library looks at a picture of at most so many pixels a side."""
+_PARTS = {"Det": "*det*.onnx", "Cls": "*cls*.onnx", "Rec": "*rec*.onnx"}
+_WORD_PX = 100
+"""In a picture this low without any text that is found as such, the whole of it is read as one line."""
+
+
+_NARROWEST, _LOWEST = 4, 60
+"""A picture more than so many times as high as wide, or as wide as high, gets a margin: the library enlarges pictures
+until their shorter side has 736 pixels, and one 20 pixels wide and 2,000 high would take all memory."""
+
+
+class TextLine(NamedTuple):
+    """One line of text: x0, y0, x1, y1 in pixels, what it says, and how sure the model is, 0 to 1."""
+
+    box: tuple[float, float, float, float]
+    text: str
+    score: float
+
+
+def ocr_files() -> tuple[Path, ...]:
+    """The weights; none where the library is not installed."""
+    spec = find_spec("rapidocr")
+    if spec is None or spec.origin is None:
+        return ()
+    folder = Path(spec.origin).parent / "models"
+    found = [sorted(folder.glob(pattern)) for pattern in _PARTS.values()]
+    return tuple(files[0] for files in found) if all(found) else ()
+
+
+def read_lines(pixels: NDArray[np.uint8]) -> list[TextLine]:
+    """The lines of text in a picture, uint8 (rows, columns, 3), in reading order. Upside-down lines are read too.
+
+    Raises:
+        ToolError: ``backend_unavailable``: the library or its weights are not there.
+    """
+    engine = _engine()
+    given = _add_margin(np.ascontiguousarray(pixels[:, :, ::-1]))
+    found = engine(given, use_det=True, use_cls=True, use_rec=True)
+    lines: list[TextLine] = []
+    if found.txts:
+        for corners, text, score in zip(found.boxes, found.txts, found.scores, strict=True):
+            low, high = corners.min(axis=0), corners.max(axis=0)
+            rows, columns = pixels.shape[:2]
+            if low[0] >= columns or low[1] >= rows:
+                continue  # in the margin
+            box = (float(low[0]), float(low[1]), min(float(high[0]), columns), min(float(high[1]), rows))
+            lines.append(TextLine(box, str(text), float(score)))
+    elif pixels.shape[0] <= _WORD_PX:
+        alone = engine(given, use_det=False, use_cls=True, use_rec=True)
+        if alone.txts and alone.txts[0].strip() and alone.scores[0] >= 0.5:
+            box = (0.0, 0.0, float(pixels.shape[1]), float(pixels.shape[0]))
+            lines.append(TextLine(box, str(alone.txts[0]), float(alone.scores[0])))
+    if not lines:
+        return []
+    return [lines[index] for index in reading_order(np.array([line.box for line in lines]))]
+
+
+def _add_margin(pixels: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    """The picture, with as much of its mean colour at its right or below as keeps it from being a strip."""
+    rows, columns = pixels.shape[:2]
+    height, width = max(rows, columns // _LOWEST), max(columns, rows // _NARROWEST)
+    if (height, width) == (rows, columns):
+        return pixels
+    larger = np.empty((height, width, 3), np.uint8)
+    larger[:] = pixels.mean(axis=(0, 1))
+    larger[:rows, :columns] = pixels
+    return larger
+
+
+@lru_cache(maxsize=1)
+def _engine() -> Any:
+    files = ocr_files()
+    if not files:
+        there = find_spec("rapidocr") is not None
+        why = "its installation of rapidocr holds no weights" if there else "it needs rapidocr, which is not installed"
+        raise ToolError("backend_unavailable", f"reading text: {why}", hint=INSTALL)
+    try:
+        from rapidocr import RapidOCR  # pyright: ignore[reportMissingImports]
+    except ImportError as error:
+        raise ToolError("backend_unavailable", f"rapidocr cannot be imported: {error}", hint=INSTALL) from error
+    logging.getLogger("RapidOCR").disabled = True
+    paths = {f"{part}.model_path": str(path) for part, path in zip(_PARTS, files, strict=True)}
+    threads = int(os.environ.get(THREADS, "1"))
+    return RapidOCR(
+        params={
+            **paths,
+            "Global.log_level": "critical",
+            "Global.max_side_len": SEEN_PX,
+            "EngineConfig.onnxruntime.intra_op_num_threads": threads,
+            "EngineConfig.onnxruntime.inter_op_num_threads": 1,
+        }
+    )
+
 
 _SMALL_LETTERS_PX = 12
 """Lines lower than this after shrinking are read badly."""
@@ -54,7 +255,7 @@ def read_text(
         ToolError: ``backend_unavailable`` (the extra ocr is not installed), and as the readers.
 
     Sources: PP-OCR (Du et al. 2020, arXiv 2009.09941) as rapidocr ships it; order of lines,
-        :mod:`agrotools.tools.general.ocr`.
+        :func:`reading_order`.
     """
     looked = open_image(image, region)
     lines, notes, flags = _by_model(looked) if backend_in_use() == VLM else _by_ocr(looked)
@@ -72,8 +273,6 @@ def read_text(
 
 
 def _by_ocr(looked: OpenedImage) -> tuple[list[ReadLine], list[str], list[str]]:
-    from agrotools.tools.general.ocr import read_lines
-
     x0, y0, x1, y1 = looked.box
     found = read_lines(np.ascontiguousarray(looked.pixels[y0:y1, x0:x1]))
     moved = [
@@ -94,12 +293,12 @@ def _by_ocr(looked: OpenedImage) -> tuple[list[ReadLine], list[str], list[str]]:
 def _by_model(looked: OpenedImage) -> tuple[list[ReadLine], list[str], list[str]]:
     from agrotools.tools.services.vision_tasks import read_lines
 
-    said = read_lines(looked.pixels, looked.box)
+    answer = read_lines(looked.pixels, looked.box)
     lines = [
         ReadLine(box=whole_box(box), text=text, score=score)
-        for box, text, score in zip(said.boxes.tolist(), said.labels, said.scores.tolist(), strict=True)
+        for box, text, score in zip(answer.boxes.tolist(), answer.labels, answer.scores.tolist(), strict=True)
     ]
-    return lines, list(said.notes), list(said.flags)
+    return lines, list(answer.notes), list(answer.flags)
 
 
 class ReadFormula(ToolResult):
@@ -121,8 +320,8 @@ def read_formula(image: ImageFile, region: Region | None = None) -> ReadFormula:
     if backend == VLM:
         from agrotools.tools.services.vision_tasks import read_latex
 
-        said = read_latex(looked.pixels, looked.box)
+        answer = read_latex(looked.pixels, looked.box)
     else:
-        said = write_down_learned(backend, looked.pixels, looked.box)
-    flags = (*looked.flags, *said.flags, *(() if said.text else ("no_text_found",)))
-    return ReadFormula(latex=said.text, notes=(*looked.notes, *said.notes), flags=flags)
+        answer = write_down_learned(backend, looked.pixels, looked.box)
+    flags = (*looked.flags, *answer.flags, *(() if answer.text else ("no_text_found",)))
+    return ReadFormula(latex=answer.text, notes=(*looked.notes, *answer.notes), flags=flags)

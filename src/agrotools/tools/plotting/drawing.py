@@ -27,13 +27,11 @@ from agrotools.tools.plotting.sheet import (
     category_positions,
     figure_size,
     finish,
-    lies_down,
-    settle_labels,
-)
-from agrotools.tools.plotting.text import (
     font_families,
     label_with_unit,
+    lies_down,
     number_format,
+    settle_labels,
     short_text,
     superscript,
     wrap_text,

@@ -272,15 +272,15 @@ def choose_by_larger_model(
     from agrotools.tools.services.vision_tasks import MOST_NAMES, choose_name
 
     pixels, box, choice = looked.picture.pixels, looked.box, names[:MOST_NAMES]
-    said = (
+    answer = (
         choose_name(pixels, box, what, choice, top_k=top_k)
         if backend == VLM
         else name_learned(backend, pixels, box, choice, top_k=top_k)
     )
-    candidates = candidates_of(said.candidates, entry_of, top_k)
+    candidates = candidates_of(answer.candidates, entry_of, top_k)
     if not candidates:
         raise unknown_names(looked, f"back-end {backend}", (), "", "try another region, or another back-end")
-    return candidates, said.notes, said.flags
+    return candidates, answer.notes, answer.flags
 
 
 def draw_candidates(

@@ -399,25 +399,25 @@ def _figures(data: _Data, logits: Floats, temperature: float, folds: int, refuse
 
 
 def _of_class(data: _Data, predicted: Ints, number: int) -> ClassFigures:
-    true, said = data.classes == number, predicted == number
-    joint = int((true & said).sum())
+    true, named = data.classes == number, predicted == number
+    joint = int((true & named).sum())
     groups = len({group for group, own in zip(data.groups, true, strict=True) if own})
     recall = joint / int(true.sum())
     return ClassFigures(
         n=int(true.sum()),
-        precision=joint / max(1, int(said.sum())),
+        precision=joint / max(1, int(named.sum())),
         recall=recall,
         recall_95=wilson(recall * groups, groups),
-        f1=2 * joint / max(1, int(true.sum() + said.sum())),
+        f1=2 * joint / max(1, int(true.sum() + named.sum())),
     )
 
 
 def _macro_f1(predicted: Ints, classes: Ints, count: int) -> float:
     """Mean F1 of the classes that occur."""
-    true, said = np.bincount(classes, minlength=count), np.bincount(predicted, minlength=count)
+    true, named = np.bincount(classes, minlength=count), np.bincount(predicted, minlength=count)
     joint = np.bincount(classes[predicted == classes], minlength=count)
     there = true > 0
-    return float((2 * joint[there] / (true + said)[there]).mean())
+    return float((2 * joint[there] / (true + named)[there]).mean())
 
 
 def _calibration_error(shares: Floats, right: NDArray[np.bool_], bins: int = 10) -> float:

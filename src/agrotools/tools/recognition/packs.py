@@ -295,18 +295,18 @@ def save_pack(folder: Path, info: PackInfo, head: PackHead, seen: Sequence[str])
     }
     content, sha256 = pack_arrays(arrays)
     saved = info.model_copy(update={"weights_sha256": sha256})
-    made: Path | None = None
+    temporary: Path | None = None
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
-        made = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
-        (made / WEIGHTS).write_bytes(content)
-        (made / DESCRIPTION).write_text(saved.model_dump_json(indent=1) + "\n", encoding="utf-8")
-        made.chmod(0o755)
-        made.rename(folder)
+        temporary = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
+        (temporary / WEIGHTS).write_bytes(content)
+        (temporary / DESCRIPTION).write_text(saved.model_dump_json(indent=1) + "\n", encoding="utf-8")
+        temporary.chmod(0o755)
+        temporary.rename(folder)
     except OSError as error:
         raise UsageError(f"cannot write {folder}: {error.strerror or error}", hint="name another place") from error
     finally:
-        if made is not None:
+        if temporary is not None:
             with suppress(OSError):
-                rmtree(made)
+                rmtree(temporary)
     return saved

@@ -165,7 +165,7 @@ async def exchange(
     attempt, waited_s = 0, 0.0
     while True:
         attempt += 1
-        asked: float | None = None
+        requested_wait_s: float | None = None
         try:
             async with session.request(
                 method,
@@ -180,19 +180,21 @@ async def exchange(
                 body = await _read(response, service)
                 if 200 <= response.status < 300:
                     return body
-                said = one_line(_message_in(body), secret)
-                fault = f"HTTP {response.status}" + (f": {said}" if said else "")
+                message = one_line(_message_in(body), secret)
+                fault = f"HTTP {response.status}" + (f": {message}" if message else "")
                 _raise_for(response.status, fault, service, key_variable)
-                asked = retry_after(response.headers)
+                requested_wait_s = retry_after(response.headers)
         except TimeoutError:
             fault = f"no reply within {patience.timeout_s:g} s"
         except (aiohttp.ClientError, OSError) as error:
             if _is_private(error):
                 raise UsageError(f"the address of {service} leads into a private network", hint=ALLOW) from None
             fault = one_line(f"{type(error).__name__}: {error}", secret)
-        wait_s = patience.first_wait_s * 2 ** (attempt - 1) * random.uniform(0.5, 1.0) if asked is None else asked
+        wait_s = patience.first_wait_s * 2 ** (attempt - 1) * random.uniform(0.5, 1.0)
+        if requested_wait_s is not None:
+            wait_s = requested_wait_s
         if attempt >= patience.attempts or waited_s + wait_s > patience.waits_s:
-            waits = f"; it asks to wait {asked:.0f} s" if asked else ""
+            waits = f"; it asks to wait {requested_wait_s:.0f} s" if requested_wait_s else ""
             raise InfrastructureError(
                 f"no reply from {service} after {attempt} attempts: {fault}{waits}",
                 hint="is it up, and its address right? Ask again later, or choose another back-end",

@@ -123,8 +123,8 @@ def compare(before: NDArray[np.uint8], after: NDArray[np.uint8], question: str) 
 def read_latex(pixels: NDArray[np.uint8], box: Box) -> TextAnswer:
     """The formula in the part ``box`` of a picture, as LaTeX."""
     picture = picture_for_model(pixels, box)
-    said, note = ask_model("Write the formula in this picture as LaTeX, exactly as it stands.", picture.jpeg, Formula)
-    return TextAnswer(said.latex, (f"formula: {note}",), (FLAG,))
+    reply, note = ask_model("Write the formula in this picture as LaTeX, exactly as it stands.", picture.jpeg, Formula)
+    return TextAnswer(reply.latex, (f"formula: {note}",), (FLAG,))
 
 
 def name_things(pixels: NDArray[np.uint8], box: Box, names: tuple[str, ...]) -> LabelledBoxes:
@@ -170,8 +170,8 @@ def outline_things(pixels: NDArray[np.uint8], box: Box, text: str) -> OutlineSet
 
 
 def _ask_words(wanted: str, picture: ModelPicture, more: tuple[bytes, ...]) -> TextAnswer:
-    said, note = ask_model(wanted, picture.jpeg, Words, more=more)
-    return TextAnswer(said.answer, (f"answer: {note}",), (FLAG,))
+    reply, note = ask_model(wanted, picture.jpeg, Words, more=more)
+    return TextAnswer(reply.answer, (f"answer: {note}",), (FLAG,))
 
 
 def _ask_things(wanted: str, pixels: NDArray[np.uint8], box: Box, names: frozenset[str] | None) -> LabelledBoxes:

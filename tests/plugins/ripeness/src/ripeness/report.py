@@ -24,8 +24,7 @@ def _notes(part: ModeSummary) -> Iterator[str]:
 _MODES: tuple[Mode, ...] = ("end-to-end", "no-tool")
 REPORTING = Reporting(
     settings=tuple(
-        Setting(f"Ripeness of tomatoes, {mode}", mode, ("ripeness.grade",), _metrics(mode), lambda _: 0)
-        for mode in _MODES
+        Setting(f"Ripeness of tomatoes, {mode}", mode, ("ripeness.grade",), _metrics(mode)) for mode in _MODES
     ),
     notes=_notes,
 )
