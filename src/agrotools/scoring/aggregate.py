@@ -10,7 +10,7 @@ from agrotools.core import MODES, Mode, OpenTextSlot, Protocol, Record, Score
 from agrotools.plugin import ENGINE, plugins_of_slots
 from agrotools.plugin import ModeTally as PluginTally
 from agrotools.scoring.correlations import benchmark_key, correlations, with_correlations
-from agrotools.scoring.errors_in_records import ErrorTally
+from agrotools.scoring.error_classes import ErrorTally
 from agrotools.scoring.event_counts import CallCounts, EventCounts, SecondsTally, ending_of, missing_of, warnings_of
 from agrotools.scoring.metrics import METRICS, OUTCOME_METRICS, SCORING_VERSION, SLOTS_OF_METRIC
 from agrotools.scoring.sample_units import (
@@ -382,7 +382,7 @@ def side_by_side(summaries: Sequence[Summary], tallies: Sequence[RunAggregator])
     Raises:
         ScoringVersionError: they are of different scoring versions.
     """
-    together = with_gains_adjusted(with_correlations(summaries))
+    together = with_gains_adjusted(with_correlations(summaries) if len(summaries) > 1 else summaries)
     if not tallies:
         return together
     between = tuple(differences_between(summaries, tallies))

@@ -6,9 +6,9 @@ from collections.abc import Awaitable, Callable, Sequence
 from pydantic import JsonValue
 
 from agrotools.agents.images import file_parts
+from agrotools.agents.llm import PROTOCOLS
 from agrotools.agents.parsing import excerpt, parse_output
 from agrotools.agents.prompts import render
-from agrotools.agents.protocols import PROTOCOLS
 from agrotools.build.assist.traces import TraceRecord, TraceStep, asked_hash
 from agrotools.core import (
     Answer,
