@@ -376,7 +376,7 @@ def _tallied(records: Sequence[Record], scores: Iterable[Sequence[Score]] | None
 
 
 def side_by_side(summaries: Sequence[Summary], tallies: Sequence[RunAggregator]) -> list[Summary]:
-    """The summaries of runs that are shown together, with what needs them all. ``tallies``: one for each, or none where
+    """Summaries of several runs, with the figures that need all of them. ``tallies``: one for each run, or none if
     their records were not scored just now; then no differences between the runs are added.
 
     Raises:

@@ -1,4 +1,4 @@
-"""Models that say how alike two texts are in meaning, by the cosine of their embeddings.
+"""Embedding models that measure the semantic similarity of two texts by the cosine of their embeddings.
 
 GTA and ThinkGeo embed with all-mpnet-base-v2. Its files are read from a folder (as they lie on the Hugging Face hub:
 ``tokenizer.json`` with ``model.safetensors`` or ``onnx/model.onnx``); nothing is downloaded. all-MiniLM-L6-v2 comes
@@ -30,7 +30,7 @@ _CACHE_SIZE = 20_000
 
 @dataclass(frozen=True)
 class Embedder:
-    """A model that compares texts. ``name`` stands in the label of every metric that its cosines are in."""
+    """A model that compares texts. ``name`` is part of the label of every metric that uses its cosines."""
 
     name: str
     similarity: Similarity
@@ -56,7 +56,7 @@ def _name_of(folder: Path) -> str:
 
 
 def open_embedder(name: str, folder: Path | None = None) -> Embedder:
-    """The model ``name``: all-MiniLM-L6-v2 without a folder, else what lies in ``folder``.
+    """The model ``name``: all-MiniLM-L6-v2 without a folder, else the model in ``folder``.
 
     Raises:
         UsageError: the folder holds no such model, or what it needs is not installed.

@@ -1,4 +1,4 @@
-"""Classes of errors that papers on agents tell apart, each with its meaning here, counted one record at a time.
+"""Error classes of papers on agents, each with its definition here, counted one record at a time.
 
 Benchmark plug-ins name the papers and their words for the classes (:class:`agrotools.plugin.ErrorSource`). Where a
 paper publishes its count, ``meaning`` is its rule; elsewhere it is ours.
@@ -52,7 +52,7 @@ OF_SINGLE_SHOT = ("call_without_output", "invalid_format", "answer_in_invalid_fo
 
 @dataclass(frozen=True)
 class ErrorClass:
-    """``unit``: what is counted, steps or whole samples."""
+    """Error class. ``unit``: counted per step or per sample."""
 
     id: str
     unit: Unit
@@ -110,14 +110,14 @@ CLASSES: Mapping[str, ErrorClass] = {
 
 
 def error_sources() -> list[ErrorSource]:
-    """Places in papers that tell classes of errors apart, of all benchmark plug-ins."""
+    """Places in papers that define error classes, from all benchmark plug-ins."""
     return [source for plugin in plugins() for source in plugin.error_sources]
 
 
 @dataclass
 class Errors:
     """Errors counted by class. ``samples``: ids in which each class occurred, in order; ``steps``: calls and answers
-    that were looked at, ``total``: samples.
+    that were examined, ``total``: samples.
 
     ``keyed``: samples in which a keyword could have been missed, for the classes that look for keywords.
     """
@@ -138,7 +138,7 @@ class Errors:
                 listed.append(sample)
 
     def add_keyed(self, error: str, sample: str, missed: bool) -> None:
-        """A sample in which keywords were looked for."""
+        """Add a sample that was searched for keywords."""
         self.keyed[error] = self.keyed.get(error, 0) + 1
         self.add(error, sample, int(missed))
 
@@ -146,13 +146,13 @@ class Errors:
         self.not_looked_for |= dict.fromkeys(errors, reason)
 
     def looked_at(self, error: str, unit: Unit) -> int:
-        """In how many steps or samples a class was looked for."""
+        """Number of steps or samples that were searched for a class."""
         if error in OF_KEYWORDS:
             return self.keyed.get(error, 0)
         return self.steps if unit == "step" else self.total
 
     def as_data(self) -> list[dict[str, object]]:
-        """One row for each class: id, count, samples, unit, meaning, sources, and why it was not looked for."""
+        """One row for each class: id, count, samples, unit, meaning, sources, and why it was not searched for."""
         sources = error_sources()
         return [
             {
@@ -316,7 +316,7 @@ def _add_trajectory(record: Record, errors: Errors) -> None:
 
 
 def _class_of_unread(reason: str) -> str:
-    """The class of a reply that could not be read, by what its reader says of it."""
+    """The class of a reply that could not be parsed, by the parser's message."""
     return "invalid_json" if any(words in reason for words in _NO_JSON) else "format_error"
 
 

@@ -53,7 +53,7 @@ class Stacks:
         return any(word in item for word in self._keywords)
 
     def holds(self, start: int, end: int) -> bool:
-        """True if ``text[start:end]`` stands in a heap rather than in an answer."""
+        """True if ``text[start:end]`` is part of a heap of keywords rather than of an answer."""
         text = self._text
         if any(letter.isdigit() for letter in text[start:end]):
             if self._result is not None and start < self._result[0]:
@@ -112,7 +112,7 @@ def score_keywords(slot: KeywordsSlot, answer: AnswerText) -> tuple[float, dict[
 
 
 def _undecided(group: Iterable[str], groups: Iterable[Iterable[str]], answers: set[bool]) -> bool:
-    """True if ``group`` asks for a yes or a no where the answer says both, and not both are asked for."""
+    """True if ``group`` asks for a yes or a no, the answer says both, and not both are asked for."""
     yes_no = asks_yes_or_no(tuple(group))
     return (
         yes_no is not None

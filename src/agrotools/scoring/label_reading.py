@@ -1,4 +1,4 @@
-"""Reading labels out of an answer: which it asserts, and, where any name may be given, what else it names."""
+"""Labels asserted by an answer, and other names in it if any name is a valid answer."""
 
 import re
 from bisect import bisect_left, bisect_right
@@ -31,7 +31,7 @@ _MOST = 60
 
 
 class LabelReading(NamedTuple):
-    """The labels that a text answers with, all that were found in it, and other names that it offers beside."""
+    """The labels that a text answers with, all labels in it, and other names that it offers."""
 
     asserted: tuple[str, ...]
     matches: tuple[LabelMatch, ...]
@@ -113,7 +113,7 @@ _LINKS = frozenset("of the and in on with by to from for or a an no not without 
 
 
 def _in_other_forms(text: str, matches: Sequence[LabelMatch], labels: Mapping[str, Sequence[str]]) -> list[LabelMatch]:
-    """Labels of several words that stand together in a clause in other forms: "the bedding is dirty".
+    """Labels of several words whose words occur in other forms within one clause: "the bedding is dirty".
 
     Only of labels that the text nowhere names as they are written.
     """

@@ -109,7 +109,7 @@ def _metrics_about(types: frozenset[str], _benchmarks: tuple[str, ...]) -> Mappi
 
 
 def own_metric(metric: str) -> bool:
-    """True if a metric is one of the engine, which has its place in the tables of every benchmark."""
+    """True if a metric is one of the engine's, which is in the tables of every benchmark."""
     return metric in _ENGINE_METRICS
 
 

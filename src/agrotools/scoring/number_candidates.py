@@ -1,4 +1,4 @@
-"""The numbers of an answer that could be a slot's value, each with what speaks for and against it.
+"""The numbers of an answer that could be a slot's value, each with features for and against it.
 
 A feature is a named figure, mostly 0 or 1: the unit fits, the words around the number are those of the label, the
 sentence concludes, the number is a term of a calculation. :mod:`agrotools.scoring.number_reading` weighs them.
@@ -32,7 +32,7 @@ Features = dict[str, float]
 
 
 class Candidate(NamedTuple):
-    """A number that could be the value: its ends in the slot's unit, where it stands, and its features."""
+    """A number that could be the value: its bounds in the slot's unit, its position, and its features."""
 
     low: float
     high: float
@@ -169,7 +169,7 @@ def _of_sentence(
 def _compare(
     candidates: Sequence[Candidate], text: str, n: int, target: Subject, emphasised: frozenset[float], corrected: int
 ) -> None:
-    """Add the features that set a candidate beside the others."""
+    """Add the features that compare a candidate with the others."""
     if not candidates:
         return
     near, sentence, lead, own_words = (
@@ -209,7 +209,7 @@ def _compare(
 
 
 def _words_near(candidate: Candidate, target: Subject) -> frozenset[str]:
-    """The words (and pairs of Chinese characters) of the label that stand near a candidate."""
+    """The words (and pairs of Chinese characters) of the label that are near a candidate."""
     text = candidate.phrase.words
     spoken_words = roots(text)
     return frozenset(word for word in target.words if says(word, spoken_words, text)) | {
@@ -218,7 +218,7 @@ def _words_near(candidate: Candidate, target: Subject) -> frozenset[str]:
 
 
 def _distinctive(words: frozenset[str], frequencies: Counter[str], target: Subject) -> float:
-    """Number of the label's ``words`` near a candidate stand near few others."""
+    """Weight of the label's ``words`` near a candidate; a word near few other candidates counts more."""
     return 2.0 * sum(1 / max(1, frequencies[word]) for word in words) / max(1, len(target.words) + len(target.pairs))
 
 

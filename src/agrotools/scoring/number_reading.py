@@ -87,7 +87,7 @@ _OF_THEM = re.compile(r" ?of (?:them|these|those|which)(?![a-z])")
 
 
 def _explains(other: Candidate, first: Candidate) -> bool:
-    """True if ``other`` stands in brackets that explain ``first``: "62 (60 stacked, 2 on the ground)"."""
+    """True if ``other`` is in brackets that explain ``first``: "62 (60 stacked, 2 on the ground)"."""
     if not other.phrase.bracketed or first.phrase.bracketed or not other.phrase.explained:
         return False
     opened = max(other.text.rfind("(", 0, other.quantity.start), 0)
@@ -147,7 +147,7 @@ _DIRECTLY_OR = re.compile(r",? ?(?:or|或者?) ?")
 
 
 def _directly_or(one: Candidate, other: Candidate) -> bool:
-    """True if nothing but "or" stands between two numbers."""
+    """True if only "or" is between two numbers."""
     if one.sentence != other.sentence:
         return False
     first, second = sorted((one.quantity, other.quantity), key=lambda quantity: quantity.start)
@@ -182,7 +182,7 @@ def read_number(slot: NumberSlot, slots: Sequence[Slot], answer: AnswerText) -> 
 
 
 class _ScopeReading(NamedTuple):
-    """Reading of one scope: candidates in the slot's unit, as written, and by which rule."""
+    """Reading of one scope: candidates in the slot's unit, their text, and the rule."""
 
     scope: Scope
     candidates: tuple[tuple[float, float], ...]
@@ -308,7 +308,7 @@ def _rivals(first: Candidate, candidates: Sequence[Candidate], target: Subject) 
 
 
 def _shape(part: str, target: Subject) -> str:
-    """A sentence without its numbers, and but for a key that says nothing of what is asked."""
+    """A sentence with its numbers masked, and without a key that does not name the subject of the question."""
     head, _, tail = part.rpartition(": ")
     if not speaks_of(head, target.words):
         head = ""
@@ -337,12 +337,12 @@ _NET = re.compile("net change|change (?:in|of)|变化")
 
 
 def _turn(words: str) -> int:
-    """-1 where ``words`` speak of a decrease, 1 of an increase, 0 of neither or both."""
+    """-1 if ``words`` state a decrease, 1 for an increase, 0 for neither or both."""
     return (_RISES.search(words) is not None) - (_FALLS.search(words) is not None)
 
 
 def _signed(slot: NumberSlot, reading: _ScopeReading) -> _ScopeReading:
-    """A decrease has the sign that the slot asks for: "a decrease of 3.2 ha" is -3.2 ha where a change is asked.
+    """Reading with the sign that the slot asks for: "a decrease of 3.2 ha" is -3.2 ha if a change is asked for.
 
     Where a loss is asked, it is a gain that is negative.
     """
@@ -426,6 +426,6 @@ def _as_written(quantity: Quantity) -> str:
 
 
 def within(value: float, margin: float, low: float, high: float) -> bool:
-    """True if both ends lie within ``margin`` of ``value``, to a relative 1e-9."""
+    """True if both bounds are within ``margin`` of ``value``, to a relative 1e-9."""
     slack = 1e-9 * max(abs(value), abs(low), abs(high))
     return abs(low - value) <= margin + slack and abs(high - value) <= margin + slack

@@ -45,7 +45,7 @@ def count_words(text: str) -> float:
 
 
 class FactRead(NamedTuple):
-    """Reading of a fact in a text: ``state``, the words that say so, and where they stand."""
+    """Reading of a fact in a text: ``state``, the words that show it, and their position."""
 
     state: str
     words: str

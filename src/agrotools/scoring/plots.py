@@ -40,7 +40,7 @@ def score_plot(reference: PlotSpec, chart: PlotSpec | None) -> tuple[float, dict
 
 
 def drawn_spec(trajectory: Trajectory) -> PlotSpec | None:
-    """Figure drawn by the last successful ``plot`` call of ``trajectory``; None where there is none."""
+    """Figure drawn by the last successful ``plot`` call of ``trajectory``; None without such a call."""
     for step in reversed(trajectory.steps):
         spec = _spec_of(step)
         if spec is not None:
@@ -104,7 +104,7 @@ def label_readings(reference: PlotSpec, chart: PlotSpec) -> tuple[bool, bool, di
 
 
 def unit_of(label: str, unit: str | None) -> str | None:
-    """The unit of an axis: its unit field, or in its label what stands in brackets or after ``in``, comma or slash."""
+    """The unit of an axis: its unit field, or the part of its label in brackets or after ``in``, comma or slash."""
     if unit and unit.strip():
         return unit.strip()
     in_brackets = [part.strip() for part in _BRACKETS.findall(normalise(label)) if part.strip()]
@@ -229,7 +229,7 @@ class _Target:
         self._numbers = sorted(x for x in self._intervals if not isinstance(x, str))
 
     def matched_by(self, series: PlotSeries) -> int:
-        """Number of points of ``series`` that can be given a reference point of their own."""
+        """Number of points of ``series`` that can be matched one to one to reference points."""
         at: dict[str | Number, list[float]] = {}
         for x, y in zip(series.x, series.y, strict=False):
             closest = self._nearest(_key(x))

@@ -147,7 +147,7 @@ FORMATS: WithPlugins[str] = WithPlugins({}, lambda plugin: plugin.predictions)
 
 @dataclass(frozen=True)
 class Compared:
-    """``published``: None where the published scorer stops or has nothing to count; ``stop`` says why.
+    """Published score. ``published``: None if the published scorer stops or counts nothing; ``stop`` is the reason.
 
     ``extra``: counts that only one benchmark has, by what they are; ``count_stops``: which of them the published code
     does not come to, and why. ``malformed``: what in the files is not what it should be, by its place; it is wrong in

@@ -161,7 +161,7 @@ def is_invalid(record: Record) -> bool:
 
 
 class Rows:
-    """The score rows of one metric, as columns: which sample (by its place in the mode), which step, what value."""
+    """The score rows of one metric, as columns: sample (by its place in the mode), step, value."""
 
     def __init__(self) -> None:
         self.places = array("I")
@@ -244,7 +244,7 @@ def _summed(rows: Rows) -> tuple["IntArray", "IntArray", "FloatArray", "IntArray
 
 
 def summed(keys: "IntArray", values: "FloatArray") -> tuple["IntArray", "IntArray", "FloatArray", "IntArray"]:
-    """The distinct ``keys`` in ascending order, where each stands first, and sum and number of its values."""
+    """The distinct ``keys`` in ascending order, the first position of each, and sum and number of its values."""
     import numpy as np
 
     if bool(np.all(keys[1:] > keys[:-1])):
@@ -283,7 +283,7 @@ def metric_of(units: Units, table: SampleTable) -> Metric | None:
 
 
 def difference_of(first: Units, second: Units, table: SampleTable) -> Metric | None:
-    """``first - second`` over the units that both have a value of; None where there are none."""
+    """``first - second`` over the units that both have a value of; None without such units."""
     if (pair := _paired(first, second)) is None:
         return None
     mine, paired = pair

@@ -318,7 +318,7 @@ def named_entities(text: str) -> dict[str, set[str]]:
 
 
 def of_other_thing(text: str, target: Subject, years: Sequence[str]) -> bool | None:
-    """True if ``text`` speaks of another place, time, or numbered thing than the label; None where it names none.
+    """True if ``text`` is about another place, time, or numbered thing than the label; None if it names none.
 
     ``years``: those that the whole answer names, in order: the last is the later one.
     """
@@ -335,7 +335,7 @@ def of_other_thing(text: str, target: Subject, years: Sequence[str]) -> bool | N
 
 
 def of_another(before: str, target: Subject) -> bool:
-    """True if ``before`` says of what it is ("the NDVI of the weeds"), and the label says otherwise."""
+    """True if ``before`` names the owner of the value ("the NDVI of the weeds") and the label names another."""
     for genitive in _GENITIVE.finditer(before):
         other = target.of.get(stem(genitive[1]))
         if other is not None and stem(genitive[2]) != other and not speaks_of(genitive[2], target.words):
@@ -344,7 +344,7 @@ def of_another(before: str, target: Subject) -> bool:
 
 
 def bound_elsewhere(phrase: Phrase, target: Subject) -> bool:
-    """True if a number is of another kind than the slot asks for: the largest where the mean is asked."""
+    """True if a number is of another kind than the slot asks for: the largest instead of the mean."""
     phrase_kinds = kinds_of(phrase)
     if phrase_kinds & target.kinds or phrase_kinds <= {"change"}:
         return False

@@ -324,7 +324,7 @@ def _without_hyphens(label: str) -> tuple[str, ...]:
 
 
 def _label_names(slot: ExactSlot | ChoiceSetSlot | FileSlot) -> dict[str, tuple[str, ...]]:
-    """Every label of the slot's set with the names under which it may stand in an answer."""
+    """Every label of the slot's set with its permitted names in an answer."""
     if isinstance(slot, ExactSlot):
         return {
             label: (

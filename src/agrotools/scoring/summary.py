@@ -168,7 +168,7 @@ class CallRatio(FrozenModel):
 
 
 class ModeSummary(FrozenModel):
-    """The headline metrics of one mode: those over all samples but schematic drawings, which stand in ``schematic``.
+    """The headline metrics of one mode: those over all samples but schematic drawings, which are in ``schematic``.
 
     ``n_records``, ``n_samples``, ``n_clusters``, ``invalid`` and ``counts`` are of all records. ``headline``: whether
     the metrics may stand as results (at most 1 % of their records invalid, or allowed); never where all samples are
@@ -275,7 +275,7 @@ class RunDifference(FrozenModel):
 
 
 class Agreement(FrozenModel):
-    """Alpha over ``n_units`` answers that at least two graded: 1 is full agreement, 0 is what chance gives.
+    """Alpha over ``n_units`` answers with at least two grades: 1 is full agreement, 0 is chance agreement.
 
     None where all grades are the same, which says nothing. ``interval``: 95 %, bootstrap by unit; none under ten units.
     """
@@ -329,7 +329,7 @@ class Panel(FrozenModel):
 
 
 class Summary(FrozenModel):
-    """The scores of one run: who answered, on what, and each mode's metrics."""
+    """The scores of one run: model, benchmark, and the metrics of each mode."""
 
     format: int = 1
     scoring: str = "1"

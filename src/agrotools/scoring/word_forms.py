@@ -153,7 +153,7 @@ def families() -> tuple[Family, ...]:
 
 @lru_cache(maxsize=1)
 def presence() -> Family:
-    """The family of "present" and "visible": what is there is also said by naming it."""
+    """The family of "present" and "visible": naming a thing also states its presence."""
     return next(family for family in families() if family.either.fullmatch("present"))
 
 
@@ -182,7 +182,7 @@ def _senses(label: str) -> tuple[tuple[Family, bool], ...]:
 
 
 def sense_of(text: str, slot_senses: Sequence[tuple[Family, bool]]) -> int:
-    """True if ``text`` says what is asked (1), the opposite (-1), or neither of them, or both (0)."""
+    """Verdict of ``text``: 1 for the requested sense, -1 for its opposite, 0 for neither or both."""
     if not slot_senses or not text.strip():
         return 0
     negations = Negations(text)

@@ -1,4 +1,4 @@
-"""Reading yes or no out of an answer: a plain yes or no, or what the answer says of the statement that the label makes.
+"""Yes or no read from an answer: a plain yes or no, or the answer's verdict on the statement in the label.
 
 Every place that speaks for yes or for no is a vote with a weight: a plain word of answer weighs most, then a clause
 that asserts (or denies) what the label says, the more of the label's words stand in it and the more it concludes;
@@ -20,7 +20,7 @@ from agrotools.text.normalise import CJK, WORD, normalise, reading_words
 
 
 class Statement(NamedTuple):
-    """Statement of a label: its subject's words, and the words or families of what is said of it."""
+    """Statement of a label: the words of its subject, and the words or families of its predicate."""
 
     subject: tuple[re.Pattern[str], ...]
     predicate: tuple[re.Pattern[str], ...]
@@ -46,7 +46,7 @@ _THERE_IS = re.compile(r"^\W*(?:whether )?there (?:is|are|was|were|has been|have
 
 
 def _words(text: str) -> list[str]:
-    """The words of a label that carry meaning; of Chinese each two characters that stand side by side."""
+    """The content words of a label; for Chinese each pair of adjacent characters."""
     words: list[str] = []
     for run in re.findall(rf"{WORD}{{2,}}|[{CJK}]+", text):
         if run > "\u2e80":
@@ -116,7 +116,7 @@ _SOME = re.compile(rf"^\W*(?:(?:an?|some|part|any)(?!{WORD})|有)|(?<!{WORD})(?:
 
 
 def _label_families(label: str, offset: int, *, everywhere: bool) -> list[tuple[int, int, Family, bool]]:
-    """The words of families in what a label says from ``offset`` on, but for those that describe a noun of it."""
+    """The words of families in a label from ``offset`` on, except those that describe one of its nouns."""
     in_label = [
         (*hits[-1][:2], family, hits[-1][2]) for family in families() if (hits := family.find(label, in_label=True))
     ]
@@ -169,7 +169,7 @@ def _own_words(text: str) -> list[str]:
 
 
 class YesNo(NamedTuple):
-    """Answer of a text (None: nothing, or both), the words that say so, and by which rule."""
+    """Answer of a text (None: neither, or both), the words that state it, and the rule."""
 
     value: bool | None
     words: tuple[str, ...]
@@ -177,7 +177,7 @@ class YesNo(NamedTuple):
 
 
 class _Vote(NamedTuple):
-    """One place that speaks for yes or no (None: for leaving it open)."""
+    """One place that supports yes or no (None: leaves it open)."""
 
     at: int
     value: bool | None
@@ -259,7 +259,7 @@ _FORM_UNDECIDED = re.compile(r"\b(?:yes|no|not|true|false|or|but|maybe|perhaps|u
 
 
 def read_form_answer(value: str) -> YesNo | None:
-    """A plain yes or no as the value of the form, whatever remark stands behind it; None where it says more."""
+    """A plain yes or no as the value of the form, with any remark after it; None if it says more."""
     form = _FORM.match(value)
     if form is None or _FORM_UNDECIDED.search(form["rest"]):
         return None
@@ -433,7 +433,7 @@ def _weight(statement: Statement, place: Sentences, index: int, sentence: str, c
 
 
 def _of_another(statement: Statement, clause: str) -> bool:
-    """True if a clause speaks of another place, year or numbered thing than the label does."""
+    """True if a clause is about another place, year or numbered thing than the label."""
     here = named_entities(clause)
     return any(kind in here and not here[kind] & names for kind, names in statement.entities.items() if kind != "time")
 

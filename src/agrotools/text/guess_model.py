@@ -1,4 +1,4 @@
-"""Answers guessed from a prompt alone: what a policy can score that sees neither pixels nor tools.
+"""Answers guessed from a prompt alone: the score of a policy that sees neither pixels nor tools.
 
 The model holds, for each slot (by name, type and unit), the best constant answer and, where cross-validation found it
 better, a linear model over the words and numbers of the question and what is told of its files. It is fitted by
@@ -76,7 +76,7 @@ class Guesser:
 
 
 def slot_key(slot: Slot) -> str:
-    """By what a slot is known to the model: name, type and unit, all of which the answer form shows."""
+    """Key of a slot in the model: name, type and unit, all of which the answer form shows."""
     return f"{slot.name}{kind_key(slot)}"
 
 
@@ -96,7 +96,7 @@ def shown_choices(slot: Slot) -> tuple[str, ...]:
 
 
 def prompt_features(query: str, sample_files: Sequence[SampleFile]) -> "NDArray[np.float64]":
-    """Words and pairs of words (hashed), numbers, and what is told of the files: their number, sizes, scale, bands."""
+    """Features of a prompt: words and pairs of words (hashed), numbers; number, sizes, scale, bands of the files."""
     import numpy as np
 
     text = normalise(query)
@@ -135,7 +135,7 @@ class GuessModel:
         return {name: value for name, value in guesses.items() if value is not None}
 
     def value_of(self, slot: Slot, features: "NDArray[np.float64]") -> JsonValue:
-        """The guess for one slot of a prompt with these features; None where there is none."""
+        """The guess for one slot of a prompt with these features; None without a guess."""
         known = (slot_key(slot), kind_key(slot), f"|{slot.type}|")
         guesser = next((self.guessers[key] for key in known if key in self.guessers), None)
         choices = shown_choices(slot)
@@ -159,7 +159,7 @@ Plan = tuple[tuple[str, Arguments], ...]
 
 
 def plan_key(slots: Sequence[Slot], sample_files: Sequence[SampleFile]) -> str:
-    """By what the usual plan of a question is known: the slots of its answer form, and how many files it has."""
+    """Key of the usual plan of a question: the slots of its answer form, and its number of files."""
     return f"{' '.join(map(slot_key, slots))} {len(sample_files)}"
 
 

@@ -152,7 +152,7 @@ def _quantities(text: str) -> tuple[Quantity, ...]:
 
 
 class _Written(NamedTuple):
-    """A number as it is written: its value, and where it stands."""
+    """A number as written: its value and position."""
 
     value: float
     start: int
@@ -237,7 +237,7 @@ def _raw_quantities(text: str) -> list[Quantity]:
 
 
 def _value(text: str, match: re.Match[str]) -> tuple[float, int]:
-    """Value of a numeral with what multiplies it, and where that ends."""
+    """Value of a numeral with its multiplier, and the end of both."""
     value = _decimal(match["digits"])
     if match["e"]:
         value = _scaled(value, int(match["e"]))
@@ -279,7 +279,7 @@ def _scaled(value: float, power: int) -> float:
 
 
 def _behind(text: str, end: int) -> tuple[str | None, str | None, int]:
-    """Unit or counted noun behind a number, and where it ends."""
+    """Unit or counted noun after a number, and its end."""
     if match := _unit().match(text, end) or _bracketed_unit().match(text, end):
         return canonical_unit(match["unit"]), None, match.end()
     if match := _NOUN.match(text, end):

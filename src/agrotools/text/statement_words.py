@@ -74,7 +74,7 @@ class Span(NamedTuple):
 
 
 class Word(NamedTuple):
-    """A word: its stem, as written, and where it stands in the normalised text."""
+    """A word: its stem, its written form, and its position in the normalised text."""
 
     stem: str
     written: str

@@ -1,4 +1,4 @@
-"""Statements of a text: its words, and which of them stand under a denial.
+"""Statements of a text: its words, and those under a denial.
 
 English and Chinese. A denial reaches over its clause ("do not ..."), a judgement over its whole sentence
 ("... is useless", "it is a mistake to ..."), and one that only points back ("none of this helps") over what it points
@@ -29,7 +29,7 @@ _REACH = 80
 
 
 class Statements:
-    """A text as words, with the boundary before each word and whether it stands under a denial.
+    """A text as words, with the boundary before each word and a flag for words under a denial.
 
     ``kept``: phrases that are a whole of their own ("not filled"): a denying word within is none. ``worsened`` are the
     words of which something bad is said, which denies a thing that is to be avoided; ``allowed`` those of which it is
@@ -79,7 +79,7 @@ class Statements:
         return end, meanings
 
     def is_denied(self, spans: Sequence[Span]) -> bool:
-        """True if one of the words stands under a denial that is not itself among them ("do away with hedges")."""
+        """True if one of the words is under a denial that is not itself among them ("do away with hedges")."""
         reaches = [reach for span in spans for reach in self._reaches.get(span.start, ())]
         return any(
             self._depths[at] > sum(reach.start <= at < reach.end for reach in reaches)
@@ -104,7 +104,7 @@ class Statements:
         return [Span(start, end) for start, end in pairwise((*starts, len(self.stems)))]
 
     def other_denials(self, facts: Container[int]) -> list[Span]:
-        """Clauses that deny something of their own: no word of ``facts``, and nothing that points at what is said."""
+        """Clauses that deny something else: no word of ``facts``, and nothing that refers to earlier statements."""
         starts = [at for at in range(len(self.stems)) if self.before[at] >= COMMA]
         spans = (Span(start, end) for start, end in pairwise((*starts, len(self.stems))))
         return [span for span in spans if self._denies_other(span) and not any(at in facts for at in range(*span))]
@@ -123,7 +123,7 @@ class Statements:
         return not pointing and any(self._has_content(at, at + 1) and self.stems[at] not in empty for at in rest)
 
     def sentence_of(self, at: int) -> int:
-        """The first word of the sentence that a word stands in."""
+        """The first word of the sentence that contains a word."""
         return self._starts[SENTENCE][at]
 
     def excerpt(self, start: int, end: int) -> str:
@@ -199,7 +199,7 @@ class Statements:
                     self._cover(self._denials, self._group_start(span.start), span.start)
 
     def _is_description(self, span: Span) -> bool:
-        """True if what is denied is told, not advised: "trees that were skipped", "those you overlooked"."""
+        """True if the denial is a description and no advice: "trees that were skipped", "those you overlooked"."""
         if self.words[span.start].written not in terms.DESCRIBED or span.start == 0:
             return False
         before = span.start - 1
@@ -208,7 +208,7 @@ class Statements:
         return before >= 0 and self.words[before].written in terms.WHO
 
     def _judge_all(self, span: Span, kind: str) -> None:
-        """Deny the whole sentence, or what was said before, where a judgement stands for all of it."""
+        """Deny the whole sentence, or the preceding ones, if a judgement applies to all of it."""
         low, high = self._zone(span)
         segment, _ = self._segment(span)
         first = [word.written for word in self.words[segment : segment + 3]]
@@ -257,7 +257,7 @@ class Statements:
         return at + 1 >= len(self.words) or self.before[at + 1] != NONE or not self._has_content(at + 1, at + 2)
 
     def _only_judges(self, low: int, high: int) -> bool:
-        """True if all that a sentence says is a judgement of something else: "Ignore both: neither has any effect"."""
+        """True if a sentence only judges something else: "Ignore both: neither has any effect"."""
         if high - low > _REACH:
             return False
         judging = {at for span, kind in self._within(low, high) if kind != "worsens" for at in range(*span)}
@@ -342,12 +342,12 @@ class Statements:
         return span, kind
 
     def _is_needless(self, span: Span) -> bool:
-        """True if what stands before is what need not be done: "残体不必清除"."""
+        """True if the preceding words are called unnecessary: "残体不必清除"."""
         phrase = "".join(word.written for word in self.words[span.start : span.end])
         return phrase in terms.NEEDLESS and span.start > 0 and self.words[span.start - 1].written not in "就则便也"
 
     def _lacks_worth(self, span: Span) -> bool:
-        """True if what is denied is a worth: "no measurable benefit", "没有保护的价值"."""
+        """True if the denial is of a worth: "no measurable benefit", "没有保护的价值"."""
         end = min(self._ends[COMMA][span.start], span.end + _LONGEST_ITEM)
         if self.words[span.start].written == "no":
             return not {*self.stems[span.end : min(end, span.end + 3)]}.isdisjoint(terms.stems_of_kind("worth"))
@@ -415,7 +415,7 @@ class Statements:
             self._point_back(span, low)
 
     def _point_back(self, span: Span, low: int) -> None:
-        """Deny what "none of this helps", "which is useless" points at: the sentence so far, or those before."""
+        """Deny the referent of "none of this helps", "which is useless": the sentence so far, or those before."""
         pointed = {*self.stems[max(low, span.end - _REACH) : span.end]}
         start = self._starts[SENTENCE][low]
         if not self._has_content(start, low) and start > 0:
@@ -427,7 +427,7 @@ class Statements:
         self._deny_over(start, low)
 
     def _forward(self, span: Span) -> None:
-        """Deny what follows in the clause, and what is listed with it."""
+        """Deny the rest of the clause, and the items listed with it."""
         low, high = self._segment(span)
         if span.end >= high and self.before[span.end] != COLON:
             if self._has_content(low, span.start):

@@ -106,7 +106,7 @@ def _on_scale(value: object, most: int) -> float | None:
 
 @cache
 def prompt_hash(words: str) -> str:
-    """Hash that tells the words of one kind of question from those of another."""
+    """Hash of the wording of one kind of question."""
     return _hash(words)[:16]
 
 
@@ -121,7 +121,7 @@ def _hash(text: str) -> str:
 
 @dataclass(frozen=True)
 class JudgeQuestion:
-    """A question to a judge. ``read`` finds the grade in a reply, 0 to ``most``; None where there is none.
+    """A question to a judge. ``read`` finds the grade in a reply, 0 to ``most``; None without a grade.
 
     ``prompt`` is a hash of the words that are the same for all questions of the kind, ``asked`` one of this question.
     """
@@ -178,7 +178,7 @@ class Rubrics:
 
     @property
     def label(self) -> str:
-        """Source of the rubrics, for whoever reads scores by them."""
+        """Source of the rubrics, as shown beside the scores."""
         return f"rubrics of {self.name} ({self.digest})" if self.digest else SHIPPED_RUBRICS
 
 
