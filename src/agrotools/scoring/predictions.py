@@ -171,7 +171,7 @@ def prediction_format(name: str) -> PredictionFormat:
     """The format of that name.
 
     Raises:
-        UsageError: there is none.
+        UsageError: no such format.
     """
     if name not in FORMATS:
         raise UsageError(f"--format {name}: no such format", hint=f"known: {', '.join(FORMATS)}")

@@ -118,9 +118,7 @@ def jieba_cutter() -> tuple[Any, str]:
         try:
             jieba: Any = import_module("jieba")
         except ImportError as error:
-            raise UsageError(
-                "parting Chinese text into words needs jieba", hint="pip install 'agrotools[zh]'"
-            ) from error
+            raise UsageError("Chinese word segmentation needs jieba", hint="pip install 'agrotools[zh]'") from error
         jieba.setLogLevel("CRITICAL")
         cutter = jieba.Tokenizer()
         # It keeps its dictionary compiled, by default where every user of the machine could put another in its place.

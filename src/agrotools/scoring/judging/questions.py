@@ -270,7 +270,7 @@ def labelled_questions(source: str) -> dict[JudgeQuestion, int]:
     ``question``, ``reference``, ``answer`` and ``grade`` (0 to 2) in every line.
 
     Raises:
-        UsageError: no such file, or a line that is not so.
+        UsageError: no such file, or a line of another form.
     """
     try:
         if source == SHIPPED:
@@ -296,7 +296,7 @@ def labelled_questions(source: str) -> dict[JudgeQuestion, int]:
                 ) from error
             labels[open_question(metric, "answer", item.question, item.reference, item.answer)] = item.grade
     if not labels:
-        raise UsageError(f"{source} holds no answers with grades")
+        raise UsageError(f"{source} contains no answers with grades")
     return labels
 
 
@@ -304,5 +304,5 @@ def _calibrated_metric() -> str:
     """Metric of answers that are compared with a reference text, as those with known grades are."""
     known = [plugin.judging.calibrated for plugin in plugins() if plugin.judging and plugin.judging.calibrated]
     if not known:
-        raise UsageError("no installed benchmark has answers that are graded beside a reference text")
+        raise UsageError("no installed benchmark has answers that are graded against a reference text")
     return known[0]
