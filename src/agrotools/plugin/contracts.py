@@ -15,7 +15,8 @@ task alone needs stand behind ``"package.module:NAME"`` and are imported when th
 * ``predictions``: the prediction files of other programs, when ``agrotools score --format`` reads one.
 
 So the module of the plug-in must stay light: it imports this module, :mod:`agrotools.core` and its own slot types. The
-others may import anything public of agrotools. The benchmarks of this package are plug-ins like any other.
+others may import anything public of agrotools: :mod:`agrotools.plugin` hands out the types that they need. The
+benchmarks of this package are plug-ins like any other.
 ``tests/plugins`` holds a complete example.
 """
 
