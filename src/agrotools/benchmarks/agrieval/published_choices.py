@@ -19,7 +19,7 @@ _CHANCE_OF_SEVERAL = 0.2
 _CHANCE_OF_TRUE_FALSE = 0.5
 _SUMMING_UP = "综上所述"
 KINDS: Mapping[str, OptionKind] = {"单选": "single", "多选": "multiple", "判断": "true_false"}
-"""What its files call the kinds of questions."""
+"""Names of the kinds of questions in its files."""
 _RIGHT, _WRONG = "正确", "错误"
 
 
@@ -33,14 +33,16 @@ def score_choices(entries: Sequence[Mapping[str, Any]]) -> Scores:
     Raises:
         PublishedScorerStops: the original ends with an exception.
     """
-    told = [entry for entry in entries if "generated_answer" in entry and "answer" in entry]
+    with_reply = [entry for entry in entries if "generated_answer" in entry and "answer" in entry]
     total = 0.0
-    for position, entry in enumerate(told):
+    for position, entry in enumerate(with_reply):
         with published(f"entry {position} of those with a reply"):
             total += _credit_of(entry)
-    if not told:
+    if not with_reply:
         return Scores("choices", {}, {}, {"agrieval.accuracy_published": NO_REPLIES})
-    return Scores("choices", {"agrieval.accuracy_published": Figure(100 * total / len(told), len(told))}, {})
+    return Scores(
+        "choices", {"agrieval.accuracy_published": Figure(100 * total / len(with_reply), len(with_reply))}, {}
+    )
 
 
 def _credit_of(entry: Mapping[str, Any]) -> float:
@@ -50,12 +52,12 @@ def _credit_of(entry: Mapping[str, Any]) -> float:
     options, answer = entry["options"], entry["answer"]
     # The kind is looked at only where there are not as many capitals as right options.
     capitals = {character for character in reply.replace("\n", "") if character.isupper()}
-    asked: Any = None if capitals and len(capitals) == len(answer) else entry["question_type"]
-    return credit(reply, options, KINDS.get(asked) if isinstance(asked, str) else None, answer)
+    kind_value: Any = None if capitals and len(capitals) == len(answer) else entry["question_type"]
+    return credit(reply, options, KINDS.get(kind_value) if isinstance(kind_value, str) else None, answer)
 
 
 def credit(reply: str, options: Mapping[str, str], kind: OptionKind | None, answer: str) -> float:
-    """What the scorer gives ``reply`` on average, 0 to 1. ``answer``: the letters of the right options; ``kind``: None
+    """Expected score of ``reply``, 0 to 1. ``answer``: the letters of the right options; ``kind``: None
     of a question of no kind that it knows, which only capitals answer."""
     if not reply:
         return 0.0
@@ -80,9 +82,9 @@ def extract(reply: str, options: int, kind: OptionKind | None, letters: int) -> 
     if kind is None:
         return ""
     for pattern, group in _patterns(kind, last):
-        if found := _search(pattern, text, last, group):
+        if match := _search(pattern, text, last, group):
             letter = f"[A-{last}]"
-            return "".join(sorted(set(re.findall(letter, found)))) if kind == "multiple" else found.strip()
+            return "".join(sorted(set(re.findall(letter, match)))) if kind == "multiple" else match.strip()
     if kind == "multiple":
         return "".join(capitals)
     if kind == "true_false" and (word := re.search(f"{_RIGHT}|{_WRONG}", text)):
@@ -92,8 +94,12 @@ def extract(reply: str, options: int, kind: OptionKind | None, letters: int) -> 
 
 @cache
 def _patterns(kind: OptionKind, last: str) -> tuple[tuple[re.Pattern[str], int], ...]:
-    told = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
-    rows = told["several"] if kind == "multiple" else told["one"] + (told["true_false"] if kind == "true_false" else [])
+    patterns_by_kind = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+    rows = (
+        patterns_by_kind["several"]
+        if kind == "multiple"
+        else patterns_by_kind["one"] + (patterns_by_kind["true_false"] if kind == "true_false" else [])
+    )
     return tuple((re.compile(pattern.replace("{last}", last), re.DOTALL), group) for pattern, group in rows)
 
 
@@ -109,8 +115,8 @@ def _search(pattern: re.Pattern[str], text: str, last: str, group: int) -> str |
         in_words = pattern.pattern.endswith("正确(答案)?")
         ends = text.rfind(_RIGHT) + len("正确答案") if in_words else _last_letter(text, last)
         text = text[: max(0, ends)]
-    found = pattern.search(text)
-    return found[group] if found else None
+    match = pattern.search(text)
+    return match[group] if match else None
 
 
 def _last_letter(text: str, last: str) -> int:

@@ -1,4 +1,4 @@
-"""What AgriEval's own code computes of open questions, to the digit: ROUGE of two packages, BLEU, BERTScore.
+"""Scores of AgriEval's own code for open questions, to the digit: ROUGE of two packages, BLEU, BERTScore.
 
 Written anew from the behaviour of eval/qa_result_evaluate.py (github.com/YanPioneer/AgriEval, commit
 46f92806e3af884aa62423a8561cd86cbbff748d, Apache-2.0) with the packages rouge 1.0.1 and rouge-score 0.1.2. What one
@@ -75,9 +75,9 @@ def score_open(entries: Sequence[Mapping[str, Any]]) -> Scores:
     Raises:
         PublishedScorerStops: the script ends with an exception.
     """
-    told = [entry for entry in entries if "generated_answer" in entry and "answer" in entry]
+    with_reply = [entry for entry in entries if "generated_answer" in entry and "answer" in entry]
     pairs: list[Pair] = []
-    for position, entry in enumerate(told):
+    for position, entry in enumerate(with_reply):
         where = f"entry {position} of those with a reply"
         with published(where):
             pairs.append(as_compared(entry["generated_answer"], entry["answer"]))
@@ -130,16 +130,16 @@ def _of_sets(answer: set[Any], reference: set[Any]) -> float:
     return _f(len(answer & reference), len(reference), len(answer))
 
 
-def _f(both: int, made: int, wanted: int) -> float:
-    precision, recall = both / made if made else 0.0, both / wanted if wanted else 0.0
+def _f(both: int, n_answer: int, n_reference: int) -> float:
+    precision, recall = both / n_answer if n_answer else 0.0, both / n_reference if n_reference else 0.0
     return 2.0 * ((precision * recall) / (precision + recall + 1e-8))
 
 
 def _by_latin_words(pair: Pair) -> tuple[float, float, float, float]:
     """rouge1, rouge2, rougeL and rougeLsum of the package rouge-score, without stems."""
-    made, wanted = map(_latin_words, pair)
-    counts = (_ngrams(made, wanted, 1), _ngrams(made, wanted, 2))
-    longest = _plain_f(common_length(wanted, made), len(made), len(wanted))
+    words, reference_words = map(_latin_words, pair)
+    counts = (_ngrams(words, reference_words, 1), _ngrams(words, reference_words, 2))
+    longest = _plain_f(common_length(reference_words, words), len(words), len(reference_words))
     lines, lines_wanted = ([_latin_words(line) for line in text.split("\n") if line] for text in pair)
     return (*counts, longest, _plain_f(_hits(lines, lines_wanted), sum(map(len, lines)), sum(map(len, lines_wanted))))
 
@@ -148,49 +148,49 @@ def _latin_words(text: str) -> list[str]:
     return _NO_LATIN.sub(" ", text.lower()).split()
 
 
-def _ngrams(made: Sequence[str], wanted: Sequence[str], n: int) -> float:
-    first, second = (Counter(zip(*(words[at:] for at in range(n)), strict=False)) for words in (made, wanted))
+def _ngrams(answer: Sequence[str], reference: Sequence[str], n: int) -> float:
+    first, second = (Counter(zip(*(words[at:] for at in range(n)), strict=False)) for words in (answer, reference))
     return _plain_f((first & second).total(), first.total(), second.total())
 
 
-def _plain_f(both: int, made: int, wanted: int) -> float:
-    precision, recall = both / max(made, 1), both / max(wanted, 1)
+def _plain_f(both: int, n_answer: int, n_reference: int) -> float:
+    precision, recall = both / max(n_answer, 1), both / max(n_reference, 1)
     return 2 * precision * recall / (precision + recall) if precision + recall > 0 else 0.0
 
 
-def _hits(made: Sequence[Sequence[str]], wanted: Sequence[Sequence[str]]) -> int:
+def _hits(answer: Sequence[Sequence[str]], reference: Sequence[Sequence[str]]) -> int:
     """Words of the reference that some line shares with it in order; no word more often than either text has it."""
-    left = Counter(word for line in made for word in line) & Counter(word for line in wanted for word in line)
+    remaining = Counter(word for line in answer for word in line) & Counter(word for line in reference for word in line)
     hits = 0
-    for line in wanted:
-        places = set[int]().union(*(_shared_places(line, other) for other in made))
+    for line in reference:
+        places = set[int]().union(*(_shared_places(line, other) for other in answer))
         for word in (line[place] for place in sorted(places)):
-            hits += left[word] > 0
-            left[word] -= left[word] > 0
+            hits += remaining[word] > 0
+            remaining[word] -= remaining[word] > 0
     return hits
 
 
 def _shared_places(line: Sequence[str], other: Sequence[str]) -> set[int]:
     """Places in ``line`` of the one longest common subsequence that the package finds."""
     rows = common_rows(line, other)
-    found: set[int] = set()
+    places: set[int] = set()
     i, j = len(line), len(other)
     while i and j:
         # Row by row, with the two lengths counted on: to count them anew at each place would take the square of a line.
-        own, above = (rows[row].to_bytes(len(other) // 8 + 1, "little") for row in (i, i - 1))
+        row_bits, above = (rows[row].to_bytes(len(other) // 8 + 1, "little") for row in (i, i - 1))
         longest, without = length_in_row(rows[i], j), length_in_row(rows[i - 1], j)
         while j and line[i - 1] != other[j - 1]:
-            longest -= not own[j - 1 >> 3] >> (j - 1 & 7) & 1
+            longest -= not row_bits[j - 1 >> 3] >> (j - 1 & 7) & 1
             if longest <= without:
                 break
             without -= not above[j - 1 >> 3] >> (j - 1 & 7) & 1
             j -= 1
         else:
             if j:
-                found.add(i - 1)
+                places.add(i - 1)
                 j -= 1
         i -= 1
-    return found
+    return places
 
 
 def _sacrebleu(pairs: Sequence[Pair]) -> list[float]:
@@ -213,18 +213,19 @@ def _nltk_bleu(pairs: Sequence[Pair]) -> list[float]:
     """Of one to four words, by sentence and of all; the mean of each. The reference is scored against the answer."""
     bleu: Any = import_module("nltk.translate.bleu_score")
     divide: Any = import_module("nltk.tokenize").word_tokenize
-    wanted, made = [[divide(pair.answer)] for pair in pairs], [divide(pair.reference) for pair in pairs]
+    answers, references = [[divide(pair.answer)] for pair in pairs], [divide(pair.reference) for pair in pairs]
     smooth = bleu.SmoothingFunction().method3
     figures: list[float] = []
     for n in range(1, 5):
         weights = [1 / n] * n + [0] * (4 - n)
         total = 0.0
-        for one, other in zip(wanted, made, strict=True):
+        for one, other in zip(answers, references, strict=True):
             total += bleu.sentence_bleu(one, other, weights=weights, smoothing_function=smooth)
         figures.append(round(total / len(pairs) * 100, 4))
     figures.append(sum(figures) / 4)
     whole = [
-        round(bleu.corpus_bleu(wanted, made, weights=tuple(int(at == n) for at in range(4))) * 100, 4) for n in range(4)
+        round(bleu.corpus_bleu(answers, references, weights=tuple(int(at == n) for at in range(4))) * 100, 4)
+        for n in range(4)
     ]
     return [*figures, *whole, sum(whole) / 4]
 
