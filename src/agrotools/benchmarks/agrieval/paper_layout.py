@@ -166,11 +166,6 @@ COMPLETE = tuple(table.number for table in PAPER_TABLES if not table.selection_o
 """The tables that are no selection from another one."""
 
 
-def paper_table(number: str) -> PaperTable | None:
-    """The table of that number; None if the paper has no such result table."""
-    return next((table for table in PAPER_TABLES if table.number == number), None)
-
-
 assert {column.part for column in (*_BY_TASK, *_BY_OPEN_TASK)} == {task.id for task in TASKS} | {OVERALL}
 
 

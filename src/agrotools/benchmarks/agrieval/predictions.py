@@ -13,8 +13,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from agrotools.benchmarks.agrieval.published_choices import KINDS, score_choices
-from agrotools.benchmarks.agrieval.published_open import score_open
+from agrotools.benchmarks.agrieval.published_scorer import KINDS, score_choices, score_open
 from agrotools.benchmarks.agrieval.score import read_options, text_values
 from agrotools.benchmarks.agrieval.slots import OptionsSlot, ReferenceTextSlot
 from agrotools.core import BenchmarkError

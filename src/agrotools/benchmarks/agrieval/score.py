@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 
 from pydantic import JsonValue
 
-from agrotools.benchmarks.agrieval import lexeval, published_choices, published_open
+from agrotools.benchmarks.agrieval import lexeval, published_scorer
 from agrotools.benchmarks.agrieval.plugin import ROUGES
 from agrotools.benchmarks.agrieval.slots import OptionsSlot, ReferenceTextSlot
 from agrotools.core import FrozenModel, Record, Score, Slot, Trajectory, UsageError
@@ -93,7 +93,7 @@ def score_record(record: Record, trajectory: Trajectory, comparisons: TextCompar
 def text_values(slot: ReferenceTextSlot, answer: str) -> dict[str, float]:
     """:data:`TEXT_METRICS` of an answer, each 0 to 1."""
     ours = rouge_l(answer, slot.value), rouge_l_normalised(answer, slot.value)
-    theirs = published_open.rouges(published_open.as_compared(answer, slot.value))
+    theirs = published_scorer.rouges(published_scorer.as_compared(answer, slot.value))
     return dict(zip(TEXT_METRICS, (*ours, *theirs.values()), strict=True))
 
 
@@ -112,7 +112,7 @@ def read_options(slot: OptionsSlot, answer: str) -> tuple[dict[str, JsonValue], 
         reading["ambiguous"] = True
     partial = len(read_letters) / len(right) if read_letters <= right else 0.0
     letters = "".join(slot.value)
-    theirs = published_choices.credit(answer, slot.options, slot.kind, letters)
+    theirs = published_scorer.credit(answer, slot.options, slot.kind, letters)
     values = (float(read_letters == right), partial, float(lexeval_read == letters), theirs)
     return reading, dict(zip(READ_METRICS, values, strict=True))
 
