@@ -1,6 +1,29 @@
-"""``python -m agrotools``: the command line, of the Python that is named."""
+"""Command line: ``agrotools``, or ``python -m agrotools`` to choose the Python that runs it."""
 
-from agrotools.cli.main import main
+import os
+import signal
+import sys
+from types import FrameType
+
+_INTERRUPTED = 130
+"""Exit code of a command that SIGINT has ended (``STOPPED`` in :mod:`agrotools.cli.output`, imported too late)."""
+
+
+def main() -> None:
+    """Entry point. Ctrl-C ends it with exit code 130 during the imports and while Python shuts down, too."""
+    try:
+        from agrotools.cli.main import main as run_command
+
+        run_command()
+    except KeyboardInterrupt:
+        sys.exit(_INTERRUPTED)
+    finally:
+        signal.signal(signal.SIGINT, _exit_at_once)
+
+
+def _exit_at_once(number: int, frame: FrameType | None) -> None:  # noqa: ARG001
+    os._exit(_INTERRUPTED)
+
 
 if __name__ == "__main__":
     main()

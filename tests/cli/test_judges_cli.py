@@ -46,6 +46,7 @@ class Judges:
     def __init__(self) -> None:
         self.graded: Counter[str] = Counter()
         self.broken = False
+        self.refused = 0
 
     def __call__(self, body: Body) -> web.Response:
         model = body["model"]
@@ -54,6 +55,7 @@ class Judges:
                 "Drain field " + text_of(body["messages"][-1]).split("field ")[1].rstrip("?") + ", I think."
             )
         if self.broken:
+            self.refused += 1
             return error(500, "out of order")
         asked = text_of(body["messages"][1])
         self.graded[model] += 1
@@ -168,14 +170,15 @@ def test_a_judge_that_is_down_costs_nothing_and_the_same_command_goes_on(fresh: 
             text=True,
             env={**os.environ, "OPENAI_API_KEY": "sk-test"},
         )
-        time.sleep(4)
+        while not judges.refused:
+            time.sleep(0.05)
         down.send_signal(signal.SIGINT)
         time.sleep(0.5)
         down.send_signal(signal.SIGINT)
-        _, told = down.communicate(timeout=60)
+        _, stderr = down.communicate(timeout=60)
         assert down.returncode == 130
-        assert "stopped: judgements are kept" in told
-        assert "Traceback" not in told
+        assert "stopped: judgements are kept" in stderr
+        assert "Traceback" not in stderr
         judges.broken = False
         agrotools("score", fresh, *judge)
     assert judges.graded == {"strict": SAMPLES}

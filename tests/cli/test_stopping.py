@@ -1,7 +1,9 @@
-"""How a run ends before it is done: by Ctrl-C, by a second one, by an endpoint that is gone."""
+"""Ends of a run before it is done: Ctrl-C once, twice or during the imports, and an endpoint that is gone."""
 
 import json
 import signal
+import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -80,3 +82,24 @@ def test_an_endpoint_that_is_gone_stops_the_run_and_nothing_is_lost(benchmark_fo
         _, err = process.communicate(timeout=60)
         assert process.returncode == 0, err
     assert sorted(finished(tmp_path / "run")) == sorted(f"q{index}" for index in range(SAMPLES))
+
+
+@pytest.mark.parametrize(
+    "moment",
+    ["sys.meta_path.insert(0, SimpleNamespace(find_spec=interrupt))", "atexit.register(interrupt)"],
+    ids=["imports", "shutdown"],
+)
+def test_ctrl_c_while_python_imports_or_shuts_down_has_the_same_code(moment: str) -> None:
+    code = f"""
+import atexit, os, signal, sys
+from types import SimpleNamespace
+from agrotools.__main__ import main
+def interrupt(*_):
+    sys.meta_path[:] = [finder for finder in sys.meta_path if not isinstance(finder, SimpleNamespace)]
+    os.kill(os.getpid(), signal.SIGINT)
+sys.argv = ["agrotools", "--version"]
+{moment}
+main()
+"""
+    process = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)
+    assert (process.returncode, process.stderr) == (130, "")

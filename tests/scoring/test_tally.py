@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from agrotools.core import Fact, OpenTextSlot, Record, Score, Step, Trajectory
 from agrotools.scoring import RunAggregator, summarise
-from agrotools.scoring.open_text import MAX_OTHERS, OpenTextChance, _drawn, _Other  # pyright: ignore[reportPrivateUsage]
+from agrotools.scoring.open_text import MAX_OTHERS, OpenTextChance, _Other, _selected_samples  # pyright: ignore[reportPrivateUsage]
 from agrotools.scoring.sample_units import SampleTable
 from support.plain_sample import plain_sample
 
@@ -78,12 +78,12 @@ def test_means_and_bounds_are_those_of_the_plain_formula(samples, random):
                 pair: pair[1], max_size=90))  # fmt: skip
 def test_drawing_one_by_one_is_drawing_from_all(pairs):
     others = [_Other(digest, cluster, []) for cluster, digest in pairs]
-    kept: list[_Other] = []
+    selected: list[_Other] = []
     for other in others:
-        kept = _drawn([*kept, other])
-    assert kept == _drawn(others)
-    assert len(kept) == min(len(others), MAX_OTHERS)
-    assert len({other.cluster for other in kept}) == min(len({other.cluster for other in others}), MAX_OTHERS)
+        selected = _selected_samples([*selected, other])
+    assert selected == _selected_samples(others)
+    assert len(selected) == min(len(others), MAX_OTHERS)
+    assert len({other.cluster for other in selected}) == min(len({other.cluster for other in others}), MAX_OTHERS)
 
 
 def test_chance_is_how_often_an_answer_states_the_facts_of_others():

@@ -10,7 +10,7 @@ from agrotools.core import MODES, Mode, OpenTextSlot, Protocol, Record, Score
 from agrotools.plugin import ENGINE, plugins_of_slots
 from agrotools.plugin import ModeTally as PluginTally
 from agrotools.scoring.correlations import benchmark_key, correlations, with_correlations
-from agrotools.scoring.errors_in_records import ErrorTally
+from agrotools.scoring.error_classes import ErrorTally
 from agrotools.scoring.event_counts import CallCounts, EventCounts, SecondsTally, ending_of, missing_of, warnings_of
 from agrotools.scoring.metrics import METRICS, OUTCOME_METRICS, SCORING_VERSION, SLOTS_OF_METRIC
 from agrotools.scoring.sample_units import (
@@ -89,8 +89,8 @@ class RunAggregator:
             planned: records that each mode should hold, where that is known.
         """
         modes: list[tuple[Mode, ModeAggregator]] = [(mode, self.modes[mode]) for mode in MODES if mode in self.modes]
-        units = {mode: own.units() for mode, own in modes}
-        of_modes: dict[Mode, ModeSummary] = {mode: own.summary(units[mode], allow_invalid) for mode, own in modes}
+        units = {mode: tally.units() for mode, tally in modes}
+        of_modes: dict[Mode, ModeSummary] = {mode: tally.summary(units[mode], allow_invalid) for mode, tally in modes}
         missing = missing_of(of_modes, planned or {})
         summary = Summary(
             scoring=SCORING_VERSION,
@@ -210,7 +210,7 @@ class ModeAggregator:
 
     def summary(self, units: Mapping[str, Units], allow_invalid: bool) -> ModeSummary:
         """Summary of the mode; ``units`` are its own."""
-        everything, counted, drawn = (self._size(wanted) for wanted in (any_kind, _counted, _drawn))
+        everything, counted, schematic = (self._size(keep) for keep in (any_kind, _counted, _is_schematic))
         return ModeSummary(
             n_records=everything.n_records,
             n_samples=everything.n_samples,
@@ -230,25 +230,25 @@ class ModeAggregator:
             seconds=self._seconds.by_part(),
             call_ratio=self._calls.ratio(),
             schematic=SchematicPart(
-                **drawn._asdict(),
-                headline=allow_invalid or drawn.few_invalid,
-                metrics=_metrics(units_where(units, self._table, _drawn), self._table),
-                ots_chance=self.chance.estimate(_drawn) if self.chance else None,
+                **schematic._asdict(),
+                headline=allow_invalid or schematic.few_invalid,
+                metrics=_metrics(units_where(units, self._table, _is_schematic), self._table),
+                ots_chance=self.chance.estimate(_is_schematic) if self.chance else None,
             )
-            if drawn.n_samples
+            if schematic.n_samples
             else None,
             **self._of_plugins(),
         )
 
     def _of_plugins(self) -> dict[str, Any]:
         """Counts of benchmark plug-ins, by the keys that they choose."""
-        return {name: found for tally in self._plugin_tallies.values() for name, found in tally.results().items()}
+        return {name: value for tally in self._plugin_tallies.values() for name, value in tally.results().items()}
 
-    def _size(self, wanted: Callable[[Kind], bool]) -> "_Size":
+    def _size(self, keep: Callable[[Kind], bool]) -> "_Size":
         import numpy as np
 
         samples = np.asarray(self._samples, dtype=np.int64)
-        chosen = of_kind(samples, self._table, wanted)
+        chosen = of_kind(samples, self._table, keep)
         return _Size(
             n_records=int(np.asarray(self._epochs)[chosen].sum()),
             n_samples=int(chosen.sum()),
@@ -285,7 +285,7 @@ class _Size(NamedTuple):
         return self.n_invalid / self.n_records <= MAX_INVALID_SHARE
 
 
-def _drawn(kind: Kind) -> bool:
+def _is_schematic(kind: Kind) -> bool:
     return kind.schematic
 
 
@@ -298,33 +298,33 @@ def comparison(first: RunAggregator, second: RunAggregator, names: tuple[str, st
     """Differences of two runs that share a table of samples, first minus second."""
     table = first.table
     modes: dict[Mode, dict[str, Metric]] = {}
-    drawn: dict[Mode, dict[str, Metric]] = {}
+    schematic: dict[Mode, dict[str, Metric]] = {}
     n_drawn: dict[Mode, int] = {}
     unpaired: dict[Mode, int] = {}
     for mode in MODES:
         if mode in first.modes and mode in second.modes:
-            own, other = first.modes[mode], second.modes[mode]
-            units, others = own.units(), other.units()
+            mine, other = first.modes[mode], second.modes[mode]
+            units, others = mine.units(), other.units()
             modes[mode] = _differences(units_where(units, table, _counted), others, table)
-            unpaired[mode] = len(own.valid_samples() ^ other.valid_samples())
-            if n := sum(table.kind(sample).schematic for sample in own.valid_samples() & other.valid_samples()):
+            unpaired[mode] = len(mine.valid_samples() ^ other.valid_samples())
+            if n := sum(table.kind(sample).schematic for sample in mine.valid_samples() & other.valid_samples()):
                 n_drawn[mode] = n
-                drawn[mode] = _differences(units_where(units, table, _drawn), others, table)
+                schematic[mode] = _differences(units_where(units, table, _is_schematic), others, table)
     return with_comparison_adjusted(
         Comparison(
-            first=names[0], second=names[1], modes=modes, schematic=drawn, n_schematic=n_drawn, unpaired=unpaired
+            first=names[0], second=names[1], modes=modes, schematic=schematic, n_schematic=n_drawn, unpaired=unpaired
         )
     )
 
 
 def _metrics(units: Mapping[str, Units], table: SampleTable) -> dict[str, Metric]:
-    metrics = {name: metric_of(own, table) for name, own in units.items()}
+    metrics = {name: metric_of(metric_units, table) for name, metric_units in units.items()}
     return {name: metric for name, metric in metrics.items() if metric is not None}
 
 
 def _differences(first: Mapping[str, Units], second: Mapping[str, Units], table: SampleTable) -> dict[str, Metric]:
-    paired = {name: own for name, own in first.items() if name in second and name not in FLOOR_METRICS}
-    metrics = {name: difference_of(own, second[name], table) for name, own in paired.items()}
+    paired = {name: mine for name, mine in first.items() if name in second and name not in FLOOR_METRICS}
+    metrics = {name: difference_of(mine, second[name], table) for name, mine in paired.items()}
     return {name: metric for name, metric in metrics.items() if metric is not None}
 
 
@@ -333,7 +333,7 @@ def summarise(
     scores: Sequence[Sequence[Score]] | None = None,
     *,
     allow_invalid: bool = False,
-    **said: Any,
+    **description: Any,
 ) -> Summary:
     """The metrics of a run with intervals and counts. A :class:`RunAggregator` does the same record by record.
 
@@ -347,7 +347,7 @@ def summarise(
     if tally.wants_answers:
         for record in records:
             tally.add_answer(record)
-    return tally.summary(allow_invalid=allow_invalid).model_copy(update=said)
+    return tally.summary(allow_invalid=allow_invalid).model_copy(update=description)
 
 
 def compare(
@@ -376,13 +376,13 @@ def _tallied(records: Sequence[Record], scores: Iterable[Sequence[Score]] | None
 
 
 def side_by_side(summaries: Sequence[Summary], tallies: Sequence[RunAggregator]) -> list[Summary]:
-    """The summaries of runs that are shown together, with what needs them all. ``tallies``: one for each, or none where
+    """Summaries of several runs, with the figures that need all of them. ``tallies``: one for each run, or none if
     their records were not scored just now; then no differences between the runs are added.
 
     Raises:
         ScoringVersionError: they are of different scoring versions.
     """
-    together = with_gains_adjusted(with_correlations(summaries))
+    together = with_gains_adjusted(with_correlations(summaries) if len(summaries) > 1 else summaries)
     if not tallies:
         return together
     between = tuple(differences_between(summaries, tallies))
@@ -394,9 +394,9 @@ def differences_between(summaries: Sequence[Summary], tallies: Sequence[RunAggre
 
     Runs whose policy saw the gold are in no pair, nor are modes without a headline.
     """
-    found = list(_between(summaries, tallies))
-    estimates = adjusted([each.difference for each in found])
-    return [each.model_copy(update={"difference": own}) for each, own in zip(found, estimates, strict=True)]
+    pairs = list(_between(summaries, tallies))
+    estimates = adjusted([each.difference for each in pairs])
+    return [each.model_copy(update={"difference": estimate}) for each, estimate in zip(pairs, estimates, strict=True)]
 
 
 _Headline = dict[tuple[Mode, str], Units]
@@ -408,10 +408,10 @@ def _between(summaries: Sequence[Summary], tallies: Sequence[RunAggregator]) -> 
         if benchmark_key(summaries[first]) != benchmark_key(summaries[second]):
             continue
         shared = [key for key in units[first] if key in units[second]]
-        own, other = tallies[first].table, tallies[second].table
+        mine, other = tallies[first].table, tallies[second].table
         for mode, metric in shared:
-            theirs = _renumbered(units[second][mode, metric], other, own)
-            estimate = overall_difference(units[first][mode, metric], theirs, own)
+            theirs = _renumbered(units[second][mode, metric], other, mine)
+            estimate = overall_difference(units[first][mode, metric], theirs, mine)
             if estimate is not None:
                 yield RunDifference(first=first, second=second, mode=mode, metric=metric, difference=estimate)
 

@@ -30,7 +30,7 @@ class Scope(NamedTuple):
 
 
 class JsonObject(NamedTuple):
-    """An object found in a text: in which of its JSON documents, how deep in it."""
+    """JSON object of a text, with the number of its JSON document and its nesting depth."""
 
     document: int
     depth: int
@@ -129,7 +129,7 @@ _CORRECTION = re.compile(
 
 
 def after_correction(text: str, limit: int | None = None, *, weak: bool = True) -> int:
-    """Start of the part of ``text`` that takes back what stands before it; 0 if nothing does before ``limit``.
+    """Start of the part of ``text`` that retracts what comes before it; 0 if there is no retraction before ``limit``.
 
     ``weak``: "actually" takes back too.
     """
@@ -158,7 +158,7 @@ _VALUE_FIELDS = ("value", "answer")
 
 
 def _without_loss(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """An object's fields; a key that stands several times has all its values."""
+    """Fields of an object; a repeated key has a list of all its values."""
     fields: dict[str, Any] = {}
     several: dict[str, list[Any]] = {}
     for key, value in pairs:
@@ -175,7 +175,7 @@ def json_objects(text: str) -> tuple[tuple[JsonObject, ...], list[tuple[int, int
     An entry ``{"name": "trees", "value": 14}`` also gives ``{"trees": entry}``.
     """
     decoder = json.JSONDecoder(object_pairs_hook=_without_loss)
-    found: list[JsonObject] = []
+    objects: list[JsonObject] = []
     spans: list[tuple[int, int]] = []
     at = text.find("{")
     for _ in range(_MOST_STARTS):
@@ -186,29 +186,29 @@ def json_objects(text: str) -> tuple[tuple[JsonObject, ...], list[tuple[int, int
         except (ValueError, RecursionError):
             at = text.find("{", at + 1)
             continue
-        found += _unfolded(value, len(spans))
+        objects += _unfolded(value, len(spans))
         spans.append((at, end))
         at = text.find("{", end)
-    return tuple(found), spans
+    return tuple(objects), spans
 
 
 def _unfolded(value: Any, document: int) -> list[JsonObject]:
     """An object and those in it: breadth first, so that an outer one comes before its parts."""
-    found: list[JsonObject] = []
+    objects: list[JsonObject] = []
     waiting: list[tuple[int, Any]] = [(0, value)]
     for depth, item in waiting:
-        if len(found) >= _MOST_OBJECTS:
+        if len(objects) >= _MOST_OBJECTS:
             break
         if isinstance(item, dict):
             fields = cast(dict[str, Any], item)
-            found.append(JsonObject(document, depth, fields))
+            objects.append(JsonObject(document, depth, fields))
             name = next((fields[field] for field in _NAME_FIELDS if isinstance(fields.get(field), str)), None)
             if name is not None and any(field in fields for field in _VALUE_FIELDS):
-                found.append(JsonObject(document, depth, {name: fields}))
+                objects.append(JsonObject(document, depth, {name: fields}))
             waiting += [(depth + 1, inner) for inner in fields.values() if isinstance(inner, dict | list)]
         elif isinstance(item, list):
             waiting += [(depth + 1, inner) for inner in cast(list[Any], item) if isinstance(inner, dict | list)]
-    return found
+    return objects
 
 
 def json_text(value: Any) -> str:

@@ -26,17 +26,17 @@ _DRAWS = 1000
 
 def correlations(steps: Mapping[str, Units], outcomes: Mapping[str, Units], table: SampleTable) -> list[Correlation]:
     """Each metric of ``steps`` with the outcome, over the samples that have a value of both."""
-    found: list[Correlation] = []
+    results: list[Correlation] = []
     for outcome in OUTCOMES:
         if outcome not in outcomes:
             continue
-        own = _by_sample(outcomes[outcome])
+        values_by_sample = _by_sample(outcomes[outcome])
         for step, units in steps.items():
             other = _by_sample(units)
-            shared = sorted(own.keys() & other.keys())
+            shared = sorted(values_by_sample.keys() & other.keys())
             if shared:
-                found.append(_correlation(step, outcome, shared, other, own, table))
-    return found
+                results.append(_correlation(step, outcome, shared, other, values_by_sample, table))
+    return results
 
 
 def _by_sample(units: Units) -> dict[int, float]:
@@ -68,8 +68,8 @@ def _correlation(
         return Correlation(step=step, outcome=outcome, r=None, n=len(shared))
     if k < MIN_CLUSTERS:
         return Correlation(step=step, outcome=outcome, r=r, n=len(shared))
-    drawn = np.random.default_rng(0).multinomial(k, np.full(k, 1 / k), size=_DRAWS).astype(np.float64)
-    resampled = _r(drawn @ columns)
+    resamples = np.random.default_rng(0).multinomial(k, np.full(k, 1 / k), size=_DRAWS).astype(np.float64)
+    resampled = _r(resamples @ columns)
     lower, upper = np.nanpercentile(resampled, [2.5, 97.5]).tolist()
     return Correlation(step=step, outcome=outcome, r=r, n=len(shared), interval=Interval(lower=lower, upper=upper))
 
@@ -127,17 +127,17 @@ def across_runs(summaries: Sequence[Summary]) -> AcrossRuns | None:
         left_out={reason: tuple(models) for reason, models in left_out.items()},
         least_r=least_correlation(len(counted)),
         correlations=tuple(
-            found
+            value
             for step in _names(steps)
             for outcome in _names(outcomes)
             if _whose(step) == _whose(outcome)
-            and (found := _run_correlation(step, outcome, steps, outcomes)) is not None
+            and (value := _run_correlation(step, outcome, steps, outcomes)) is not None
         ),
     )
 
 
 def benchmark_key(summary: Summary) -> tuple[str, str, str]:
-    """Key of runs that may stand side by side: benchmark, its version and its options."""
+    """Key of runs that can be compared: benchmark, its version and its options."""
     return (summary.benchmark, summary.benchmark_version, str(sorted(summary.benchmark_options.items())))
 
 
@@ -189,9 +189,9 @@ def _run_correlation(
 ) -> RunCorrelation | None:
     """Over the runs that have both; None with fewer than three."""
     pairs = [
-        (own[step], other[outcome])
-        for own, other in zip(steps, outcomes, strict=True)
-        if step in own and outcome in other and math.isfinite(own[step]) and math.isfinite(other[outcome])
+        (x_of[step], other[outcome])
+        for x_of, other in zip(steps, outcomes, strict=True)
+        if step in x_of and outcome in other and math.isfinite(x_of[step]) and math.isfinite(other[outcome])
     ]
     if len(pairs) < MIN_RUNS:
         return None

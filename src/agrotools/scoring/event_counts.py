@@ -1,4 +1,4 @@
-"""Counts of a run beside the scores: ends, errors, steps, tokens, seconds; records that ended without an answer."""
+"""Counts of a run: terminations, errors, steps, tokens, seconds; records that ended without an answer."""
 
 from array import array
 from collections import Counter, defaultdict
@@ -104,7 +104,7 @@ class CallCounts:
 
     def __init__(self) -> None:
         self._ratios = array("d")
-        self._made = self._needed = 0
+        self._n_made = self._n_needed = 0
 
     def add(self, record: Record) -> None:
         """A valid record."""
@@ -112,23 +112,23 @@ class CallCounts:
         if record.mode != "end-to-end" or record.sample.schematic or not needed:
             return
         if record.trajectory is not None and record.trajectory.answer is not None:
-            made = len(record.trajectory.calls)
-            self._ratios.append(made / needed)
-            self._made, self._needed = self._made + made, self._needed + needed
+            n_calls = len(record.trajectory.calls)
+            self._ratios.append(n_calls / needed)
+            self._n_made, self._n_needed = self._n_made + n_calls, self._n_needed + needed
 
     def ratio(self) -> CallRatio | None:
         """None without such records."""
         n = len(self._ratios)
         if not n:
             return None
-        return CallRatio(mean=sum(self._ratios) / n, n=n, made=self._made, needed=self._needed)
+        return CallRatio(mean=sum(self._ratios) / n, n=n, made=self._n_made, needed=self._n_needed)
 
 
 def _box_ious(rows: Sequence[Score]) -> list[float]:
     """IoU of every predicted box with that of the reference call that it was compared with."""
     compared = [row.reading.get("arguments") for row in rows if row.metric == "agrotools.arg_acc"]
     arguments = [
-        argument for own in compared if isinstance(own, list) for argument in own if isinstance(argument, dict)
+        argument for boxes in compared if isinstance(boxes, list) for argument in boxes if isinstance(argument, dict)
     ]
     details = [argument.get("detail") for argument in arguments if argument.get("kind") == "box"]
     return _numbers(detail.get("iou") for detail in details if isinstance(detail, dict))
@@ -190,11 +190,11 @@ class SecondsTally:
         names = sorted({name for kind, _ in kinds for name, _ in kind.groups})
 
         def parts(label: Callable[[Kind], str | None]) -> dict[str, Seconds]:
-            own: dict[str, list[tuple[float, int]]] = {}
+            amounts: dict[str, list[tuple[float, int]]] = {}
             for kind, amount in kinds:
                 if (value := label(kind)) is not None:
-                    own.setdefault(value, []).append(amount)
-            return {value: _mean(own[value]) for value in sorted(own)}
+                    amounts.setdefault(value, []).append(amount)
+            return {value: _mean(amounts[value]) for value in sorted(amounts)}
 
         return SecondsByPart(
             overall=_mean([amount for _, amount in kinds]),
@@ -247,27 +247,27 @@ _CAUSES = {
 
 
 def ending_of(record: Record) -> str | None:
-    """Reason why a record has no answer; in step-by-step, from half of its steps or more. None where nothing did."""
+    """Reason why a record has no answer (step-by-step: half of its steps or more); None if it has one."""
     if is_invalid(record):
         return INVALID
     if record.trajectory is not None:
         return None if record.trajectory.termination == "answered" else record.trajectory.termination
     actions = record.actions or ()
-    lost = [action.termination for action in actions if isinstance(action, Halt)]
-    lost += ["unparseable" for action in actions if isinstance(action, Unparseable)]
-    cause, n = Counter(lost).most_common(1)[0] if lost else ("", 0)
+    halts = [action.termination for action in actions if isinstance(action, Halt)]
+    halts += ["unparseable" for action in actions if isinstance(action, Unparseable)]
+    cause, n = Counter(halts).most_common(1)[0] if halts else ("", 0)
     return cause if cause and 2 * n >= len(actions) else None
 
 
 def mostly_lost(part: ModeSummary) -> bool:
-    """True if more than half of the records ended for reasons that say nothing of the model's answers."""
+    """True if more than half of the records ended for reasons unrelated to the model's answers."""
     return 2 * sum(part.endings.get(cause, 0) for cause in NOT_OF_THE_ANSWERS) > part.n_records
 
 
 def missing_of(modes: Mapping[Mode, ModeSummary], planned: Mapping[Mode, int]) -> dict[Mode, int]:
-    """Number of the ``planned`` records of each mode are not there; modes that lack none are left out."""
-    held = {mode: part.n_records for mode, part in modes.items()}
-    return {mode: n - held.get(mode, 0) for mode, n in planned.items() if n > held.get(mode, 0)}
+    """Number of ``planned`` records missing in each mode; complete modes are left out."""
+    sizes = {mode: part.n_records for mode, part in modes.items()}
+    return {mode: n - sizes.get(mode, 0) for mode, n in planned.items() if n > sizes.get(mode, 0)}
 
 
 def warnings_of(modes: Mapping[Mode, ModeSummary], missing: Mapping[Mode, int]) -> tuple[str, ...]:
@@ -285,10 +285,10 @@ def warnings_of(modes: Mapping[Mode, ModeSummary], missing: Mapping[Mode, int]) 
             if n <= WORTH_A_WORD * part.n_records:
                 continue
             what, advice = _CAUSES[cause]
-            told = f" (most often: {max(reasons, key=lambda each: reasons[each])})" if cause == INVALID else ""
+            most_often = f" (most often: {max(reasons, key=lambda each: reasons[each])})" if cause == INVALID else ""
             share = 100 * n / part.n_records
             advice = advice[0].upper() + advice[1:]
-            lines.append(f"{mode}: {n} of {part.n_records} samples ({share:.1f} %) {what}{told}. {advice}.")
+            lines.append(f"{mode}: {n} of {part.n_records} samples ({share:.1f} %) {what}{most_often}. {advice}.")
         failures = part.counts.form_failures
         if sum(failures.values()) > WORTH_A_WORD * part.n_records:
             listed = ", ".join(f"{ended} {n}" for ended, n in failures.items())

@@ -53,32 +53,32 @@ def keyed_scopes(slot: Slot, slots: Sequence[Slot], answer: AnswerText, holds: C
     ("I count trees: ...") counts only where no proper line stands and a value follows it; the outermost objects of a
     JSON document count, and what stands before a correction ("wait, ...") does not.
     """
-    own = _own(slot)
-    found: list[Scope] = []
+    names = _names_of(slot)
+    scopes: list[Scope] = []
     depths: dict[int, int] = {}
     for document, depth, fields in answer.objects:
         for written, value in fields.items():
-            key, unit = _key_and_unit(written, own)
-            if key in own and depths.setdefault(document, depth) == depth:
-                found.append(
+            key, unit = _key_and_unit(written, names)
+            if key in names and depths.setdefault(document, depth) == depth:
+                scopes.append(
                     Scope("json", without_markup(normalise(json_text(value))), unit or _unit_beside(written, fields))
                 )
-    return found + _line_scopes(slot, slots, answer.outside if found else answer.plain, holds)
+    return scopes + _line_scopes(slot, slots, answer.outside if scopes else answer.plain, holds)
 
 
 def _unit_beside(key: str, fields: Mapping[str, Any]) -> str | None:
-    """The unit that an object gives in a field of its own: ``{"gap": 0.75, "unit": "m"}``."""
+    """The unit that an object gives in a separate field: ``{"gap": 0.75, "unit": "m"}``."""
     numbers = sum(isinstance(value, int | float) for value in fields.values())
-    given = fields.get(f"{key}_unit", fields.get("unit", fields.get("units")) if numbers == 1 else None)
-    return canonical_unit(given) if isinstance(given, str) else None
+    unit = fields.get(f"{key}_unit", fields.get("unit", fields.get("units")) if numbers == 1 else None)
+    return canonical_unit(unit) if isinstance(unit, str) else None
 
 
 def _line_scopes(slot: Slot, slots: Sequence[Slot], text: str, holds: Callable[[str], bool]) -> list[Scope]:
-    own = _own(slot)
-    lines = [line for line in _lines(_names(slots), text, isinstance(slot, _IN_WORDS)) if line.key in own]
+    names = _names_of(slot)
+    lines = [line for line in _lines(_names(slots), text, isinstance(slot, _IN_WORDS)) if line.key in names]
     proper = [line for line in lines if not line.prose and not line.header]
     if not proper:
-        for cell, unit in _cells_below(own, text):
+        for cell, unit in _cells_below(names, text):
             if holds(cell):
                 return [Scope("form line", cell, unit)]
         proper = [line for line in lines if not line.prose and (not line.header or holds(line.value))]
@@ -106,12 +106,12 @@ def _line_scopes(slot: Slot, slots: Sequence[Slot], text: str, holds: Callable[[
 
 
 def without_other_values(slot: Slot, slots: Sequence[Slot], text: str) -> str:
-    """``text`` without what it states, by key, for other slots of the same kind: none of that answers this slot."""
+    """``text`` without the values that it states by key for other slots of the same kind."""
     rivals = [other for other in slots if other.name != slot.name and _kind(other) == _kind(slot)]
     if not rivals:
         return text
-    keys = set[str]().union(*map(_own, rivals)) - _own(slot)
-    kept: list[str] = []
+    keys = set[str]().union(*map(_names_of, rivals)) - _names_of(slot)
+    remaining: list[str] = []
     at = 0
     lines = _lines(_names(slots), text, isinstance(slot, _IN_WORDS))
     limits = [line.start for line in lines[1:]] + [len(text)]
@@ -119,9 +119,9 @@ def without_other_values(slot: Slot, slots: Sequence[Slot], text: str) -> str:
         if line.key in keys and not line.prose and not line.header:
             begins = limit - len(text[line.value_start : limit].lstrip())
             end = _STATEMENT_END.search(text, begins, limit)
-            kept.append(text[at : line.start])
+            remaining.append(text[at : line.start])
             at = end.start() if end else limit
-    return "".join(kept) + text[at:]
+    return "".join(remaining) + text[at:]
 
 
 def mentions(sentence: str, slot: Slot, slots: Sequence[Slot], *, others: bool = False) -> bool:
@@ -129,8 +129,8 @@ def mentions(sentence: str, slot: Slot, slots: Sequence[Slot], *, others: bool =
 
     A shorter label inside a longer one of another slot does not count.
     """
-    own = _own(slot)
-    return any((_key(found[0]) in own) != others for found in _any_name(_names(slots)).finditer(sentence))
+    names = _names_of(slot)
+    return any((_key(match[0]) in names) != others for match in _any_name(_names(slots)).finditer(sentence))
 
 
 def is_number(slot: Slot) -> TypeGuard[ToleranceSlot | ExactSlot]:
@@ -151,7 +151,7 @@ def _key(text: str) -> str:
     return re.sub(r"[\s_-]+", " ", normalise(text)).strip()
 
 
-def _own(slot: Slot) -> set[str]:
+def _names_of(slot: Slot) -> set[str]:
     return {_key(slot.name), _key(slot.label)}
 
 
@@ -162,10 +162,10 @@ def _names(slots: Sequence[Slot]) -> Names:
 _BRACKET = re.compile(r"\s?[(\[](?:in )?([^()\[\]\n|]{1,24})[)\]]$")
 
 
-def _key_and_unit(written: str, own: set[str]) -> tuple[str, str | None]:
-    """A key, and the unit that stands in brackets behind it."""
+def _key_and_unit(written: str, names: set[str]) -> tuple[str, str | None]:
+    """A key, and the unit in brackets after it."""
     key = _key(written)
-    bracket = None if key in own else _BRACKET.search(written)
+    bracket = None if key in names else _BRACKET.search(written)
     if bracket is None:
         return key, None
     return _key(written[: bracket.start()]), canonical_unit(bracket[1])
@@ -265,7 +265,7 @@ Table = tuple[int, list[str], list[list[str]]]
 def _tables(text: str) -> list[Table]:
     """Markdown tables: where each begins, its header cells, its rows."""
     lines = text.split("\n") if "|" in text else []
-    found: list[Table] = []
+    tables: list[Table] = []
     start = 0
     for index, line in enumerate(lines):
         if (
@@ -281,9 +281,9 @@ def _tables(text: str) -> list[Table]:
                 rows.append(cells_of(row))
                 if len(rows) > 1:
                     break
-            found.append((start, cells_of(line), rows))
+            tables.append((start, cells_of(line), rows))
         start += len(line) + 1
-    return found
+    return tables
 
 
 def cells_of(line: str) -> list[str]:
@@ -291,14 +291,14 @@ def cells_of(line: str) -> list[str]:
     return [cell.strip() for cell in line.strip().strip("|").split("|")]
 
 
-def _cells_below(own: set[str], text: str) -> list[tuple[str, str | None]]:
+def _cells_below(names: set[str], text: str) -> list[tuple[str, str | None]]:
     """Cells below this slot's key in tables with one row of values, the last table first."""
-    found: list[tuple[str, str | None]] = []
+    cells: list[tuple[str, str | None]] = []
     for _, header, rows in reversed(_tables(text)):
         if len(rows) != 1:
             continue
         for cell, value in zip(header, rows[0], strict=False):
-            key, unit = _key_and_unit(cell, own)
-            if key in own:
-                found.append((value, unit))
-    return found
+            key, unit = _key_and_unit(cell, names)
+            if key in names:
+                cells.append((value, unit))
+    return cells

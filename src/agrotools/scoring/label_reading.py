@@ -1,4 +1,4 @@
-"""Reading labels out of an answer: which it asserts, and, where any name may be given, what else it names."""
+"""Labels asserted by an answer, and other names in it if any name is a valid answer."""
 
 import re
 from bisect import bisect_left, bisect_right
@@ -31,10 +31,10 @@ _MOST = 60
 
 
 class LabelReading(NamedTuple):
-    """The labels that a text answers with, all that were found in it, and other names that it offers beside."""
+    """The labels that a text answers with, all labels in it, and other names that it offers."""
 
     asserted: tuple[str, ...]
-    found: tuple[LabelMatch, ...]
+    matches: tuple[LabelMatch, ...]
     further: tuple[str, ...] = ()
 
 
@@ -47,13 +47,13 @@ def _with_short_names(labels: Mapping[str, Sequence[str]]) -> dict[str, tuple[st
     """``labels`` with the short forms that are no other label's: a genus, "P. ostreatus", "spider mite"."""
     short: dict[str, set[str]] = {}
     for label, names in labels.items():
-        own: set[str] = set()
+        short_names: set[str] = set()
         for name in names:
             if species := _SPECIES.match(name):
-                own |= {species[1] + species[2], f"{species[1]}. {species[3]}"}
+                short_names |= {species[1] + species[2], f"{species[1]}. {species[3]}"}
             if name.count(" ") > 1:
-                own.add(name.partition(" ")[2])
-        short[label] = own
+                short_names.add(name.partition(" ")[2])
+        short[label] = short_names
     known = {name.lower() for names in labels.values() for name in names}
     return {
         label: (
@@ -80,12 +80,12 @@ _REFERENCE = re.compile(
 )
 
 
-def _referred(text: str, found: Sequence[LabelMatch], labels: Sequence[str]) -> list[LabelMatch]:
+def _referred(text: str, matches: Sequence[LabelMatch], labels: Sequence[str]) -> list[LabelMatch]:
     """Labels that are named by "the latter", "the other image", "the second picture", 后者, 第二幅."""
     references: list[LabelMatch] = []
-    starts = [each.start for each in found]
+    starts = [each.start for each in matches]
     for match in islice(_REFERENCE.finditer(text), _MOST) if len(labels) > 1 else ():
-        before = found[: bisect_left(starts, match.start())][-_MOST:]
+        before = matches[: bisect_left(starts, match.start())][-_MOST:]
         recent = list(dict.fromkeys(each.label for each in reversed(before)))[:2][::-1]
         label = None
         if match["latter"] or match["later"]:
@@ -112,29 +112,29 @@ _PART = re.compile(r"[.;:!?。,\n()]|\b(?:but|while|whereas)\b")
 _LINKS = frozenset("of the and in on with by to from for or a an no not without non".split())
 
 
-def _in_other_forms(text: str, found: Sequence[LabelMatch], labels: Mapping[str, Sequence[str]]) -> list[LabelMatch]:
-    """Labels of several words that stand together in a clause in other forms: "the bedding is dirty".
+def _in_other_forms(text: str, matches: Sequence[LabelMatch], labels: Mapping[str, Sequence[str]]) -> list[LabelMatch]:
+    """Labels of several words whose words occur in other forms within one clause: "the bedding is dirty".
 
     Only of labels that the text nowhere names as they are written.
     """
-    known = {match.label for match in found}
-    taken = [(match.start, match.end) for match in found]
+    known = {match.label for match in matches}
+    occupied = [(match.start, match.end) for match in matches]
     starts = [0, *(part.end() for part in _PART.finditer(text))]
     is_chinese = any(letter > "\u2e80" for letter in text)
     others: list[LabelMatch] = []
     for label in [each for each in labels if each not in known]:
         words = [word for word in re.findall(r"[a-z]{3,}", normalise(label)) if word not in _LINKS]
-        if not words or re.search(r"\d|\.", label) or (len(words) < 2 and found and not is_chinese):
+        if not words or re.search(r"\d|\.", label) or (len(words) < 2 and matches and not is_chinese):
             continue
         parts: dict[int, dict[str, tuple[int, int]]] = {}
         for word in words:
             for hit in islice(word_pattern(word, min_chinese=2).finditer(text), _MOST):
                 # A single word stands for its label where no label is named at all, and not as an adverb.
-                if len(words) > 1 or hit[0] > "\u2e80" or not (found or hit[0].endswith("ly")):
+                if len(words) > 1 or hit[0] > "\u2e80" or not (matches or hit[0].endswith("ly")):
                     parts.setdefault(bisect_right(starts, hit.start()), {}).setdefault(word, hit.span())
         for spans in parts.values():
             begin, end = min(span[0] for span in spans.values()), max(span[1] for span in spans.values())
-            if len(spans) == len(set(words)) and not any(one < end and begin < other for one, other in taken):
+            if len(spans) == len(set(words)) and not any(one < end and begin < other for one, other in occupied):
                 others.append(LabelMatch(label, text[begin:end], begin, end, asserted=True))
     denials = Negations(text) if others else None
     return [
@@ -148,19 +148,19 @@ _NUMBER_BEHIND = re.compile(r"[^\d\n;|。]{0,40}?(?<![\d.])(\d[\d,]*(?:\.\d+)?) 
 
 def _leading(text: str, claimed: Sequence[LabelMatch], slot: Slot) -> tuple[str, ...]:
     """The label with the most (or least) where the label asks for it and the text gives one number for each of them."""
-    asked = comparatives().find(normalise(slot.label))
-    if not asked:
+    comparatives_in_label = comparatives().find(normalise(slot.label))
+    if not comparatives_in_label:
         return ()
     numbers: dict[str, set[float]] = {}
     limits = [match.start for match in claimed[1:]] + [len(text)]
     for match, limit in zip(claimed, limits, strict=True):
-        found = _NUMBER_BEHIND.match(text, match.end, limit)
-        if found is not None:
-            numbers.setdefault(match.label, set()).add(float(found[1].replace(",", "")))
+        number_match = _NUMBER_BEHIND.match(text, match.end, limit)
+        if number_match is not None:
+            numbers.setdefault(match.label, set()).add(float(number_match[1].replace(",", "")))
     if numbers.keys() != {match.label for match in claimed} or any(len(each) > 1 for each in numbers.values()):
         return ()
     values = {label: each.pop() for label, each in numbers.items()}
-    best = (max if asked[-1][2] else min)(values.values())
+    best = (max if comparatives_in_label[-1][2] else min)(values.values())
     leading = tuple(label for label, value in values.items() if value == best)
     return leading if len(leading) == 1 else ()
 
@@ -168,8 +168,8 @@ def _leading(text: str, claimed: Sequence[LabelMatch], slot: Slot) -> tuple[str,
 def last_word_label(text: str, labels: Mapping[str, Sequence[str]]) -> str | None:
     """The label that a value names by its last word alone, as ``1`` names "site 1"; None where no or several do."""
     written = text.strip(" .*`'\"").lower()
-    named = [label for label in labels if label.lower().rpartition(" ")[2] == written and " " in label]
-    return named[0] if len(named) == 1 and written not in {label.lower() for label in labels} else None
+    endings = [label for label in labels if label.lower().rpartition(" ")[2] == written and " " in label]
+    return endings[0] if len(endings) == 1 and written not in {label.lower() for label in labels} else None
 
 
 def read_labels(
@@ -180,29 +180,29 @@ def read_labels(
     ``several``: the answer is a set. ``closed``: the answer is one of ``labels``; where it is not, names that are in no
     list count as candidates when they stand beside the label as it does.
     """
-    found = find_labels(text, _with_short_names(labels) if closed else labels)
+    matches = find_labels(text, _with_short_names(labels) if closed else labels)
     if closed:
-        found += [*_referred(text, found, list(labels)), *_in_other_forms(text, found, labels)]
-        found.sort(key=lambda match: match.start)
+        matches += [*_referred(text, matches, list(labels)), *_in_other_forms(text, matches, labels)]
+        matches.sort(key=lambda match: match.start)
     of = subject(slot) if slot is not None else None
     years = sorted(set(YEAR.findall(text))) if of is not None else []
-    said = senses(slot) if slot is not None else ()
+    slot_senses = senses(slot) if slot is not None else ()
     leaves_out = several and slot is not None and not _FINE.search(normalise(slot.label))
     claimed = claims(
-        found,
+        matches,
         text,
         several=several,
         fits=lambda part: 0 if of is None or not closed else spoken(part, of.words - _ASKING),
-        sense=lambda part: sense_of(part, said) or -(leaves_out and _FINE.search(part) is not None),
+        sense=lambda part: sense_of(part, slot_senses) or -(leaves_out and _FINE.search(part) is not None),
         elsewhere=lambda part: None if of is None or not closed else of_other_thing(part, of, years),
     )
     if several and any(_OR.fullmatch(text, one.end, other.start) for one, other in pairwise(claimed)):
-        return LabelReading(tuple(sorted({match.label for match in claimed})), tuple(found), ("alternatives",))
+        return LabelReading(tuple(sorted({match.label for match in claimed})), tuple(matches), ("alternatives",))
     asserted = tuple(sorted({match.label for match in claimed}))
     if slot is not None and closed and not several and claimed and max(match.weight for match in claimed) < _CLAIM:
-        asserted = _leading(text, [match for match in found if match.asserted][-_MOST:], slot) or asserted
+        asserted = _leading(text, [match for match in matches if match.asserted][-_MOST:], slot) or asserted
     if closed or len(asserted) != 1:
-        return LabelReading(asserted, tuple(found))
+        return LabelReading(asserted, tuple(matches))
     names = labels[asserted[0]]
 
     def same(item: str) -> bool:
@@ -214,4 +214,4 @@ def read_labels(
     # A list of candidates may come before a claim: "A, B or C. It is B."
     decided = most >= _CLAIM and not all(listed)
     further = () if decided else tuple(item for items in listed for item in items)
-    return LabelReading(asserted, tuple(found), further or further_claims(text, same))
+    return LabelReading(asserted, tuple(matches), further or further_claims(text, same))

@@ -1,4 +1,4 @@
-"""Words and signs around a number that tell what it is: patterns over normalised text, and readings by them."""
+"""Words and signs around a number that show its meaning: patterns over normalised text, and readings by them."""
 
 import re
 from collections.abc import Sequence
@@ -120,18 +120,18 @@ def tables_as_lines(text: str) -> str:
     if "|" not in text:
         return text
     lines = text.split("\n")
-    kept: list[str] = []
+    output_lines: list[str] = []
     header: list[str] = []
     for index, line in enumerate(lines):
         if "|" not in line:
             header = []
-            kept.append(line)
+            output_lines.append(line)
         elif TABLE_RULE.fullmatch(line):
             continue
         elif index + 1 < len(lines) and TABLE_RULE.fullmatch(lines[index + 1]):
             header = cells_of(line)
         elif not header:
-            kept.append(line)
+            output_lines.append(line)
         else:
             cells = cells_of(line)
             key = "" if FIGURE.fullmatch(cells[0]) and not YEAR.fullmatch(cells[0]) else cells[0]
@@ -140,8 +140,8 @@ def tables_as_lines(text: str) -> str:
                 name, cell = (
                     (name[: unit.start()], f"{cell} {unit[1]}") if unit and cell[-1:].isdigit() else (name, cell)
                 )
-                kept.append(f"{key} {name}: {cell}".strip())
-    return "\n".join(kept)
+                output_lines.append(f"{key} {name}: {cell}".strip())
+    return "\n".join(output_lines)
 
 
 def word_before(lead: str) -> str | None:
@@ -208,7 +208,7 @@ def as_share(text: str, quantity: Quantity) -> Quantity:
 
 
 def names_subject(text: str, quantity: Quantity, words: frozenset[str]) -> bool:
-    """True if the thing counted is what the slot's label names: "14 apple trees" for "number of trees"."""
+    """True if the counted thing is named in the slot's label: "14 apple trees" for "number of trees"."""
     if quantity.noun is None:
         return False
     at = max(quantity.start, quantity.end - len(quantity.noun))
@@ -217,7 +217,7 @@ def names_subject(text: str, quantity: Quantity, words: frozenset[str]) -> bool:
 
 
 def is_counter(text: str, quantity: Quantity) -> bool:
-    """True if a Chinese measure word with no noun behind it follows the number: 多9个."""
+    """True if a Chinese measure word without a noun follows the number: 多9个."""
     noun = quantity.noun
     return noun is not None and noun > "\u2e80" and not text[quantity.end : quantity.end + 1] > "\u2e80"
 
@@ -227,7 +227,7 @@ LEAD_LENGTH = 300
 
 
 def year_of(text: str, quantity: Quantity) -> str | None:
-    """The year that a number belongs to: the one behind it in its clause, else the last one before it."""
+    """The year that a number belongs to: the one after it in its clause, else the last one before it."""
     behind = YEAR_BEHIND.match(text, quantity.end)
     if behind:
         return behind[1]
@@ -237,23 +237,23 @@ def year_of(text: str, quantity: Quantity) -> str | None:
     return free[-1][0] if free else None
 
 
-def letter_of(text: str, quantity: Quantity, asked: Subject) -> str | None:
+def letter_of(text: str, quantity: Quantity, target: Subject) -> str | None:
     """The letter of the thing that a number belongs to ("tree A"): the last one before it."""
-    if asked.lettered is None:
+    if target.lettered is None:
         return None
-    before = [*asked.lettered.finditer(text, max(0, quantity.start - LEAD_LENGTH), quantity.start)]
+    before = [*target.lettered.finditer(text, max(0, quantity.start - LEAD_LENGTH), quantity.start)]
     return next((each for each in before[-1].groups() if each), None) if before else None
 
 
-def is_named(behind: str, asked: Subject) -> bool:
-    """True if the words behind a number say what is counted: "of which 46 are greenhouses"."""
-    said = ARE.match(behind)
-    return said is not None and speaks_of(said[1], asked.counted)
+def is_named(behind: str, target: Subject) -> bool:
+    """True if the words after a number name the counted thing: "of which 46 are greenhouses"."""
+    verb = ARE.match(behind)
+    return verb is not None and speaks_of(verb[1], target.counted)
 
 
 def operand_starts(text: str, quantities: Sequence[Quantity]) -> set[int]:
     """Positions of the terms of calculations whose result follows: 8 and 6 in "8 + 6 = 14"."""
-    found: set[int] = set()
+    starts: set[int] = set()
     terms: list[int] = []
     for before, after in pairwise(quantities):
         between = text[before.end : after.start]
@@ -261,17 +261,17 @@ def operand_starts(text: str, quantities: Sequence[Quantity]) -> set[int]:
             terms += [before.start, after.start]
             continue
         if terms and between.strip(WORKED[0]) in WORKED[1]:
-            found.update(terms)
+            starts.update(terms)
         terms = []
-    return found
+    return starts
 
 
-def zero_quantities(part: str, asked: Subject, unit: str | None) -> list[Quantity]:
-    """ "No trees" as 0 trees, where the label names what there is none of."""
-    found: list[Quantity] = []
-    for said in NO.finditer(part):
-        phrase = PHRASE_END.split(said["of"] or said["of_2"] or said["of_3"])[0].strip()
-        if phrase and speaks_of(phrase, asked.counted):
+def zero_quantities(part: str, target: Subject, unit: str | None) -> list[Quantity]:
+    """ "No trees" as 0 trees if the label names the thing that is absent."""
+    zeros: list[Quantity] = []
+    for match in NO.finditer(part):
+        phrase = PHRASE_END.split(match["of"] or match["of_2"] or match["of_3"])[0].strip()
+        if phrase and speaks_of(phrase, target.counted):
             noun = phrase.split()[-1] if unit is None else None
-            found.append(Quantity(0.0, 0.0, unit, noun, said.start(), said.end(), -1 - said.start(), spelled=True))
-    return found
+            zeros.append(Quantity(0.0, 0.0, unit, noun, match.start(), match.end(), -1 - match.start(), spelled=True))
+    return zeros

@@ -63,12 +63,12 @@ def choose(candidates: Sequence[Candidate], *, keyed: bool) -> Choice:
     value = max(summed, key=summed.__getitem__)
     best = max(groups[value], key=scores.__getitem__)
     first = candidates[best]
-    close = [each for each, own in scored if own > scores[best] - _CLOSE]
-    far = [each for each, own in scored if own > scores[best] - _ALTERNATIVELY_CLOSE or _directly_or(first, each)]
+    close = [each for each, points in scored if points > scores[best] - _CLOSE]
+    far = [each for each, points in scored if points > scores[best] - _ALTERNATIVELY_CLOSE or _directly_or(first, each)]
     chosen = [first]
     if keyed:
         limit = scores[best] - _KEYED_CLOSE
-        chosen += [each for each, own in scored if own > limit and each is not first]
+        chosen += [each for each, points in scored if points > limit and each is not first]
     chosen += [each for each in _alternatives(first, close, far) if each not in chosen]
     return Choice(tuple(chosen), _reasons(first))
 
@@ -77,17 +77,17 @@ def _without_parts(candidates: Sequence[Candidate]) -> Sequence[Candidate]:
     """``candidates`` without "37 of them white" beside "40 sheep", where sheep are counted."""
     if not any(each.features["noun asked"] for each in candidates):
         return candidates
-    kept = [
+    wholes = [
         each for each in candidates if each.features["words near"] or not _OF_THEM.match(each.text, each.quantity.end)
     ]
-    return kept or candidates
+    return wholes or candidates
 
 
 _OF_THEM = re.compile(r" ?of (?:them|these|those|which)(?![a-z])")
 
 
 def _explains(other: Candidate, first: Candidate) -> bool:
-    """True if ``other`` stands in brackets that explain ``first``: "62 (60 stacked, 2 on the ground)"."""
+    """True if ``other`` is in brackets that explain ``first``: "62 (60 stacked, 2 on the ground)"."""
     if not other.phrase.bracketed or first.phrase.bracketed or not other.phrase.explained:
         return False
     opened = max(other.text.rfind("(", 0, other.quantity.start), 0)
@@ -102,8 +102,8 @@ def _log_sum(values: Sequence[float]) -> float:
 def _reasons(candidate: Candidate) -> tuple[str, ...]:
     known = weights()
     weighed = [(known.get(name, 0.0) * value, name) for name, value in candidate.features.items() if value]
-    told = sorted((each for each in weighed if each[0] > 0), key=lambda each: -each[0])
-    return tuple(name for _, name in told[:3])
+    strongest = sorted((each for each in weighed if each[0] > 0), key=lambda each: -each[0])
+    return tuple(name for _, name in strongest[:3])
 
 
 # "Or 15", "but possibly 20": a further candidate, whatever stands between.
@@ -119,7 +119,7 @@ def _alternatives(first: Candidate, close: Sequence[Candidate], far: Sequence[Ca
     """Candidates of the same sentence that are listed with ``first``, or given as alternatives to it."""
     same = [each for each in far if each.sentence == first.sentence]
     at = same.index(first)
-    found = [
+    rivals = [
         each
         for each in same
         if each in close
@@ -138,23 +138,23 @@ def _alternatives(first: Candidate, close: Sequence[Candidate], far: Sequence[Ca
                 break
             if len(between) > _MOST_ALTERNATIVES or not (listed or _ALTERNATIVE.search(between)):
                 break
-            found.append(other)
+            rivals.append(other)
             one, index = other, index + step
-    return found
+    return rivals
 
 
 _DIRECTLY_OR = re.compile(r",? ?(?:or|或者?) ?")
 
 
 def _directly_or(one: Candidate, other: Candidate) -> bool:
-    """True if nothing but "or" stands between two numbers."""
+    """True if only "or" is between two numbers."""
     if one.sentence != other.sentence:
         return False
     first, second = sorted((one.quantity, other.quantity), key=lambda quantity: quantity.start)
     return _DIRECTLY_OR.fullmatch(one.text, first.end, second.start) is not None
 
 
-_SHOWN = 240
+_MAX_EXCERPT = 240
 _LIKE = 2.5
 """A sentence of the same words with another number is a rival if its score lies at most this far below."""
 
@@ -171,47 +171,47 @@ def read_number(slot: NumberSlot, slots: Sequence[Slot], answer: AnswerText) -> 
     """The number that ``answer`` states for ``slot``; several different candidates where it does not decide."""
     unit = canonical_unit(slot.unit)
     keyed = keyed_scopes(slot, slots, answer, lambda text: _has_number(text) or _says_none(text))
-    found = [_keyed(slot, slots, unit, scope) for scope in keyed] or [_unkeyed(slot, slots, unit, answer)]
-    given = [each for each in found if each.candidates] or found[-1:]
-    merged = _merged([_signed(slot, each) for each in given])
-    reading: dict[str, JsonValue] = {"scope": merged.scope.kind, "text": merged.scope.text[:_SHOWN]}
+    readings = [_keyed(slot, slots, unit, scope) for scope in keyed] or [_unkeyed(slot, slots, unit, answer)]
+    usable = [each for each in readings if each.candidates] or readings[-1:]
+    merged = _merged([_signed(slot, each) for each in usable])
+    reading: dict[str, JsonValue] = {"scope": merged.scope.kind, "text": merged.scope.text[:_MAX_EXCERPT]}
     if merged.candidates:
-        reading["candidate"] = list(merged.shown)
+        reading["candidate"] = list(merged.written)
         reading["value"] = [low if low == high else [low, high] for low, high in merged.candidates]
     return NumberReading(merged.candidates, merged.scope.keyed, {**reading, "rule": merged.rule})
 
 
-class _Found(NamedTuple):
-    """Reading of one scope: candidates in the slot's unit, as written, and by which rule."""
+class _ScopeReading(NamedTuple):
+    """Reading of one scope: candidates in the slot's unit, their text, and the rule."""
 
     scope: Scope
     candidates: tuple[tuple[float, float], ...]
-    shown: tuple[str, ...]
+    written: tuple[str, ...]
     rule: str
     turn: int = 0
     """-1: said to be a decrease, 1: an increase."""
 
 
-def _merged(found: Sequence[_Found]) -> _Found:
+def _merged(readings: Sequence[_ScopeReading]) -> _ScopeReading:
     """Reading of several keys of one slot: the total of the others if one is, else all that they say."""
-    if len(found) == 1:
-        return found[0]
-    candidates = _distinct([candidate for each in found for candidate in each.candidates])
-    if len(candidates) == 1 or any(len(each.candidates) != 1 for each in found):
-        return found[-1]._replace(candidates=candidates)
+    if len(readings) == 1:
+        return readings[0]
+    candidates = _distinct([candidate for each in readings for candidate in each.candidates])
+    if len(candidates) == 1 or any(len(each.candidates) != 1 for each in readings):
+        return readings[-1]._replace(candidates=candidates)
     total = _total(candidates)
     if total is not None:
-        return next(each for each in found if each.candidates[0] == total)._replace(rule="total of the other values")
-    shown = tuple(dict.fromkeys(text for each in found for text in each.shown))
-    return found[-1]._replace(candidates=candidates, shown=shown, rule="the key stands more than once")
+        return next(each for each in readings if each.candidates[0] == total)._replace(rule="total of the other values")
+    written = tuple(dict.fromkeys(text for each in readings for text in each.written))
+    return readings[-1]._replace(candidates=candidates, written=written, rule="the key stands more than once")
 
 
 def _distinct(candidates: Sequence[tuple[float, float]]) -> tuple[tuple[float, float], ...]:
-    kept: list[tuple[float, float]] = []
+    distinct: list[tuple[float, float]] = []
     for low, high in dict.fromkeys(candidates):
-        if not any(within(low, 0.0, other, other) and within(high, 0.0, top, top) for other, top in kept[-20:]):
-            kept.append((low, high))
-    return tuple(kept)
+        if not any(within(low, 0.0, other, other) and within(high, 0.0, top, top) for other, top in distinct[-20:]):
+            distinct.append((low, high))
+    return tuple(distinct)
 
 
 def _total(candidates: Sequence[tuple[float, float]]) -> tuple[float, float] | None:
@@ -228,17 +228,17 @@ def _has_number(text: str) -> bool:
     return any(not quantity.denied for quantity in find_quantities(text))
 
 
-def _keyed(slot: NumberSlot, slots: Sequence[Slot], unit: str | None, scope: Scope) -> _Found:
+def _keyed(slot: NumberSlot, slots: Sequence[Slot], unit: str | None, scope: Scope) -> _ScopeReading:
     text = _before_next_key(scope.text)
-    found = find_candidates(slot, slots, text, unit, own_unit=scope.unit)
-    if not found:
+    candidates = find_candidates(slot, slots, text, unit, own_unit=scope.unit)
+    if not candidates:
         if not find_quantities(text) and _says_none(text):
-            return _Found(scope, ((0.0, 0.0),), ("none",), "none is 0")
-        return _Found(scope, (), (), _why_nothing(text))
-    result = _result(text, [each.quantity for each in found])
+            return _ScopeReading(scope, ((0.0, 0.0),), ("none",), "none is 0")
+        return _ScopeReading(scope, (), (), _why_nothing(text))
+    result = _result(text, [each.quantity for each in candidates])
     if result is not None:
-        found = [each for each in found if each.quantity is result]
-    return _as_found(scope, choose(found, keyed=True))
+        candidates = [each for each in candidates if each.quantity is result]
+    return _as_found(scope, choose(candidates, keyed=True))
 
 
 _NEXT_KEY = re.compile(r"[.;,。] ?(?:[^\W\d_]+ ?){1,4}[:=] ?")
@@ -252,29 +252,29 @@ def _before_next_key(text: str) -> str:
     return text
 
 
-def _unkeyed(slot: NumberSlot, slots: Sequence[Slot], unit: str | None, answer: AnswerText) -> _Found:
+def _unkeyed(slot: NumberSlot, slots: Sequence[Slot], unit: str | None, answer: AnswerText) -> _ScopeReading:
     text = without_other_values(slot, slots, answer.plain)
-    found = find_candidates(slot, slots, text, unit, emphasised(answer.text))
+    candidates = find_candidates(slot, slots, text, unit, emphasised(answer.text))
     parts = sentences(text)
     if _GONE.search(f"{slot.name} {slot.label}"):  # "no new ponds" says nothing of those that are gone
-        found = [each for each in found if not each.features["none"]] or found
-    if not found:
+        candidates = [each for each in candidates if not each.features["none"]] or candidates
+    if not candidates:
         scope = Scope("nothing", answer.plain)
         if _NONE_ALONE.fullmatch(text.strip()):
-            return _Found(scope._replace(kind="whole text"), ((0.0, 0.0),), ("none",), "none is 0")
-        return _Found(scope, (), (), _why_nothing(answer.plain[: 4 * _SHOWN]))
-    choice = choose(found, keyed=False)
+            return _ScopeReading(scope._replace(kind="whole text"), ((0.0, 0.0),), ("none",), "none is 0")
+        return _ScopeReading(scope, (), (), _why_nothing(answer.plain[: 4 * _MAX_EXCERPT]))
+    choice = choose(candidates, keyed=False)
     first = choice.chosen[0]
     labelled = bool(first.features["label in sentence"])
     scope = Scope("sentence with the label" if labelled else "last sentence that fits", first.text)
     if (labelled and _COULD_NOT.search(first.text, first.quantity.end)) or (
         not labelled and any(_COULD_NOT.search(part) and mentions(part, slot, slots) for part in parts[-20:])
     ):
-        return _Found(scope._replace(kind="whole text"), (), (), "declared unknown")
+        return _ScopeReading(scope._replace(kind="whole text"), (), (), "declared unknown")
     if _GONE.search(f"{slot.name} {slot.label}") and any(_NONE_GONE.search(part) for part in parts):
-        return _Found(scope._replace(kind="whole text"), ((0.0, 0.0),), ("none",), "none is 0")
-    if not (asked := subject(slot)).years:
-        choice = choice._replace(chosen=(*choice.chosen, *_rivals(first, found, asked)))
+        return _ScopeReading(scope._replace(kind="whole text"), ((0.0, 0.0),), ("none",), "none is 0")
+    if not (target := subject(slot)).years:
+        choice = choice._replace(chosen=(*choice.chosen, *_rivals(first, candidates, target)))
     return _as_found(scope, choice)
 
 
@@ -294,34 +294,34 @@ _COULD_NOT = re.compile(
 )
 
 
-def _rivals(first: Candidate, found: Sequence[Candidate], asked: Subject) -> list[Candidate]:
+def _rivals(first: Candidate, candidates: Sequence[Candidate], target: Subject) -> list[Candidate]:
     """Candidates of sentences that say the same of another number: "It is 14. It is 15.", a list of bare numbers."""
-    shape = _shape(first.text, asked)
+    shape = _shape(first.text, target)
     return [
         each
-        for each in found
+        for each in candidates
         if each.sentence != first.sentence
         and len(each.text) < 200
-        and _shape(each.text, asked) == shape
+        and _shape(each.text, target) == shape
         and score(each) > score(first) - _LIKE
     ][:20]
 
 
-def _shape(part: str, asked: Subject) -> str:
-    """A sentence without its numbers, and but for a key that says nothing of what is asked."""
+def _shape(part: str, target: Subject) -> str:
+    """A sentence with its numbers masked, and without a key that does not name the subject of the question."""
     head, _, tail = part.rpartition(": ")
-    if not speaks_of(head, asked.words):
+    if not speaks_of(head, target.words):
         head = ""
     return head + re.sub(r"[\d.,' ]*\d", "#", tail).strip(" .*#-") + "#"
 
 
-def _as_found(scope: Scope, choice: Choice) -> _Found:
+def _as_found(scope: Scope, choice: Choice) -> _ScopeReading:
     candidates = _distinct([(each.low, each.high) for each in choice.chosen])
     if len(candidates) == 2:
         candidates = _without_conversions([each.quantity for each in choice.chosen], candidates)
-    shown = tuple(_shown(each.quantity) for each in choice.chosen[:20])
+    written = tuple(_as_written(each.quantity) for each in choice.chosen[:20])
     rule = ", ".join(choice.reasons) or "the only number"
-    return _Found(scope, candidates, shown, rule, _turn(choice.chosen[0].phrase.words))
+    return _ScopeReading(scope, candidates, written, rule, _turn(choice.chosen[0].phrase.words))
 
 
 _FALLS = re.compile(
@@ -337,21 +337,23 @@ _NET = re.compile("net change|change (?:in|of)|变化")
 
 
 def _turn(words: str) -> int:
-    """-1 where ``words`` speak of a decrease, 1 of an increase, 0 of neither or both."""
+    """-1 if ``words`` state a decrease, 1 for an increase, 0 for neither or both."""
     return (_RISES.search(words) is not None) - (_FALLS.search(words) is not None)
 
 
-def _signed(slot: NumberSlot, found: _Found) -> _Found:
-    """A decrease has the sign that the slot asks for: "a decrease of 3.2 ha" is -3.2 ha where a change is asked.
+def _signed(slot: NumberSlot, reading: _ScopeReading) -> _ScopeReading:
+    """Reading with the sign that the slot asks for: "a decrease of 3.2 ha" is -3.2 ha if a change is asked for.
 
     Where a loss is asked, it is a gain that is negative.
     """
     label = f"{slot.name} {slot.label}".replace("_", " ").lower()
-    asked = 1 if _NET.search(label) else _turn(label) or int(float(slot.value) < 0)
-    if found.turn * asked != -1 or any(low < 0 for low, _ in found.candidates):
-        return found
-    turned = tuple((-high, -low) for low, high in found.candidates)
-    return found._replace(candidates=turned, rule=f"{found.rule}; {'a decrease' if asked > 0 else 'an increase'}")
+    direction = 1 if _NET.search(label) else _turn(label) or int(float(slot.value) < 0)
+    if reading.turn * direction != -1 or any(low < 0 for low, _ in reading.candidates):
+        return reading
+    turned = tuple((-high, -low) for low, high in reading.candidates)
+    return reading._replace(
+        candidates=turned, rule=f"{reading.rule}; {'a decrease' if direction > 0 else 'an increase'}"
+    )
 
 
 _CONVERSION_ROUNDING = 0.02
@@ -411,19 +413,19 @@ def _says_none(text: str) -> bool:
 
 
 def _why_nothing(text: str) -> str:
-    found = find_quantities(text)
-    if any(quantity.denied for quantity in found):
+    quantities = find_quantities(text)
+    if any(quantity.denied for quantity in quantities):
         return "no number that fits: those given are negated or bounds"
     return "no number that fits"
 
 
-def _shown(quantity: Quantity) -> str:
+def _as_written(quantity: Quantity) -> str:
     value = f"{quantity.low:.10g}" if quantity.low == quantity.high else f"{quantity.low:.10g} to {quantity.high:.10g}"
-    named = quantity.unit or quantity.noun
-    return f"{value} {named}" if named else value
+    name = quantity.unit or quantity.noun
+    return f"{value} {name}" if name else value
 
 
 def within(value: float, margin: float, low: float, high: float) -> bool:
-    """True if both ends lie within ``margin`` of ``value``, to a relative 1e-9."""
+    """True if both bounds are within ``margin`` of ``value``, to a relative 1e-9."""
     slack = 1e-9 * max(abs(value), abs(low), abs(high))
     return abs(low - value) <= margin + slack and abs(high - value) <= margin + slack

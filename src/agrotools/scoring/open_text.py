@@ -45,7 +45,7 @@ def count_words(text: str) -> float:
 
 
 class FactRead(NamedTuple):
-    """Reading of a fact in a text: ``state``, the words that say so, and where they stand."""
+    """Reading of a fact in a text: ``state``, the words that show it, and their position."""
 
     state: str
     words: str
@@ -98,10 +98,10 @@ def statement_factor(reply: Reply, read: Sequence[FactRead]) -> float:
     Items of a list that have at most three words and nothing of a fact stated may be as many as five and half of
     the other clauses; 0 for a reply that has three more, 1 for every reply in sentences.
     """
-    taken = {at for one in read for span in one.spans for at in range(span.start, span.end)}
+    occupied = {at for one in read for span in one.spans for at in range(span.start, span.end)}
     clauses = reply.read.clauses()
     keywords = sum(
-        taken.isdisjoint(range(clause.start, clause.end))
+        occupied.isdisjoint(range(clause.start, clause.end))
         and sum(0.5 if _CJK_CHARACTER.match(stem) else 1 for stem in reply.read.stems[clause.start : clause.end])
         <= _SHORT_ITEM
         for clause in clauses
@@ -140,19 +140,19 @@ def states_fact(fact: Fact, text: str) -> bool:
     return read_fact(fact, reply_of(text)).state == "stated"
 
 
-def read_fact(fact: Fact, reply: Reply, taken: Sequence[Span] = (), *, plain: bool = False) -> FactRead:
+def read_fact(fact: Fact, reply: Reply, occupied: Sequence[Span] = (), *, plain: bool = False) -> FactRead:
     """State of a fact in a reply: denied, or with an opposite in place of one of its ideas, it is contradicted.
 
-    Words ``taken`` by another fact of the slot are not read as what contradicts this one. ``plain``: the reply plainly
-    asserts what it says, so that a denying word near a fact ("do not wait: ...") is read as none of the fact.
+    Words ``occupied`` by another fact of the slot are not read as what contradicts this one. ``plain``: the reply
+    plainly asserts what it says, so that a denying word near a fact ("do not wait: ...") is read as none of the fact.
     """
-    found = [finding for phrase in fact.phrases for finding in reply.find(phrase)]
+    findings = [finding for phrase in fact.phrases for finding in reply.find(phrase)]
     if plain:
-        found = [each if each.opposite or each.claim.denied else each._replace(affirmed=True) for each in found]
-    for_it = [finding for finding in found if finding.affirmed]
-    against = [finding for finding in found if not finding.affirmed]
+        findings = [each if each.opposite or each.claim.denied else each._replace(affirmed=True) for each in findings]
+    for_it = [finding for finding in findings if finding.affirmed]
+    against = [finding for finding in findings if not finding.affirmed]
     against += [finding for phrase in fact.not_ for finding in reply.find(phrase) if finding.affirmed]
-    here = {at for span in taken for at in range(span.start, span.end)}
+    here = {at for span in occupied for at in range(span.start, span.end)}
     against = [each for each in against if here.isdisjoint(at for span in each.spans for at in range(*span))]
     # What stands in the same sentence as the fact itself sets it off ("tolerant, not susceptible ones"), where it is
     # the opposite of it; a denial of the fact counts wherever it stands.
@@ -171,14 +171,14 @@ def read_fact(fact: Fact, reply: Reply, taken: Sequence[Span] = (), *, plain: bo
     if not for_it and not against:
         return FactRead("missing", "", ())
     state = "stated and contradicted" if for_it and against else "stated" if for_it else "contradicted"
-    shown = (for_it or against)[0]
+    evidence = (for_it or against)[0]
     spans = tuple(span for finding in for_it for span in finding.spans)
-    return FactRead(state, _words_of(reply, shown), spans)
+    return FactRead(state, _words_of(reply, evidence), spans)
 
 
 def _words_of(reply: Reply, finding: Finding) -> str:
     start, end = min(span.start for span in finding.spans), max(span.end for span in finding.spans)
-    return reply.read.shown(start, end)[:80]
+    return reply.read.excerpt(start, end)[:80]
 
 
 def read_facts(slot: OpenTextSlot, reply: Reply, *, plain: bool = False) -> list[FactRead]:
@@ -189,14 +189,14 @@ def read_facts(slot: OpenTextSlot, reply: Reply, *, plain: bool = False) -> list
 
 def foreign_facts(slot: OpenTextSlot, reply: Reply, read: Sequence[FactRead]) -> list[tuple[str, str]]:
     """Facts of other subjects that the reply claims, each by words that claim nothing else."""
-    taken = {at for one in read for span in one.spans for at in range(span.start, span.end)}
+    occupied = {at for one in read for span in one.spans for at in range(span.start, span.end)}
     claimed: list[tuple[str, str]] = []
     for phrases in slot.others:
         for finding in (finding for phrase in phrases for finding in reply.find(phrase)):
             here = {at for span in finding.spans for at in range(span.start, span.end)}
-            claims = finding.affirmed and not finding.opposite and not here & taken
+            claims = finding.affirmed and not finding.opposite and not here & occupied
             if claims and reply.is_plain(finding) and reply.is_whole(finding):
-                taken |= here
+                occupied |= here
                 claimed.append((phrases[0], _words_of(reply, finding)))
                 break
     return claimed
@@ -244,7 +244,7 @@ class OpenTextChance:
         if len(self._clusters) < 2:
             self._clusters.add(cluster)
         digest = hashlib.sha256(record.sample.id.encode()).hexdigest()
-        self._others = _drawn([*self._others, _Other(digest, cluster, slots)])
+        self._others = _selected_samples([*self._others, _Other(digest, cluster, slots)])
 
     @property
     def wants_answers(self) -> bool:
@@ -260,13 +260,13 @@ class OpenTextChance:
         self._samples.append(number)
         self._values.append(_against(record, foreign))
 
-    def estimate(self, wanted: Callable[[Kind], bool] = any_kind) -> Estimate | None:
+    def estimate(self, keep: Callable[[Kind], bool] = any_kind) -> Estimate | None:
         """The chance level over the samples of a wanted kind; None where there are none, or where fewer than two
         clusters have open-text slots."""
         import numpy as np
 
         samples = np.asarray(self._samples, dtype=np.int64)
-        chosen = of_kind(samples, self._table, wanted)
+        chosen = of_kind(samples, self._table, keep)
         if not chosen.any():
             return None
         numbers, first, totals, counts = summed(samples[chosen], np.asarray(self._values)[chosen])
@@ -280,21 +280,21 @@ def _against(record: Record, others: Sequence[_Other]) -> float:
     if answer is None:
         return 0.0
     values = [[score_slot(slot, (slot,), answer).value for slot in other.slots] for other in others]
-    return sum(sum(own) / len(own) for own in values) / len(values)
+    return sum(sum(scores) / len(scores) for scores in values) / len(values)
 
 
-def _drawn(candidates: Sequence[_Other]) -> list[_Other]:
+def _selected_samples(candidates: Sequence[_Other]) -> list[_Other]:
     """At most ``MAX_OTHERS`` samples: one of each cluster, then a second one of each... in an order fixed by hash.
 
     A sample that is not among them once never will be when more come: whatever comes takes no place away from those
     before it. So it is enough to draw from the last draw and the new one.
     """
-    taken: dict[int, int] = {}
+    clusters: dict[int, int] = {}
     ranked: list[tuple[int, _Other]] = []
     for other in sorted(candidates, key=lambda other: other.hash):
-        rank = taken.get(other.cluster, 0)
+        rank = clusters.get(other.cluster, 0)
         ranked.append((rank, other))
-        taken[other.cluster] = rank + 1
+        clusters[other.cluster] = rank + 1
     return [other for _, other in sorted(ranked, key=lambda pair: pair[0])[:MAX_OTHERS]]
 
 

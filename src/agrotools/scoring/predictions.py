@@ -90,15 +90,15 @@ def summed(
     samples: Sequence[SampleParts], metrics: Iterable[str], left_out: Mapping[str, str] | None = None
 ) -> dict[str, Figure]:
     """Each metric in percent: the sum of all samples' scores over how many there are."""
-    found: dict[str, Figure] = {}
+    sums: dict[str, Figure] = {}
     for metric in metrics:
         if left_out and metric in left_out:
             continue
         parts = [sample.parts[metric] for sample in samples if metric in sample.parts]
         n = sum(part.n for part in parts)
         total = math.fsum(part.total for part in parts)
-        found[metric] = Figure(min(100.0, 100.0 * total / n) if n else None, n)
-    return found
+        sums[metric] = Figure(min(100.0, 100.0 * total / n) if n else None, n)
+    return sums
 
 
 _ENDS = (
@@ -147,7 +147,7 @@ FORMATS: WithPlugins[str] = WithPlugins({}, lambda plugin: plugin.predictions)
 
 @dataclass(frozen=True)
 class Compared:
-    """``published``: None where the published scorer stops or has nothing to count; ``stop`` says why.
+    """Published score. ``published``: None if the published scorer stops or counts nothing; ``stop`` is the reason.
 
     ``extra``: counts that only one benchmark has, by what they are; ``count_stops``: which of them the published code
     does not come to, and why. ``malformed``: what in the files is not what it should be, by its place; it is wrong in
@@ -171,7 +171,7 @@ def prediction_format(name: str) -> PredictionFormat:
     """The format of that name.
 
     Raises:
-        UsageError: there is none.
+        UsageError: no such format.
     """
     if name not in FORMATS:
         raise UsageError(f"--format {name}: no such format", hint=f"known: {', '.join(FORMATS)}")

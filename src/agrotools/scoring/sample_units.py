@@ -69,9 +69,9 @@ class SampleTable:
         """The kind of the sample of that number."""
         return self.kinds[self.kind_of[number]]
 
-    def count(self, wanted: Callable[[Kind], bool]) -> int:
+    def count(self, keep: Callable[[Kind], bool]) -> int:
         """Number of samples of a wanted kind."""
-        of_kind = [wanted(kind) for kind in self.kinds]
+        of_kind = [keep(kind) for kind in self.kinds]
         return sum(kind >= 0 and of_kind[kind] for kind in self.kind_of)
 
     def numbers_in(self, other: "SampleTable") -> list[int]:
@@ -119,13 +119,13 @@ def _groups(sample: Sample) -> tuple[tuple[str, str], ...]:
     Published benchmarks tell the number of steps, too: where it is that of the calls, it stands once.
     """
     difficulty = sample.metadata.get("difficulty")
-    told = {"difficulty": str(difficulty)} if isinstance(difficulty, int) else {}
+    difficulty_group = {"difficulty": str(difficulty)} if isinstance(difficulty, int) else {}
     if sample.reference is not None:
         tools = sample.reference.tools
-        told |= {"calls of the reference": str(len(tools)), "tools of the reference": str(len(set(tools)))}
-    calls = told.get("calls of the reference")
-    own = {name: value for name, value in sample.groups.items() if name != "steps" or value != calls}
-    return tuple(sorted({**told, **own}.items()))
+        difficulty_group |= {"calls of the reference": str(len(tools)), "tools of the reference": str(len(set(tools)))}
+    calls = difficulty_group.get("calls of the reference")
+    sample_groups = {name: value for name, value in sample.groups.items() if name != "steps" or value != calls}
+    return tuple(sorted({**difficulty_group, **sample_groups}.items()))
 
 
 if TYPE_CHECKING:
@@ -161,7 +161,7 @@ def is_invalid(record: Record) -> bool:
 
 
 class Rows:
-    """The score rows of one metric, as columns: which sample (by its place in the mode), which step, what value."""
+    """The score rows of one metric, as columns: sample (by its place in the mode), step, value."""
 
     def __init__(self) -> None:
         self.places = array("I")
@@ -194,9 +194,9 @@ class Units(NamedTuple):
 
         return ~np.isnan(self.values)
 
-    def where(self, wanted: "BoolArray | IntArray") -> "Units":
-        """The units that ``wanted`` picks."""
-        return Units(self.samples[wanted], self.steps[wanted], self.values[wanted], self.low[wanted], self.high[wanted])
+    def where(self, keep: "BoolArray | IntArray") -> "Units":
+        """The units that ``keep`` picks."""
+        return Units(self.samples[keep], self.steps[keep], self.values[keep], self.low[keep], self.high[keep])
 
 
 def units_of(
@@ -210,26 +210,26 @@ def units_of(
     import numpy as np
 
     of_place = np.asarray(samples, dtype=np.int64)
-    n, lost = np.asarray(epochs, dtype=np.int64), np.asarray(invalid, dtype=np.int64)
+    n, n_invalid = np.asarray(epochs, dtype=np.int64), np.asarray(invalid, dtype=np.int64)
     places, steps, totals, counts = _summed(rows)
     values = totals / counts
-    if not lost.any():
+    if not n_invalid.any():
         return Units(of_place[places], steps, values, values, values)
     # A metric has a row in every valid epoch or in none, so what is missing is invalid.
-    low, high = totals / n[places], (totals + lost[places]) / n[places]
-    given = Units(places, steps, values, low, high)
+    low, high = totals / n[places], (totals + n_invalid[places]) / n[places]
+    units = Units(places, steps, values, low, high)
     unknown = [
         (place, WHOLE if step is None else step)
-        for place in np.flatnonzero(lost == n).tolist()
+        for place in np.flatnonzero(n_invalid == n).tolist()
         for step in _expected_steps(metric, table.kind(samples[place]))
     ]
     if unknown:
         blank = np.array(unknown, dtype=np.int64)
         nothing = np.zeros(len(blank))
         missing = Units(blank[:, 0], blank[:, 1], nothing * np.nan, nothing, nothing + 1)
-        given = Units(*cast("Any", (np.concatenate(pair) for pair in zip(given, missing, strict=True))))
-        given = given.where(np.argsort(given.samples, kind="stable"))
-    return given._replace(samples=of_place[given.samples])
+        units = Units(*cast("Any", (np.concatenate(pair) for pair in zip(units, missing, strict=True))))
+        units = units.where(np.argsort(units.samples, kind="stable"))
+    return units._replace(samples=of_place[units.samples])
 
 
 def _summed(rows: Rows) -> tuple["IntArray", "IntArray", "FloatArray", "IntArray"]:
@@ -244,7 +244,7 @@ def _summed(rows: Rows) -> tuple["IntArray", "IntArray", "FloatArray", "IntArray
 
 
 def summed(keys: "IntArray", values: "FloatArray") -> tuple["IntArray", "IntArray", "FloatArray", "IntArray"]:
-    """The distinct ``keys`` in ascending order, where each stands first, and sum and number of its values."""
+    """The distinct ``keys`` in ascending order, the first position of each, and sum and number of its values."""
     import numpy as np
 
     if bool(np.all(keys[1:] > keys[:-1])):
@@ -269,13 +269,13 @@ def metric_of(units: Units, table: SampleTable) -> Metric | None:
     valued = units.valued
     if not valued.any():
         return None
-    own = units if valued.all() else units.where(valued)
-    clusters = clusters_of(own.samples, table)
+    valued_units = units if valued.all() else units.where(valued)
+    clusters = clusters_of(valued_units.samples, table)
 
     def mean(part: "BoolArray | slice") -> Estimate:
-        return estimate_mean(own.values[part], clusters[part])
+        return estimate_mean(valued_units.values[part], clusters[part])
 
-    metric = _broken_down(own.samples, table, mean)
+    metric = _broken_down(valued_units.samples, table, mean)
     if valued.all() and (units.low == units.high).all():
         return metric
     lower, upper = (sum(cast("list[float]", ends.tolist())) / len(ends) for ends in (units.low, units.high))
@@ -283,39 +283,39 @@ def metric_of(units: Units, table: SampleTable) -> Metric | None:
 
 
 def difference_of(first: Units, second: Units, table: SampleTable) -> Metric | None:
-    """``first - second`` over the units that both have a value of; None where there are none."""
+    """``first - second`` over the units that both have a value of; None without such units."""
     if (pair := _paired(first, second)) is None:
         return None
-    own, paired = pair
-    clusters = clusters_of(own.samples, table)
+    mine, paired = pair
+    clusters = clusters_of(mine.samples, table)
 
     def difference(part: "BoolArray | slice") -> Estimate:
-        return estimate_difference(own.values[part], paired[part], clusters[part])
+        return estimate_difference(mine.values[part], paired[part], clusters[part])
 
-    return _broken_down(own.samples, table, difference)
+    return _broken_down(mine.samples, table, difference)
 
 
 def overall_difference(first: Units, second: Units, table: SampleTable) -> Estimate | None:
     """:func:`difference_of` without its parts."""
     if (pair := _paired(first, second)) is None:
         return None
-    own, paired = pair
-    return estimate_difference(own.values, paired, clusters_of(own.samples, table))
+    mine, paired = pair
+    return estimate_difference(mine.values, paired, clusters_of(mine.samples, table))
 
 
 def _paired(first: Units, second: Units) -> tuple[Units, "FloatArray"] | None:
     """The units of the first that both have a value of, and the values of the second; None where there are none."""
     import numpy as np
 
-    own, other = first.where(first.valued), second.where(second.valued)
-    width = int(max(own.steps.max(initial=0), other.steps.max(initial=0))) + 2
-    own_keys, other_keys = (units.samples * width + (units.steps - WHOLE) for units in (own, other))
-    own = own.where(np.isin(own_keys, other_keys))
-    if not len(own.samples):
+    mine, other = first.where(first.valued), second.where(second.valued)
+    width = int(max(mine.steps.max(initial=0), other.steps.max(initial=0))) + 2
+    own_keys, other_keys = (units.samples * width + (units.steps - WHOLE) for units in (mine, other))
+    mine = mine.where(np.isin(own_keys, other_keys))
+    if not len(mine.samples):
         return None
     by_key = np.argsort(other_keys, kind="stable")
-    at = np.searchsorted(other_keys[by_key], own.samples * width + (own.steps - WHOLE))
-    return own, other.values[by_key[at]]
+    at = np.searchsorted(other_keys[by_key], mine.samples * width + (mine.steps - WHOLE))
+    return mine, other.values[by_key[at]]
 
 
 def clusters_of(samples: "IntArray", table: SampleTable) -> "IntArray":
@@ -325,16 +325,16 @@ def clusters_of(samples: "IntArray", table: SampleTable) -> "IntArray":
     return np.asarray(table.clusters)[samples]
 
 
-def of_kind(samples: "IntArray", table: SampleTable, wanted: Callable[[Kind], bool]) -> "BoolArray":
+def of_kind(samples: "IntArray", table: SampleTable, keep: Callable[[Kind], bool]) -> "BoolArray":
     """Mask of the samples that are of a wanted kind."""
     import numpy as np
 
-    return np.array([wanted(kind) for kind in table.kinds], dtype=bool)[np.asarray(table.kind_of)[samples]]
+    return np.array([keep(kind) for kind in table.kinds], dtype=bool)[np.asarray(table.kind_of)[samples]]
 
 
-def units_where(units: Mapping[str, Units], table: SampleTable, wanted: Callable[[Kind], bool]) -> dict[str, Units]:
+def units_where(units: Mapping[str, Units], table: SampleTable, keep: Callable[[Kind], bool]) -> dict[str, Units]:
     """The units of samples of a wanted kind, of each metric."""
-    return {metric: own.where(of_kind(own.samples, table, wanted)) for metric, own in units.items()}
+    return {metric: each.where(of_kind(each.samples, table, keep)) for metric, each in units.items()}
 
 
 def _broken_down(
@@ -347,9 +347,9 @@ def _broken_down(
     present = cast("list[int]", np.unique(kind_of).tolist())
     known: dict[frozenset[int], Estimate] = {}
 
-    def of_kinds(wanted: Iterable[int]) -> Estimate:
+    def of_kinds(keep: Iterable[int]) -> Estimate:
         # A family with one task type has the same units as that task type: a bootstrap need not run twice.
-        key = frozenset(wanted)
+        key = frozenset(keep)
         if key not in known:
             known[key] = estimate(np.isin(kind_of, list(key)) if len(key) < len(present) else slice(None))
         return known[key]

@@ -52,7 +52,7 @@ def phrases(text: str, quantities: Sequence[Quantity]) -> list[Phrase]:
     """The words around each of ``quantities`` of ``text``, in order."""
     inside = _brackets(text)
     changes = _CHANGE.search(text) is not None
-    found: list[Phrase] = []
+    clauses: list[Phrase] = []
     for index, quantity in enumerate(quantities):
         last = quantities[index - 1].end if index else 0
         following = quantities[index + 1].start if index + 1 < len(quantities) else len(text)
@@ -64,7 +64,7 @@ def phrases(text: str, quantities: Sequence[Quantity]) -> list[Phrase]:
         if index and (new_part := _NEW_PART.search(before)):
             before = before[new_part.end() :]
         if index and _RESULT.fullmatch(head):
-            before = found[-1].before  # "the mean is 22 / 4 = 5.5"
+            before = clauses[-1].before  # "the mean is 22 / 4 = 5.5"
         if quantity.end + len(tail) == following < len(text):
             tail = _TOWARDS_NEXT.sub("", tail)  # "86 ha of forest around the burnt area of 40 ha"
         edge = _BEHIND_EDGE.search(tail)
@@ -74,10 +74,10 @@ def phrases(text: str, quantities: Sequence[Quantity]) -> list[Phrase]:
             behind = tail.lstrip()[1:].split(")")[0]  # "92 mm (maximum)"
         is_endpoint = changes and (
             _FROM.search(before) is not None
-            or (_TO.search(before) is not None and any(phrase.endpoint for phrase in found[-1:]))
+            or (_TO.search(before) is not None and any(phrase.endpoint for phrase in clauses[-1:]))
         )
         bracket = inside.get(quantity.start)
-        found.append(
+        clauses.append(
             Phrase(
                 before,
                 behind,
@@ -87,7 +87,7 @@ def phrases(text: str, quantities: Sequence[Quantity]) -> list[Phrase]:
                 bracket is not None and _EXPLAINED.search(bracket) is not None,
             )
         )
-    return found
+    return clauses
 
 
 _EXPLAINED = re.compile(rf"[=+*×÷/]|{WORD}{{3,}}|\b(?:in|of|n)\b|[{CJK}]")
@@ -166,7 +166,7 @@ _GENITIVE = re.compile(rf"({WORD}+) of (?:(?:the|an?|all|both) )?({WORD}{{3,}})"
 
 
 def _genitives(label: str) -> dict[str, str]:
-    return {stem(found[1]): stem(found[2]) for found in _GENITIVE.finditer(normalise(label))}
+    return {stem(match[1]): stem(match[2]) for match in _GENITIVE.finditer(normalise(label))}
 
 
 _LETTERED = re.compile(r"(?<![a-z])([a-z]{3,}) ([b-h]|a(?= *$))(?![a-z'])")
@@ -178,19 +178,19 @@ def _subject(name: str, label: str) -> Subject:
     latin = [word for word in re.findall(rf"{WORD}{{3,}}|\bph\b", text) if word not in reading_words("number_label")]
     chinese = [letter for letter in re.findall(f"[{CJK}]", text) if letter not in _FILLING_CJK]
     words = frozenset([*(stem(word) for word in latin), *chinese])
-    own = frozenset(word for word in words if speaks_of(normalise(label), (word,)))
+    spoken_words = frozenset(word for word in words if speaks_of(normalise(label), (word,)))
     per = frozenset(stem(word) for word in re.findall(rf"(?:per|each|every) ({WORD}{{3,}})", text))
     years = tuple(dict.fromkeys(re.findall(r"(?<!\d)(?:19|20)\d\d(?!\d)", text)))
     lettered = list(_LETTERED.finditer(normalise(label)))
     pattern = None
     if lettered:
-        nouns = "|".join(dict.fromkeys(re.escape(stem(found[1])) for found in lettered))
+        nouns = "|".join(dict.fromkeys(re.escape(stem(match[1])) for match in lettered))
         pattern = re.compile(rf"(?<![a-z])(?:{nouns})s? ([a-h])(?![a-z'])|(?<![a-z\d])([a-h])(?=[{CJK}])")
-    letters = tuple(found[2] for found in lettered)
+    letters = tuple(match[2] for match in lettered)
     return Subject(
         words,
         kinds(text),
-        own or words,
+        spoken_words or words,
         words - per,
         years,
         letters,
@@ -199,8 +199,8 @@ def _subject(name: str, label: str) -> Subject:
         _places(text),
         frozenset(pair for run in re.findall(f"[{CJK}]{{2,}}", text) for pair in map("".join, pairwise(run))),
         {
-            kind: named
-            for kind, named in named_entities(normalise(label)).items()
+            kind: n_named
+            for kind, n_named in named_entities(normalise(label)).items()
             if kind != "time" or _TIMED.search(label)
         },
     )
@@ -269,13 +269,13 @@ def _places(text: str) -> frozenset[int]:
 
 def last_place_named(text: str) -> int | None:
     """The place (left, right, north, ...) that ``text`` names last; None where it names none."""
-    found = [
+    mentions = [
         (match.start(), index)
         for index, (latin, chinese) in enumerate(_PLACE)
         for pattern in (latin, chinese)
         for match in pattern.finditer(text)
     ]
-    return max(found)[1] if found else None
+    return max(mentions)[1] if mentions else None
 
 
 _NUMBERED = re.compile(
@@ -307,45 +307,45 @@ _TIMED = re.compile(
 @lru_cache(maxsize=20_000)
 def named_entities(text: str) -> dict[str, set[str]]:
     """The places, numbered things, years, and the times (first or last of several) that ``text`` names."""
-    named = {
+    entities = {
         "place": {str(index) for index in _places(text)},
-        "number": {next(filter(None, found.groups())) for found in _NUMBERED.finditer(text)},
+        "number": {next(filter(None, match.groups())) for match in _NUMBERED.finditer(text)},
         "ordinal": {str(index) for index, pattern in enumerate(_ORDINAL) if pattern.search(text)},
         "year": set(YEAR.findall(text)),
         "time": {name for name, pattern in (("early", _EARLY), ("late", _LATE)) if pattern.search(text)},
     }
-    return {kind: names for kind, names in named.items() if names}
+    return {kind: names for kind, names in entities.items() if names}
 
 
-def of_other_thing(text: str, asked: Subject, years: Sequence[str]) -> bool | None:
-    """True if ``text`` speaks of another place, time, or numbered thing than the label; None where it names none.
+def of_other_thing(text: str, target: Subject, years: Sequence[str]) -> bool | None:
+    """True if ``text`` is about another place, time, or numbered thing than the label; None if it names none.
 
     ``years``: those that the whole answer names, in order: the last is the later one.
     """
     verdict = None
-    here = named_entities(text) if asked.entities else {}
-    for kind, own in asked.entities.items():
-        said = set(here.get(kind, ()))
+    here = named_entities(text) if target.entities else {}
+    for kind, names in target.entities.items():
+        mentioned = set(here.get(kind, ()))
         if kind == "time" and len(years) > 1:
-            said |= {"late" if year == years[-1] else "early" for year in here.get("year", ())}
-        if said and not said & own:
+            mentioned |= {"late" if year == years[-1] else "early" for year in here.get("year", ())}
+        if mentioned and not mentioned & names:
             return True
-        verdict = False if said else verdict
+        verdict = False if mentioned else verdict
     return verdict
 
 
-def of_another(before: str, asked: Subject) -> bool:
-    """True if ``before`` says of what it is ("the NDVI of the weeds"), and the label says otherwise."""
-    for said in _GENITIVE.finditer(before):
-        other = asked.of.get(stem(said[1]))
-        if other is not None and stem(said[2]) != other and not speaks_of(said[2], asked.words):
+def of_another(before: str, target: Subject) -> bool:
+    """True if ``before`` names the owner of the value ("the NDVI of the weeds") and the label names another."""
+    for genitive in _GENITIVE.finditer(before):
+        other = target.of.get(stem(genitive[1]))
+        if other is not None and stem(genitive[2]) != other and not speaks_of(genitive[2], target.words):
             return True
     return False
 
 
-def bound_elsewhere(phrase: Phrase, asked: Subject) -> bool:
-    """True if a number is of another kind than the slot asks for: the largest where the mean is asked."""
-    named = kinds_of(phrase)
-    if named & asked.kinds or named <= {"change"}:
+def bound_elsewhere(phrase: Phrase, target: Subject) -> bool:
+    """True if a number is of another kind than the slot asks for: the largest instead of the mean."""
+    phrase_kinds = kinds_of(phrase)
+    if phrase_kinds & target.kinds or phrase_kinds <= {"change"}:
         return False
-    return bool(asked.kinds - {"change"}) or not named <= _GENERAL | {"change"}
+    return bool(target.kinds - {"change"}) or not phrase_kinds <= _GENERAL | {"change"}

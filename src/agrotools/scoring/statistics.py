@@ -185,12 +185,12 @@ def estimate_difference(
 def adjusted(differences: "Sequence[Estimate]") -> list[Estimate]:
     """The differences of one table with ``p_adjusted`` by Holm's method; those without a p-value stay without."""
     ascending = sorted((each.p, at) for at, each in enumerate(differences) if each.p is not None)
-    found = list(differences)
+    results = list(differences)
     least = 0.0
     for rank, (p, at) in enumerate(ascending):
         least = max(least, min(1.0, (len(ascending) - rank) * p))
-        found[at] = differences[at].model_copy(update={"p_adjusted": least})
-    return found
+        results[at] = differences[at].model_copy(update={"p_adjusted": least})
+    return results
 
 
 def mean_interval(sizes: "FloatArray", sums: "FloatArray", squares: "FloatArray") -> tuple["FloatArray", "FloatArray"]:

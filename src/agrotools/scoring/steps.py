@@ -145,15 +145,15 @@ def _guess_rows(record: Record, index: int, steps: Sequence[ReferenceStep]) -> l
     if index < len(plan):
         assert record.sample.reference is not None
         tool, arguments = plan[index]
-        shown = shown_results(record.sample.reference)[:index]
+        results = shown_results(record.sample.reference)[:index]
         live: Arguments = {}
         for name, value in arguments.items():
             with suppress(UnresolvedRef):  # Without it the call is wrong, and its tool may yet be right.
-                live[name] = resolved_value(value, shown)
+                live[name] = resolved_value(value, results)
         action = CallTools(calls=(ToolCall(tool=tool, arguments=live),))
-    told = {row.metric: row for row in _call_rows(record, index, action, steps)}
+    rows = {row.metric: row for row in _call_rows(record, index, action, steps)}
     names = ("agrotools.tool_acc", "agrotools.arg_acc")
-    return [told[name].model_copy(update={"metric": f"{name}_guess", "reading": {}}) for name in names]
+    return [rows[name].model_copy(update={"metric": f"{name}_guess", "reading": {}}) for name in names]
 
 
 def _open_steps(index: int, steps: Sequence[ReferenceStep]) -> list[int]:
@@ -237,14 +237,14 @@ def _observed(sample: Sample, step: ReferenceStep) -> list[Number]:
     """The numbers that observations show before ``step``."""
     steps = sample.reference.steps if sample.reference else ()
     before = takewhile(lambda each: each.observation is not step.observation, steps)
-    shown = (each.observation.result for each in before if each.observation)
-    return list(islice(chain.from_iterable(map(numbers_in, shown)), MOST_OBSERVED))
+    results = (each.observation.result for each in before if each.observation)
+    return list(islice(chain.from_iterable(map(numbers_in, results)), MOST_OBSERVED))
 
 
 def _files_of(by_name: Mapping[str, SampleFile], spec: ToolSpec, arguments: Arguments) -> list[SampleFile]:
     """The files that the reference call looks at, in the order of the tool's arguments."""
-    named = [arguments.get(name) for name, kind in spec.agreement.items() if kind == "file"]
-    return [by_name[name] for name in named if isinstance(name, str) and name in by_name]
+    file_names = [arguments.get(name) for name, kind in spec.agreement.items() if kind == "file"]
+    return [by_name[name] for name in file_names if isinstance(name, str) and name in by_name]
 
 
 def _frame(file: SampleFile) -> Frame | None:
@@ -255,7 +255,7 @@ def _frame(file: SampleFile) -> Frame | None:
 def _with_known_defaults(
     spec: ToolSpec, files: Sequence[SampleFile], reference: Arguments, result: Mapping[str, JsonValue]
 ) -> ToolSpec:
-    """``spec`` whose defaults are what the files say of themselves.
+    """``spec`` with the metadata of the files as defaults.
 
     A tool takes what a call leaves out from there, so a call that spells it out (``gsd_m`` as it stands beside the
     file) asks for the same. A scale that only the file's content tells is in the result of the reference call.
@@ -330,19 +330,19 @@ def score_image_calls(
     Each call stands for one of the reference at most. Order does not count, nor do further calls. Arguments agree as
     in ``agrotools.arg_acc``; those of a tool that is not installed where they are equal.
     """
-    wanted = [step for step in (sample.reference.steps if sample.reference else ()) if step.tool in slot.tools]
-    if not wanted:
+    image_steps = [step for step in (sample.reference.steps if sample.reference else ()) if step.tool in slot.tools]
+    if not image_steps:
         return 0.0, {"rule": "the reference makes no image: there is nothing to compare with"}
-    left = [step for step in trajectory.calls if _succeeded(step)]
+    remaining = [step for step in trajectory.calls if _succeeded(step)]
     missing: list[JsonValue] = []
-    for step in wanted:
-        made = next((each for each in left if each.call and agrees(sample, each.call, step)), None)
-        if made is None:
+    for step in image_steps:
+        match = next((each for each in remaining if each.call and agrees(sample, each.call, step)), None)
+        if match is None:
             missing.append(step.tool)
         else:
-            left.remove(made)
-    share = (len(wanted) - len(missing)) / len(wanted)
-    reading: dict[str, JsonValue] = {"wanted": [step.tool for step in wanted], "missing": missing}
+            remaining.remove(match)
+    share = (len(image_steps) - len(missing)) / len(image_steps)
+    reading: dict[str, JsonValue] = {"wanted": [step.tool for step in image_steps], "missing": missing}
     return share, {**reading, "rule": "calls of the reference that make images, with agreeing arguments"}
 
 
@@ -362,7 +362,7 @@ def _succeeded(step: Step) -> bool:
 
 
 def _without_schema(step: ReferenceStep, arguments: Sequence[str]) -> ToolSpec:
-    """A tool of which nothing is known but its name: all arguments are compared as they stand."""
+    """Specification of a tool known by name only: all arguments are compared literally."""
     return ToolSpec(
         name=step.tool,
         category="unknown",

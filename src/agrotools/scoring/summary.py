@@ -168,7 +168,7 @@ class CallRatio(FrozenModel):
 
 
 class ModeSummary(FrozenModel):
-    """The headline metrics of one mode: those over all samples but schematic drawings, which stand in ``schematic``.
+    """The headline metrics of one mode: those over all samples but schematic drawings, which are in ``schematic``.
 
     ``n_records``, ``n_samples``, ``n_clusters``, ``invalid`` and ``counts`` are of all records. ``headline``: whether
     the metrics may stand as results (at most 1 % of their records invalid, or allowed); never where all samples are
@@ -202,8 +202,8 @@ class ModeSummary(FrozenModel):
 
     def part(self, name: str, model: type[Part]) -> Part | None:
         """The entry ``name`` of a benchmark plug-in; None where it counted nothing."""
-        found = (self.model_extra or {}).get(name)
-        return model.model_validate(found) if isinstance(found, dict) else found
+        part = (self.model_extra or {}).get(name)
+        return model.model_validate(part) if isinstance(part, dict) else part
 
 
 class NoToolPart(FrozenModel):
@@ -275,7 +275,7 @@ class RunDifference(FrozenModel):
 
 
 class Agreement(FrozenModel):
-    """Alpha over ``n_units`` answers that at least two graded: 1 is full agreement, 0 is what chance gives.
+    """Alpha over ``n_units`` answers with at least two grades: 1 is full agreement, 0 is chance agreement.
 
     None where all grades are the same, which says nothing. ``interval``: 95 %, bootstrap by unit; none under ten units.
     """
@@ -329,7 +329,7 @@ class Panel(FrozenModel):
 
 
 class Summary(FrozenModel):
-    """The scores of one run: who answered, on what, and each mode's metrics."""
+    """The scores of one run: model, benchmark, and the metrics of each mode."""
 
     format: int = 1
     scoring: str = "1"
@@ -389,15 +389,15 @@ BY_TASK_TYPE = ("agrotools.fas", "agrotools.arg_acc")
 def with_gains_adjusted(summaries: Sequence[Summary]) -> list[Summary]:
     """The summaries with the gains by tools adjusted for all of the table that shows them together."""
     places = [(at, metric) for at, each in enumerate(summaries) for metric in shown_gains(each)]
-    found = adjusted([shown_gains(summaries[at])[metric].overall for at, metric in places])
-    made = list(summaries)
-    for (at, metric), gain in zip(places, found, strict=True):
-        part = made[at].no_tool_part
+    gains = adjusted([shown_gains(summaries[at])[metric].overall for at, metric in places])
+    copies = list(summaries)
+    for (at, metric), gain in zip(places, gains, strict=True):
+        part = copies[at].no_tool_part
         assert part is not None  # it has a gain
         changed = part.gain[metric].model_copy(update={"overall": gain})
         part = part.model_copy(update={"gain": {**part.gain, metric: changed}})
-        made[at] = made[at].model_copy(update={"no_tool_part": part})
-    return made
+        copies[at] = copies[at].model_copy(update={"no_tool_part": part})
+    return copies
 
 
 def shown_gains(summary: Summary) -> dict[str, Metric]:
@@ -413,10 +413,10 @@ def with_comparison_adjusted(comparison: Comparison) -> Comparison:
     """The comparison with all differences adjusted together that its tables show: each metric of each mode, schematic
     drawings among them, and the rows by task type."""
     parts = [comparison.modes, comparison.schematic]
-    found = iter(adjusted(list(compared_differences(comparison))))
+    estimates = iter(adjusted(list(compared_differences(comparison))))
     modes, schematic = (
         {
-            mode: {name: _replaced(name, metric, found) for name, metric in metrics.items()}
+            mode: {name: _replaced(name, metric, estimates) for name, metric in metrics.items()}
             for mode, metrics in part.items()
         }
         for part in parts
@@ -437,8 +437,8 @@ def compared_task_types(name: str, metric: Metric) -> dict[str, Estimate]:
     return metric.by_task_type if name in BY_TASK_TYPE and len(metric.by_task_type) > 1 else {}
 
 
-def _replaced(name: str, metric: Metric, found: Iterator[Estimate]) -> Metric:
-    """The metric with the next ones of ``found`` in place of those that are shown of it."""
-    overall = next(found)
-    parts = {task_type: next(found) for task_type in compared_task_types(name, metric)}
+def _replaced(name: str, metric: Metric, replacements: Iterator[Estimate]) -> Metric:
+    """The metric with the next ones of ``replacements`` in place of those that are shown of it."""
+    overall = next(replacements)
+    parts = {task_type: next(replacements) for task_type in compared_task_types(name, metric)}
     return metric.model_copy(update={"overall": overall, "by_task_type": {**metric.by_task_type, **parts}})

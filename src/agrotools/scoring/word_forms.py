@@ -21,13 +21,13 @@ def _data_lines(name: str) -> list[str]:
 
 @cache
 def _translations() -> dict[str, tuple[str, ...]]:
-    found: dict[str, tuple[str, ...]] = {}
+    translations: dict[str, tuple[str, ...]] = {}
     for words in (entry.split() for line in _data_lines("translations.txt") for entry in line.split(";")):
         chinese = tuple(word for word in words if word > "\u2e80")
         for word in words:
             if word < "\u2e80":
-                found[word] = found.get(word, ()) + chinese
-    return found
+                translations[word] = translations.get(word, ()) + chinese
+    return translations
 
 
 def translated(word: str) -> tuple[str, ...]:
@@ -84,11 +84,11 @@ def roots(text: str) -> frozenset[str]:
     return frozenset(_stem_root(word) for word in _LATIN.findall(text))
 
 
-def says(word: str, said: frozenset[str], text: str) -> bool:
-    """True if ``text``, of which ``said`` are the :func:`roots`, has a form of ``word`` or a Chinese word for it."""
+def says(word: str, spoken_roots: frozenset[str], text: str) -> bool:
+    """True if ``text`` (its :func:`roots`: ``spoken_roots``) has a form of ``word`` or a Chinese word for it."""
     if word > "\u2e80":
         return word in text
-    if _stem_root(word) in said:
+    if _stem_root(word) in spoken_roots:
         return True
     return not text.isascii() and any(chinese in text for chinese in translated(word))
 
@@ -101,7 +101,7 @@ class Family(NamedTuple):
 
     either: re.Pattern[str]
     opposite: re.Pattern[str]
-    own: re.Pattern[str]
+    in_label: re.Pattern[str]
 
     def find(self, text: str, *, in_label: bool = False) -> list[tuple[int, int, bool]]:
         """Start, end and whether it asserts, of each word of the family in ``text``.
@@ -109,8 +109,8 @@ class Family(NamedTuple):
         ``in_label``: only words that make a label one of this family: "exceeds" denies "within", but asks for no range.
         """
         return [
-            (found.start(), found.end(), self.opposite.fullmatch(found[0]) is None)
-            for found in (self.own if in_label else self.either).finditer(text)
+            (match.start(), match.end(), self.opposite.fullmatch(match[0]) is None)
+            for match in (self.in_label if in_label else self.either).finditer(text)
         ]
 
 
@@ -135,9 +135,9 @@ def _alone(word: str) -> str:
 def _read_family(line: str) -> Family:
     yes, _, no = line.partition("/")
     # A stem with an ending would take "unchanged" for "chang*" only at a word's beginning: no overlap to be sorted out.
-    own = [word for word in (yes + no).split() if word[0] != "~"]
+    affirming = [word for word in (yes + no).split() if word[0] != "~"]
     yes, no = yes.replace("~", ""), no.replace("~", "")
-    return Family(_pattern(yes.split() + no.split()), _pattern(no.split()), _pattern(own))
+    return Family(_pattern(yes.split() + no.split()), _pattern(no.split()), _pattern(affirming))
 
 
 @lru_cache(maxsize=1)
@@ -153,7 +153,7 @@ def families() -> tuple[Family, ...]:
 
 @lru_cache(maxsize=1)
 def presence() -> Family:
-    """The family of "present" and "visible": what is there is also said by naming it."""
+    """The family of "present" and "visible": naming a thing also states its presence."""
     return next(family for family in families() if family.either.fullmatch("present"))
 
 
@@ -170,27 +170,27 @@ def senses(slot: Slot) -> tuple[tuple[Family, bool], ...]:
 @lru_cache(maxsize=1_000)
 def _senses(label: str) -> tuple[tuple[Family, bool], ...]:
     more = comparatives().find(label, in_label=True)[-1:]
-    found = [
+    hits_by_family = [
         (family, hits[-1])
         for family in families()
         if family is not presence() and (hits := family.find(label, in_label=True))
     ]
     # "fewer clouds" asks for the opposite of clouds; "wetter" is of both families.
     less = [hit for hit in more if not hit[2]]
-    flipped = [(family, hit[2] != any(word[1] <= hit[0] for word in less)) for family, hit in found]
+    flipped = [(family, hit[2] != any(word[1] <= hit[0] for word in less)) for family, hit in hits_by_family]
     return (*((comparatives(), hit[2]) for hit in more), *flipped)
 
 
-def sense_of(text: str, asked: Sequence[tuple[Family, bool]]) -> int:
-    """True if ``text`` says what is asked (1), the opposite (-1), or neither of them, or both (0)."""
-    if not asked or not text.strip():
+def sense_of(text: str, slot_senses: Sequence[tuple[Family, bool]]) -> int:
+    """Verdict of ``text``: 1 for the requested sense, -1 for its opposite, 0 for neither or both."""
+    if not slot_senses or not text.strip():
         return 0
     negations = Negations(text)
-    for family, own in asked:
-        said = {
-            (asserts == own) != ((negations.count_before(start) + text.startswith(" no ", end)) % 2 == 1)
+    for family, asserts_label in slot_senses:
+        verdicts = {
+            (asserts == asserts_label) != ((negations.count_before(start) + text.startswith(" no ", end)) % 2 == 1)
             for start, end, asserts in family.find(text)
         }
-        if len(said) == 1:
-            return 1 if said.pop() else -1
+        if len(verdicts) == 1:
+            return 1 if verdicts.pop() else -1
     return 0

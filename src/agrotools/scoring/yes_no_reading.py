@@ -1,4 +1,4 @@
-"""Reading yes or no out of an answer: a plain yes or no, or what the answer says of the statement that the label makes.
+"""Yes or no read from an answer: a plain yes or no, or the answer's verdict on the statement in the label.
 
 Every place that speaks for yes or for no is a vote with a weight: a plain word of answer weighs most, then a clause
 that asserts (or denies) what the label says, the more of the label's words stand in it and the more it concludes;
@@ -20,12 +20,12 @@ from agrotools.text.normalise import CJK, WORD, normalise, reading_words
 
 
 class Statement(NamedTuple):
-    """Statement of a label: its subject's words, and the words or families of what is said of it."""
+    """Statement of a label: the words of its subject, and the words or families of its predicate."""
 
     subject: tuple[re.Pattern[str], ...]
     predicate: tuple[re.Pattern[str], ...]
     words: tuple[re.Pattern[str], ...]
-    said: tuple[re.Pattern[str], ...]
+    heads: tuple[re.Pattern[str], ...]
     families: tuple[tuple[Family, bool], ...]
     compared: tuple[bool, tuple[re.Pattern[str], ...], tuple[re.Pattern[str], ...]] | None
     entities: dict[str, set[str]]
@@ -46,19 +46,19 @@ _THERE_IS = re.compile(r"^\W*(?:whether )?there (?:is|are|was|were|has been|have
 
 
 def _words(text: str) -> list[str]:
-    """The words of a label that carry meaning; of Chinese each two characters that stand side by side."""
-    found: list[str] = []
+    """The content words of a label; for Chinese each pair of adjacent characters."""
+    words: list[str] = []
     for run in re.findall(rf"{WORD}{{2,}}|[{CJK}]+", text):
         if run > "\u2e80":
             for part in re.split("[的了在中里是有为和与及被已经正并都均所于上]+", run):
-                found += (
+                words += (
                     [part[at : at + 2] for at in range(0, max(1, len(part) - 1), 1 if len(part) < 4 else 2)]
                     if part
                     else []
                 )
         elif run not in reading_words("statement_label") and (len(run) > 2 or run == "ph"):
-            found.append(run)
-    return list(dict.fromkeys(found))
+            words.append(run)
+    return list(dict.fromkeys(words))
 
 
 @lru_cache(maxsize=1_000)
@@ -70,7 +70,7 @@ def label_statement(label: str) -> Statement:
     copula = None if there else _COPULA.search(bare)
     offset = copula.end() if copula and bare[copula.end() :].strip() else 0
     compared = _comparison(bare)
-    chosen = [] if compared else _said_families(bare, offset, everywhere=copula is None)
+    chosen = [] if compared else _label_families(bare, offset, everywhere=copula is None)
     covered = [(start, end) for start, end, _, _ in chosen]
     subject = _words_outside(bare, covered, 0)
     head: list[str] = []
@@ -99,14 +99,14 @@ def label_statement(label: str) -> Statement:
 
 def _patterns(words: Sequence[str]) -> tuple[re.Pattern[str], ...]:
     """Patterns that find each word; of Chinese also what shortens it with the word beside it: 残膜 for 残留地膜."""
-    found: list[re.Pattern[str]] = []
+    patterns: list[re.Pattern[str]] = []
     for before, word, behind in zip(["", *words], words, [*words[1:], ""], strict=False):
         pairs = [
             pair for pair in ((before, word), (word, behind)) if min(pair) > "\u2e80" and pair[0][-1] != pair[1][0]
         ]
         short = "".join(f"|[{one}][{other}]" for one, other in pairs)
-        found.append(re.compile(re.escape(word) + short) if short else word_pattern(word))
-    return tuple(found)
+        patterns.append(re.compile(re.escape(word) + short) if short else word_pattern(word))
+    return tuple(patterns)
 
 
 _WHOLE = re.compile(rf"(?<!{WORD})(?:all|every|each|entire\w*|whole)(?!{WORD})|所有|全部|都|(?<!平)均|每")
@@ -115,15 +115,15 @@ _WHOLE = re.compile(rf"(?<!{WORD})(?:all|every|each|entire\w*|whole)(?!{WORD})|�
 _SOME = re.compile(rf"^\W*(?:(?:an?|some|part|any)(?!{WORD})|有)|(?<!{WORD})(?:part|some) of|部分")
 
 
-def _said_families(label: str, offset: int, *, everywhere: bool) -> list[tuple[int, int, Family, bool]]:
-    """The words of families in what a label says from ``offset`` on, but for those that describe a noun of it."""
-    found = [
+def _label_families(label: str, offset: int, *, everywhere: bool) -> list[tuple[int, int, Family, bool]]:
+    """The words of families in a label from ``offset`` on, except those that describe one of its nouns."""
+    in_label = [
         (*hits[-1][:2], family, hits[-1][2]) for family in families() if (hits := family.find(label, in_label=True))
     ]
     if everywhere:
-        found = [each for each in found if not _LOCATIVE.match(label[each[0] :])]
-    said = sorted((each for each in found if each[0] >= offset), key=lambda each: each[0])
-    return said
+        in_label = [each for each in in_label if not _LOCATIVE.match(label[each[0] :])]
+    families_in_label = sorted((each for each in in_label if each[0] >= offset), key=lambda each: each[0])
+    return families_in_label
 
 
 def _words_outside(label: str, covered: Sequence[tuple[int, int]], offset: int) -> list[str]:
@@ -169,18 +169,18 @@ def _own_words(text: str) -> list[str]:
 
 
 class YesNo(NamedTuple):
-    """Answer of a text (None: nothing, or both), the words that say so, and by which rule."""
+    """Answer of a text (None: neither, or both), the words that state it, and the rule."""
 
-    said: bool | None
+    value: bool | None
     words: tuple[str, ...]
     rule: str
 
 
 class _Vote(NamedTuple):
-    """One place that speaks for yes or no (None: for leaving it open)."""
+    """One place that supports yes or no (None: leaves it open)."""
 
     at: int
-    said: bool | None
+    value: bool | None
     weight: float
     words: str
 
@@ -259,18 +259,18 @@ _FORM_UNDECIDED = re.compile(r"\b(?:yes|no|not|true|false|or|but|maybe|perhaps|u
 
 
 def read_form_answer(value: str) -> YesNo | None:
-    """A plain yes or no as the value of the form, whatever remark stands behind it; None where it says more."""
-    said = _FORM.match(value)
-    if said is None or _FORM_UNDECIDED.search(said["rest"]):
+    """A plain yes or no as the value of the form, with any remark after it; None if it says more."""
+    form = _FORM.match(value)
+    if form is None or _FORM_UNDECIDED.search(form["rest"]):
         return None
-    return YesNo(said["yes"] is not None, (said["yes"] or said["no"],), "yes or no")
+    return YesNo(form["yes"] is not None, (form["yes"] or form["no"],), "yes or no")
 
 
 def read_yes_no(slot: BooleanSlot, text: str) -> YesNo:
     """Answer of ``text`` to ``slot``: yes and no together are no answer."""
     if _EITHER.search(text):
         return YesNo(None, (), "undecided")
-    text = _NO_ANSWER.sub(lambda said: " " * len(said[0]), text)
+    text = _NO_ANSWER.sub(lambda match: " " * len(match[0]), text)
     statement = label_statement(slot.label)
     place = Sentences(text)
     votes = [*_plain_votes(statement, text, place), *_votes(statement, text, place)]
@@ -284,10 +284,10 @@ def read_yes_no(slot: BooleanSlot, text: str) -> YesNo:
 
 def _decided(votes: Sequence[_Vote]) -> YesNo:
     most = {
-        said: max((vote.weight for vote in votes if vote.said is said), default=0.0) for said in (True, False, None)
+        side: max((vote.weight for vote in votes if vote.value is side), default=0.0) for side in (True, False, None)
     }
-    said = most[True] > most[False]
-    best, other = most[said], most[not said]
+    side = most[True] > most[False]
+    best, other = most[side], most[not side]
     words = tuple(dict.fromkeys(vote.words for vote in sorted(votes, key=lambda vote: -vote.weight)))[:20]
     if most[None] > best - _ALIKE:
         return YesNo(None, words, "undecided")
@@ -295,26 +295,26 @@ def _decided(votes: Sequence[_Vote]) -> YesNo:
         return YesNo(None, words, "no yes or no")
     if best - other < _ALIKE:
         return YesNo(None, words, "both yes and no")
-    return YesNo(said, words, "yes or no" if best >= _PLAIN - 1 else "what is said of the subject")
+    return YesNo(side, words, "yes or no" if best >= _PLAIN - 1 else "what is said of the subject")
 
 
 def plain_answers(text: str) -> list[tuple[bool, str]]:
     """Each yes and no of normalised ``text`` that is an answer in itself and not denied or taken back."""
-    found = _plain(text)
-    begin = after_correction(text, found[-1][0]) if found else 0
-    return [(said, word) for start, said, word in found if start >= begin]
+    answers = _plain(text)
+    begin = after_correction(text, answers[-1][0]) if answers else 0
+    return [(verdict, word) for start, verdict, word in answers if start >= begin]
 
 
 def _plain(text: str) -> list[tuple[int, bool, str]]:
-    found = sorted(
+    matches = sorted(
         [(match.start(), match.end(), True, match[0]) for match in _YES.finditer(text)]
         + [(match.start(), match.end(), False, match[0]) for match in _NO.finditer(text)]
         + [(match.start(), match.end(), match["no"] is None, match[0]) for match in _ELLIPTIC.finditer(text)]
     )
-    if not found:
+    if not matches:
         return []
-    negations = Negations(text, [(start, end) for start, end, _, _ in found])
-    return [(start, said, word) for start, _, said, word in found if not negations.before(start)]
+    negations = Negations(text, [(start, end) for start, end, _, _ in matches])
+    return [(start, verdict, word) for start, _, verdict, word in matches if not negations.before(start)]
 
 
 def _position(place: Sentences, index: int) -> float:
@@ -331,7 +331,7 @@ _TEMPTED = re.compile(
 
 
 def _plain_votes(statement: Statement, text: str, place: Sentences) -> Iterator[_Vote]:
-    for at, said, word in _plain(text)[-_MOST:]:
+    for at, verdict, word in _plain(text)[-_MOST:]:
         sentence = place.of(at)
         weight = _PLAIN + _position(place, sentence)
         before = text[max(0, at - 120) : at]
@@ -342,16 +342,16 @@ def _plain_votes(statement: Statement, text: str, place: Sentences) -> Iterator[
         if about.strip() and not _ANSWER_KEY.search(about):
             # "clouds: no" and "Is it cloudy? No" answer what is asked there.
             about = about.rstrip("? \n")
-            votes = [vote for vote in _votes(statement, about, Sentences(about)) if vote.said is not None]
-            if votes and votes[-1].said is False:
-                said = not said
+            votes = [vote for vote in _votes(statement, about, Sentences(about)) if vote.value is not None]
+            if votes and votes[-1].value is False:
+                verdict = not verdict
             elif (
                 not votes
                 and not any(pattern.search(about) for pattern in statement.subject)
                 and (text.count("\n") > 1 if key else not text.startswith(",", at + len(word)))
             ):
                 weight = _ASIDE
-        yield _Vote(at, said, weight, word)
+        yield _Vote(at, verdict, weight, word)
 
 
 _BEHIND = re.compile(
@@ -369,16 +369,16 @@ def _votes(statement: Statement, text: str, place: Sentences) -> Iterator[_Vote]
     if statement.compared:
         hits = comparatives().find(text)
     elif statement.families:
-        for number, (family, own) in enumerate(statement.families):
-            found = family.find(text)
-            hits += [(start, end, asserts == own) for start, end, asserts in found]
-            for start, *_ in found:
+        for number, (family, affirms) in enumerate(statement.families):
+            family_hits = family.find(text)
+            hits += [(start, end, asserts == affirms) for start, end, asserts in family_hits]
+            for start, *_ in family_hits:
                 rank.setdefault(start, number)
     if not hits and not statement.compared:
         hits = _word_hits(statement, text, place)
     yield from (
-        _Vote(found.start(), None, 1.2 + _position(place, place.of(found.start())), found[0])
-        for found in islice(_OPEN.finditer(text), _MOST)
+        _Vote(match.start(), None, 1.2 + _position(place, place.of(match.start())), match[0])
+        for match in islice(_OPEN.finditer(text), _MOST)
     )
     if not hits:
         return
@@ -400,23 +400,23 @@ def _votes(statement: Statement, text: str, place: Sentences) -> Iterator[_Vote]
         before = clause[: start - clause_start]
         if sentence.rstrip().endswith("?") or EXCEPTED.search(before) or _OPEN.search(clause):
             continue
-        said = asserts
+        verdict = asserts
         if statement.compared:
-            said = (asserts == statement.compared[0]) != _turned(statement, clause, start - clause_start)
+            verdict = (asserts == statement.compared[0]) != _turned(statement, clause, start - clause_start)
         denials = negations.count_before(start) + negations.after(end) + (_BEHIND.match(text, end) is not None)
-        said = (said != (denials % 2 == 1)) != statement.denied
+        verdict = (verdict != (denials % 2 == 1)) != statement.denied
         yield _Vote(
             start,
-            said,
-            _weight(statement, place, index, sentence, clause, said),
+            verdict,
+            _weight(statement, place, index, sentence, clause, verdict),
             text[max(clause_start, start - 30) : end],
         )
 
 
-def _weight(statement: Statement, place: Sentences, index: int, sentence: str, clause: str, said: bool) -> float:
-    named = sum(pattern.search(sentence) is not None for pattern in statement.subject)
-    fraction = named / len(statement.subject) if statement.subject else 1.0
-    if not named and _IT.search(sentence):
+def _weight(statement: Statement, place: Sentences, index: int, sentence: str, clause: str, verdict: bool) -> float:
+    n_subjects = sum(pattern.search(sentence) is not None for pattern in statement.subject)
+    fraction = n_subjects / len(statement.subject) if statement.subject else 1.0
+    if not n_subjects and _IT.search(sentence):
         fraction = 0.5
     weight = 1.0 + _SUBJECT * fraction + _position(place, index)
     if _HEDGED.search(clause):
@@ -425,7 +425,7 @@ def _weight(statement: Statement, place: Sentences, index: int, sentence: str, c
         weight *= _IF
     if OTHER_TIME.search(clause):
         weight *= _UNLIKELY
-    if statement.universal and said and _PART.search(clause):
+    if statement.universal and verdict and _PART.search(clause):
         weight *= _UNLIKELY
     if not statement.compared and _of_another(statement, clause):
         weight *= _UNLIKELY
@@ -433,9 +433,9 @@ def _weight(statement: Statement, place: Sentences, index: int, sentence: str, c
 
 
 def _of_another(statement: Statement, clause: str) -> bool:
-    """True if a clause speaks of another place, year or numbered thing than the label does."""
+    """True if a clause is about another place, year or numbered thing than the label."""
     here = named_entities(clause)
-    return any(kind in here and not here[kind] & own for kind, own in statement.entities.items() if kind != "time")
+    return any(kind in here and not here[kind] & names for kind, names in statement.entities.items() if kind != "time")
 
 
 def _turned(statement: Statement, clause: str, at: int) -> bool:
@@ -449,14 +449,14 @@ def _turned(statement: Statement, clause: str, at: int) -> bool:
         first, second = clause, ""
 
     def score(part: str, patterns: Sequence[re.Pattern[str]]) -> int:
-        found = sum(pattern.search(part) is not None for pattern in patterns)
-        return found if than else min(found, 1)
+        n_matches = sum(pattern.search(part) is not None for pattern in patterns)
+        return n_matches if than else min(n_matches, 1)
 
     straight = score(first, mine) + score(second, theirs)
     crossed = score(first, theirs) + score(second, mine)
     if straight == crossed:
         places = [
-            min((found.start() for pattern in patterns if (found := pattern.search(clause))), default=10**6)
+            min((match.start() for pattern in patterns if (match := pattern.search(clause))), default=10**6)
             for patterns in (mine, theirs)
         ]
         return places[1] < places[0]
@@ -467,16 +467,18 @@ def _word_hits(statement: Statement, text: str, place: Sentences) -> list[tuple[
     """The last of the label's words in each sentence that has enough of them, and one of its predicate."""
     words, heads = statement.subject, statement.predicate
     if not heads:  # What is said has words of a known opposite, and the text none of the words that they are known by.
-        words, heads = statement.words, statement.words if statement.partial else statement.said
+        words, heads = statement.words, statement.words if statement.partial else statement.heads
     by_sentence: dict[int, dict[re.Pattern[str], tuple[int, int]]] = {}
     for pattern in words:
-        for found in pattern.finditer(text):
-            by_sentence.setdefault(place.of(found.start()), {})[pattern] = found.span()
+        for match in pattern.finditer(text):
+            by_sentence.setdefault(place.of(match.start()), {})[pattern] = match.span()
     hits: list[tuple[int, int, bool]] = []
     for spans in by_sentence.values():
-        own = [pattern for pattern in heads if pattern in spans]
+        matched = [pattern for pattern in heads if pattern in spans]
         enough = 0.3 if statement.chinese else 0.6
-        if own and (len(spans) >= 0.5 * len(words) or (len(own) >= enough * len(heads) and statement.predicate)):
-            start, end = max(spans[pattern] for pattern in own)
+        if matched and (
+            len(spans) >= 0.5 * len(words) or (len(matched) >= enough * len(heads) and statement.predicate)
+        ):
+            start, end = max(spans[pattern] for pattern in matched)
             hits.append((start, end, True))
     return hits

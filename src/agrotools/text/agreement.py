@@ -53,7 +53,7 @@ class _Series(NamedTuple):
 
 
 def equivalent_kinds(first: str, second: str) -> bool:
-    """True if two kinds of chart show the same: bars lie or stand, side by side or alone."""
+    """True if two kinds of chart are equivalent: bars horizontal or vertical, grouped or single."""
     return first == second or {first, second} <= _BARS
 
 
@@ -64,19 +64,19 @@ def charts_agree(predicted: JsonValue, reference: JsonValue, kind: str) -> tuple
     that of points counts. Series of the same names belong together; named otherwise, any pairing will do. Where x is
     left out, points are numbered from 1, except raw values (hist, box), which have no order.
     """
-    own, gold = _chart_series(predicted, False, kind), _chart_series(*opened(reference), kind)
-    if own is None or gold is None:
+    called, gold = _chart_series(predicted, False, kind), _chart_series(*opened(reference), kind)
+    if called is None or gold is None:
         return False, {"reason": "no list of series with x and y of equal length"}
-    if len(own) != len(gold):
-        return False, {"reason": f"{len(own)} series instead of {len(gold)}"}
+    if len(called) != len(gold):
+        return False, {"reason": f"{len(called)} series instead of {len(gold)}"}
     names = {series.name for series in gold}
-    if len(names) == len(gold) and names == {series.name for series in own}:
-        by_name = {series.name: series for series in own}
+    if len(names) == len(gold) and names == {series.name for series in called}:
+        by_name = {series.name: series for series in called}
         apart: list[JsonValue] = [
             str(series.name) for series in gold if not _points_agree(by_name[series.name].points, series.points)
         ]
         return not apart, {"paired": "by name", "apart": apart}
-    matrix = [[_points_agree(mine.points, theirs.points) for theirs in gold] for mine in own]
+    matrix = [[_points_agree(mine.points, theirs.points) for theirs in gold] for mine in called]
     return one_to_one(matrix), {"paired": "by values"}
 
 
@@ -176,7 +176,7 @@ class StepAgreement(NamedTuple):
 
 
 def closest(compared: Sequence[StepAgreement]) -> StepAgreement:
-    """Of the steps that a call may stand for (one or more), the first it agrees with, else the one it is nearest to."""
+    """The first of the candidate steps (one or more) that a call agrees with, else the nearest one."""
     return next((each for each in compared if each.agrees), None) or max(compared, key=lambda each: each.share)
 
 
@@ -217,16 +217,16 @@ def compare_arguments(
 
     An argument that only one call gives is compared with its default; where it has none, it does not agree.
     """
-    own, gold = (predicted, reference) if resolved is None else (resolved[0], _with_refs(resolved[1], reference))
-    call = _Call(spec, _with_defaults(spec, own), _with_defaults(spec, gold), frame, observed)
-    given = {**reference, **predicted}
-    names = [name for name in spec.agreement if name in given or (resolved and _differs(name, call))]
-    names += list(islice((name for name in given if name not in spec.agreement), MOST_UNKNOWN))
+    arguments, gold = (predicted, reference) if resolved is None else (resolved[0], _with_refs(resolved[1], reference))
+    call = _Call(spec, _with_defaults(spec, arguments), _with_defaults(spec, gold), frame, observed)
+    merged = {**reference, **predicted}
+    names = [name for name in spec.agreement if name in merged or (resolved and _differs(name, call))]
+    names += list(islice((name for name in merged if name not in spec.agreement), MOST_UNKNOWN))
     return [_row(name, call, predicted, reference) for name in names]
 
 
 def _with_refs(resolved: Arguments, reference: Arguments) -> Arguments:
-    """Values that the tool reads as they stand, as the reference has them: what is measured stays so."""
+    """Resolved arguments, with the reference's own form (references to measured values) where the values are equal."""
     return {
         name: reference[name] if same_json(value, literal_value(reference.get(name))) and name in reference else value
         for name, value in resolved.items()
@@ -248,14 +248,14 @@ def _row(name: str, call: _Call, predicted: Arguments, reference: Arguments) -> 
 
 def _with_defaults(spec: ToolSpec, arguments: Arguments) -> Arguments:
     """Null for an argument that has a default means the default."""
-    given = {name: value for name, value in arguments.items() if value is not None or name not in spec.defaults}
-    return {**spec.defaults, **given}
+    explicit = {name: value for name, value in arguments.items() if value is not None or name not in spec.defaults}
+    return {**spec.defaults, **explicit}
 
 
 def _compared(name: str, call: _Call, predicted: Arguments, reference: Arguments) -> ArgumentAgreement:
     kind = call.spec.agreement.get(name)
-    given = name in predicted, name in reference
-    equal = all(given) and same_json(predicted[name], literal_value(reference[name]))
+    present = name in predicted, name in reference
+    equal = all(present) and same_json(predicted[name], literal_value(reference[name]))
     if kind == "presentation":
         verdict = _Verdict(True, {"rule": "never compared"})
     elif _is_too_large(call.predicted.get(name)):
@@ -290,7 +290,7 @@ def _is_too_large(value: JsonValue) -> bool:
 
 
 def _is_chart_kind(spec: ToolSpec, name: str) -> bool:
-    """True if the argument says the kind of the chart whose series stand beside it."""
+    """True if the argument is the kind of the chart whose series are given beside it."""
     return name == "kind" and any(kind == "chart" for kind in spec.agreement.values())
 
 
@@ -300,7 +300,7 @@ def _is_chart_kind(spec: ToolSpec, name: str) -> bool:
 def _nested(
     predicted: JsonValue, reference: JsonValue, measured: bool, leaf: Callable[[JsonValue, JsonValue, bool], bool]
 ) -> bool:
-    """Lists agree element by element, objects field by field; what stands in them by the rule ``leaf``."""
+    """True if lists agree element by element and objects field by field, with ``leaf`` as the rule for their values."""
     literal, of_ref = opened(reference, measured)
     if isinstance(literal, list):
         return (
@@ -344,9 +344,9 @@ def _file(name: str, call: _Call) -> _Verdict:
 
 def _series(name: str, call: _Call) -> _Verdict:
     verdict = _plain(name, call)
-    own, gold = call.predicted[name], opened(call.reference[name])[0]
-    if isinstance(own, list) and isinstance(gold, list) and len(own) != len(gold):
-        return _Verdict(False, {"reason": f"{len(own)} values instead of {len(gold)}"})
+    series, gold = call.predicted[name], opened(call.reference[name])[0]
+    if isinstance(series, list) and isinstance(gold, list) and len(series) != len(gold):
+        return _Verdict(False, {"reason": f"{len(series)} values instead of {len(gold)}"})
     return verdict
 
 
@@ -367,13 +367,13 @@ def _text(name: str, call: _Call) -> _Verdict:
 
 def _box(name: str, call: _Call) -> _Verdict:
     """IoU of the boxes. Where the image's size is known, no box means all of the image."""
-    own, gold = call.predicted[name], literal_value(call.reference[name])
-    if own is None and gold is None:
+    box, gold = call.predicted[name], literal_value(call.reference[name])
+    if box is None and gold is None:
         return _Verdict(True, {})
     whole: list[JsonValue] | None = [0, 0, *call.frame] if call.frame else None
-    first, second = as_box(whole if own is None else own), as_box(whole if gold is None else gold)
+    first, second = as_box(whole if box is None else box), as_box(whole if gold is None else gold)
     if first is None or second is None:
-        return _Verdict(same_json(own, gold), {"reason": "not both are boxes [x0, y0, x1, y1]"})
+        return _Verdict(same_json(box, gold), {"reason": "not both are boxes [x0, y0, x1, y1]"})
     iou = 1.0 if first == second else box_iou(clipped(first, call.frame), clipped(second, call.frame))
     return _Verdict(iou >= BOX_IOU, {"iou": iou})
 

@@ -39,7 +39,7 @@ _NUMBER = re.compile(r"[-+]?\d+(?:\.\d+)?(?:e[-+]?\d+)?")
 
 
 def as_number(value: object) -> Number | None:
-    """``value`` if it is a finite number (true and false are none), else None."""
+    """``value`` if it is a finite number (true and false are not), else None."""
     if not isinstance(value, (int, float)) or isinstance(value, bool):
         return None
     return value if abs(value) <= sys.float_info.max else None
@@ -69,11 +69,11 @@ def is_rounding(predicted: Number, reference: Number) -> bool:
     38.2 is a rounding of 38.1973, and 12,000 of 12,043 (three digits); 38 is not one of 38.1973. Zeros at the end tell
     nothing of the digits given, since JSON does not keep them. Half a unit counts as rounded either way.
     """
-    given, exact = Decimal(repr(predicted)), Decimal(repr(reference))
-    if not given or not exact:
-        return given == exact
-    digits = max(LEAST_DIGITS, len(given.normalize().as_tuple().digits))
-    return abs(given - exact) * 2 <= Decimal(1).scaleb(exact.adjusted() - digits + 1)
+    rounded, exact = Decimal(repr(predicted)), Decimal(repr(reference))
+    if not rounded or not exact:
+        return rounded == exact
+    digits = max(LEAST_DIGITS, len(rounded.normalize().as_tuple().digits))
+    return abs(rounded - exact) * 2 <= Decimal(1).scaleb(exact.adjusted() - digits + 1)
 
 
 def close(predicted: Number, reference: Number, relative: float) -> bool:
@@ -146,7 +146,7 @@ def categories_agree(predicted: str | Number, reference: str | Number, *, measur
 
 
 def one_to_one(agree: Sequence[Sequence[bool]]) -> bool:
-    """True if each row can be given a column of its own that it agrees with (bipartite matching)."""
+    """True if each row can be matched to a distinct column that it agrees with (bipartite matching)."""
     if not agree or any(len(row) != len(agree) for row in agree):
         return not agree
     import numpy as np
@@ -195,11 +195,11 @@ def expressions_agree(
     detail["reference"] = expected
     try:
         expression, variables = _text(predicted[0]), _variables(predicted[1])
-        found = evaluate(expression, variables)
+        result = evaluate(expression, variables)
     except ExpressionError as error:
         return False, {**detail, "refused": str(error)}
-    detail["predicted"] = found
-    if same_value(found, expected):
+    detail["predicted"] = result
+    if same_value(result, expected):
         return _from_observations(expression, variables, reference, observed, detail)
     for replaced in _readings(expression, variables, measured):
         try:
@@ -248,7 +248,7 @@ def _used(expression: str, variables: Mapping[str, JsonValue]) -> dict[str, Json
 
 
 def _stands_in(operand: Number, ordered: Sequence[Number]) -> bool:
-    """True if a positive number stands among others, rounded or in a unit that differs by a power of ten."""
+    """True if a positive number is among others, rounded or in a unit that differs by a power of ten."""
     for shift in _SHIFTS:
         value = operand * shift
         at = bisect_left(ordered, value)

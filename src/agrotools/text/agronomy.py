@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, cast
 
 from pydantic import JsonValue
 
-from agrotools.text.expression_functions import ExpressionError, Function, Number, number, numbers, paired, shown
+from agrotools.text.expression_functions import ExpressionError, Function, Number, excerpt, number, numbers, paired
 from agrotools.text.units import UNITS, canonical_unit, compatible, convert
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ MAX_BANDS = 100
 def _positive(value: JsonValue, what: str) -> Number:
     as_number = number(value, what)
     if as_number <= 0:
-        raise ExpressionError(f"{what} must be above 0, not {shown(as_number)}", hint="check the value and its unit")
+        raise ExpressionError(f"{what} must be above 0, not {excerpt(as_number)}", hint="check the value and its unit")
     return as_number
 
 
@@ -32,7 +32,7 @@ def _share_in_percent(part: JsonValue, whole: JsonValue, of: str, part_name: str
     inside, everything = number(part, f"{of}: {part_name}"), _positive(whole, f"{of}: {whole_name}")
     if not 0 <= inside <= everything:
         raise ExpressionError(
-            f"{of}: {part_name} must be from 0 to {whole_name}, not {shown(inside)} of {shown(everything)}",
+            f"{of}: {part_name} must be from 0 to {whole_name}, not {excerpt(inside)} of {excerpt(everything)}",
             hint=f"write {of}({part_name}, {whole_name}), both in the same unit",
         )
     return 100 * inside / everything
@@ -101,7 +101,7 @@ def lai_beer(gap_fraction: JsonValue, k: JsonValue = 0.5) -> JsonValue:
     gap, extinction = number(gap_fraction, "lai_beer: gap_fraction"), _positive(k, "lai_beer: k")
     if not 0 < gap <= 1:
         raise ExpressionError(
-            f"lai_beer: gap_fraction must be above 0 and at most 1, not {shown(gap)}",
+            f"lai_beer: gap_fraction must be above 0 and at most 1, not {excerpt(gap)}",
             hint="give light below / light above the canopy, or 1 - cover_pct/100",
         )
     return -math.log(gap) / extinction + 0.0
@@ -162,7 +162,7 @@ def seeding_rate(plants_per_m2: JsonValue, tkw_g: JsonValue, establishment_pct: 
     share = _positive(establishment_pct, "seeding_rate: establishment_pct")
     if share > 100:
         raise ExpressionError(
-            f"seeding_rate: establishment_pct is at most 100, not {shown(share)}",
+            f"seeding_rate: establishment_pct is at most 100, not {excerpt(share)}",
             hint="write seeding_rate(plants_per_m2, tkw_g, establishment_pct)",
         )
     density = _positive(plants_per_m2, "seeding_rate: plants_per_m2")
@@ -190,10 +190,10 @@ def convert_unit(value: JsonValue, unit: JsonValue, to: JsonValue) -> JsonValue:
     """``value`` given in ``unit``, expressed in ``to``: ``convert(area, 'm^2', 'ha')``. Units of the closed table."""
     units: list[str] = []
     for name in (unit, to):
-        found = canonical_unit(name) if isinstance(name, str) else None
-        if found is None:
-            raise ExpressionError(f"convert: {shown(name)} is no known unit", hint=f"units: {', '.join(UNITS)}")
-        units.append(found)
+        canonical = canonical_unit(name) if isinstance(name, str) else None
+        if canonical is None:
+            raise ExpressionError(f"convert: {excerpt(name)} is no known unit", hint=f"units: {', '.join(UNITS)}")
+        units.append(canonical)
     first, second = units
     if not compatible(first, second):
         raise ExpressionError(

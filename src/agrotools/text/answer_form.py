@@ -1,4 +1,4 @@
-"""The answer form: what every prompt ends with, and answers written in it."""
+"""The answer form at the end of every prompt, and answers written in it."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -22,24 +22,24 @@ _KEY = re.compile(r"""(?m)^[ \t>#*_`~|+•(\d.)-]{0,12}(\w+)[*_` \t]{0,6}[:：=]
 
 def answer_form(slots: Sequence[Slot]) -> str:
     """Names, meanings, types, units and choices of ``slots``; never their values."""
-    asked = [slot for slot in slots if not slot.made]
+    form_slots = [slot for slot in slots if not slot.made]
     lines: list[str] = []
     if any(isinstance(slot, PlotSlot) for slot in slots):
-        drawn = "; ".join(slot.label for slot in slots if isinstance(slot, PlotSlot))
-        lines.append(f"The answer includes a figure: {drawn}. It must be drawn, not described.")
+        figure_labels = "; ".join(slot.label for slot in slots if isinstance(slot, PlotSlot))
+        lines.append(f"The answer includes a figure: {figure_labels}. It must be drawn, not described.")
     if any(isinstance(slot, ImageCallsSlot) for slot in slots):
         lines.append("The answer is an image. It must be made with the tools, not described.")
     lines += dict.fromkeys(slot.form_opening for slot in slots if slot.form_opening)
-    if not asked and (closings := [slot.form_closing for slot in slots if slot.form_closing]):
+    if not form_slots and (closings := [slot.form_closing for slot in slots if slot.form_closing]):
         return "\n".join([*lines, closings[0]])
-    if not asked:
-        made = "figure is drawn" if any(isinstance(slot, PlotSlot) for slot in slots) else "image is made"
-        lines.append(f"When the {made}, end with one sentence that says what it shows.")
+    if not form_slots:
+        product = "figure is drawn" if any(isinstance(slot, PlotSlot) for slot in slots) else "image is made"
+        lines.append(f"When the {product}, end with one sentence that says what it shows.")
         return "\n".join(lines)
     lines.append("End your answer with one line per item, in exactly this form:")
     lines += form_lines(slots)
     lines.append("where")
-    lines += [f"- {slot.name} is {slot.label}" for slot in asked]
+    lines += [f"- {slot.name} is {slot.label}" for slot in form_slots]
     return "\n".join(lines)
 
 
@@ -59,7 +59,7 @@ def lacks_form(answer: str, lines: Sequence[str]) -> bool:
 
 
 def with_form(answer: str, reply: str, lines: Sequence[str]) -> str:
-    """``answer`` with the ``reply`` to the request for its form: what is read where it has the form, else all of it."""
+    """``answer`` and the ``reply`` to the request for its form; a reply in the form is the final answer."""
     marker = "" if lacks_form(reply, lines) else "Final Answer:\n"
     return f"{answer}\n\n{marker}{_without_copies(reply, lines)}".rstrip()
 

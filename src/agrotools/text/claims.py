@@ -39,7 +39,7 @@ class Lexicon(NamedTuple):
 
 
 class Claim(NamedTuple):
-    """A phrasing as its ideas; each idea is a set of names, any of which stands for it.
+    """A phrasing as its ideas; each idea is a set of equivalent names.
 
     ``denied``: it says what is not, or not to be done ("avoid ...").
     """
@@ -66,29 +66,29 @@ def _written_lexicon() -> dict[str, dict[str, str]]:
 @cache
 def lexicon() -> Lexicon:
     """The ideas that are known, from ``data/open_text/lexicon.toml``."""
-    found = Lexicon({}, {}, {}, {})
+    entries = Lexicon({}, {}, {}, {})
     for group in _written_lexicon().values():
         for name, written in group.items():
             words, _, contrary = written.partition("<>")
-            own, name = name.replace("_", " "), f"@{name}"  # so that no stem has its name
-            found.names[tuple(stems_of(own))] = name
+            idea, name = name.replace("_", " "), f"@{name}"  # so that no stem has its name
+            entries.names[tuple(stems_of(idea))] = name
             listed_words = words.split(",")
-            _add(found.trie, (own, *listed_words), name)
+            _add(entries.trie, (idea, *listed_words), name)
             chinese = [word for word in listed_words if word.strip()[:1] > "ÿ"]
-            first = (own, *listed_words[:_CORE], *chinese[:_CORE])
+            first = (idea, *listed_words[:_CORE], *chinese[:_CORE])
             # Of an idea of two words one alone says less: "cluster" is not "feed in a cluster".
-            least = 2 if " " in own else 1
+            least = 2 if " " in idea else 1
             core = (tuple(stems_of(word)) for word in first)
-            found.core[name] = frozenset(stems for stems in core if len(stems) >= least)
+            entries.core[name] = frozenset(stems for stems in core if len(stems) >= least)
             if contrary:
-                found.opposites[name] = f"not {name}"
-                _add(found.trie, contrary.split(","), f"not {name}")
-    return found
+                entries.opposites[name] = f"not {name}"
+                _add(entries.trie, contrary.split(","), f"not {name}")
+    return entries
 
 
 @cache
 def lexicon_words(name: str) -> tuple[str, ...]:
-    """The words and phrases, as written, that stand for an idea (``@name``); none for one that is not held."""
+    """The words and phrases, as written, that denote an idea (``@name``); empty for an unknown one."""
     written = next((group[name[1:]] for group in _written_lexicon().values() if name[1:] in group), "")
     return tuple(word for part in written.partition("<>")[0].split(",") if (word := part.strip()))
 
@@ -104,10 +104,11 @@ def claim_of(phrase: str) -> Claim:
     """A phrasing as ideas."""
     read = Statements(phrase, lexicon().trie)
     denying = {at for span in read.denials for at in range(span.start, span.end)}
-    said = [names for span, names in _occurrences(read) if span.start not in denying]
-    if not said:  # Of denying words alone ("leave out"): they are the claim.
+    mentions = [names for span, names in _occurrences(read) if span.start not in denying]
+    if not mentions:  # Of denying words alone ("leave out"): they are the claim.
         return Claim(phrase, tuple(dict.fromkeys(frozenset(names) for _, names in _occurrences(read))), False)
-    ideas = dict.fromkeys(frozenset(names) for names in said if not _bare(names)) or dict.fromkeys(map(frozenset, said))
+    telling = [names for names in mentions if not _bare(names)]
+    ideas = dict.fromkeys(map(frozenset, telling or mentions))
     return Claim(phrase, tuple(ideas), any(read.denied))
 
 
@@ -116,27 +117,27 @@ def _bare(names: Sequence[str]) -> bool:
 
 
 def _occurrences(read: Statements) -> list[tuple[Span, list[str]]]:
-    """Ideas in the order of the text; the longest phrase counts, and a word that is in no phrase stands for itself."""
-    found: list[tuple[Span, list[str]]] = []
+    """Ideas in the order of the text; the longest phrase counts, and a word in no phrase is its own idea."""
+    occurrences: list[tuple[Span, list[str]]] = []
     trie, at = lexicon().trie, 0
     while at < len(read.stems):
         end, names = read.longest(trie, at)
-        own = lexicon().names.get(tuple(read.stems[at:end]))
+        exact_name = lexicon().names.get(tuple(read.stems[at:end]))
         # An idea's own name means it alone, not each idea that has the same word among others.
-        names = [own] if own else names
-        found.append((Span(at, end), names) if names else (Span(at, at + 1), [read.stems[at]]))
+        names = [exact_name] if exact_name else names
+        occurrences.append((Span(at, end), names) if names else (Span(at, at + 1), [read.stems[at]]))
         at = max(end, at + 1)
-    return found
+    return occurrences
 
 
 class Reply:
-    """A text in which claims are looked for."""
+    """A text to search for claims."""
 
     def __init__(self, text: str) -> None:
         self.read = Statements(text, lexicon().trie)
         self._at: dict[str, list[Span]] = {}
         self._numbers: list[Span] = []
-        self._found: dict[str, list[Finding]] = {}
+        self._findings: dict[str, list[Finding]] = {}
         self._ends_of_words: dict[int, int] | None = None
         for at, stem in enumerate(self.read.stems):
             # A single word counts also within a phrase: "leaf" in "young leaf".
@@ -151,19 +152,19 @@ class Reply:
 
     def find(self, phrase: str) -> list[Finding]:
         """All places where the text makes or denies the claim of a phrasing."""
-        if phrase not in self._found:
-            self._found[phrase] = self._find(claim_of(phrase))
-        return self._found[phrase]
+        if phrase not in self._findings:
+            self._findings[phrase] = self._find(claim_of(phrase))
+        return self._findings[phrase]
 
     def _find(self, claim: Claim) -> list[Finding]:
-        found = [
+        findings = [
             Finding(claim, self._is_denied(spans, claim.denied) == claim.denied, spans)
             for spans in self._together(claim.ideas)
         ]
         if not claim.denied:
-            found += self._opposites(claim)
-            found += self._other_numbers(claim, found)
-        return found
+            findings += self._opposites(claim)
+            findings += self._other_numbers(claim, findings)
+        return findings
 
     def is_whole(self, finding: Finding) -> bool:
         """True if a claim is made within one clause, and cuts across no Chinese word: "结种之前" has no "种之前"."""
@@ -178,13 +179,13 @@ class Reply:
         return not cut and not any(self.read.before[at] >= COMMA for at in range(low + 1, high))
 
     def is_plain(self, finding: Finding) -> bool:
-        """True if a claim is made in so many words: by several words, or by one that stands for nothing else."""
+        """True if a claim is made explicitly: by several words, or by one that has no other meaning."""
         if len(finding.spans) > 1:
             return True
-        said = tuple(self.read.stems[at] for span in finding.spans for at in range(span.start, span.end))
+        stems = tuple(self.read.stems[at] for span in finding.spans for at in range(span.start, span.end))
         # Two characters are no more in Chinese than one word is in English.
-        words = len("".join(said)) / 2 if said[0][0] > "ÿ" else len(said)
-        return words > 1 or any(said in lexicon().core.get(name, {said}) for name in finding.claim.ideas[0])
+        words = len("".join(stems)) / 2 if stems[0][0] > "ÿ" else len(stems)
+        return words > 1 or any(stems in lexicon().core.get(name, {stems}) for name in finding.claim.ideas[0])
 
     def _is_denied(self, spans: Sequence[Span], to_avoid: bool) -> bool:
         denied = self.read.is_denied(spans)
@@ -196,21 +197,23 @@ class Reply:
 
     def _opposites(self, claim: Claim) -> list[Finding]:
         """Places of the opposite of one idea in its stead; denied ("avoid susceptible varieties") it affirms."""
-        found: list[Finding] = []
+        findings: list[Finding] = []
         for number, names in enumerate(claim.ideas):
             contrary = frozenset(lexicon().opposites[name] for name in names if name in lexicon().opposites)
             if contrary:
                 ideas = (*claim.ideas[:number], contrary, *claim.ideas[number + 1 :])
-                found += [Finding(claim, self._is_denied(spans, True), spans, True) for spans in self._together(ideas)]
-        return found
+                findings += [
+                    Finding(claim, self._is_denied(spans, True), spans, True) for spans in self._together(ideas)
+                ]
+        return findings
 
-    def _other_numbers(self, claim: Claim, found: Sequence[Finding]) -> list[Finding]:
+    def _other_numbers(self, claim: Claim, findings: Sequence[Finding]) -> list[Finding]:
         """Places where a number of the claim is another one, all else being there."""
         numbers = {name for names in claim.ideas for name in names if _NUMBER.fullmatch(name)}
         rest = tuple(names for names in claim.ideas if not names & numbers)
         if not numbers or not rest:
             return []
-        right = {self.read.sentence_of(spans[0].start) for _, _, spans, _ in found}
+        right = {self.read.sentence_of(spans[0].start) for _, _, spans, _ in findings}
         wrong: list[Finding] = []
         for spans in self._together(rest):
             low, high = min(span.start for span in spans), max(span.end for span in spans)
@@ -229,26 +232,26 @@ class Reply:
         return wrong
 
     def _together(self, ideas: Sequence[frozenset[str]]) -> list[tuple[Span, ...]]:
-        """Places where all ideas stand in one sentence, near each other."""
+        """Places where all ideas occur near each other in one sentence."""
         places = [self.places(names) for names in ideas]
         if not places or not all(places):
             return []
         rarest = min(range(len(places)), key=lambda number: len(places[number]))
         width = _NEAR * len(ideas)
-        found: list[tuple[Span, ...]] = []
+        groups: list[tuple[Span, ...]] = []
         for anchor in places[rarest]:
-            if self.read.asked[anchor.start]:
+            if self.read.in_question[anchor.start]:
                 continue
             spans: list[Span] = []
-            for number, own in enumerate(places):
-                span = anchor if number == rarest else self._nearest(own, anchor, width)
+            for number, spans_of_idea in enumerate(places):
+                span = anchor if number == rarest else self._nearest(spans_of_idea, anchor, width)
                 if span is None:
                     break
                 spans.append(span)
             else:
                 if max(span.end for span in spans) - min(span.start for span in spans) <= width + 3:
-                    found.append(tuple(spans))
-        return found
+                    groups.append(tuple(spans))
+        return groups
 
     def places(self, names: Collection[str]) -> list[Span]:
         """Places of these ideas, in order."""
@@ -269,7 +272,7 @@ class Reply:
 
 @lru_cache(maxsize=16)
 def reply_of(text: str) -> Reply:
-    """A text in which claims are looked for; the same one for the same text."""
+    """A text to search for claims; cached."""
     return Reply(text)
 
 
@@ -295,12 +298,12 @@ _PLAIN = -1.75
 _FEWEST = 20
 """Added to the number of features, so that the few words of a short reply do not decide alone."""
 
-_SHOWN = 3
+_MAX_PHRASES = 3
 """Phrases that say why a reply is read as a denial."""
 
 
 class Stance(NamedTuple):
-    """Strength of a reply's rejection of what it says (denied: above 0), and the phrases that speak for it the most."""
+    """Strength of a reply's rejection of its own statements (denied: above 0), and the phrases that indicate it."""
 
     value: float
     phrases: tuple[str, ...] = ()
@@ -312,7 +315,7 @@ class Stance(NamedTuple):
 
     @property
     def plain(self) -> bool:
-        """True if nothing in the reply speaks for a denial."""
+        """True if nothing in the reply indicates a denial."""
         return self.value < _PLAIN
 
 
@@ -326,16 +329,16 @@ def frame(reply: Reply, phrases: Iterable[str]) -> list[list[str]]:
 
     Where nothing denies a fact, clauses that deny something else ("it is not drought") are left out.
     """
-    own, avoided = set[str](), set[str]()
+    positive, avoided = set[str](), set[str]()
     for claim in map(claim_of, phrases):
         for names in claim.ideas:
-            (avoided if claim.denied else own).update(names)
+            (avoided if claim.denied else positive).update(names)
     masks: dict[int, str] = {}
     # The last mask counts, and what is to be done before what is to be avoided.
-    for mask, names in (("<O>", {f"not {name}" for name in own | avoided}), ("<A>", avoided), (MASK, own)):
+    for mask, names in (("<O>", {f"not {name}" for name in positive | avoided}), ("<A>", avoided), (MASK, positive)):
         for span in reply.places(names):
-            shown = "<A>" if mask == "<O>" and reply.read.is_denied([span]) else mask
-            masks.update(dict.fromkeys(range(span.start, span.end), shown))
+            token = "<A>" if mask == "<O>" and reply.read.is_denied([span]) else mask
+            masks.update(dict.fromkeys(range(span.start, span.end), token))
     if any(reply.read.denied[at] for at in masks):
         return masked(reply.read, masks)
     return masked(reply.read, masks, {at for span in reply.read.other_denials(masks) for at in range(*span)})
@@ -351,53 +354,56 @@ def masked(read: Statements, masks: Mapping[int, str], left_out: Collection[int]
             continue
         if COMMA <= read.before[at] < SENTENCE:
             sentences[-1].append(",")
-        if read.asked[at] and not (at and read.asked[at - 1]):
+        if read.in_question[at] and not (at and read.in_question[at - 1]):
             sentences[-1].append("??")
         sentences[-1].append(masks.get(at) or ("0" if stem[0].isdigit() else stem))
     return [_without_lists(sentence) for sentence in sentences if sentence]
 
 
 def _without_lists(sentence: Sequence[str]) -> list[str]:
-    """A sentence in which several masks in a row, or in a list, are one: how many facts there are says nothing."""
-    kept: list[str] = []
+    """A sentence with masks in a row, or in a list, merged into one: the number of facts has no meaning."""
+    tokens_left: list[str] = []
     for token in sentence:
-        listed = token[0] == "<" and token in kept[-2:] and kept[-1] in (token, ",")
-        if listed and kept[-1] == ",":
-            kept.pop()
+        listed = token[0] == "<" and token in tokens_left[-2:] and tokens_left[-1] in (token, ",")
+        if listed and tokens_left[-1] == ",":
+            tokens_left.pop()
         if not listed:
-            kept.append(token)
-    return kept
+            tokens_left.append(token)
+    return tokens_left
 
 
 def features(sentences: Sequence[Sequence[str]]) -> set[str]:
     """Features of the model: tokens, runs of two and three of them, pairs with one between, and beginnings of words."""
-    found = set[str]()
+    texts = set[str]()
     for sentence in sentences:
         tokens = ["^", *sentence, "$"]
-        found.update(token for token in sentence if token != MASK)
-        found.update(f"{token[:4]}-" for token in tokens if len(token) > 4 and token.isascii() and token.isalpha())
-        found.update(map(" ".join, pairwise(tokens)))
+        texts.update(token for token in sentence if token != MASK)
+        texts.update(f"{token[:4]}-" for token in tokens if len(token) > 4 and token.isascii() and token.isalpha())
+        texts.update(map(" ".join, pairwise(tokens)))
         for first, second, third in zip(tokens, tokens[1:], tokens[2:], strict=False):
-            found.update((f"{first} {second} {third}", f"{first} * {third}"))
-    return found
+            texts.update((f"{first} {second} {third}", f"{first} * {third}"))
+    return texts
 
 
 def weight_of(count: int) -> float:
-    """Weight of each feature of a reply that has so many: a long one says its stance no louder than a short one."""
+    """Weight of each feature of a reply with ``count`` features: long and short replies have the same influence."""
     return 1 / math.sqrt(count + _FEWEST)
 
 
 @cache
 def _model() -> _Model:
-    held = json.loads((files("agrotools.data") / "open_text" / "stance.json").read_text("utf-8"))
-    weights = {feature: weight / held["scale"] for feature, weight in held["weights"].items()}
-    return _Model(weights, held["bias"] - held["threshold"])
+    model = json.loads((files("agrotools.data") / "open_text" / "stance.json").read_text("utf-8"))
+    weights = {feature: weight / model["scale"] for feature, weight in model["weights"].items()}
+    return _Model(weights, model["bias"] - model["threshold"])
 
 
 def stance_of(reply: Reply, phrases: Iterable[str]) -> Stance:
     """The stance of a reply towards the facts that have these ``phrases``."""
-    model, found = _model(), features(frame(reply, phrases))
-    said = {feature: model.weights[feature] for feature in found if feature in model.weights}
-    value = sum(said.values()) * weight_of(len(found)) + model.bias
-    first = sorted((feature for feature in said if said[feature] > 0), key=lambda each: (-said[each], each))
-    return Stance(round(value, 3), tuple(first[:_SHOWN]))
+    model, reply_features = _model(), features(frame(reply, phrases))
+    terms = {feature: model.weights[feature] for feature in reply_features if feature in model.weights}
+    value = sum(terms.values()) * weight_of(len(reply_features)) + model.bias
+    first = sorted(
+        (feature for feature in terms if terms[feature] > 0),
+        key=lambda each: (-terms[each], each),
+    )
+    return Stance(round(value, 3), tuple(first[:_MAX_PHRASES]))

@@ -50,7 +50,7 @@ def number(value: object, of: str) -> Number:
         return int(value)
     if isinstance(value, (int, float)):
         return value
-    raise ExpressionError(f"{of} needs a number, not {kind_of(value)}", hint=f"got {shown(value)}")
+    raise ExpressionError(f"{of} needs a number, not {kind_of(value)}", hint=f"got {excerpt(value)}")
 
 
 def numbers(value: object, of: str, least: int = 1) -> list[Number]:
@@ -88,8 +88,8 @@ def paired(first: object, second: object, of: str, least: int = 1) -> tuple[list
     return left, right
 
 
-def shown(value: object) -> str:
-    """``value`` as it may stand in a message: short."""
+def excerpt(value: object) -> str:
+    """``value`` shortened for a message."""
     text = repr(value)
     return text if len(text) <= 60 else f"{text[:57]}..."
 
@@ -112,7 +112,7 @@ def whole(value: object, of: str, low: int, high: int) -> int:
         if as_number == int(as_number):
             what = f"at least {least}" if as_number < low else f"at most {most}"
         raise ExpressionError(
-            f"{of} must be {what}, not {shown(value)}", hint=f"give a whole number from {least} to {most}"
+            f"{of} must be {what}, not {excerpt(value)}", hint=f"give a whole number from {least} to {most}"
         )
     return int(as_number)
 
@@ -121,14 +121,14 @@ def whole(value: object, of: str, low: int, high: int) -> int:
 
 
 def of_real(name: str, function: Callable[[float], float], domain: str) -> Function:
-    """A function of one real number; outside its domain it says what the domain is."""
+    """A function of one real number; outside its domain its error states the domain."""
 
     def apply(x: JsonValue) -> JsonValue:
         value = number(x, name)
         try:
             return function(value)
         except ValueError:
-            raise ExpressionError(f"{name}({shown(value)}) does not exist", hint=f"{name} takes {domain}") from None
+            raise ExpressionError(f"{name}({excerpt(value)}) does not exist", hint=f"{name} takes {domain}") from None
 
     apply.__doc__ = f"``{name}(x)``; {domain}."
     return apply
@@ -156,9 +156,9 @@ def logarithm(x: JsonValue, base: JsonValue = math.e) -> JsonValue:
     """Logarithm of ``x > 0``: natural, or to ``base`` (> 0, not 1)."""
     value, to_base = number(x, "log"), number(base, "log: base")
     if value <= 0:
-        raise ExpressionError(f"log({shown(value)}) does not exist", hint="log takes a number above 0")
+        raise ExpressionError(f"log({excerpt(value)}) does not exist", hint="log takes a number above 0")
     if to_base <= 0 or to_base == 1:
-        raise ExpressionError(f"log: base {shown(to_base)} is no base", hint="give a base above 0 other than 1")
+        raise ExpressionError(f"log: base {excerpt(to_base)} is no base", hint="give a base above 0 other than 1")
     exact: dict[Number, Callable[[float], float]] = {math.e: math.log, 2: math.log2, 10: math.log10}
     return exact[to_base](value) if to_base in exact else math.log(value) / math.log(to_base)
 
@@ -384,7 +384,9 @@ def percentile(values: JsonValue, q: JsonValue) -> JsonValue:
     items = sorted(numbers(values, "percentile"))
     share = number(q, "percentile: q")
     if not 0 <= share <= 100:
-        raise ExpressionError(f"percentile: q must be from 0 to 100, not {shown(share)}", hint="write 95 for the 95th")
+        raise ExpressionError(
+            f"percentile: q must be from 0 to 100, not {excerpt(share)}", hint="write 95 for the 95th"
+        )
     rank = share * (len(items) - 1) / 100
     below = math.floor(rank)
     if below == rank:
@@ -402,13 +404,13 @@ def weighted_mean(values: JsonValue, weights: JsonValue) -> JsonValue:
 
 
 def count_above(values: JsonValue, limit: JsonValue) -> JsonValue:
-    """How many values are greater than ``limit``."""
+    """Number of values greater than ``limit``."""
     bound = number(limit, "count_above: limit")
     return sum(item > bound for item in numbers(values, "count_above", least=0))
 
 
 def count_below(values: JsonValue, limit: JsonValue) -> JsonValue:
-    """How many values are less than ``limit``."""
+    """Number of values less than ``limit``."""
     bound = number(limit, "count_below: limit")
     return sum(item < bound for item in numbers(values, "count_below", least=0))
 

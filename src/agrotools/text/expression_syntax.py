@@ -1,4 +1,4 @@
-"""From text to a checked syntax tree: what an expression may contain, and what to write instead of what it may not."""
+"""Parser of expressions: text to a checked syntax tree, with hints for everything that is not allowed."""
 
 import ast
 import re
@@ -6,7 +6,7 @@ import sys
 from collections.abc import Collection, Iterator
 from difflib import get_close_matches
 
-from agrotools.text.expression_functions import ExpressionError, shown
+from agrotools.text.expression_functions import ExpressionError, excerpt
 
 MAX_CHARACTERS = 500
 MAX_DEPTH = 40
@@ -97,7 +97,7 @@ def parse_expression(text: str, names: Collection[str], functions: Collection[st
     try:
         tree = ast.parse(text, mode="eval")
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-        raise ExpressionError(f"{shown(text)} is not an expression", hint=_syntax_hint(text, error)) from None
+        raise ExpressionError(f"{excerpt(text)} is not an expression", hint=_syntax_hint(text, error)) from None
     if isinstance(tree.body, ast.Tuple):
         raise ExpressionError(
             "a comma separates values: this is a list, not a number",
@@ -196,7 +196,7 @@ _SIGNS = (
 
 
 def _check_signs(text: str) -> None:
-    """Refuse signs that Python would read as something else than what was meant."""
+    """Refuse signs that Python would interpret differently from their common meaning."""
     bare = _QUOTED.sub("''", text)
     for sign, hint in _SIGNS:
         if sign in bare:

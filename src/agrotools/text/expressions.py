@@ -30,9 +30,9 @@ from agrotools.text.expression_functions import (
     ExpressionError,
     Function,
     Number,
+    excerpt,
     kind_of,
     number,
-    shown,
 )
 from agrotools.text.expression_syntax import parse_expression, plain_expression
 
@@ -48,25 +48,26 @@ MAX_TEXT = 10_000
 Value = JsonValue
 
 
-def named(variables: Mapping[str, Any]) -> dict[str, Value]:
+def checked_variables(variables: Mapping[str, Any]) -> dict[str, Value]:
     """Variables as the evaluator takes them: plain names (as Python normalises them), finite values, not too many."""
-    named: dict[str, Value] = {}
-    left = MAX_ELEMENTS_READ
-    for given, value in variables.items():
-        name = unicodedata.normalize("NFKC", given)
+    values: dict[str, Value] = {}
+    budget = MAX_ELEMENTS_READ
+    for written, value in variables.items():
+        name = unicodedata.normalize("NFKC", written)
         if not name.isidentifier() or keyword.iskeyword(name) or name.startswith("_"):
             raise ExpressionError(
-                f"{shown(given)} cannot name a variable", hint="use letters, digits and _, and begin with a letter"
+                f"{excerpt(written)} cannot name a variable",
+                hint="use letters, digits and _, and begin with a letter",
             )
-        if name in named:
+        if name in values:
             raise ExpressionError(f"variable {name} is given twice", hint="use different names")
-        left -= element_count(value)
-        if left < 0:
+        budget -= element_count(value)
+        if budget < 0:
             raise ExpressionError(
                 f"the variables hold more than {MAX_ELEMENTS_READ} list elements", hint="pass shorter lists"
             )
-        named[name] = _variable(value, f"variable {name}")
-    return named
+        values[name] = _variable(value, f"variable {name}")
+    return values
 
 
 def _variable(value: object, what: str) -> Value:
@@ -195,10 +196,10 @@ def element(container: Value, key: object) -> Value:
     if isinstance(container, dict):
         if isinstance(key, str) and key in container:
             return container[key]
-        raise ExpressionError(f"there is no field {shown(key)}", hint=f"fields: {shown(', '.join(container))}")
+        raise ExpressionError(f"there is no field {excerpt(key)}", hint=f"fields: {excerpt(', '.join(container))}")
     if not isinstance(container, (list, str)):
         raise ExpressionError(
-            f"[{shown(key)}] works on lists, not on {kind_of(container)}",
+            f"[{excerpt(key)}] works on lists, not on {kind_of(container)}",
             hint="write values[0] for the first",
         )
     if isinstance(key, slice):
@@ -207,7 +208,7 @@ def element(container: Value, key: object) -> Value:
             raise ExpressionError("a slice takes whole numbers, its step not 0", hint="write values[1:3]")
         return container[key]
     if type(key) is not int:
-        raise ExpressionError(f"a position is a whole number, not {shown(key)}", hint="positions count from 0")
+        raise ExpressionError(f"a position is a whole number, not {excerpt(key)}", hint="positions count from 0")
     if not -len(container) <= key < len(container):
         raise ExpressionError(
             f"there is no position {key} in a list of {len(container)}", hint="positions count from 0, from the end -1"
@@ -332,7 +333,7 @@ def _arithmetic_value(ref: str, results: Results) -> JsonValue:
     value = resolve_ref(ref, results)
     for item in value if isinstance(value, list) else [value]:
         if item is None or (isinstance(item, float) and not math.isfinite(item)):
-            raise UnresolvedRef(f"{ref} is {shown(item)}, no value to calculate with")
+            raise UnresolvedRef(f"{ref} is {excerpt(item)}, no value to calculate with")
     return value
 
 
@@ -347,7 +348,7 @@ class _Evaluation(SimpleEval):
     def __init__(
         self, expression: str, variables: Mapping[str, Any], functions: dict[str, Function] = FUNCTIONS
     ) -> None:
-        names: dict[str, Value] = {**CONSTANTS, **named(variables)}
+        names: dict[str, Value] = {**CONSTANTS, **checked_variables(variables)}
         super().__init__(operators=OPERATORS, functions=functions, names=names)
         self.nodes: dict[type[ast.AST], Callable[[Any], Any]] | None = {
             ast.Constant: self._eval_constant,
@@ -443,17 +444,19 @@ class _Evaluation(SimpleEval):
             )
         return count
 
-    def _guarded(self, node: ast.expr, operation: Callable[..., object], *operands: object, **named: object) -> Value:
+    def _guarded(
+        self, node: ast.expr, operation: Callable[..., object], *operands: object, **keywords: object
+    ) -> Value:
         """The value of an operation, or a refusal that names the part of the expression at fault."""
         part = self.text.encode()[node.col_offset : node.end_col_offset].decode()
         try:
-            value = checked(operation(*operands, **named), shown(part))
+            value = checked(operation(*operands, **keywords), excerpt(part))
         except ZeroDivisionError:
-            raise ExpressionError(f"division by zero in {shown(part)}", hint="the divisor must not be 0") from None
+            raise ExpressionError(f"division by zero in {excerpt(part)}", hint="the divisor must not be 0") from None
         except OverflowError:
-            raise ExpressionError(f"{shown(part)} is too large", hint="keep numbers below 1e308") from None
+            raise ExpressionError(f"{excerpt(part)} is too large", hint="keep numbers below 1e308") from None
         except (ValueError, ArithmeticError) as error:
-            raise ExpressionError(f"{shown(part)} does not exist: {error}", hint="check its arguments") from None
+            raise ExpressionError(f"{excerpt(part)} does not exist: {error}", hint="check its arguments") from None
         if not isinstance(value, list) or len(value) <= MAX_STEP_ELEMENTS:
             self.steps.append(EvaluationStep(part, value))
         return value

@@ -60,14 +60,14 @@ def find_labels(text: str, labels: Mapping[str, Iterable[str]]) -> list[LabelMat
     A match inside a longer match of another label does not count ("rust" in "bean rust"). An occurrence is asserted
     unless its clause denies it, it is joined by comma, or, nor to a denied one, or it is only asked about.
     """
-    found = [
+    occurrences = [
         (match.start(), match.end(), label, len(match[0]) - len(normalise(name).strip()))
         for label, names in labels.items()
         for name in dict.fromkeys(names)
         if name.strip() and _first_word(name) in text
         for match in label_pattern(name).finditer(text)
     ]
-    outermost = _outermost(found)
+    outermost = _outermost(occurrences)
     if not outermost:
         return []
     negations = Negations(text, [(start, end) for start, end, _ in outermost])
@@ -109,21 +109,21 @@ def _first_word(name: str) -> str:
     return first[:-1] if first.endswith(("leaf", "y")) else first
 
 
-def _outermost(found: list[tuple[int, int, str, int]]) -> list[tuple[int, int, str]]:
-    """Occurrences that lie inside no longer one (of whichever label: a label's own shorter names go as well).
+def _outermost(occurrences: list[tuple[int, int, str, int]]) -> list[tuple[int, int, str]]:
+    """Occurrences that are not inside a longer one of any label, the same label's shorter names included.
 
     Where two labels fit the same words, that which is written so wins over that whose plural it is.
     """
-    kept: list[tuple[int, int, str]] = []
+    outermost: list[tuple[int, int, str]] = []
     furthest = -1
-    for start, end, label, _ in sorted(found, key=lambda item: (item[0], -item[1], abs(item[3]))):
+    for start, end, label, _ in sorted(occurrences, key=lambda item: (item[0], -item[1], abs(item[3]))):
         if end > furthest:
-            kept.append((start, end, label))
+            outermost.append((start, end, label))
             furthest = end
-    return kept
+    return outermost
 
 
-_ASKED = re.compile(r"[^.!?。\n;]{0,200}\?")
+_QUESTION = re.compile(r"[^.!?。\n;]{0,200}\?")
 
 
 _AUX = (
@@ -180,20 +180,20 @@ _CROSS = re.compile(r"(?:❌|✗|✘|✖)[\s*\"'|]*$|\[ \] ?$")
 
 
 def _crossed_out(text: str, start: int) -> bool:
-    """True if a cross or an empty box stands before the label that begins at ``start``."""
+    """True if a cross or an empty box precedes the label that begins at ``start``."""
     return _CROSS.search(text, max(0, start - 12), start) is not None
 
 
 def _denied_behind(text: str, end: int) -> bool:
-    """True if what follows a label denies it ("the root shows no damage"), or it is only asked about."""
+    """True if the text after a label denies it ("the root shows no damage"), or it is only asked about."""
     end += text.startswith(")", end)
     aside = _ASIDE.match(text, end)
-    return _NOT_SO.match(text, aside.end() if aside else end) is not None or _asked(text, end)
+    return _NOT_SO.match(text, aside.end() if aside else end) is not None or _in_question(text, end)
 
 
-def _asked(text: str, end: int) -> bool:
+def _in_question(text: str, end: int) -> bool:
     """True if a question holds the label that ends at ``end``."""
-    return _ASKED.match(text, end) is not None
+    return _QUESTION.match(text, end) is not None
 
 
 _ADVERB = (
@@ -355,7 +355,7 @@ def claims(
 
 
 def _chains(asserted: Sequence[LabelMatch], text: str, *, several: bool) -> list[range]:
-    """The runs of labels that are joined by "and", "or" and the like ("A, B and C"): what is said is said of all."""
+    """Runs of labels that are joined by "and", "or" and the like ("A, B and C"), which share their predicate."""
     starts = [0]
     closed = 0
     for number, (one, other) in enumerate(pairwise(asserted), 1):
@@ -378,7 +378,7 @@ def _chains(asserted: Sequence[LabelMatch], text: str, *, several: bool) -> list
 
 
 def _is_remark(text: str, asserted: Sequence[LabelMatch], number: int) -> bool:
-    """True if a label stands in a remark in brackets behind another one: "maize (the field beside it is soybean)"."""
+    """True if a label is in a bracketed remark after another one: "maize (the field beside it is soybean)"."""
     match = asserted[number]
     opened = text.rfind("(", max(0, match.start - 160), match.start)
     closed = text.find(")", match.end, match.end + 160)
@@ -418,7 +418,7 @@ def _weight(
     following = asserted[chain[-1] + 1].start if chain[-1] + 1 < len(asserted) else len(text)
     head, tail = _CLAUSE.split(before)[-1], _CLAUSE.split(behind)[0]
     own_head = text[max(former, first - len(head)) : first]
-    own = own_head + " | " + text[last : min(following, last + len(tail))]
+    own_clause = own_head + " | " + text[last : min(following, last + len(tail))]
     clause = head + tail
     latest = _AND.split(own_head)[-1]
     is_claim = _CLAIM.search(before[-60:]) is not None and not _HEDGE.search(head)
@@ -428,11 +428,11 @@ def _weight(
     if limit < end:
         marks = list(_CLAUSE.finditer(text, last, limit))
         rest = text[last : marks[-1].start()] if marks else text[last:limit]
-    said = sense(own) or sense(own_head + " | " + rest)
+    verdict = sense(own_clause) or sense(own_head + " | " + rest)
     near = _AND.split(text[last : min(following, last + len(tail))])[0]
     parts = (near, latest, clause) if _KEY_BEHIND.match(near) else (latest, near, clause)
     is_elsewhere = next((there for part in parts if (there := elsewhere(part)) is not None), None)
-    if said < 0 or is_elsewhere:
+    if verdict < 0 or is_elsewhere:
         return _IN_PASSING
     if (
         _COMPARED.search(before)
@@ -446,10 +446,10 @@ def _weight(
         or (not several and ELSEWHERE.search(latest))
     ):
         return _IN_PASSING
-    if said == 0 and not is_claim and not several and _DESCRIBED.match(behind):
+    if verdict == 0 and not is_claim and not several and _DESCRIBED.match(behind):
         return _OF_DATUM
     best = _BEST.match(behind) is not None
-    weight = 1.0 + _IN_SENSE * (best if several else max(said, best, is_elsewhere is False))
+    weight = 1.0 + _IN_SENSE * (best if several else max(verdict, best, is_elsewhere is False))
     if place.concludes(index, match.start) or _verdict(text, match.start, match.end) > 0:
         weight += _CONCLUDED
     if _ONLY.search(own_head):
@@ -459,7 +459,7 @@ def _weight(
         gaps = pairwise([begin, *(at for span in spans if span[0] < span[1] for at in span), end])
         return weight + _ASKED_WORD * min(3, fits(" ".join(text[one:other] for one, other in list(gaps)[::2])))
     weight += _ASKED_WORD * min(3, fits(before) + fits(tail))
-    if said <= 0 and is_elsewhere is None and (_DATUM.match(text, match.end) or _SHARE.search(before)):
+    if verdict <= 0 and is_elsewhere is None and (_DATUM.match(text, match.end) or _SHARE.search(before)):
         return 1.0 if is_claim else _OF_DATUM
     alone = _ALONE_BEFORE.search(text[max(0, match.start - 60) : match.start]) and _ALONE_BEHIND.match(text, match.end)
     if is_claim or alone:

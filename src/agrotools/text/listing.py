@@ -1,4 +1,4 @@
-"""True if a name stands in an answer alone or in a list of names: what else an answer offers, known or not."""
+"""Other names and numbers that an answer lists beside a name: known ones or not."""
 
 import re
 from collections.abc import Callable
@@ -52,26 +52,26 @@ def is_name(text: str) -> bool:
 
 
 def beside(text: str, start: int, end: int, same: Callable[[str], bool]) -> Beside:
-    """Text beside ``text[start:end]`` as another item of its list. ``same`` tells which items name the same."""
+    """Other items of the list that ``text[start:end]`` is in. ``same`` is true for items that name the same thing."""
     items: list[str] = []
     loose: list[str] = []
     appositions: list[str] = []
     either = False
 
     def take(item: str, joint: re.Match[str]) -> bool:
-        """True if ``item`` goes on with the list."""
+        """True if ``item`` continues the list."""
         nonlocal either
-        named = item.strip(" \"'*")
-        bare = re.sub(r"^(?:an?|the) ", "", named)
-        if same(named):
+        name = item.strip(" \"'*")
+        bare = re.sub(r"^(?:an?|the) ", "", name)
+        if same(name):
             return True
         if not is_name(bare):
             return False
-        if bare != named and not (joint["either"] or items or "and" in joint[0]):
+        if bare != name and not (joint["either"] or items or "and" in joint[0]):
             appositions.append(bare)  # "lantana, a shrub"; but "a lantana, a parthenium, a rubber vine"
             return joint["loose"] is None
-        named = bare
-        (loose if joint["loose"] is not None else items).append(named)
+        name = bare
+        (loose if joint["loose"] is not None else items).append(name)
         either = either or joint["either"] is not None
         return True
 
@@ -111,21 +111,21 @@ def beside(text: str, start: int, end: int, same: Callable[[str], bool]) -> Besi
 
 
 def _backwards(text: str, floor: int, start: int) -> list[tuple[re.Match[str], str]]:
-    """The items before ``start`` with the joint behind each, the nearest first; they end at a colon or equals sign."""
+    """The items before ``start`` with the joint after each, the nearest first; they end at a colon or equals sign."""
     stop = max(text.rfind(mark, floor, start) for mark in ":=?!")
     joints = list(_JOINT.finditer(text, max(floor, stop + 1), start))
     if not joints or text[joints[-1].end() : start].strip(" \"'*(") not in ("", "a", "an", "the"):
         return []
-    found: list[tuple[re.Match[str], str]] = []
+    items: list[tuple[re.Match[str], str]] = []
     for index in range(len(joints) - 1, -1, -1):
         begin = joints[index - 1].end() if index else max(floor, stop + 1)
         item = text[begin : joints[index].start()]
         if joints[index]["either"]:  # "it could be siam weed or ..."
             words = item.split()
-            kept = next((at for at in range(len(words), 0, -1) if words[at - 1] in _SENTENCE), 0)
-            item = " ".join(words[kept:])
-        found.append((joints[index], item))
-    return found
+            begin_at = next((at for at in range(len(words), 0, -1) if words[at - 1] in _SENTENCE), 0)
+            item = " ".join(words[begin_at:])
+        items.append((joints[index], item))
+    return items
 
 
 def _run(text: str, start: int, end: int) -> list[str]:
@@ -154,8 +154,8 @@ _CLAIMS = re.compile(
 
 def further_claims(text: str, same: Callable[[str], bool]) -> tuple[str, ...]:
     """Further names in sentences of the form "it is X": several that name other things are a list in sentences."""
-    named = dict.fromkeys(claim[1].strip(" \"'*") for claim in _CLAIMS.finditer(text))
-    others = tuple(name for name in named if (is_name(name) or name.isdigit()) and not same(name))
+    names = dict.fromkeys(claim[1].strip(" \"'*") for claim in _CLAIMS.finditer(text))
+    others = tuple(name for name in names if (is_name(name) or name.isdigit()) and not same(name))
     return others if len(others) > 1 else ()
 
 
@@ -173,8 +173,8 @@ _MOST_STATED = 8
 
 
 def numbers_beside(text: str, start: int, end: int) -> Beside:
-    """The numbers that stand in one list with ``text[start:end]``: joined to it by or, and, comma, slash or space."""
-    found: list[str] = []
+    """The numbers in one list with ``text[start:end]``: joined to it by or, and, comma, slash or space."""
+    numbers: list[str] = []
     either = False
     at = end
     while joint := _NUMBER_JOINT.match(text, at, min(len(text), end + _REACH)):
@@ -182,16 +182,16 @@ def numbers_beside(text: str, start: int, end: int) -> Beside:
         if number is None:
             break
         either = either or joint["either"] is not None
-        found.append(number[0])
+        numbers.append(number[0])
         at = number.end()
     if before := _NUMBERS_BEFORE.search(text[max(0, start - _REACH // 4) : start]):
         either = either or re.search(r"/|\||\b(?:or|maybe|perhaps|possibly)\b|或", before[1]) is not None
-        found += _NUMBER.findall(before[1])
-    return Beside(tuple(dict.fromkeys(found)), either)
+        numbers += _NUMBER.findall(before[1])
+    return Beside(tuple(dict.fromkeys(numbers)), either)
 
 
 def concluding_numbers(text: str) -> tuple[int, int] | None:
-    """Span of the numbers that a text with many of them results in; None where there are few.
+    """Span of the result in a text with many numbers; None for few numbers.
 
     The span is empty where its last sentence with numbers still has too many of them to be a result.
     """

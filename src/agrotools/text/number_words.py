@@ -10,7 +10,7 @@ from agrotools.text.normalise import WORD
 
 
 class SpelledNumber(NamedTuple):
-    """A number in words: its value, and where it stands."""
+    """A number in words: its value and position."""
 
     value: float
     start: int
@@ -54,14 +54,14 @@ _LONGEST = 24
 
 def spelled_numbers(text: str) -> Iterator[SpelledNumber]:
     """The numbers of normalised ``text`` that are written in words, in order."""
-    found = [number for match in _ENGLISH.finditer(text) for number in _english(text, match)]
-    found += [
+    numbers = [number for match in _ENGLISH.finditer(text) for number in _english(text, match)]
+    numbers += [
         SpelledNumber(_PART[match["top"] or "a"] / _PARTS[match["bottom"] or "half"], *match.span(), "fraction")
         for match in _FRACTION.finditer(text)
     ]
-    found += [SpelledNumber(_FEW[match[1]], *match.span()) for match in _GROUP.finditer(text)]
-    found += [number for match in _CHINESE.finditer(text) if (number := _chinese(text, match)) is not None]
-    return iter(sorted(found, key=lambda number: (number.start, -number.end)))
+    numbers += [SpelledNumber(_FEW[match[1]], *match.span()) for match in _GROUP.finditer(text)]
+    numbers += [number for match in _CHINESE.finditer(text) if (number := _chinese(text, match)) is not None]
+    return iter(sorted(numbers, key=lambda number: (number.start, -number.end)))
 
 
 _PARTS = {"half": 2, "third": 3, "quarter": 4, "fourth": 4, "fifth": 5, "sixth": 6, "eighth": 8, "tenth": 10}
@@ -120,7 +120,7 @@ def _counted(text: str, match: re.Match[str]) -> bool:
 
 
 def chinese_number(text: str) -> float | None:
-    """The value of a Chinese numeral (一百二十, 三千五, 二〇二三); None where it is none, as 三四 ("three or four")."""
+    """The value of a Chinese numeral (一百二十, 三千五, 二〇二三); None for others, as 三四 ("three or four")."""
     if not text or any(letter not in _DIGITS and letter not in _SMALL and letter not in _BIG for letter in text):
         return None
     if len(text) > 1 and all(letter in _DIGITS for letter in text):

@@ -152,7 +152,7 @@ def _quantities(text: str) -> tuple[Quantity, ...]:
 
 
 class _Written(NamedTuple):
-    """A number as it is written: its value, and where it stands."""
+    """A number as written: its value and position."""
 
     value: float
     start: int
@@ -194,24 +194,24 @@ def _written_numbers(text: str) -> Iterator[_Written]:
 
 
 def _raw_quantities(text: str) -> list[Quantity]:
-    found: list[Quantity] = []
+    quantities: list[Quantity] = []
     taken_to = 0
-    for value, start, end, spelled, own in _written_numbers(text):
-        if len(found) > _MOST_NUMBERS:
+    for value, start, end, spelled, unit_in_match in _written_numbers(text):
+        if len(quantities) > _MOST_NUMBERS:
             break
         if start < taken_to or not math.isfinite(value):
             continue
-        behind_number = found[-1].end if found else -1
+        behind_number = quantities[-1].end if quantities else -1
         if text[start] == "-" and behind_number == start:
             value, start = -value, start + 1  # "12%-13%", "12公顷-13公顷": the dash of a range
         elif minus := _MINUS_WORD.search(text, max(0, start - 10), start):
             value, start = -value, minus.start()
-        unit, noun, behind = (own, None, end) if own else _behind(text, end)
+        unit, noun, behind = (unit_in_match, None, end) if unit_in_match else _behind(text, end)
         before = text[max(0, start - 12) : start]
         if unit is None and _PERCENT_BEFORE.search(before):
             unit, noun = "%", None
-        elif unit is None and found and _PARTS_OF.search(before) and start - found[-1].end <= 4:
-            whole = found.pop()  # 三分之一
+        elif unit is None and quantities and _PARTS_OF.search(before) and start - quantities[-1].end <= 4:
+            whole = quantities.pop()  # 三分之一
             value, start, unit, noun = value / whole.low if whole.low else math.inf, whole.start, "fraction", None
         elif unit is None and (tenths := _TENTHS.match(text, end)):
             last = text[tenths.end() : tenths.end() + 1]
@@ -231,13 +231,13 @@ def _raw_quantities(text: str) -> list[Quantity]:
                 or _BOUND_AFTER.match(text, end) is not None
                 or (behind > end and _BOUND_AFTER.match(text, behind) is not None)
             )
-            found.append(Quantity(value, value, unit, noun, start, behind, len(found), bound, spelled))
+            quantities.append(Quantity(value, value, unit, noun, start, behind, len(quantities), bound, spelled))
         taken_to = behind if unit else end
-    return found
+    return quantities
 
 
 def _value(text: str, match: re.Match[str]) -> tuple[float, int]:
-    """Value of a numeral with what multiplies it, and where that ends."""
+    """Value of a numeral with its multiplier, and the end of both."""
     value = _decimal(match["digits"])
     if match["e"]:
         value = _scaled(value, int(match["e"]))
@@ -279,7 +279,7 @@ def _scaled(value: float, power: int) -> float:
 
 
 def _behind(text: str, end: int) -> tuple[str | None, str | None, int]:
-    """Unit or counted noun behind a number, and where it ends."""
+    """Unit or counted noun after a number, and its end."""
     if match := _unit().match(text, end) or _bracketed_unit().match(text, end):
         return canonical_unit(match["unit"]), None, match.end()
     if match := _NOUN.match(text, end):
@@ -292,52 +292,52 @@ def _behind(text: str, end: int) -> tuple[str | None, str | None, int]:
 _THEN = re.compile(r" ?")
 
 
-def _added(text: str, found: list[Quantity]) -> list[Quantity]:
+def _added(text: str, quantities: list[Quantity]) -> list[Quantity]:
     """``3 ft 11 in`` and 一米二 as one length."""
-    kept: list[Quantity] = []
-    for quantity in found:
-        before = kept[-1] if kept else None
+    quantities_left: list[Quantity] = []
+    for quantity in quantities:
+        before = quantities_left[-1] if quantities_left else None
         if before is None or before.unit is None or not _THEN.fullmatch(text, before.end, quantity.start):
-            kept.append(quantity)
+            quantities_left.append(quantity)
         elif (before.unit, quantity.unit) in _SMALLER:
             more = convert(quantity.low, quantity.unit or "", before.unit)
-            kept[-1] = replace(before, low=before.low + more, high=before.high + more, end=quantity.end)
+            quantities_left[-1] = replace(before, low=before.low + more, high=before.high + more, end=quantity.end)
         elif before.spelled and quantity.spelled and quantity.bare and text[before.end - 1] == "米":
             more = quantity.low / 10 if quantity.low < 10 else quantity.low / 100
-            kept[-1] = replace(before, low=before.low + more, high=before.high + more, end=quantity.end)
+            quantities_left[-1] = replace(before, low=before.low + more, high=before.high + more, end=quantity.end)
         else:
-            kept.append(quantity)
-    return kept
+            quantities_left.append(quantity)
+    return quantities_left
 
 
 _SMALLER = {("ft", "in"), ("m", "cm"), ("km", "m"), ("kg", "g"), ("t", "kg"), ("weeks", "days")}
 
 
-def _spreads(text: str, found: list[Quantity]) -> list[Quantity]:
+def _spreads(text: str, quantities: list[Quantity]) -> list[Quantity]:
     """``75 ± 3 mm``: the spread lends its unit and is no candidate."""
-    kept: list[Quantity] = []
-    for quantity in found:
-        before = kept[-1] if kept else None
+    quantities_left: list[Quantity] = []
+    for quantity in quantities:
+        before = quantities_left[-1] if quantities_left else None
         if before is not None and _SPREAD.fullmatch(text, before.end, quantity.start):
-            kept[-1] = replace(before, unit=before.unit or quantity.unit, end=quantity.end)
+            quantities_left[-1] = replace(before, unit=before.unit or quantity.unit, end=quantity.end)
         else:
-            kept.append(quantity)
-    return kept
+            quantities_left.append(quantity)
+    return quantities_left
 
 
-def _ranges(text: str, found: list[Quantity]) -> list[Quantity]:
+def _ranges(text: str, quantities: list[Quantity]) -> list[Quantity]:
     """``a-b``, ``a to b``, ``between a and b``, ``a至b``: one candidate."""
-    kept: list[Quantity] = []
-    for quantity in found:
-        before = kept[-1] if kept else None
+    quantities_left: list[Quantity] = []
+    for quantity in quantities:
+        before = quantities_left[-1] if quantities_left else None
         if before is not None and before.low == before.high and _spans(text, before, quantity):
             low, high = sorted((before.low, quantity.low))
             unit = quantity.unit or before.unit
             noun = None if unit else quantity.noun or before.noun
-            kept[-1] = replace(before, low=low, high=high, unit=unit, noun=noun, end=quantity.end)
+            quantities_left[-1] = replace(before, low=low, high=high, unit=unit, noun=noun, end=quantity.end)
         else:
-            kept.append(quantity)
-    return kept
+            quantities_left.append(quantity)
+    return quantities_left
 
 
 def _spans(text: str, first: Quantity, second: Quantity) -> bool:
@@ -355,10 +355,10 @@ def _spans(text: str, first: Quantity, second: Quantity) -> bool:
     return is_between and _AND.fullmatch(text, first.end, second.start) is not None
 
 
-def _chains(text: str, found: list[Quantity]) -> list[Quantity]:
+def _chains(text: str, quantities: list[Quantity]) -> list[Quantity]:
     """Give joined quantities one chain, and lend the unit that follows to those without one."""
     linked: list[Quantity] = []
-    for quantity in found:
+    for quantity in quantities:
         before = linked[-1] if linked else None
         if before is not None and _joint(text, before, quantity):
             linked.append(replace(quantity, chain=before.chain))

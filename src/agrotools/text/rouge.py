@@ -47,7 +47,7 @@ def without_punctuation(text: str) -> str:
 
 
 def rouge_l(answer: str, reference: str) -> float:
-    """ROUGE-L of the characters as they stand; 0 where either text is empty."""
+    """ROUGE-L of the unchanged characters; 0 if either text is empty."""
     if not answer or not reference:
         return 0.0
     common = common_length(answer[:LONGEST], reference[:LONGEST])
@@ -60,7 +60,7 @@ def rouge_l_normalised(answer: str, reference: str) -> float:
 
 
 def rouge_l_words(answer: str, reference: str) -> float:
-    """ROUGE-L of the words, in the form in which answers are compared; a Chinese character is a word."""
+    """ROUGE-L of the words of normalised text; a Chinese character is a word."""
     first, second = (_TOKEN.findall(normalise(text)) for text in (answer[:LONGEST], reference[:LONGEST]))
     if not first or not second:
         return 0.0
@@ -79,9 +79,9 @@ def common_rows(first: Sequence[Hashable], second: Sequence[Hashable], *, keep: 
     Row i (of ``len(first) + 1``; without ``keep`` only the last one) belongs to the first i elements of ``first``. Its
     bit j is 0 where the subsequence with ``second[: j + 1]`` is one longer than with ``second[:j]``.
     """
-    wanted, marks = set(first), dict[Hashable, bytearray]()
+    elements, marks = set(first), dict[Hashable, bytearray]()
     for place, element in enumerate(second):
-        if element in wanted:  # bits are set in bytes: in a whole number each would cost a copy of it
+        if element in elements:  # bits are set in bytes: in a whole number each would cost a copy of it
             marks.setdefault(element, bytearray(len(second) // 8 + 1))[place >> 3] |= 1 << (place & 7)
     places = {element: int.from_bytes(mark, "little") for element, mark in marks.items()}
     everything = row = (1 << len(second)) - 1
@@ -118,9 +118,7 @@ def jieba_cutter() -> tuple[Any, str]:
         try:
             jieba: Any = import_module("jieba")
         except ImportError as error:
-            raise UsageError(
-                "parting Chinese text into words needs jieba", hint="pip install 'agrotools[zh]'"
-            ) from error
+            raise UsageError("Chinese word segmentation needs jieba", hint="pip install 'agrotools[zh]'") from error
         jieba.setLogLevel("CRITICAL")
         cutter = jieba.Tokenizer()
         # It keeps its dictionary compiled, by default where every user of the machine could put another in its place.

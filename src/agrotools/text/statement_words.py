@@ -74,7 +74,7 @@ class Span(NamedTuple):
 
 
 class Word(NamedTuple):
-    """A word: its stem, as written, and where it stands in the normalised text."""
+    """A word: its stem, its written form, and its position in the normalised text."""
 
     stem: str
     written: str
@@ -118,31 +118,31 @@ def plain_text(text: str) -> str:
     return _TWO_SPANS.sub(r"\1-\3 \2", _DAYS.sub(_weeks, text))
 
 
-def _in_digits(found: re.Match[str]) -> str:
+def _in_digits(match: re.Match[str]) -> str:
     """A Chinese number below 100, or two in a row ("两三个"), in digits."""
-    first, second = (_CHINESE_DIGITS.get(each, "") for each in found.groups())
+    first, second = (_CHINESE_DIGITS.get(each, "") for each in match.groups())
     if "10" not in (first, second) or not second:
         return "-".join(filter(None, (first, second)))
     return f"1{second}" if first == "10" else f"{first}0"
 
 
-def _weeks(found: re.Match[str]) -> str:
+def _weeks(match: re.Match[str]) -> str:
     """Full weeks for a number of days."""
-    days = [int(number) for number in found.groups() if number]
+    days = [int(number) for number in match.groups() if number]
     if any(number % 7 or not number for number in days):
-        return found[0]
-    return "-".join(str(number // 7) for number in days) + ("weeks" if found[0].endswith("s") else "周")
+        return match[0]
+    return "-".join(str(number // 7) for number in days) + ("weeks" if match[0].endswith("s") else "周")
 
 
 def stems_of(phrase: str) -> list[str]:
     """The stems of a phrase's words, as they are looked for in a text."""
     stems: list[str] = []
-    for found in _TOKEN.finditer(plain_text(phrase)):
-        if found.lastgroup == "number":
-            stems.append("-".join(_RANGE.split(found[0].replace(",", ""))))
-        elif found.lastgroup in ("word", "cjk") and found[0] not in _DROPPED:
-            stems.append(stem_of(found[0]))
-        elif found[0] == "%":
+    for match in _TOKEN.finditer(plain_text(phrase)):
+        if match.lastgroup == "number":
+            stems.append("-".join(_RANGE.split(match[0].replace(",", ""))))
+        elif match.lastgroup in ("word", "cjk") and match[0] not in _DROPPED:
+            stems.append(stem_of(match[0]))
+        elif match[0] == "%":
             stems.append("%")
     return stems
 
@@ -187,15 +187,15 @@ def split_words(text: str) -> tuple[list[Word], list[int], list[Span]]:
     before: list[int] = []
     questions: list[Span] = []
     boundary, since, listed = SENTENCE, 0, False
-    for found in _TOKEN.finditer(text):
-        kind, piece = found.lastgroup, found[0]
+    for match in _TOKEN.finditer(text):
+        kind, piece = match.lastgroup, match[0]
         if kind == "mark" and piece != "%":
             mark = _MARKS[piece]
-            if piece == "." and _is_abbreviation(text, words, found.end()):
+            if piece == "." and _is_abbreviation(text, words, match.end()):
                 continue
             if piece == "\n":
                 listed = listed or boundary == COLON
-                rest = text[found.end() : found.end() + 4].lstrip(" ")
+                rest = text[match.end() : match.end() + 4].lstrip(" ")
                 if boundary == COLON or (listed and re.match(r"[-*+•]|\d+[.)]", rest)):
                     mark = COLON if boundary == COLON else COMMA
                 else:
@@ -210,11 +210,11 @@ def split_words(text: str) -> tuple[list[Word], list[int], list[Span]]:
             continue
         if kind == "number":
             piece = "-".join(_RANGE.split(piece.replace(",", "")))
-            word = Word(piece, piece, *found.span())
+            word = Word(piece, piece, *match.span())
         else:
             if piece in _DROPPED:
                 continue
-            word = Word(stem_of(piece), piece, *found.span())
+            word = Word(stem_of(piece), piece, *match.span())
         words.append(word)
         before.append(boundary)
         boundary = NONE
@@ -230,7 +230,7 @@ def _is_abbreviation(text: str, words: Sequence[Word], end: int) -> bool:
 
 def keyword_runs(text: str, words: Sequence[Word]) -> list[Span]:
     """Runs of bare keywords, which state nothing."""
-    runs = [found for found in _KEYWORDS_EN.finditer(text) if _is_keyword_run(found[0])]
+    runs = [match for match in _KEYWORDS_EN.finditer(text) if _is_keyword_run(match[0])]
     runs += _KEYWORDS_ZH.finditer(text)
     starts = [word.start for word in words]
     return [Span(bisect_left(starts, run.start()), bisect_left(starts, run.end())) for run in runs]

@@ -1,4 +1,4 @@
-"""Statements of a text: its words, and which of them stand under a denial.
+"""Statements of a text: its words, and those under a denial.
 
 English and Chinese. A denial reaches over its clause ("do not ..."), a judgement over its whole sentence
 ("... is useless", "it is a mistake to ..."), and one that only points back ("none of this helps") over what it points
@@ -29,18 +29,18 @@ _REACH = 80
 
 
 class Statements:
-    """A text as words, with the boundary before each word and whether it stands under a denial.
+    """A text as words, with the boundary before each word and a flag for words under a denial.
 
     ``kept``: phrases that are a whole of their own ("not filled"): a denying word within is none. ``worsened`` are the
     words of which something bad is said, which denies a thing that is to be avoided; ``allowed`` those of which it is
     said that they do not matter, which does not.
     """
 
-    def __init__(self, text: str, kept: Trie | None = None) -> None:
+    def __init__(self, text: str, wholes: Trie | None = None) -> None:
         self.text = terms.plain_text(text)
         self.words, self.before, questions = terms.split_words(self.text)
         self.stems = [word.stem for word in self.words]
-        self._kept = kept or {}
+        self._wholes = wholes or {}
         count = len(self.words)
         self._denials = [0] * (count + 1)
         self._worsened = [0] * (count + 1)
@@ -56,16 +56,16 @@ class Statements:
         self.denied = [depth > 0 for depth in self._depths]
         self.worsened = [depth > 0 for depth in _depths(self._worsened)]
         self.allowed = [depth > 0 for depth in _depths(self._allowed)]
-        self.asked = [False] * count
+        self.in_question = [False] * count
         for span in (*questions, *terms.keyword_runs(self.text, self.words)):
-            self.asked[span.start : span.end] = [True] * (span.end - span.start)
+            self.in_question[span.start : span.end] = [True] * (span.end - span.start)
 
     def longest(self, trie: Trie, at: int) -> tuple[int, list[str]]:
         """End and meanings of the longest phrase of ``trie`` that begins at a word; no phrase goes over a boundary.
 
         Within phrases that are a whole of their own, auxiliaries are read over: "panicles get clipped off".
         """
-        end, meanings, here, linked = at, list[str](), at, trie is self._kept
+        end, meanings, here, linked = at, list[str](), at, trie is self._wholes
         while here < len(self.stems) and (here == at or self.before[here] <= LIST):
             below = trie.get(self.stems[here])
             if below is None and linked and here > at and self.stems[here] in terms.LINKS:
@@ -79,10 +79,10 @@ class Statements:
         return end, meanings
 
     def is_denied(self, spans: Sequence[Span]) -> bool:
-        """True if one of the words stands under a denial that is not itself among them ("do away with hedges")."""
-        own = [reach for span in spans for reach in self._reaches.get(span.start, ())]
+        """True if one of the words is under a denial that is not itself among them ("do away with hedges")."""
+        reaches = [reach for span in spans for reach in self._reaches.get(span.start, ())]
         return any(
-            self._depths[at] > sum(reach.start <= at < reach.end for reach in own)
+            self._depths[at] > sum(reach.start <= at < reach.end for reach in reaches)
             for span in spans
             for at in range(*span)
             if self.denied[at]
@@ -104,7 +104,7 @@ class Statements:
         return [Span(start, end) for start, end in pairwise((*starts, len(self.stems)))]
 
     def other_denials(self, facts: Container[int]) -> list[Span]:
-        """Clauses that deny something of their own: no word of ``facts``, and nothing that points at what is said."""
+        """Clauses that deny something else: no word of ``facts``, and nothing that refers to earlier statements."""
         starts = [at for at in range(len(self.stems)) if self.before[at] >= COMMA]
         spans = (Span(start, end) for start, end in pairwise((*starts, len(self.stems))))
         return [span for span in spans if self._denies_other(span) and not any(at in facts for at in range(*span))]
@@ -123,10 +123,10 @@ class Statements:
         return not pointing and any(self._has_content(at, at + 1) and self.stems[at] not in empty for at in rest)
 
     def sentence_of(self, at: int) -> int:
-        """The first word of the sentence that a word stands in."""
+        """The first word of the sentence that contains a word."""
         return self._starts[SENTENCE][at]
 
-    def shown(self, start: int, end: int) -> str:
+    def excerpt(self, start: int, end: int) -> str:
         """The text from one word to before another."""
         return self.text[self.words[start].start : self.words[end - 1].end]
 
@@ -136,9 +136,9 @@ class Statements:
         at, table = 0, terms.polarity()
         while at < len(self.stems):
             end, meanings = self.longest(table, at)
-            held, _ = self.longest(self._kept, at)
-            if held > end:
-                at = held
+            bound, _ = self.longest(self._wholes, at)
+            if bound > end:
+                at = bound
                 continue
             if not meanings and self._is_far_from_doing(at):
                 end, meanings = at + 2, ["dismiss"]
@@ -199,7 +199,7 @@ class Statements:
                     self._cover(self._denials, self._group_start(span.start), span.start)
 
     def _is_description(self, span: Span) -> bool:
-        """True if what is denied is told, not advised: "trees that were skipped", "those you overlooked"."""
+        """True if the denial is a description and no advice: "trees that were skipped", "those you overlooked"."""
         if self.words[span.start].written not in terms.DESCRIBED or span.start == 0:
             return False
         before = span.start - 1
@@ -208,7 +208,7 @@ class Statements:
         return before >= 0 and self.words[before].written in terms.WHO
 
     def _judge_all(self, span: Span, kind: str) -> None:
-        """Deny the whole sentence, or what was said before, where a judgement stands for all of it."""
+        """Deny the whole sentence, or the preceding ones, if a judgement applies to all of it."""
         low, high = self._zone(span)
         segment, _ = self._segment(span)
         first = [word.written for word in self.words[segment : segment + 3]]
@@ -232,10 +232,10 @@ class Statements:
         if self._points_at_all(span):
             self._deny_over(0, low)  # "In ten years not one of these practices paid off."
         if start > 0 and self._only_judges(start, self._ends[SENTENCE][span.start]):
-            said = {word.written for word in self.words[start : start + _REACH]}
-            if said & terms.SEVERAL:
+            words = {word.written for word in self.words[start : start + _REACH]}
+            if words & terms.SEVERAL:
                 self._deny_over(0, start)
-            elif said & terms.SINGLE:
+            elif words & terms.SINGLE:
                 self._deny_over(begun, start)
 
     def _has_idea(self, low: int, high: int, but: Span) -> bool:
@@ -243,7 +243,7 @@ class Statements:
         if high - low > _REACH:
             return True
         rest = (at for at in range(low, high) if not but.start <= at < but.end and self.stems[at] not in terms.PROBLEMS)
-        return any(self.longest(self._kept, at)[1] for at in rest)
+        return any(self.longest(self._wholes, at)[1] for at in rest)
 
     def _points_at_all(self, span: Span) -> bool:
         """True if a denial is of all that was said: "not one of these (practices) ...", "none of it ..."."""
@@ -257,14 +257,14 @@ class Statements:
         return at + 1 >= len(self.words) or self.before[at + 1] != NONE or not self._has_content(at + 1, at + 2)
 
     def _only_judges(self, low: int, high: int) -> bool:
-        """True if all that a sentence says is a judgement of something else: "Ignore both: neither has any effect"."""
+        """True if a sentence only judges something else: "Ignore both: neither has any effect"."""
         if high - low > _REACH:
             return False
         judging = {at for span, kind in self._within(low, high) if kind != "worsens" for at in range(*span)}
-        said = (
+        stems = (
             at for at in range(low, high) if at not in judging and self.stems[at] not in terms.stems_of_kind("worth")
         )
-        return not any(self._has_content(at, at + 1) for at in said)
+        return not any(self._has_content(at, at + 1) for at in stems)
 
     def _within(self, low: int, high: int) -> list[tuple[Span, str]]:
         first = bisect_left(self._marks, low, key=lambda mark: mark[0].start)
@@ -272,24 +272,24 @@ class Statements:
         return self._marks[first:last]
 
     def _begins_advice(self, at: int) -> bool:
-        said = self.words[at].written
-        heads = terms.NOUN_HEADS.get(said, frozenset[str]())
-        return said in terms.words_of_kind("imperatives") and not heads.intersection(self.stems[at + 1 : at + 2])
+        word = self.words[at].written
+        heads = terms.NOUN_HEADS.get(word, frozenset[str]())
+        return word in terms.words_of_kind("imperatives") and not heads.intersection(self.stems[at + 1 : at + 2])
 
     def _uncancelled(self, marks: list[tuple[Span, str]]) -> list[tuple[Span, str]]:
         """Denials that are not denied themselves: "not useless", "do not avoid", "not possible without"."""
-        kept: list[tuple[Span, str]] = []
+        uncancelled: list[tuple[Span, str]] = []
         for span, kind in marks:
-            last = kept[-1] if kept else None
+            last = uncancelled[-1] if uncancelled else None
             # "gadgets for the gullible", "纯属白费" judge twice; "not useless" does not.
             both = last is not None and last[1] == kind == "dismiss"
             twice = last is not None and both and (last[0].end == span.start or not self._turns(last[0]))
             if last is not None and not twice and self._cancels(last[0], span):
                 if kind != "allow":  # "no part of it is safe" still denies that it is safe
-                    kept.pop()
+                    uncancelled.pop()
             else:
-                kept.append((span, kind))
-        return kept
+                uncancelled.append((span, kind))
+        return uncancelled
 
     def _turns(self, span: Span) -> bool:
         first = self.words[span.start].written
@@ -314,17 +314,17 @@ class Statements:
             return span, "dismiss"
         if kind != "deny" or span.start == 0:
             return span, kind
-        said, before = self.words[span.start].written, self.words[span.start - 1].written
-        if said == "nothing" and self.before[span.start] == NONE and before not in terms.LEAVING:
+        word, before = self.words[span.start].written, self.words[span.start - 1].written
+        if word == "nothing" and self.before[span.start] == NONE and before not in terms.LEAVING:
             return span, "dismiss"  # "... accomplish nothing"
         after = self.stems[span.end : span.end + 2]
         earlier = self.words[max(0, span.start - 2)].written
-        if said.endswith("ed") and (before in terms.COPULA or (earlier in terms.COPULA and before != "not")):
+        if word.endswith("ed") and (before in terms.COPULA or (earlier in terms.COPULA and before != "not")):
             return span, "dismiss"
-        if said not in terms.VERDICTS:
+        if word not in terms.VERDICTS:
             return span, kind
         if (
-            said in ("fail", "fails", "failed")
+            word in ("fail", "fails", "failed")
             and after[:1] == ["to"]
             and after[1:]
             and after[1] in terms.stems_of_kind("effect")
@@ -332,27 +332,27 @@ class Statements:
             return span, "dismiss"
         if before == "do" and self.before[span.start - 1] != NONE:
             return span, kind  # "Do not apply ..." has no subject to judge.
-        if said == "no" or self.before[span.start] != NONE:
+        if word == "no" or self.before[span.start] != NONE:
             return span, kind
         if before in terms.COPULA or "be" in after[:1]:
             rest = after[1:] if "be" in after[:1] else after[:1]
             return (span, kind) if set(rest) & terms.stems_of_kind("harm") else (span, "copula")
-        if after and after[0] in terms.stems_of_kind("effect") and (before in terms.AUXILIARY or said != "not"):
+        if after and after[0] in terms.stems_of_kind("effect") and (before in terms.AUXILIARY or word != "not"):
             return Span(span.start, span.end + 1), "dismiss"
         return span, kind
 
     def _is_needless(self, span: Span) -> bool:
-        """True if what stands before is what need not be done: "残体不必清除"."""
-        said = "".join(word.written for word in self.words[span.start : span.end])
-        return said in terms.NEEDLESS and span.start > 0 and self.words[span.start - 1].written not in "就则便也"
+        """True if the preceding words are called unnecessary: "残体不必清除"."""
+        phrase = "".join(word.written for word in self.words[span.start : span.end])
+        return phrase in terms.NEEDLESS and span.start > 0 and self.words[span.start - 1].written not in "就则便也"
 
     def _lacks_worth(self, span: Span) -> bool:
-        """True if what is denied is a worth: "no measurable benefit", "没有保护的价值"."""
+        """True if the denial is of a worth: "no measurable benefit", "没有保护的价值"."""
         end = min(self._ends[COMMA][span.start], span.end + _LONGEST_ITEM)
         if self.words[span.start].written == "no":
             return not {*self.stems[span.end : min(end, span.end + 3)]}.isdisjoint(terms.stems_of_kind("worth"))
-        said = "".join(word.written for word in self.words[span.start : end])
-        return said[:1] in ("没", "毫", "无") and any(said.find(worth) > 0 for worth in terms.WORTH_IN_CHINESE)
+        phrase = "".join(word.written for word in self.words[span.start : end])
+        return phrase[:1] in ("没", "毫", "无") and any(phrase.find(worth) > 0 for worth in terms.WORTH_IN_CHINESE)
 
     def _segment(self, span: Span) -> tuple[int, int]:
         """Words between the nearest boundaries."""
@@ -371,8 +371,8 @@ class Statements:
         while self.before[low] in (COMMA, COLON):
             start = self._starts[COMMA][low - 1]
             first = self.words[start].written
-            said = {word.written for word in self.words[start : min(low, start + _REACH)]}
-            if said & terms.PREDICATES or self._begins_advice(start) or self._is_marked(start, low):
+            words = {word.written for word in self.words[start : min(low, start + _REACH)]}
+            if words & terms.PREDICATES or self._begins_advice(start) or self._is_marked(start, low):
                 break
             if first[:1] > "ÿ" and not {*self.stems[max(low, at - _REACH) : at]} & terms.PLURAL:
                 break
@@ -415,7 +415,7 @@ class Statements:
             self._point_back(span, low)
 
     def _point_back(self, span: Span, low: int) -> None:
-        """Deny what "none of this helps", "which is useless" points at: the sentence so far, or those before."""
+        """Deny the referent of "none of this helps", "which is useless": the sentence so far, or those before."""
         pointed = {*self.stems[max(low, span.end - _REACH) : span.end]}
         start = self._starts[SENTENCE][low]
         if not self._has_content(start, low) and start > 0:
@@ -427,7 +427,7 @@ class Statements:
         self._deny_over(start, low)
 
     def _forward(self, span: Span) -> None:
-        """Deny what follows in the clause, and what is listed with it."""
+        """Deny the rest of the clause, and the items listed with it."""
         low, high = self._segment(span)
         if span.end >= high and self.before[span.end] != COLON:
             if self._has_content(low, span.start):
@@ -474,9 +474,9 @@ class Statements:
         if self.words[begin].written[:1] > "ÿ" or self._begins_advice(begin):
             return False
         end = self._ends[COMMA][at]
-        said = self.words[at : min(end, at + _LONGEST_ITEM)]
+        words = self.words[at : min(end, at + _LONGEST_ITEM)]
         return end - at <= _LONGEST_ITEM and not any(
-            word.written in terms.PREDICATES or word.stem in terms.stems_of_kind("effect") for word in said
+            word.written in terms.PREDICATES or word.stem in terms.stems_of_kind("effect") for word in words
         )
 
     def _deny_over(self, low: int, high: int) -> None:

@@ -141,7 +141,7 @@ def _changed(column, change):
 _DAMAGES = {
     "truncated": (_truncate, "cannot be read|could not be written"),
     "no parquet": (_not_parquet, "cannot be read|could not be written"),
-    "no note": (_no_note, "not an export of agrotools"),
+    "no note": (_no_note, "not an agrotools export"),
     "broken note": (_broken_note, "header"),
     "other format": (_other_format, "format gta"),
     "no JSON": (_changed("answer", lambda _: "{"), "every-1"),

@@ -28,7 +28,7 @@ class ChoiceItem(NamedTuple):
         return tuple(key for key in self.keys if key in chosen)
 
     def text_at(self, low: str, position: int) -> tuple[str, int] | None:
-        """The option whose text stands at ``position`` of a lower-cased text, and where it ends."""
+        """The option whose text is at ``position`` of a lower-cased text, and the end of that text."""
         if low[position : position + 1] not in self.begins:
             return None
         for text, key in self.texts:
@@ -38,7 +38,7 @@ class ChoiceItem(NamedTuple):
 
 
 def _whole(low: str, start: int, end: int) -> bool:
-    """True if a text is no part of a longer word or number."""
+    """True if a text is not part of a longer word or number."""
     before, after = low[start - 1 : start] if start else "", low[end : end + 1]
     first, last = low[start], low[end - 1]
     if first.isascii() and first.isalnum() and before.isascii() and before.isalnum():
@@ -66,10 +66,10 @@ def _item(options: tuple[tuple[str, str], ...], kind: Kind) -> ChoiceItem:
         for written in dict.fromkeys((name, name.replace(" ", ""))):
             if written:
                 owners.setdefault(written, []).append(key)
-    own = {name: keys[0] for name, keys in owners.items() if len(keys) == 1}
-    texts = [(name, key) for name, key in own.items() if not _is_letters(name, letters)]
+    keys_by_text = {name: keys[0] for name, keys in owners.items() if len(keys) == 1}
+    texts = [(name, key) for name, key in keys_by_text.items() if not _is_letters(name, letters)]
     texts.sort(key=lambda entry: -len(entry[0]))
-    truths = {truth_word(name): key for name, key in own.items()} if len(keys) == 2 else {}
+    truths = {truth_word(name): key for name, key in keys_by_text.items()} if len(keys) == 2 else {}
     truth = {True: truths[True], False: truths[False]} if True in truths and False in truths else None
     return ChoiceItem(kind, keys, letters, tuple(texts), frozenset(text[0] for text, _ in texts), tuple(names), truth)
 
@@ -87,12 +87,12 @@ def _alone() -> re.Pattern[str]:
 
 def truth_word(text: str) -> bool | None:
     """Truth value that the whole of ``text``, lower-cased, states; None where it states none."""
-    found = truth_at(text, 0)
-    return found[0] if found and found[1] == len(text) else None
+    word_at_start = truth_at(text, 0)
+    return word_at_start[0] if word_at_start and word_at_start[1] == len(text) else None
 
 
 def truth_at(low: str, position: int) -> tuple[bool, int] | None:
-    """The word for true or false at ``position``, and where it ends."""
+    """The word for true or false at ``position``, and its end."""
     words = lexicon("true", "false")
     if match := words.pattern.match(low, position):
         return words.role(match) == "true", match.end()
@@ -117,7 +117,7 @@ _CAPITALS = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZ")
 
 
 class NamedOption(NamedTuple):
-    """Options that one name stands for: one, or the options of a run of letters. The flags are those of ``Listing``."""
+    """Options denoted by one name: one option, or those of a run of letters. The flags are those of ``Listing``."""
 
     start: int
     end: int
@@ -142,7 +142,7 @@ _GAP = re.compile(r"[\s,;。.、|*-]*[(【]?([A-Za-z])[)】]?[^\S\n]*[.、:)]?[^
 
 
 def without_options(reply: ReplyText, item: ChoiceItem) -> ReplyText:
-    """``reply`` without the options of the question where it repeats them all in order and says more than that."""
+    """``reply`` without the options of the question if it repeats all of them in order and contains more text."""
     begin = end = -1
     for key, name in zip(item.keys, item.names, strict=True):
         at = reply.low.find(name, max(end, 0)) if name else -1
@@ -150,8 +150,8 @@ def without_options(reply: ReplyText, item: ChoiceItem) -> ReplyText:
         if gap is None or gap[1] != key.lower() or (end >= 0 and at - end > 12):
             return reply
         begin, end = (gap.start(1) if begin < 0 else begin), at + len(name)
-    left = reply.text[:begin] + "\n" + reply.text[end:].lstrip(" ;。.,)】")
-    return as_reply_text(left.strip()) if left.strip(" \n。.;,*|(【") else reply
+    rest = reply.text[:begin] + "\n" + reply.text[end:].lstrip(" ;。.,)】")
+    return as_reply_text(rest.strip()) if rest.strip(" \n。.;,*|(【") else reply
 
 
 @cache
@@ -209,7 +209,7 @@ def letters_at(reply: ReplyText, position: int, item: ChoiceItem, *, small: bool
 
 
 def named_at(reply: ReplyText, position: int, item: ChoiceItem, *, small: bool) -> NamedOption | None:
-    """One letter (with its text, where that stands beside it), one option text, one word for true or false."""
+    """One letter (with its text if adjacent), one option text, or one word for true or false."""
     start = _OPEN.match(reply.low, position)
     at = start.end() if start else position
     if not item.truth and (text := item.text_at(reply.low, at)):
@@ -232,22 +232,22 @@ def _closed(reply: ReplyText, one: NamedOption) -> NamedOption:
 
 
 def _with_text(reply: ReplyText, one: NamedOption, item: ChoiceItem) -> NamedOption:
-    """``one`` with the option text that stands beside its letter."""
+    """``one`` with the option text adjacent to its letter."""
     noun = _NOUN.match(reply.low, one.end)
     end = noun.end() if noun else one.end
     beside = _BESIDE.match(reply.low, end)
     at = beside.end() if beside else end
-    named: tuple[str, int] | None
+    option_text: tuple[str, int] | None
     if item.truth:
         truth = truth_at(reply.low, at)
-        named = (item.truth[truth[0]], truth[1]) if truth else None
+        option_text = (item.truth[truth[0]], truth[1]) if truth else None
     else:
-        named = item.text_at(reply.low, at)
-    if named and len(one.keys) == 1:
-        if named[0] == one.keys[0]:
-            return _closed(reply, one._replace(end=named[1]))
-        if at > end and ITEM_END.match(reply.text, named[1]) and reply.text[end:at].strip() != "、":
-            return _closed(reply, one._replace(end=named[1], conflict=True))
+        option_text = item.text_at(reply.low, at)
+    if option_text and len(one.keys) == 1:
+        if option_text[0] == one.keys[0]:
+            return _closed(reply, one._replace(end=option_text[1]))
+        if at > end and ITEM_END.match(reply.text, option_text[1]) and reply.text[end:at].strip() != "、":
+            return _closed(reply, one._replace(end=option_text[1], conflict=True))
     gloss = _GLOSS.match(reply.text, end)
     return one._replace(end=gloss.end() if gloss else end)
 
@@ -281,7 +281,7 @@ class Listing(NamedTuple):
 def listing_at(
     reply: ReplyText, position: int, item: ChoiceItem, *, small: bool = False, subject: bool = False
 ) -> Listing | None:
-    """The options named from ``position`` on, on one line; None where no option stands there.
+    """The options named from ``position`` on, on one line; None if there is no option at ``position``.
 
     ``small``: lower-case letters count too. ``subject``: a verb may follow the list (A,B是对的); else what it follows
     belongs to another clause (选C,A是错的).
@@ -289,43 +289,43 @@ def listing_at(
     one = named_at(reply, position, item, small=small)
     if one is None:
         return None
-    found, joints = [one], [""]
-    while len(found) <= 2 * len(item.keys):
-        joint = _SEPARATOR.match(reply.low, found[-1].end)
+    listings, joints = [one], [""]
+    while len(listings) <= 2 * len(item.keys):
+        joint = _SEPARATOR.match(reply.low, listings[-1].end)
         if joint is None:
             break
-        following = named_at(reply, joint.end(), item, small=small or reply.text[found[0].start].islower())
+        following = named_at(reply, joint.end(), item, small=small or reply.text[listings[0].start].islower())
         loose = joint["loose"] is not None or joint["space"] is not None
         end = ITEM_STOP if loose and not subject else ITEM_END
         bound = joint["and"] is not None or joint["adjacent"] is not None
         if following is None or (not bound and not end.match(reply.text, following.end)):
             break
         if joint["to"] is not None:
-            following = _range(found[-1], following, item)
-        found.append(following)
+            following = _range(listings[-1], following, item)
+        listings.append(following)
         joints.append(joint.lastgroup or "")
     count = _one_clause(joints)
-    return _joined(found[:count], either="or" in joints[:count])
+    return _joined(listings[:count], either="or" in joints[:count])
 
 
 def _one_clause(joints: list[str]) -> int:
-    """Number of the options belong to one list: a comma beside 、 or behind "and" begins another clause."""
+    """Number of options that belong to one list: a comma beside 、 or after "and" begins another clause."""
     for place, joint in enumerate(joints):
         if joint == "loose" and ("close" in joints[place:] or "and" in joints[:place]):
             return place
     return len(joints)
 
 
-def _joined(found: Sequence[NamedOption | Listing], *, either: bool = False) -> Listing:
-    keys = tuple(dict.fromkeys(key for each in found for key in each.keys))
+def _joined(listings: Sequence[NamedOption | Listing], *, either: bool = False) -> Listing:
+    keys = tuple(dict.fromkeys(key for each in listings for key in each.keys))
     return Listing(
-        found[0].start,
-        found[-1].end,
+        listings[0].start,
+        listings[-1].end,
         keys,
-        outside=any(each.outside for each in found),
-        conflict=any(each.conflict for each in found),
+        outside=any(each.outside for each in listings),
+        conflict=any(each.conflict for each in listings),
         either=either and len(keys) > 1,
-        worded=all(each.worded for each in found),
+        worded=all(each.worded for each in listings),
     )
 
 
@@ -343,27 +343,27 @@ _BLANK = re.compile(r"\s*")
 
 
 class Block(NamedTuple):
-    """Lines that hold nothing but options. ``lines``: how many."""
+    """Lines that hold only options. ``lines``: their number."""
 
     listing: Listing
     lines: int
 
 
 def block_at(reply: ReplyText, position: int, item: ChoiceItem) -> Block | None:
-    """The lines from ``position`` on that hold nothing but options: a list with one option on each line, too."""
-    found: list[Listing] = []
+    """The lines from ``position`` on that hold only options, including a list with one option per line."""
+    lines: list[Listing] = []
     end = position
-    while len(found) <= len(item.keys):
+    while len(lines) <= len(item.keys):
         begin = _LINE_BEGIN.match(reply.text, end)
-        if found and _ANNOUNCED.match(reply.low, begin.end() if begin else end):
+        if lines and _ANNOUNCED.match(reply.low, begin.end() if begin else end):
             break
         listing = listing_at(reply, begin.end() if begin else end, item, small=True)
         close = _LINE_END.match(reply.text, listing.end) if listing else None
         if listing is None or close is None:
             break
-        found.append(listing._replace(end=close.end()))
+        lines.append(listing._replace(end=close.end()))
         blank = _BLANK.match(reply.text, close.end())
         end = blank.end() if blank else close.end()
-    if not found:
+    if not lines:
         return None
-    return Block(_joined(found, either=any(each.either for each in found)), len(found))
+    return Block(_joined(lines, either=any(each.either for each in lines)), len(lines))

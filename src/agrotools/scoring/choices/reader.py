@@ -74,11 +74,11 @@ def read_choices(reply: str, options: Mapping[str, str], kind: Kind) -> ChoiceRe
 
 
 def _read(reply: ReplyText, item: ChoiceItem) -> ChoiceReading:
-    found = _before_further_questions(reply, _claims(reply, item))
-    strong = [claim for claim in found if claim.force != "weak"]
+    claims = _before_further_questions(reply, _claims(reply, item))
+    strong = [claim for claim in claims if claim.force != "weak"]
     if not strong and (together := exception_claim(reply, item) or all_options_claim(reply, item)):
-        found = beside([], [together], [claim for claim in found if not _overlap(claim, together)])
-    if reading := _settled(reply, item, found):
+        claims = beside([], [together], [claim for claim in claims if not _overlap(claim, together)])
+    if reading := _settled(reply, item, claims):
         return reading
     if item.truth is None and (reading := _by_verdicts(reply, item)):
         return reading
@@ -91,37 +91,37 @@ def _read(reply: ReplyText, item: ChoiceItem) -> ChoiceReading:
 
 def _claims(reply: ReplyText, item: ChoiceItem) -> list[Claim]:
     """All claims, in order."""
-    found = announced_claims(reply, item)
-    strong = [claim for claim in found if claim.force != "weak"]
-    found = beside(strong, judgement_claims(reply, item) if item.truth else affirmed_claims(reply, item), found)
+    claims = announced_claims(reply, item)
+    strong = [claim for claim in claims if claim.force != "weak"]
+    claims = beside(strong, judgement_claims(reply, item) if item.truth else affirmed_claims(reply, item), claims)
     if first := opening_claim(reply, item):
-        found = [first, *(claim for claim in found if claim.start >= first.end)]
+        claims = [first, *(claim for claim in claims if claim.start >= first.end)]
     if last := closing_claim(reply, item):
         as_strong = FORCES[FORCES.index(last.force) :]
-        if not any(claim.end > last.start for claim in found if claim.force in as_strong):
-            found = [*(claim for claim in found if claim.end <= last.start), last]
-    return found
+        if not any(claim.end > last.start for claim in claims if claim.force in as_strong):
+            claims = [*(claim for claim in claims if claim.end <= last.start), last]
+    return claims
 
 
 def _overlap(one: Claim, other: Claim) -> bool:
     return one.start < other.end and other.start < one.end
 
 
-def _before_further_questions(reply: ReplyText, found: list[Claim]) -> list[Claim]:
-    """Claims before a further question, where there are some."""
+def _before_further_questions(reply: ReplyText, claims: list[Claim]) -> list[Claim]:
+    """Claims before a further question if there are any, else all claims."""
     for mark in pattern_of("further_question").finditer(reply.low):
-        before = [claim for claim in found if claim.end <= mark.start()]
+        before = [claim for claim in claims if claim.end <= mark.start()]
         if any(claim.force != "weak" for claim in before):
             return before
-    return found
+    return claims
 
 
-def _settled(reply: ReplyText, item: ChoiceItem, found: list[Claim]) -> ChoiceReading | None:
-    """The claim that stands in the end, or that two exclude each other; None where nothing is claimed."""
-    strong = [claim for claim in found if claim.force != "weak"]
+def _settled(reply: ReplyText, item: ChoiceItem, claims: list[Claim]) -> ChoiceReading | None:
+    """The final claim, or the conflict of two claims; None if nothing is claimed."""
+    strong = [claim for claim in claims if claim.force != "weak"]
     counted = [
         claim
-        for claim in found
+        for claim in claims
         if claim.force != "weak"
         or not strong
         or (claim.start >= strong[-1].end and _is_taken_back(reply, strong[-1], claim))
@@ -153,10 +153,10 @@ def _settled(reply: ReplyText, item: ChoiceItem, found: list[Claim]) -> ChoiceRe
 _AND_CHOOSE = re.compile(r"[\s,、;]*(?:也|还|再|和)?选?\s*")
 
 
-def _joined_claims(reply: ReplyText, item: ChoiceItem, found: list[Claim]) -> list[Claim]:
+def _joined_claims(reply: ReplyText, item: ChoiceItem, claims: list[Claim]) -> list[Claim]:
     """Claims of a multiple-choice question that follow one another (选A选C) as one."""
     united: list[Claim] = []
-    for claim in found:
+    for claim in claims:
         last = united[-1] if united else None
         if item.kind == "multiple" and last and _AND_CHOOSE.fullmatch(reply.low, last.end, claim.start):
             keys = tuple(dict.fromkeys(last.listing.keys + claim.listing.keys))
@@ -172,7 +172,7 @@ def _correction() -> re.Pattern[str]:
 
 
 def _is_taken_back(reply: ReplyText, current: Claim, claim: Claim) -> bool:
-    """True if words soon behind ``current``, or before or at ``claim``, take ``current`` back."""
+    """True if words shortly after ``current``, or before or at ``claim``, retract ``current``."""
     near = min(claim.start, current.end + NEAR)
     return (
         _correction().search(reply.low, current.end, near) is not None
@@ -202,8 +202,8 @@ def _by_verdicts(reply: ReplyText, item: ChoiceItem) -> ChoiceReading | None:
             return None
         return _reading(reply, item, called.right, "called right", called.start, called.end)
     if item.kind == "single" and len(called.wrong) == len(item.keys) - 1 > 0:
-        left = tuple(key for key in item.keys if key not in called.wrong)
-        return _reading(reply, item, left, "the only option left", called.start, called.end)
+        open_keys = tuple(key for key in item.keys if key not in called.wrong)
+        return _reading(reply, item, open_keys, "the only option left", called.start, called.end)
     return None
 
 
@@ -211,7 +211,7 @@ _FULL_STOP = re.compile(r"[。.!?;)\]】」\"'|√×]\s*\Z")
 
 
 def _finished(reply: ReplyText, verdict_end: int) -> bool:
-    """True if a reply that goes through the options came to its end: with a full stop, or with its last verdict."""
+    """True if a reply that goes through the options is complete: ends with a full stop or with its last verdict."""
     return len(reply.text) - verdict_end <= 2 or _FULL_STOP.search(reply.text) is not None
 
 
@@ -270,33 +270,33 @@ class Verdicts(NamedTuple):
 
 def all_options_claim(reply: ReplyText, item: ChoiceItem) -> Claim | None:
     """以上都是, 全选, "all of the above": the option that says so, else all options of a multiple-choice question."""
-    found = [
+    statements = [
         match
         for match in _all().finditer(reply.low)
         if match.start() == 0 or _has_no_subject(reply.low[match.start() - 1], match[0][0])
     ]
-    if not found or item.truth or is_conditional(reply, found[-1].start()):
+    if not statements or item.truth or is_conditional(reply, statements[-1].start()):
         return None
-    match = found[-1]
+    match = statements[-1]
     if _first_verdict(reply, match.end(), match.end() + 8) is False:
         return None
     number = _NUMERALS.get(match[0][0]) or (int(match[0][0]) if match[0][0].isdigit() else len(item.keys))
     if number != len(item.keys):
         return None
-    own = next((key for text, key in item.texts if pattern_of("all").fullmatch(text)), None)
-    keys = (own,) if own else item.keys if item.kind == "multiple" else ()
+    option_key = next((key for text, key in item.texts if pattern_of("all").fullmatch(text)), None)
+    keys = (option_key,) if option_key else item.keys if item.kind == "multiple" else ()
     return Claim(Listing(match.start(), match.end(), keys), "stated", "all of them") if keys else None
 
 
 def _has_no_subject(before: str, first: str) -> bool:
-    """True if the words for all have no subject of their own before them: A、B都对 does not speak of all."""
+    """True if no subject precedes the words for "all": A、B都对 does not refer to all options."""
     if first in "都均":
         return before in _BEFORE_BOTH
     return not (before.isascii() and before.isalnum()) and before not in "项者"
 
 
 def exception_claim(reply: ReplyText, item: ChoiceItem) -> Claim | None:
-    """除了C都对, "all but C", D错,其余均正确: what is left, or what is excepted where the rest is called wrong."""
+    """除了C都对, "all but C", D错,其余均正确: the other options, or the excepted ones if the rest is wrong."""
     for word in list(pattern_of("except").finditer(reply.low))[-MOST_MENTIONS:][::-1]:
         listing = listing_at(reply, word.end(), item)
         if listing is None or not listing.sound:
@@ -332,15 +332,15 @@ def _sentence(reply: ReplyText, position: int) -> tuple[int, int]:
 def _verdicts_in(reply: ReplyText, start: int, end: int) -> list[tuple[int, bool]]:
     """Words that call something right (True) or wrong, with their ends, in order."""
     judging = lexicon("wrong", "right")
-    found = [(word.end(), judging.role(word) == "right") for word in judging.pattern.finditer(reply.low, start, end)]
-    if not found:
-        found = [(word.end(), word["right"] is not None) for word in _SHORT.finditer(reply.low, start, end)]
-    return found
+    verdicts = [(word.end(), judging.role(word) == "right") for word in judging.pattern.finditer(reply.low, start, end)]
+    if not verdicts:
+        verdicts = [(word.end(), word["right"] is not None) for word in _SHORT.finditer(reply.low, start, end)]
+    return verdicts
 
 
 def _first_verdict(reply: ReplyText, start: int, end: int) -> bool | None:
-    found = _verdicts_in(reply, start, end)
-    return found[0][1] if found else None
+    verdicts = _verdicts_in(reply, start, end)
+    return verdicts[0][1] if verdicts else None
 
 
 def option_verdicts(reply: ReplyText, item: ChoiceItem, start: int = 0, end: int | None = None) -> Verdicts:
@@ -364,11 +364,11 @@ def option_verdicts(reply: ReplyText, item: ChoiceItem, start: int = 0, end: int
         mark = _LABEL_MARK.match(reply.low, listing.end, following)
         begin = mark.end() if mark else listing.end
         close = _SENTENCE_END.search(reply.low, begin, following)
-        found = _verdicts_in(reply, begin, close.start() if close else following)
-        if found and not is_conditional(reply, listing.start):
-            last = found[-1][0]
+        judgements = _verdicts_in(reply, begin, close.start() if close else following)
+        if judgements and not is_conditional(reply, listing.start):
+            last = judgements[-1][0]
             for key in listing.keys:
-                verdicts_by_key.setdefault(key, set()).add(found[-1][1])
+                verdicts_by_key.setdefault(key, set()).add(judgements[-1][1])
     right = tuple(key for key in item.keys if verdicts_by_key.get(key) == {True})
     wrong = tuple(key for key in item.keys if verdicts_by_key.get(key) == {False})
     return Verdicts(right, wrong, mentions[0].start if mentions else start, last)
@@ -405,8 +405,8 @@ class Restatement(NamedTuple):
 def restated_options(reply: ReplyText, item: ChoiceItem) -> Restatement | None:
     """The options that the reply restates: all that it asserts where these fit the question, else those of its last
     sentence where that concludes. None where it restates none, or two of a single-choice question."""
-    found = _texts(reply, item)
-    asserted = [each for each in found if each.asserted and not is_conditional(reply, each.start)]
+    occurrences = _texts(reply, item)
+    asserted = [each for each in occurrences if each.asserted and not is_conditional(reply, each.start)]
     if not asserted or pattern_of("refusal").search(reply.low):
         return None
     keys = _keys(item, asserted)
@@ -430,16 +430,16 @@ def restated_options(reply: ReplyText, item: ChoiceItem) -> Restatement | None:
     return None
 
 
-def _result(item: ChoiceItem, found: list[TextOccurrence], rule: str) -> Restatement:
-    return Restatement(_keys(item, found), found[0].start, found[-1].end, rule)
+def _result(item: ChoiceItem, claims: list[TextOccurrence], rule: str) -> Restatement:
+    return Restatement(_keys(item, claims), claims[0].start, claims[-1].end, rule)
 
 
-def _keys(item: ChoiceItem, found: list[TextOccurrence]) -> tuple[str, ...]:
-    return item.ordered(frozenset(each.key for each in found))
+def _keys(item: ChoiceItem, claims: list[TextOccurrence]) -> tuple[str, ...]:
+    return item.ordered(frozenset(each.key for each in claims))
 
 
 def _texts(reply: ReplyText, item: ChoiceItem) -> list[TextOccurrence]:
-    """Occurrences of option texts that lie in no longer one, in order."""
+    """Occurrences of option texts that are not part of a longer occurrence, in order."""
     spans: list[tuple[int, int, str]] = []
     for text, key in item.texts:
         at = reply.low.find(text)
@@ -450,11 +450,11 @@ def _texts(reply: ReplyText, item: ChoiceItem) -> list[TextOccurrence]:
             at = reply.low.find(text, at + len(text))
             count += 1
     spans.sort(key=lambda span: (span[0], -span[1]))
-    found: list[TextOccurrence] = []
+    matches: list[TextOccurrence] = []
     for start, end, key in spans:
-        if found and start < found[-1].end:
+        if matches and start < matches[-1].end:
             continue
-        joined = found and not found[-1].asserted and _JOINED.fullmatch(reply.low, found[-1].end, start)
+        joined = matches and not matches[-1].asserted and _JOINED.fullmatch(reply.low, matches[-1].end, start)
         denied = joined or _denied().search(reply.low, max(0, start - 24), start)
-        found.append(TextOccurrence(key, start, end, not denied))
-    return found
+        matches.append(TextOccurrence(key, start, end, not denied))
+    return matches

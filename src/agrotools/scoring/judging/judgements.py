@@ -28,7 +28,7 @@ VERSION = "1"
 
 
 class Judgement(FrozenModel):
-    """One reply of a judge. ``asked`` says to which question, ``vote`` which time it was asked, from 0.
+    """One reply of a judge. ``asked`` identifies the question, ``vote`` is the number of the repetition, from 0.
 
     ``label`` is the right grade where it is known: answers of a calibration set, which belong to no sample.
     """
@@ -51,10 +51,10 @@ class Judgement(FrozenModel):
 def asked_metrics(judgements: Iterable[Judgement], rubrics: Rubrics | None = None) -> list[str]:
     """The metrics that a judge was asked for about samples (criteria with rubrics: by ``rubrics``), and those that
     read the same replies otherwise."""
-    asked = {each.metric for each in judgements if each.label is None and _is_by(each, rubrics)}
-    if not asked:  # JUDGED_METRICS imports the judges of all plug-ins
+    unlabelled = {each.metric for each in judgements if each.label is None and _is_by(each, rubrics)}
+    if not unlabelled:  # JUDGED_METRICS imports the judges of all plug-ins
         return []
-    return [name for name, metric in JUDGED_METRICS.items() if (metric.asked_as or name) in asked]
+    return [name for name, metric in JUDGED_METRICS.items() if (metric.asked_as or name) in unlabelled]
 
 
 def criteria_judges(judgements: Iterable[Judgement], rubrics: Rubrics | None) -> list[str]:
@@ -79,33 +79,33 @@ class Judged(NamedTuple):
 
     @property
     def value(self) -> float | None:
-        """Mean over the judges of the mean of their votes, in [0, 1]; None where none gave a grade."""
+        """Mean over the judges of the mean of their votes, in [0, 1]; None without a grade."""
         means = [
-            fmean(given) for votes in self.grades.values() if (given := [vote for vote in votes if vote is not None])
+            fmean(valid) for votes in self.grades.values() if (valid := [vote for vote in votes if vote is not None])
         ]
         return fmean(means) / self.question.most if means else None
 
 
 def by_question(judgements: Iterable[Judgement]) -> dict[str, list[Judgement]]:
     """The judgements by question, those of each by judge and vote; labelled ones are left out."""
-    found: dict[str, list[Judgement]] = {}
+    groups: dict[str, list[Judgement]] = {}
     for judgement in judgements:
         if judgement.label is None:
-            found.setdefault(judgement.asked, []).append(judgement)
-    for given in found.values():
-        given.sort(key=lambda judgement: (judgement.judge, judgement.vote))
-    return found
+            groups.setdefault(judgement.asked, []).append(judgement)
+    for group in groups.values():
+        group.sort(key=lambda judgement: (judgement.judge, judgement.vote))
+    return groups
 
 
 def judged(record: Record, judgements: Judgements, rubrics: Rubrics | None = None) -> list[Judged]:
-    """All that judges could be asked about ``record``, with what they gave (maybe nothing yet)."""
-    found: list[Judged] = []
+    """All questions to judges about ``record``, with the grades so far (possibly none)."""
+    results: list[Judged] = []
     for question in judge_questions(record, rubrics):
         grades: dict[str, list[float | None]] = {}
         for judgement in judgements.get(question.asked, ()):
             grades.setdefault(judgement.judge, []).append(question.read(judgement.reply))
-        found.append(Judged(question, grades))
-    return found
+        results.append(Judged(question, grades))
+    return results
 
 
 def judged_scores(record: Record, graded: Sequence[Judged], metrics: Iterable[str]) -> list[Score]:
@@ -121,25 +121,27 @@ def judged_scores(record: Record, graded: Sequence[Judged], metrics: Iterable[st
         slots = [slot for slot in record.sample.answer if JUDGED_METRICS[metric].belongs(slot)]
         if not slots:
             continue
-        own = [each for each in graded if each.question.metric == metric]
-        values = [each.value for each in own]
-        given = [value for value in values if value is not None]
+        of_metric = [each for each in graded if each.question.metric == metric]
+        values = [each.value for each in of_metric]
+        numbers = [value for value in values if value is not None]
         reading: dict[str, JsonValue] = {"rule": "no answer"}
-        if own:
-            reading = {each.question.slot: {name: list(votes) for name, votes in each.grades.items()} for each in own}
-        if len(given) < len(own):
+        if of_metric:
+            reading = {
+                each.question.slot: {name: list(votes) for name, votes in each.grades.items()} for each in of_metric
+            }
+        if len(numbers) < len(of_metric):
             continue
-        judges = sorted({name for each in own for name in each.grades})
+        judges = sorted({name for each in of_metric for name in each.grades})
         rows.append(
             Score(
                 metric=metric,
                 version=VERSION,
                 sample_id=record.sample.id,
                 epoch=record.epoch,
-                value=_together(metric, slots, given) if own else 0.0,
+                value=_together(metric, slots, numbers) if of_metric else 0.0,
                 reading=reading,
                 judge=", ".join(judges) or None,
-                judge_prompt_hash=own[0].question.prompt if own else None,
+                judge_prompt_hash=of_metric[0].question.prompt if of_metric else None,
             )
         )
     return rows
@@ -164,20 +166,20 @@ _FEWEST_UNITS = 10
 
 
 def agreement(units: Sequence[Sequence[float | None]], *, seed: int = 0) -> Agreement | None:
-    """Ordinal alpha of grades; a unit is what was given for one answer, None where a grade is missing.
+    """Ordinal alpha of grades; a unit holds the grades of one answer, None for a missing grade.
 
-    None where no unit has two grades.
+    None if no unit has two grades.
     """
     import numpy as np
 
-    rated = [given for unit in units if len(given := [grade for grade in unit if grade is not None]) > 1]
+    rated = [grades for unit in units if len(grades := [grade for grade in unit if grade is not None]) > 1]
     if not rated:
         return None
-    scale = {grade: rank for rank, grade in enumerate(sorted({grade for given in rated for grade in given}))}
+    scale = {grade: rank for rank, grade in enumerate(sorted({grade for grades in rated for grade in grades}))}
     size = len(scale)
     counts = np.zeros((len(rated), size))
-    for row, given in zip(counts, rated, strict=True):
-        for grade in given:
+    for row, grades in zip(counts, rated, strict=True):
+        for grade in grades:
             row[scale[grade]] += 1
     # Pairs of grades within each unit, both ways round, weighted so that a unit counts for as many as it has grades.
     m = counts.sum(axis=1)
@@ -186,9 +188,9 @@ def agreement(units: Sequence[Sequence[float | None]], *, seed: int = 0) -> Agre
     if alpha is None or len(rated) < _FEWEST_UNITS:
         return Agreement(alpha=alpha, n_units=len(rated))
     weights = np.random.default_rng(seed).multinomial(len(rated), [1 / len(rated)] * len(rated), size=_DRAWS)
-    drawn = [_alpha(coincidences) for coincidences in np.tensordot(weights.astype(np.float64), pairs, axes=1)]
-    told = [value for value in drawn if value is not None]
-    lower, upper = np.percentile(told, [2.5, 97.5]).tolist()
+    resampled = [_alpha(coincidences) for coincidences in np.tensordot(weights.astype(np.float64), pairs, axes=1)]
+    alphas = [value for value in resampled if value is not None]
+    lower, upper = np.percentile(alphas, [2.5, 97.5]).tolist()
     return Agreement(alpha=alpha, n_units=len(rated), interval=Interval(lower=lower, upper=upper))
 
 
@@ -206,32 +208,32 @@ def _alpha(coincidences: "FloatArray") -> float | None:
 
 
 class PanelTally:
-    """Counts what judges gave, answer by answer."""
+    """Counts of the judges' grades, answer by answer."""
 
     def __init__(self) -> None:
-        self._given: defaultdict[str, list[Judged]] = defaultdict(list)
+        self._judged: defaultdict[str, list[Judged]] = defaultdict(list)
 
     def add(self, graded: Iterable[Judged]) -> None:
         """The judged parts of one record."""
         for each in graded:
-            self._given[each.question.metric].append(each)
+            self._judged[each.question.metric].append(each)
 
     def panel(self, labelled: Iterable[Judgement]) -> Panel:
         """Summary of all that was added; ``labelled`` are the judgements of calibration answers."""
         judges: list[JudgeSummary] = []
         between: dict[str, Agreement] = {}
-        for metric, given in self._given.items():
-            names = sorted({name for each in given for name in each.grades})
-            judges += [_judge_summary(metric, name, given) for name in names]
+        for metric, metric_judged in self._judged.items():
+            names = sorted({name for each in metric_judged for name in each.grades})
+            judges += [_judge_summary(metric, name, metric_judged) for name in names]
             if len(names) > 1:
-                units = [[_one(each.grades.get(name, ())) for name in names] for each in given]
-                if (found := agreement(units)) is not None:
-                    between[metric] = found
+                units = [[_one(each.grades.get(name, ())) for name in names] for each in metric_judged]
+                if (estimate := agreement(units)) is not None:
+                    between[metric] = estimate
         return Panel(judges=tuple(judges), between_judges=between, calibrations=tuple(calibrations(labelled)))
 
 
 class JudgedRows:
-    """The score rows that judges give records, and the panel that they come to.
+    """Score rows from judges for each record, and the panel summary of all.
 
     ``rubrics``: those of the criteria that have some; what was graded by others is left aside. None: those that ship.
     """
@@ -252,7 +254,7 @@ class JudgedRows:
         return self._rubrics.label if self._rubrics else SHIPPED_RUBRICS
 
     def rows(self, record: Record) -> list[Score]:
-        """Those of ``record``; none where no judge was asked about the run."""
+        """Judge rows of ``record``; empty if no judge was asked about the run."""
         if not self.metrics:
             return []
         graded = judged(record, self._by_question, self._rubrics)
@@ -262,23 +264,23 @@ class JudgedRows:
     def values(self, record: Record) -> dict[str, float | None]:
         """By metric what the judges gave ``record``, over all its questions; None where a grade is missing, empty where
         nothing could be asked about it."""
-        found: dict[str, list[float | None]] = {}
+        values_by_metric: dict[str, list[float | None]] = {}
         for each in judged(record, self._by_question, self._rubrics):
-            found.setdefault(each.question.metric, []).append(each.value)
+            values_by_metric.setdefault(each.question.metric, []).append(each.value)
         return {
             metric: None
             if None in values
             else JUDGED_METRICS[metric].together([each for each in values if each is not None])
-            for metric, values in found.items()
+            for metric, values in values_by_metric.items()
         }
 
     def of(self, record: Record) -> list[Judgement]:
         """Replies of judges about ``record``."""
-        asked = dict.fromkeys(q.asked for q in judge_questions(record, self._rubrics)) if self.metrics else ()
-        return [each for key in asked for each in self._by_question.get(key, ())]
+        question_ids = dict.fromkeys(q.asked for q in judge_questions(record, self._rubrics)) if self.metrics else ()
+        return [each for key in question_ids for each in self._by_question.get(key, ())]
 
     def panel(self) -> Panel | None:
-        """Summary of the judges over all records that rows were made for; None where nobody was asked."""
+        """Summary of the judges over all records with rows; None if no judge was asked."""
         if not self.metrics and not self._labelled:
             return None
         panel = self._tally.panel(self._labelled)
@@ -287,27 +289,27 @@ class JudgedRows:
         return panel.model_copy(update={"rubrics": self.rubrics_label})
 
 
-def _judge_summary(metric: str, name: str, given: Sequence[Judged]) -> JudgeSummary:
-    own = [(each, each.grades[name]) for each in given if name in each.grades]
-    replies = [grade for _, votes in own for grade in votes]
-    graded = [(each, read) for each, votes in own if (read := [vote for vote in votes if vote is not None])]
+def _judge_summary(metric: str, name: str, results: Sequence[Judged]) -> JudgeSummary:
+    of_judge = [(each, each.grades[name]) for each in results if name in each.grades]
+    replies = [grade for _, votes in of_judge for grade in votes]
+    graded = [(each, read) for each, votes in of_judge if (read := [vote for vote in votes if vote is not None])]
     means = [sum(read) / len(read) / each.question.most for each, read in graded]
     return JudgeSummary(
         metric=metric,
         judge=name,
-        prompts=tuple(sorted({each.question.prompt for each, _ in own})),
-        answers=len(given),
+        prompts=tuple(sorted({each.question.prompt for each, _ in of_judge})),
+        answers=len(results),
         graded=len(graded),
         mean=sum(means) / len(means) if means else None,
         votes=len(replies),
         unreadable=replies.count(None),
-        between_votes=agreement([votes for _, votes in own]),
+        between_votes=agreement([votes for _, votes in of_judge]),
     )
 
 
 def _one(votes: Sequence[float | None]) -> float | None:
-    given = [vote for vote in votes if vote is not None]
-    return median_low(given) if given else None
+    numeric = [vote for vote in votes if vote is not None]
+    return median_low(numeric) if numeric else None
 
 
 def calibrations(labelled: Iterable[Judgement], most: int = 2) -> list[Calibration]:
@@ -316,14 +318,14 @@ def calibrations(labelled: Iterable[Judgement], most: int = 2) -> list[Calibrati
     for judgement in labelled:
         if judgement.label is not None:
             votes[judgement.judge][judgement.asked, judgement.label].append(read_grade(judgement.reply, most))
-    found: list[Calibration] = []
+    results: list[Calibration] = []
     for judge, answers in sorted(votes.items()):
-        pairs = [(label, _one(given)) for (_, label), given in answers.items()]
+        pairs = [(label, _one(grades)) for (_, label), grades in answers.items()]
         read = [(label, grade) for label, grade in pairs if grade is not None]
         confusion = [[0] * (most + 1) for _ in range(most + 1)]
         for label, grade in read:
             confusion[label][int(grade)] += 1
-        found.append(
+        results.append(
             Calibration(
                 judge=judge,
                 n=len(pairs),
@@ -334,4 +336,4 @@ def calibrations(labelled: Iterable[Judgement], most: int = 2) -> list[Calibrati
                 confusion=tuple(map(tuple, confusion)),
             )
         )
-    return found
+    return results

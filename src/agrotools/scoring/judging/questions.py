@@ -29,7 +29,7 @@ from agrotools.text.loose_json import NotJson, loads, values_in
 
 _THOUGHT = re.compile(r"<think>.*?(?:</think>|\Z)", re.DOTALL | re.IGNORECASE)
 _KEYS = ("grade", "score", "rating", "points", "评分", "分数", "得分", "等级")
-_SAID = re.compile(
+_SCORE_IN_WORDS = re.compile(
     r"(?:grade|score|rating|points|评分|分数|得分|等级)[\"'*_ ]*+(?:(?:(?<=\s)|\s)(?:is|of)\s|[:=为是])?+[\"'*_ ]*+"
     r"(?P<grade>-?\d++(?:\.\d++)?+)(?![a-zA-Z\d_]|\.\d)(?:\s*(?:/|out of)\s*(?P<of>\d+))?"
     r"(?!\s*(?:[,、]\s*\d\s*)?(?:[-~–]|or\b|to\b|或者?|还是|[到至])\s*\d)",
@@ -59,12 +59,12 @@ def read_score(reply: str, most: int = 1) -> float | None:
             continue
         if isinstance(value, dict):
             keyed = {key.strip().lower(): content for key, content in value.items()}
-            found = [keyed[key] for key in _KEYS if key in keyed]
-            if found:
-                return _on_scale(found[0], most)
-    said = {_of_match(match, most) for match in _SAID.finditer(text)}
-    if said:
-        return said.pop() if len(said) == 1 else None
+            scores_by_key = [keyed[key] for key in _KEYS if key in keyed]
+            if scores_by_key:
+                return _on_scale(scores_by_key[0], most)
+    scores_in_text = {_of_match(match, most) for match in _SCORE_IN_WORDS.finditer(text)}
+    if scores_in_text:
+        return scores_in_text.pop() if len(scores_in_text) == 1 else None
     alone = _ALONE.fullmatch(text)
     return _of_match(alone, most) if alone else None
 
@@ -74,8 +74,8 @@ _YES_NO = re.compile(r"\W*(?:(?P<yes>yes|是|对)|(?P<no>no|否|不是|不对))\
 
 def read_yes_no(reply: str) -> float | None:
     """1 where ``reply`` begins with yes, 0 where it begins with no, else None."""
-    found = _YES_NO.match(_THOUGHT.sub("", reply))
-    return float(found["yes"] is not None) if found else None
+    match = _YES_NO.match(_THOUGHT.sub("", reply))
+    return float(match["yes"] is not None) if match else None
 
 
 def read_published_yes(reply: str) -> float:
@@ -106,7 +106,7 @@ def _on_scale(value: object, most: int) -> float | None:
 
 @cache
 def prompt_hash(words: str) -> str:
-    """Hash that tells the words of one kind of question from those of another."""
+    """Hash of the wording of one kind of question."""
     return _hash(words)[:16]
 
 
@@ -121,7 +121,7 @@ def _hash(text: str) -> str:
 
 @dataclass(frozen=True)
 class JudgeQuestion:
-    """A question to a judge. ``read`` finds the grade in a reply, 0 to ``most``; None where there is none.
+    """A question to a judge. ``read`` finds the grade in a reply, 0 to ``most``; None without a grade.
 
     ``prompt`` is a hash of the words that are the same for all questions of the kind, ``asked`` one of this question.
     """
@@ -178,7 +178,7 @@ class Rubrics:
 
     @property
     def label(self) -> str:
-        """Source of the rubrics, for whoever reads scores by them."""
+        """Source of the rubrics, as shown beside the scores."""
         return f"rubrics of {self.name} ({self.digest})" if self.digest else SHIPPED_RUBRICS
 
 
@@ -223,14 +223,14 @@ def judge_questions(record: Record, rubrics: Rubrics | None = None) -> list[Judg
     ``rubrics``: those of the user's file; None: those that ship.
     """
     answer = record.trajectory.answer if record.trajectory is not None and record.invalid is None else None
-    asked = [each for plugin in plugins() if plugin.judging for each in plugin.judging.questions(record, rubrics)]
+    questions = [each for plugin in plugins() if plugin.judging for each in plugin.judging.questions(record, rubrics)]
     if answer is None or not answer.strip():
-        return asked
+        return questions
     for slot in record.sample.answer:
         if isinstance(slot, OpenTextSlot):
             facts = "\n".join("- " + " / ".join(fact.phrases) for fact in slot.facts)
-            asked.append(open_question(OPEN_TEXT, slot.name, record.sample.query, facts, answer))
-    return asked
+            questions.append(open_question(OPEN_TEXT, slot.name, record.sample.query, facts, answer))
+    return questions
 
 
 def open_question(metric: str, slot: str, question: str, reference: str, answer: str) -> JudgeQuestion:
@@ -270,7 +270,7 @@ def labelled_questions(source: str) -> dict[JudgeQuestion, int]:
     ``question``, ``reference``, ``answer`` and ``grade`` (0 to 2) in every line.
 
     Raises:
-        UsageError: no such file, or a line that is not so.
+        UsageError: no such file, or a line of another form.
     """
     try:
         if source == SHIPPED:
@@ -282,7 +282,7 @@ def labelled_questions(source: str) -> dict[JudgeQuestion, int]:
             f"the answers with known grades cannot be read from {source}: {error}", hint=f"give a file, or {SHIPPED}"
         ) from error
     metric = _calibrated_metric()
-    found: dict[JudgeQuestion, int] = {}
+    labels: dict[JudgeQuestion, int] = {}
     for number, line in enumerate(text.split("\n"), start=1):  # splitlines would part at marks within texts, too
         if line.strip():
             try:
@@ -294,15 +294,15 @@ def labelled_questions(source: str) -> dict[JudgeQuestion, int]:
                     f"{source}, line {number}: {where}: {fault['msg'].lower()}",
                     hint="every line holds question, reference, answer and grade (0, 1 or 2)",
                 ) from error
-            found[open_question(metric, "answer", item.question, item.reference, item.answer)] = item.grade
-    if not found:
-        raise UsageError(f"{source} holds no answers with grades")
-    return found
+            labels[open_question(metric, "answer", item.question, item.reference, item.answer)] = item.grade
+    if not labels:
+        raise UsageError(f"{source} contains no answers with grades")
+    return labels
 
 
 def _calibrated_metric() -> str:
     """Metric of answers that are compared with a reference text, as those with known grades are."""
     known = [plugin.judging.calibrated for plugin in plugins() if plugin.judging and plugin.judging.calibrated]
     if not known:
-        raise UsageError("no installed benchmark has answers that are graded beside a reference text")
+        raise UsageError("no installed benchmark has answers that are graded against a reference text")
     return known[0]
