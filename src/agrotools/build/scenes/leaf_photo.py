@@ -122,7 +122,7 @@ def _draw(
     if rng.uniform() < level.shadow:
         _shadow_over(rng, light)
     photo = snapshot(rng, light, float(rng.uniform(1.0, 1.25)) / _bright(light), level.electrons)
-    rows = [{**leaf, **_counted(classes, numbers, number)} for number, leaf in enumerate(found, start=1)]
+    rows = [{**leaf, **_counted(classes, numbers, number)} for number, leaf in enumerate(kinds_of_leaves, start=1)]
     return Scene(
         images={"rgb": photo},
         truth={"leaves": rows, "crop": own_crop, "ground": ground},

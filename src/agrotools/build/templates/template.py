@@ -78,7 +78,7 @@ _DIGITS = 6
 
 
 def exact_result(tool: str, arguments: Mapping[str, Any], *, unrounded: bool = False) -> dict[str, JsonValue]:
-    """Result of ``calculate``, ``plot`` or ``lookup_agronomy`` for these arguments, with the fields that questions need.
+    """Result of ``calculate``, ``plot`` or ``lookup_agronomy`` for these arguments: the fields that questions need.
 
     ``unrounded``: so are the values in ``arguments``; a result of ``calculate`` stays so, a chart's points are rounded.
     """
