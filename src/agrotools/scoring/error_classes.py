@@ -1,4 +1,4 @@
-"""Classes of errors that papers on agents tell apart, each with its meaning here, counted one record at a time.
+"""Error classes of papers on agents, each with its definition here, counted one record at a time.
 
 Benchmark plug-ins name the papers and their words for the classes (:class:`agrotools.plugin.ErrorSource`). Where a
 paper publishes its count, ``meaning`` is its rule; elsewhere it is ours.
@@ -52,7 +52,7 @@ OF_SINGLE_SHOT = ("call_without_output", "invalid_format", "answer_in_invalid_fo
 
 @dataclass(frozen=True)
 class ErrorClass:
-    """``unit``: what is counted, steps or whole samples."""
+    """Error class. ``unit``: counted per step or per sample."""
 
     id: str
     unit: Unit
@@ -110,14 +110,14 @@ CLASSES: Mapping[str, ErrorClass] = {
 
 
 def error_sources() -> list[ErrorSource]:
-    """Places in papers that tell classes of errors apart, of all benchmark plug-ins."""
+    """Places in papers that define error classes, from all benchmark plug-ins."""
     return [source for plugin in plugins() for source in plugin.error_sources]
 
 
 @dataclass
 class Errors:
     """Errors counted by class. ``samples``: ids in which each class occurred, in order; ``steps``: calls and answers
-    that were looked at, ``total``: samples.
+    that were examined, ``total``: samples.
 
     ``keyed``: samples in which a keyword could have been missed, for the classes that look for keywords.
     """
@@ -138,7 +138,7 @@ class Errors:
                 listed.append(sample)
 
     def add_keyed(self, error: str, sample: str, missed: bool) -> None:
-        """A sample in which keywords were looked for."""
+        """Add a sample that was searched for keywords."""
         self.keyed[error] = self.keyed.get(error, 0) + 1
         self.add(error, sample, int(missed))
 
@@ -146,13 +146,13 @@ class Errors:
         self.not_looked_for |= dict.fromkeys(errors, reason)
 
     def looked_at(self, error: str, unit: Unit) -> int:
-        """In how many steps or samples a class was looked for."""
+        """Number of steps or samples that were searched for a class."""
         if error in OF_KEYWORDS:
             return self.keyed.get(error, 0)
         return self.steps if unit == "step" else self.total
 
     def as_data(self) -> list[dict[str, object]]:
-        """One row for each class: id, count, samples, unit, meaning, sources, and why it was not looked for."""
+        """One row for each class: id, count, samples, unit, meaning, sources, and why it was not searched for."""
         sources = error_sources()
         return [
             {
@@ -210,7 +210,7 @@ def errors_of_records(records: Iterable[Record], protocol: Protocol = "react") -
     return errors
 
 
-def add_record(record: Record, found: Errors, protocol: Protocol = "react") -> None:
+def add_record(record: Record, errors: Errors, protocol: Protocol = "react") -> None:
     """Count the errors of one record; an invalid one counts for nothing.
 
     A benchmark plug-in may count those of a protocol of its own, from the model's own replies.
@@ -218,14 +218,14 @@ def add_record(record: Record, found: Errors, protocol: Protocol = "react") -> N
     if is_invalid(record):
         return
     if special := _errors_of_plugin(protocol, record.mode):
-        special.add(record, found)
+        special.add(record, errors)
     else:
-        found.total += 1
+        errors.total += 1
         if record.actions is not None:
-            _add_actions(record, found)
+            _add_actions(record, errors)
         elif record.trajectory is not None:
-            _add_trajectory(record, found)
-            add_missed_keywords(record, found)
+            _add_trajectory(record, errors)
+            add_missed_keywords(record, errors)
 
 
 def _errors_of_plugin(protocol: Protocol, mode: Mode) -> RecordErrors | None:
@@ -235,8 +235,8 @@ def _errors_of_plugin(protocol: Protocol, mode: Mode) -> RecordErrors | None:
     return next((imported(target) for target in targets if target), None)
 
 
-def not_looked_for(mode: Mode, protocol: Protocol, found: Errors) -> dict[str, str]:
-    """The classes that records of a mode and protocol cannot tell, and why; ``found``: what was counted in them."""
+def not_looked_for(mode: Mode, protocol: Protocol, errors: Errors) -> dict[str, str]:
+    """The classes that records of a mode and protocol cannot tell, and why; ``errors``: what was counted in them."""
     reasons: dict[str, str] = {}
     if mode != "step-by-step":
         reasons[IN_HEAD] = OF_SCORES
@@ -249,74 +249,74 @@ def not_looked_for(mode: Mode, protocol: Protocol, found: Errors) -> dict[str, s
         if mode == "step-by-step":
             reasons |= {**NOT_IN_STEPS, "tool_error": "no tool is run in this mode"}
     missing = {
-        each: "no sample has English text to take keywords of" for each in OF_KEYWORDS if not found.keyed.get(each)
+        each: "no sample has English text to take keywords of" for each in OF_KEYWORDS if not errors.keyed.get(each)
     }
     return {**missing, **reasons}
 
 
-def _add_actions(record: Record, found: Errors) -> None:
+def _add_actions(record: Record, errors: Errors) -> None:
     """Step by step no tool is run: whether arguments would be taken is asked of the tool's schema."""
     key = record.sample.id
     due = len(record.sample.reference.steps) if record.sample.reference else 0
     for index, action in enumerate(record.actions or ()):
-        found.steps += 1
+        errors.steps += 1
         if isinstance(action, Unparseable):
-            found.add(_class_of_unread(action.reason), key)
+            errors.add(_class_of_unread(action.reason), key)
         elif isinstance(action, Halt):
-            found.add("format_error", key)
+            errors.add("format_error", key)
         elif isinstance(action, Answer):
-            found.add("single_step_answer", key, int(index < due))
+            errors.add("single_step_answer", key, int(index < due))
         else:
-            _add_call_action(record, action, found)
+            _add_call_action(record, action, errors)
 
 
-def _add_call_action(record: Record, action: CallTools, found: Errors) -> None:
+def _add_call_action(record: Record, action: CallTools, errors: Errors) -> None:
     key = record.sample.id
-    found.add("several_calls", key, int(len(action.calls) > 1))
+    errors.add("several_calls", key, int(len(action.calls) > 1))
     for call in action.calls:
         if call.tool not in record.sample.toolset:
-            found.add("wrong_tool_name", key)
+            errors.add("wrong_tool_name", key)
             continue
         try:
             get_tool(call.tool).validated(call.arguments)
         except ToolError:
-            found.add("invalid_arguments", key)
+            errors.add("invalid_arguments", key)
         except (UsageError, RecursionError):
             continue
 
 
-def _add_trajectory(record: Record, found: Errors) -> None:
+def _add_trajectory(record: Record, errors: Errors) -> None:
     assert record.trajectory is not None
     key, steps, calls = record.sample.id, record.trajectory.steps, record.trajectory.calls
-    found.steps += len(steps)
+    errors.steps += len(steps)
     for step in steps:
         if step.kind == "unparseable":
-            found.add(_class_of_unread(step.reason), key)
+            errors.add(_class_of_unread(step.reason), key)
     worked: dict[str, list[Arguments]] = {}
     turns: dict[int, int] = {}
     for step in calls:
         turns[step.turn] = turns.get(step.turn, 0) + 1
         if error := _class_of_step(step):
-            found.add(error, key)
+            errors.add(error, key)
         elif step.call is not None:
             earlier = worked.setdefault(step.call.tool, [])
             if earlier and arguments_key(step.call.arguments) in map(arguments_key, earlier):
-                found.add("redundant_call", key)
+                errors.add("redundant_call", key)
             earlier.append(step.call.arguments)
-    found.add("several_calls", key, sum(count > 1 for count in turns.values()))
+    errors.add("several_calls", key, sum(count > 1 for count in turns.values()))
     names = [step.call.tool for step in calls if step.call]
     if any(one == other for one, other in pairwise(names)):
-        found.add("repeated_tool", key)
+        errors.add("repeated_tool", key)
     needs_calls = record.mode != "no-tool" and bool(record.sample.reference and record.sample.reference.steps)
     answer = record.trajectory.answer
     if needs_calls and answer is not None and not names:
-        found.add("single_step_answer", key)
+        errors.add("single_step_answer", key)
     if answer is None and not names:
-        found.add("only_thought" if any(step.text.strip() for step in steps) else "no_response", key)
+        errors.add("only_thought" if any(step.text.strip() for step in steps) else "no_response", key)
 
 
 def _class_of_unread(reason: str) -> str:
-    """The class of a reply that could not be read, by what its reader says of it."""
+    """The class of a reply that could not be parsed, by the parser's message."""
     return "invalid_json" if any(words in reason for words in _NO_JSON) else "format_error"
 
 
@@ -330,7 +330,7 @@ def _class_of_step(step: Step) -> str | None:
     return "invalid_arguments" if error.kind in _ARGUMENT_KINDS else "tool_error"
 
 
-def add_missed_keywords(record: Record, found: Errors) -> None:
+def add_missed_keywords(record: Record, errors: Errors) -> None:
     """True if the answer has a keyword of a right text, and the steps one of the reference's thoughts.
 
     Looked for where the right answer is free text, and where the reference has thoughts; in English alone.
@@ -341,19 +341,19 @@ def add_missed_keywords(record: Record, found: Errors) -> None:
     if answer is not None and (texts := [text for slot in record.sample.answer for text in _texts_of(slot)]):
         # A right answer may be an alias that has no keyword in it, a number above all.
         aliases = [text for slot in record.sample.answer if slot.type == "keywords" for text in _texts_of(slot)]
-        _look_for_keywords("no_answer_keyword", key, " ".join(texts), answer, found, aliases)
+        _look_for_keywords("no_answer_keyword", key, " ".join(texts), answer, errors, aliases)
     calls = [step for step in record.trajectory.calls if step.call]
     reference = record.sample.reference.steps if record.sample.reference else ()
     if calls and any(step.thought for step in reference):
         gold = " ".join(f"{step.tool} {step.thought}" for step in reference)
         thoughts = " ".join(f"{step.call.tool} {step.thought}" for step in calls if step.call)
-        _look_for_keywords("no_step_keyword", key, gold, thoughts, found)
+        _look_for_keywords("no_step_keyword", key, gold, thoughts, errors)
 
 
-def _look_for_keywords(error: str, key: str, gold: str, given: str, found: Errors, also: Sequence[str] = ()) -> None:
+def _look_for_keywords(error: str, key: str, gold: str, text: str, errors: Errors, also: Sequence[str] = ()) -> None:
     if max(gold, default="") < _FIRST_OF_EAST_ASIA and (gold_keywords := keywords(gold)):
-        given = given.lower()
-        found.add_keyed(error, key, not any(word in given for word in (*gold_keywords, *map(str.lower, also))))
+        text = text.lower()
+        errors.add_keyed(error, key, not any(word in text for word in (*gold_keywords, *map(str.lower, also))))
 
 
 def _texts_of(slot: Slot) -> list[str]:
