@@ -94,9 +94,11 @@ class Registry(Generic[T]):
         target = self._targets[name]
         try:
             value: T = imported(target)
-        except (ImportError, AttributeError) as error:
-            module = target.partition(":")[0]
-            self._broken[name] = UsageError(f"{self._noun} {name!r} cannot be loaded from {module}: {error}")
+        except (Exception, SystemExit) as error:  # whatever a package of somebody else does when it is imported
+            module, reason = target.partition(":")[0], str(error)
+            if not isinstance(error, ImportError | AttributeError):
+                reason = f"{type(error).__name__}: {reason}".removesuffix(": ")
+            self._broken[name] = UsageError(f"{self._noun} {name!r} cannot be loaded from {module}: {reason}")
             raise self._broken[name] from error
         if self._kind and not isinstance(value, imported(self._kind)):
             self._broken[name] = UsageError(

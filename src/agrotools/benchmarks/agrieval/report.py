@@ -16,8 +16,7 @@ from agrotools.benchmarks.agrieval.score import OptionPlaces, Rotations
 from agrotools.benchmarks.loading import settings_of
 from agrotools.core import Record, Score, UsageError
 from agrotools.plugin import PartColumn, Reporting
-from agrotools.report.html.result_tables import Drawing, HtmlTable, html_tables, interval_drawing
-from agrotools.report.html.templating import templates
+from agrotools.report.html.result_tables import Drawing, HtmlTable, html_tables, interval_drawing, templates
 from agrotools.report.layout import percent
 from agrotools.report.settings import Setting
 from agrotools.runner.manifest import Manifest
