@@ -280,7 +280,7 @@ def _adapter(types: tuple[type[Slot], ...]) -> TypeAdapter[Slot]:
     return TypeAdapter(choice)
 
 
-_ENGINE_TYPES = frozenset(each.model_fields["type"].default for each in SLOT_TYPES)
+ENGINE_TYPES = frozenset(each.model_fields["type"].default for each in SLOT_TYPES)
 
 
 def _parsed(data: Any) -> Slot:
@@ -288,7 +288,7 @@ def _parsed(data: Any) -> Slot:
     if isinstance(data, Slot):
         return data
     name: Any = cast("dict[str, Any]", data).get("type") if isinstance(data, dict) else None
-    if name in _ENGINE_TYPES or not isinstance(name, str):
+    if name in ENGINE_TYPES or not isinstance(name, str):
         return _adapter(SLOT_TYPES).validate_python(data)
     types = slot_types()
     if name not in types:

@@ -30,7 +30,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
 from agrotools.core import BENCHMARKS, FrozenModel, Mode, Record, Sample, Score, Slot, Trajectory, imported
-from agrotools.core.slot import SLOT_TYPES
+from agrotools.core.slot import ENGINE_TYPES, SLOT_TYPES
 
 if TYPE_CHECKING:
     from markupsafe import Markup
@@ -376,6 +376,28 @@ class BenchmarkPlugin:
     scoring_target: str = ""
     judging_target: str = ""
     reporting_target: str = ""
+
+    def __post_init__(self) -> None:
+        """Check the types of what the engine reads of all plug-ins at once.
+
+        Raises:
+            TypeError: a field is of another type; its plug-in is then reported as broken and the others work.
+        """
+        tables = {"metrics": MetricInfo, "tools": str, "tool_categories": tuple, "protocols": RunProtocol}
+        for name, kind in {**tables, "predictions": str, "error_counts": str}.items():
+            table = getattr(self, name)
+            if not isinstance(table, Mapping):
+                raise TypeError(f"{name} must be a mapping, not {type(table).__name__}")
+            for key, value in table.items():
+                if not isinstance(value, kind):
+                    raise TypeError(f"{name}[{key!r}] must be a {kind.__name__}, not {type(value).__name__}")
+        for slot in self.slots:
+            if not (isinstance(slot, type) and issubclass(slot, Slot)):
+                raise TypeError(f"slots must be subclasses of Slot, not {slot!r}")
+            if slot not in SLOT_TYPES and slot.model_fields["type"].default in ENGINE_TYPES:
+                raise TypeError(f"slots: {slot.model_fields['type'].default!r} is a slot type of agrotools already")
+        if not callable(self.load):
+            raise TypeError(f"load must be a function, not {type(self.load).__name__}")
 
     @cached_property
     def scoring(self) -> Scoring:
