@@ -441,8 +441,8 @@ def plugins_of_metrics(metrics: Iterable[str]) -> list[BenchmarkPlugin]:
 class WithPlugins(Mapping[str, V]):
     """A table of the engine, and behind it the same tables of all plug-ins, joined when it is first read."""
 
-    def __init__(self, own: Mapping[str, V], table: Callable[[BenchmarkPlugin], Mapping[str, V]]) -> None:
-        self._own = own
+    def __init__(self, entries: Mapping[str, V], table: Callable[[BenchmarkPlugin], Mapping[str, V]]) -> None:
+        self._own = entries
         self._table = table
         self._joined: Mapping[str, V] = {}
         self._names: tuple[str, ...] | None = None

@@ -106,11 +106,11 @@ class LLMAgent:
     async def _begin(self, system: Message, view: SampleView) -> _Conversation:
         """The conversation of ``view``, kept: its messages are sent again with every turn."""
         if is_prepared(view.files, images=self.images):
-            shown = file_parts(view.files, images=self.images)
+            file_contents = file_parts(view.files, images=self.images)
         else:
             # Reading and encoding images takes longer than a request should wait for another's.
-            shown = await asyncio.to_thread(file_parts, view.files, images=self.images)
-        conversation = _Conversation(view, [system, Message(role="user", content=_question(view, shown))])
+            file_contents = await asyncio.to_thread(file_parts, view.files, images=self.images)
+        conversation = _Conversation(view, [system, Message(role="user", content=_question(view, file_contents))])
         self._conversations[id(view)] = conversation
         if len(self._conversations) > _CONVERSATIONS_KEPT:
             self._conversations.popitem(last=False)
@@ -127,12 +127,12 @@ class LLMAgent:
 
         The tools are offered again, since endpoints refuse calls in a conversation without them; a call is no answer.
         """
-        asked = [
+        form_messages = [
             *messages,
             Message.of("assistant", excerpt(answer.text, _LONGEST_ANSWER_TOLD)),
             Message.of("user", fill("form", lines="\n".join(view.form_lines))),
         ]
-        completion = await self.model.generate(asked, tools, self.settings)
+        completion = await self.model.generate(form_messages, tools, self.settings)
         reply = _reply(completion)
         lines = None
         if halt_of(completion, reply) is None:
@@ -203,10 +203,10 @@ def _continues(conversation: _Conversation, history: Sequence[Step]) -> bool:
     return len(history) == conversation.steps or history[conversation.steps].turn != conversation.last.turn
 
 
-def _question(view: SampleView, shown: Sequence[ContentPart]) -> tuple[ContentPart, ...]:
+def _question(view: SampleView, file_contents: Sequence[ContentPart]) -> tuple[ContentPart, ...]:
     heading = (_heading(len(view.files)),) if view.files else ()
     question = TextPart(text=fill("question", query=view.query, answer_form=view.answer_form))
-    return (*heading, *shown, question)
+    return (*heading, *file_contents, question)
 
 
 @cache

@@ -149,7 +149,7 @@ async def run_step_by_step(policy: Policy, view: SampleView, reference: Referenc
         InfrastructureError: from the policy.
     """
     history = reference_history(reference)
-    called = [kept_action(await policy.act(view, history[:shown])) for shown in range(len(history))]
+    called = [kept_action(await policy.act(view, history[:n_shown])) for n_shown in range(len(history))]
     return (*called, kept_action(await policy.act(view.model_copy(update={"closing": True}), history)))
 
 

@@ -43,24 +43,24 @@ def observation_text(step: Step) -> str:
 
 def _bounded(content: Any) -> str:
     text = dumps(content)
-    for kept in _ITEMS_KEPT:
+    for n_items in _ITEMS_KEPT:
         if len(text) <= OBSERVATION_LIMIT:
             return text
-        text = dumps(_shortened(content, kept))
+        text = dumps(_shortened(content, n_items))
     if len(text) > OBSERVATION_LIMIT:
         text = f"{text[:OBSERVATION_LIMIT]} [cut: {len(text) - OBSERVATION_LIMIT} more characters]"
     return text
 
 
-def _shortened(value: Any, kept: int) -> Any:
-    """``value`` with at most ``kept`` items of each list and ``20 * kept`` characters of each text."""
-    if isinstance(value, str) and len(value) > 20 * kept:
-        return f"{value[: 20 * kept]} [cut: {len(value) - 20 * kept} more characters]"
+def _shortened(value: Any, n_items: int) -> Any:
+    """``value`` with at most ``n_items`` items of each list and ``20 * kept`` characters of each text."""
+    if isinstance(value, str) and len(value) > 20 * n_items:
+        return f"{value[: 20 * n_items]} [cut: {len(value) - 20 * n_items} more characters]"
     if isinstance(value, list):
-        items = [_shortened(item, kept) for item in value[:kept]]
-        return [*items, f"[cut: {len(value) - kept} more items]"] if len(value) > kept else items
+        items = [_shortened(item, n_items) for item in value[:n_items]]
+        return [*items, f"[cut: {len(value) - n_items} more items]"] if len(value) > n_items else items
     if isinstance(value, dict):
-        return {key: _shortened(item, kept) for key, item in value.items()}
+        return {key: _shortened(item, n_items) for key, item in value.items()}
     return value
 
 

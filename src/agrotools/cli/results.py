@@ -39,12 +39,14 @@ def show_runs(
     samples of a mode ended for reasons that say nothing of the answers, unless ``allow_invalid``.
     Where nothing is left, no table is printed.
     """
-    from agrotools.report.layout import console_for, put
+    from agrotools.report.layout import console_for, print_part
     from agrotools.report.published import Papers, benchmarks_with_papers
 
     papers = Papers()
     rescored = _scored(runs, allow_invalid, comparisons=comparisons, papers=papers, again=again)
-    code = _shown(rescored, runs, allow_invalid=allow_invalid, details=details, as_json=as_json, unadjusted=unadjusted)
+    code = _print_summaries(
+        rescored, runs, allow_invalid=allow_invalid, details=details, as_json=as_json, unadjusted=unadjusted
+    )
     filled = papers.filled()
     if paper and not filled:
         known = ", ".join(benchmarks_with_papers())
@@ -53,14 +55,14 @@ def show_runs(
         if paper:
             console = console_for(None)
             for part in (part for tables in filled for part in tables.terminal()):
-                put(console, part)
+                print_part(console, part)
         else:
             typer.echo(f"in the tables of the paper, beside its figures: agrotools score {_again(runs)} --paper")
     return code
 
 
 def show_evaluations(
-    done: "Sequence[Run]",
+    evaluated: "Sequence[Run]",
     *,
     allow_invalid: bool,
     details: bool,
@@ -76,10 +78,10 @@ def show_evaluations(
     from agrotools.report.html import Outcomes, build_report
     from agrotools.report.published import Papers
 
-    runs = [each.path for each in done]
+    runs = [each.path for each in evaluated]
     outcomes, papers = Outcomes(), Papers()
     rescored = _scored(runs, allow_invalid, comparisons=comparisons, outcomes=outcomes, papers=papers)
-    code = _shown(rescored, runs, allow_invalid=allow_invalid, details=details, as_json=as_json)
+    code = _print_summaries(rescored, runs, allow_invalid=allow_invalid, details=details, as_json=as_json)
     summaries = [each.summary for each in rescored]
     if _only_invalid(summaries):
         return code
@@ -98,10 +100,10 @@ def show_evaluations(
         typer.echo(f"the report, with samples, pictures and steps: {page}", err=as_json)
     except RunStoreError as error:
         typer.echo(f"no report: {error}", err=True)
-    for each in done:
+    for each in evaluated:
         if each.stopped:
             typer.echo(f"stopped: {each.stopped}", err=True)
-    return code or int(any(each.stopped for each in done))
+    return code or int(any(each.stopped for each in evaluated))
 
 
 def _scored(
@@ -127,15 +129,17 @@ def _scored(
         if outcomes is not None:
             outcomes.begin_run()
 
-    wanted = comparisons or NO_COMPARISONS
-    return score_runs(runs, allow_invalid=allow_invalid, comparisons=wanted, again=again, on_run=begin, on_scored=add)
+    requested = comparisons or NO_COMPARISONS
+    return score_runs(
+        runs, allow_invalid=allow_invalid, comparisons=requested, again=again, on_run=begin, on_scored=add
+    )
 
 
 def _again(runs: Sequence[Path]) -> str:
     return " ".join(map(str, runs))
 
 
-def _shown(
+def _print_summaries(
     rescored: "Sequence[Rescored]",
     runs: Sequence[Path],
     *,
@@ -162,15 +166,16 @@ def _shown(
         reason = next(iter(parts[0].invalid.reasons))
         typer.echo(f"error: no sample got a reply: {reason}", err=True)
         return 3
-    lost = [
+    failed_runs = [
         f"{run} ({mode})"
         for run, each in zip(runs, rescored, strict=True)
         for mode, part in each.summary.modes.items()
         if mostly_lost(part)
     ]
-    if lost and not allow_invalid:
+    if failed_runs and not allow_invalid:
+        names = ", ".join(failed_runs)
         typer.echo(
-            f"error: more than half of the samples ended without an answer that could be scored: {', '.join(lost)}\n"
+            f"error: more than half of the samples ended without an answer that could be scored: {names}\n"
             'hint: the lines above the tables ("warnings" in JSON) say why; --allow-invalid lets them stand',
             err=True,
         )

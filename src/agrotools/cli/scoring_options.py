@@ -55,8 +55,8 @@ def comparing(extra: list[str] | None, embedder: str | None, embedder_path: Path
         if unknown := sorted(extras.difference(known)):
             hint = f"known: {', '.join(dict.fromkeys(known))}"
             raise UsageError(f"--with {unknown[0]}: no such metric", hint=hint)
-    wanted = embedder or embedder_path or SIMILARITY in extras
-    return TextComparisons(extras - {SIMILARITY}, chosen_embedder(embedder, embedder_path) if wanted else None)
+    needs_embedder = embedder or embedder_path or SIMILARITY in extras
+    return TextComparisons(extras - {SIMILARITY}, chosen_embedder(embedder, embedder_path) if needs_embedder else None)
 
 
 Judges = Annotated[
@@ -162,7 +162,7 @@ def ask_judges(runs: Sequence[Path], options: JudgeOptions) -> bool:
             helper = _judge(spec, options)
             try:
                 progress = stage_progress(sys.stderr)
-                done = judge_run(
+                judged = judge_run(
                     run,
                     helper,
                     votes=options.votes,
@@ -173,27 +173,29 @@ def ask_judges(runs: Sequence[Path], options: JudgeOptions) -> bool:
             except KeyboardInterrupt:
                 typer.echo("\nstopped: judgements are kept; run the same command again to resume", err=True)
                 raise typer.Exit(STOPPED) from None
-            missing |= _report_asking(run, done, helper)
+            missing |= _report_asking(run, judged, helper)
     return missing
 
 
-def _report_asking(run: Path, done: "JudgedRun", helper: "PricedModel") -> bool:
+def _report_asking(run: Path, judged: "JudgedRun", helper: "PricedModel") -> bool:
     """Tell how asking went, on standard error; whether replies are missing."""
-    if not (done.asked or done.held or done.missing):
+    if not (judged.asked or judged.held or judged.missing):
         typer.echo(f"{run}: no answers that a judge could grade", err=True)
         return False
     stats = helper.model.stats
     spent = f", {stats.spent_usd:.4f} USD in all" if stats.spent_usd is not None else ""
-    tokens = f"; {stats.input_tokens:,} tokens in, {stats.output_tokens:,} out{spent}" if done.asked else ""
-    typer.echo(f"{run}: {done.judge} replied {done.asked} times, {done.held} replies were there{tokens}", err=True)
-    if done.missing:
-        typer.echo(f"warning: {done.missing} replies are missing; the same command asks for them again", err=True)
-    if done.without_images:
+    tokens = f"; {stats.input_tokens:,} tokens in, {stats.output_tokens:,} out{spent}" if judged.asked else ""
+    typer.echo(
+        f"{run}: {judged.judge} replied {judged.asked} times, {judged.held} replies were there{tokens}", err=True
+    )
+    if judged.missing:
+        typer.echo(f"warning: {judged.missing} replies are missing; the same command asks for them again", err=True)
+    if judged.without_images:
         typer.echo(
-            f"warning: it was not shown the images of {done.without_images} questions, only their names", err=True
+            f"warning: it was not shown the images of {judged.without_images} questions, only their names", err=True
         )
-    if done.error is not None:
+    if judged.error is not None:
         typer.echo(
-            f"warning: {done.error.message}" + (f"\nhint: {done.error.hint}" if done.error.hint else ""), err=True
+            f"warning: {judged.error.message}" + (f"\nhint: {judged.error.hint}" if judged.error.hint else ""), err=True
         )
-    return done.missing > 0
+    return judged.missing > 0

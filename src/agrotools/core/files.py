@@ -256,7 +256,7 @@ def read_lines(path: Path, kind: type[Line], hint: str) -> list[Line]:
 
 def _read(path: Path, kind: type[Line], hint: str) -> tuple[list[Line], int]:
     """The records and where the last whole line ends."""
-    found: list[Line] = []
+    rows: list[Line] = []
     whole = 0
     try:
         with path.open("rb") as file:
@@ -265,7 +265,7 @@ def _read(path: Path, kind: type[Line], hint: str) -> tuple[list[Line], int]:
                     break
                 if line.strip():
                     try:
-                        found.append(kind.model_validate_json(line))
+                        rows.append(kind.model_validate_json(line))
                     except ValidationError as error:
                         what = kind.__name__.removesuffix("Record").lower()
                         raise RunStoreError(f"{path}, line {number} is no {what}", hint=hint) from error
@@ -274,7 +274,7 @@ def _read(path: Path, kind: type[Line], hint: str) -> tuple[list[Line], int]:
         pass
     except OSError as error:
         raise RunStoreError(f"{path} cannot be read: {error.strerror}", hint="make it a file you may read") from error
-    return found, whole
+    return rows, whole
 
 
 def _unwritable(path: Path, error: OSError) -> RunStoreError:

@@ -125,14 +125,14 @@ def with_shown_observations(sample: Sample) -> Sample:
         return sample
     needed = _needed_refs(sample)
     replaced: set[int] = set()
-    shown: list[Observation | None] = []
+    observations: list[Observation | None] = []
     for index, step in enumerate(sample.reference.steps):
         if _serves(step, index, needed) and not replaced & _steps_used(step):
-            shown.append(step.observation)
+            observations.append(step.observation)
         else:
-            shown.append(_truth_of(step))
+            observations.append(_truth_of(step))
             replaced.add(index)
-    return _with_observations(sample, shown)
+    return _with_observations(sample, observations)
 
 
 def with_truth_observations(sample: Sample) -> Sample:

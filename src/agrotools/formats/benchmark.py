@@ -155,13 +155,13 @@ class Clusters:
 
     def add(self, files: Iterable[SampleFile]) -> None:
         """The files of the next sample."""
-        own = len(self._parent)
-        self._parent.append(own)
+        number = len(self._parent)
+        self._parent.append(number)
         for file in files:
             for key in (f"path:{file.path}", f"sha256:{file.sha256}" if file.sha256 else None):
                 if key is None:
                     continue
-                first, second = self._root(self._owner.setdefault(key, own)), self._root(own)
+                first, second = self._root(self._owner.setdefault(key, number)), self._root(number)
                 self._parent[max(first, second)] = min(first, second)
 
     def firsts(self) -> "array[int]":
@@ -334,7 +334,7 @@ class SampleLines:
         if all(file.sha256 is not None for file in sample.files):
             return sample
         known = (file.sha256 or self.hashes[file.path] for file in sample.files)
-        files = [file.model_copy(update={"sha256": own}) for file, own in zip(sample.files, known, strict=True)]
+        files = [file.model_copy(update={"sha256": digest}) for file, digest in zip(sample.files, known, strict=True)]
         return sample.model_copy(update={"files": tuple(files)})
 
 

@@ -23,17 +23,17 @@ def replace_folder(target: Path, mark: str = HEADER_FILE, what: str = "a benchma
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         _remove_abandoned(target)
-        made = Path(tempfile.mkdtemp(prefix=_prefix(target), dir=target.parent))
-        held = os.open(made, os.O_RDONLY)
+        folder = Path(tempfile.mkdtemp(prefix=_prefix(target), dir=target.parent))
+        descriptor = os.open(folder, os.O_RDONLY)
     except OSError as error:
         raise BenchmarkError(
             f"{target.parent} cannot be written: {error.strerror}", hint="choose another --out"
         ) from error
     try:
-        _lock(held)
-        made.chmod(0o755)
-        yield made
-        _swap(made, target)
+        _lock(descriptor)
+        folder.chmod(0o755)
+        yield folder
+        _swap(folder, target)
     except OSError as error:
         at = f" ({error.filename})" if error.filename else ""
         raise BenchmarkError(
@@ -41,8 +41,8 @@ def replace_folder(target: Path, mark: str = HEADER_FILE, what: str = "a benchma
             hint="nothing was left behind; check that there is space and that the files can be read",
         ) from error
     finally:
-        os.close(held)
-        shutil.rmtree(made, ignore_errors=True)
+        os.close(descriptor)
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _prefix(target: Path) -> str:
@@ -62,14 +62,14 @@ def _lock(folder: int) -> bool:
 
 def _remove_abandoned(target: Path) -> None:
     """Remove what builds of ``target`` left that were killed: nobody holds the lock on their folder any more."""
-    for left in target.parent.glob(f"{glob.escape(_prefix(target))}????????"):
+    for abandoned in target.parent.glob(f"{glob.escape(_prefix(target))}????????"):
         with suppress(OSError):
-            held = os.open(left, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+            descriptor = os.open(abandoned, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
             try:
-                if _lock(held):
-                    shutil.rmtree(left, ignore_errors=True)
+                if _lock(descriptor):
+                    shutil.rmtree(abandoned, ignore_errors=True)
             finally:
-                os.close(held)
+                os.close(descriptor)
 
 
 def check_replaceable(target: Path, mark: str = HEADER_FILE, what: str = "a benchmark") -> None:
@@ -88,13 +88,13 @@ def check_replaceable(target: Path, mark: str = HEADER_FILE, what: str = "a benc
         )
 
 
-def _swap(made: Path, target: Path) -> None:
-    """Rename ``made`` to ``target``. An older folder is moved aside for the blink between the two renames."""
-    aside = made.with_name(f"{made.name}-old")
+def _swap(folder: Path, target: Path) -> None:
+    """Rename ``folder`` to ``target``. An older folder is moved aside for the blink between the two renames."""
+    aside = folder.with_name(f"{folder.name}-old")
     if target.exists():
         target.replace(aside)
     try:
-        made.replace(target)
+        folder.replace(target)
     except OSError:
         if aside.exists():
             aside.replace(target)

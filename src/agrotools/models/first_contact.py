@@ -157,7 +157,7 @@ class FirstContact(ModelAround):
 
 def _needs(messages: Sequence[Message], tools: Sequence[ToolSpec]) -> frozenset[str]:
     """Contents of a request beside text: images, tools."""
-    return frozenset(name for name, held in (("images", image_urls(messages)), ("tools", tools)) if held)
+    return frozenset(name for name, present in (("images", image_urls(messages)), ("tools", tools)) if present)
 
 
 def _answers(met: _Outcome) -> bool:

@@ -192,7 +192,7 @@ class ResponseCache:
 
     def _failed(self, error: Exception) -> None:
         if self.fault is None:
-            self.fault = f"the response cache {self.path} fails: {_said(error)}; the run goes on without it"
+            self.fault = f"the response cache {self.path} fails: {_error_text(error)}; the run goes on without it"
 
 
 class CachedModel(ModelAround):
@@ -214,12 +214,12 @@ class CachedModel(ModelAround):
     ) -> Completion:
         """The cached reply to this very request, else a new one."""
         key = request_key(self.base_url, self.name, messages, tools, settings, self.epoch)
-        found = self.cache.get(key)
-        if found is not None:
+        cached = self.cache.get(key)
+        if cached is not None:
             self.stats.cached += 1
             # A run that is all in the cache must leave room for progress and interrupts.
             await asyncio.sleep(0)
-            return found
+            return cached
         completion = await self.model.generate(messages, tools, settings)
         # A reply that the endpoint gave no room for follows, too, from how the server was started.
         cut_short = completion.finish_reason == "length" and completion.detail
@@ -295,7 +295,7 @@ def _is_busy(error: BaseException) -> bool:
     )
 
 
-def _said(error: Exception) -> str:
+def _error_text(error: Exception) -> str:
     if _is_busy(error):
         return "another program holds it locked"
     if isinstance(error, OSError):

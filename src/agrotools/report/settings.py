@@ -49,9 +49,9 @@ def _metrics_of_mode(mode: Mode) -> Callable[[Summary], Mapping[str, Metric] | N
     def metrics(summary: Summary) -> Mapping[str, Metric] | None:
         if mode not in summary.modes:
             return None
-        found = summary.modes[mode].metrics
+        mode_metrics = summary.modes[mode].metrics
         # Metrics of a benchmark plug-in alone stand in its own tables.
-        return None if found and not any(map(own_metric, found)) else found
+        return None if mode_metrics and not any(map(own_metric, mode_metrics)) else mode_metrics
 
     return metrics
 
@@ -74,10 +74,10 @@ def _kept_out_of_mode(mode: Mode) -> Callable[[Summary], int]:
 
 def kept_out_line(counts: Iterable[int]) -> str:
     """Number of samples that a table does not count, for each of its runs; nothing where it is none."""
-    found = sorted(set(counts))
-    if not any(found):
+    distinct_counts = sorted(set(counts))
+    if not any(distinct_counts):
         return ""
-    n = " to ".join(str(count) for count in dict.fromkeys((found[0], found[-1])))
+    n = " to ".join(str(count) for count in dict.fromkeys((distinct_counts[0], distinct_counts[-1])))
     return f"Excluded: {n} sample{'s' * (n != '1')} that ask to recognise schematic drawings."
 
 

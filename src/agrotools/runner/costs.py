@@ -166,8 +166,8 @@ def price_for(
                 f"{source.name} costs nothing: there is no endpoint to pay", hint="omit --budget and --price"
             )
         return None
-    found = price_of(source.base_url, source.name, price)
-    return found if budget_usd is None else priced_for_budget(found, source.name)
+    source_price = price_of(source.base_url, source.name, price)
+    return source_price if budget_usd is None else priced_for_budget(source_price, source.name)
 
 
 class Accounted(NamedTuple):

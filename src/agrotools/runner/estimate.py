@@ -149,8 +149,8 @@ def _history(sample: Sample) -> Sequence[Step]:
     if sample.reference is None:
         return ()
     try:
-        shown = with_shown_observations(sample).reference
-        return reference_history(shown) if shown else ()
+        reference = with_shown_observations(sample).reference
+        return reference_history(reference) if reference else ()
     except BenchmarkError:
         return ()  # Not every step has a recorded observation: end-to-end needs none.
 

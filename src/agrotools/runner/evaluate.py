@@ -237,14 +237,14 @@ class _Run(NamedTuple):
 
 def _reporting(bar: Progress, stats: WireStats | None) -> Callable[[Record], None]:
     """A callback that counts a record in ``bar``, and names the first invalid ones."""
-    named = 0
+    n_named = 0
 
     def finished(record: Record) -> None:
-        nonlocal named
+        nonlocal n_named
         bar.finished(record)
         # Where nothing is answered the samples do not matter.
-        if record.invalid is not None and named < _MOST_NAMED and stats and stats.has_worked:
-            named += 1
+        if record.invalid is not None and n_named < _MOST_NAMED and stats and stats.has_worked:
+            n_named += 1
             bar.note(f"{record.sample.id} ({record.mode}) is invalid: {record.invalid}")
 
     return finished

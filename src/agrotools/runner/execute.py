@@ -279,13 +279,13 @@ class RecordedTools:
         from agrotools.scoring.steps import agrees
 
         steps = self._sample.reference.steps if self._sample.reference else ()
-        found = [place for place, step in enumerate(steps) if agrees(self._sample, call, step)]
-        if not found:
+        matches = [place for place, step in enumerate(steps) if agrees(self._sample, call, step)]
+        if not matches:
             return _failed(
                 f"no call of the reference is {call.tool} with these arguments, and nothing else was recorded",
                 f"the tool is not run here; for results of its own: --backend {call.tool}=offline",
             )
-        place = next((place for place in found if place not in self._given), found[-1])
+        place = next((place for place in matches if place not in self._given), matches[-1])
         self._given.add(place)
         observation = steps[place].observation
         if observation is None or observation.empty:

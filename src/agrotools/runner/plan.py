@@ -94,10 +94,10 @@ def work_items(samples: Sequence[Sample], modes: Iterable[Mode], epochs: int, *,
     In no-tool, samples that need raster processing or a figure are excluded, unless the policy makes everything up in
     a ``single_shot``; in step-by-step, those without a reference trajectory.
     """
-    asked = set(modes)
+    requested = set(modes)
     facts = facts_of(samples)
-    wanted: list[Mode] = [mode for mode in MODES if mode in asked]
-    parts = [Part(mode, 0, array("I", _running_in(facts, mode, single_shot))) for mode in wanted]
+    selected_modes: list[Mode] = [mode for mode in MODES if mode in requested]
+    parts = [Part(mode, 0, array("I", _running_in(facts, mode, single_shot))) for mode in selected_modes]
     before = [part for part in parts if part.mode != "step-by-step"]
     after = [part for part in parts if part.mode == "step-by-step"]
     return Plan(samples, [part._replace(epoch=k) for some in (before, after) for k in range(epochs) for part in some])
@@ -125,9 +125,9 @@ def remaining(plan: Plan, finished: AbstractSet[Key], failed: AbstractSet[Key] =
 
 def _without(part: Part, ids: Sequence[str], keys: AbstractSet[Key], *, among: AbstractSet[Key] | None = None) -> Part:
     """The items of ``part`` that are not in ``keys`` (and are in ``among``)."""
-    left = (
+    positions_left = (
         at
         for at in part.positions
         if (key := (part.mode, ids[at], part.epoch)) not in keys and (among is None or key in among)
     )
-    return part._replace(positions=array("I", left))
+    return part._replace(positions=array("I", positions_left))

@@ -379,8 +379,8 @@ class _Rate:
 
     def per_s(self, now: float) -> float:
         """Samples a second; 0 as long as it is unknown."""
-        at, done = self._seen[0]
-        return (self._done - done) / (now - at) if now - at >= 0.5 else 0.0
+        at, done_before = self._seen[0]
+        return (self._done - done_before) / (now - at) if now - at >= 0.5 else 0.0
 
 
 def _joined(parts: list[_Part]) -> str:
@@ -424,8 +424,8 @@ def stage_progress(stream: TextIO) -> Callable[[str, int, int], None]:
             due = now + _LIVE_EVERY_S
             rate.note(now, done)
             per_s = rate.per_s(now)
-            left = f", {_duration((total - done) / per_s)} left" if per_s and done < total else ""
-            line.draw(stage, f"{done}/{total}{left}", done / total if total else 1.0)
+            time_left = f", {_duration((total - done) / per_s)} left" if per_s and done < total else ""
+            line.draw(stage, f"{done}/{total}{time_left}", done / total if total else 1.0)
             if done == total:
                 line.end()
 

@@ -334,12 +334,12 @@ def _move_aside(path: Path, end: int, bad: Sequence[BadLine], rejected: Path) ->
             for line in bad:
                 _copy(lines, aside, line.offset, line.offset + line.length)
         sync(rejected)
-        with written_beside(path) as temporary, temporary.open("wb") as kept:
+        with written_beside(path) as temporary, temporary.open("wb") as output:
             start = 0
             for line in bad:
-                _copy(lines, kept, start, line.offset)
+                _copy(lines, output, start, line.offset)
                 start = line.offset + line.length
-            _copy(lines, kept, start, end)
+            _copy(lines, output, start, end)
 
 
 def _copy(source: IO[bytes], target: IO[bytes], start: int, end: int) -> None:

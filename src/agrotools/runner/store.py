@@ -60,11 +60,11 @@ class RunStore:
         with ExitStack() as undo:
             try:
                 _refuse_foreign(folder)
-                made = _make(folder)
-                undo.callback(_remove_empty, made)
+                new_folders = _make(folder)
+                undo.callback(_remove_empty, new_folders)
                 self._lock = RunLock(folder)
                 undo.callback(self._lock.close)
-                if made:
+                if new_folders:
                     undo.callback(_forget_start, folder)
                 self.manifest, notes = _agreed(folder, manifest)
                 index, repairs = recover(folder)
@@ -124,13 +124,13 @@ class RunStore:
                 self._prompts.write(b"".join(prompts))
         for record, _ in ended:
             try:
-                kept, line = _stored(record)
+                stored_record, line = _stored(record)
             except RunStoreError as error:
                 unstorable = error
                 continue
             lines.append(line)
-            if kept.invalid is None:
-                finished.append(kept.key)
+            if stored_record.invalid is None:
+                finished.append(stored_record.key)
         if lines:
             with self._writing():
                 self._records.append(b"".join(lines))
@@ -145,14 +145,14 @@ class RunStore:
             RunStoreError: it cannot be written.
         """
         for artifact in observation.artifacts:
-            made = folder / artifact.name
+            source = folder / artifact.name
             if artifact.sha256 is None:
                 continue
-            kept = artifact_path(self.folder, artifact.sha256, made.suffix)
-            if kept not in self._kept and made.is_file() and not made.is_symlink():
+            target = artifact_path(self.folder, artifact.sha256, source.suffix)
+            if target not in self._kept and source.is_file() and not source.is_symlink():
                 with self._writing():
-                    await asyncio.to_thread(_keep, made, kept)
-                self._kept.add(kept)
+                    await asyncio.to_thread(_keep, source, target)
+                self._kept.add(target)
 
     @contextmanager
     def _writing(self) -> Generator[None]:
@@ -281,10 +281,10 @@ def _stored(record: Record) -> tuple[Record, bytes]:
         ) from fault
 
 
-def _keep(made: Path, kept: Path) -> None:
-    """Copy ``made`` unless ``kept`` is the same already; one that a power cut left torn is not."""
-    if kept.is_symlink() or not kept.is_file() or not filecmp.cmp(made, kept, shallow=False):
-        copy_whole(made, kept)
+def _keep(source: Path, target: Path) -> None:
+    """Copy ``source`` unless ``target`` is the same already; one that a power cut left torn is not."""
+    if target.is_symlink() or not target.is_file() or not filecmp.cmp(source, target, shallow=False):
+        copy_whole(source, target)
 
 
 def _refuse_foreign(folder: Path) -> None:

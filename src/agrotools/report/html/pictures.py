@@ -46,10 +46,10 @@ def benchmark_roots(manifest: Manifest, run: Path, data_root: Path | None) -> li
     if name in BENCHMARKS:
         places = [data_root, *was, None]
         return next((roots for place in places if (roots := file_roots(name, place))), [])
-    given = Path(name).expanduser()
-    moved = [data_root / given, data_root] if data_root else []
-    found = [*moved, *(place / given for place in [*was, *seen_from])]
-    return [folder.resolve() for folder in dict.fromkeys(found) if (folder / HEADER_FILE).is_file()]
+    stated_path = Path(name).expanduser()
+    moved = [data_root / stated_path, data_root] if data_root else []
+    candidates = [*moved, *(place / stated_path for place in [*was, *seen_from])]
+    return [folder.resolve() for folder in dict.fromkeys(candidates) if (folder / HEADER_FILE).is_file()]
 
 
 class Places:
@@ -102,7 +102,7 @@ _NO_ARTIFACT_PICTURES = frozenset({"table"})
 
 
 @dataclass(frozen=True)
-class Shown:
+class EmbeddedPicture:
     """A picture of the page. ``id`` is that of the element which holds its data."""
 
     id: str
@@ -136,20 +136,20 @@ class Pictures:
     def __init__(self, expected: int, budget_bytes: int = BUDGET_BYTES) -> None:
         self._left = expected
         self._budget = budget_bytes
-        self._made: dict[Key, Shown | Absent] = {}
+        self._made: dict[Key, EmbeddedPicture | Absent] = {}
         self._fresh: list[tuple[str, str]] = []
         self.bytes = 0
         self.n = 0
         self.shrunk = 0
         """Pictures that were made smaller, or left out, for the budget."""
 
-    def of_file(self, file: SampleFile, path: Path | Absent) -> Shown | Absent:
+    def of_file(self, file: SampleFile, path: Path | Absent) -> EmbeddedPicture | Absent:
         """A file of a sample."""
         if file.kind not in PREVIEWED_KINDS:
             return Absent(f"no preview of a {file.kind}", by_kind=True)
         return self._once(file_key(file), path, file.name, file.kind, file.bands)
 
-    def of_artifact(self, artifact: Artifact, path: Path | Absent) -> Shown | Absent:
+    def of_artifact(self, artifact: Artifact, path: Path | Absent) -> EmbeddedPicture | Absent:
         """A file that a tool made."""
         if artifact.kind in _NO_ARTIFACT_PICTURES:
             return Absent(f"no preview of a {artifact.kind}", by_kind=True)
@@ -163,24 +163,26 @@ class Pictures:
 
     def _once(
         self, key: Key, path: Path | Absent, name: str, kind: str, bands: tuple[str, ...] | None
-    ) -> Shown | Absent:
+    ) -> EmbeddedPicture | Absent:
         if key not in self._made:
             self._made[key] = self._make(path, name, kind, bands)
             self._left -= 1
         return self._made[key]
 
-    def _make(self, path: Path | Absent, name: str, kind: str, bands: tuple[str, ...] | None) -> Shown | Absent:
+    def _make(
+        self, path: Path | Absent, name: str, kind: str, bands: tuple[str, ...] | None
+    ) -> EmbeddedPicture | Absent:
         if isinstance(path, Absent):
             return path
         share = (self._budget - self.bytes) // max(self._left, 1)
         encoded = _drawing(path, share) if path.suffix == ".svg" else self._thumbnail(path, name, kind, bands, share)
         if isinstance(encoded, Absent):
             return encoded
-        shown = Shown(f"p{self.n}", encoded.width_px, encoded.height_px, encoded.how, encoded.colours)
+        picture = EmbeddedPicture(f"p{self.n}", encoded.width_px, encoded.height_px, encoded.how, encoded.colours)
         self.n += 1
         self.bytes += len(encoded.url)
-        self._fresh.append((shown.id, encoded.url))
-        return shown
+        self._fresh.append((picture.id, encoded.url))
+        return picture
 
     def _thumbnail(
         self, path: Path, name: str, kind: str, bands: tuple[str, ...] | None, share: int
