@@ -68,7 +68,7 @@ class Picture:
 
 @dataclass(frozen=True)
 class Unreadable:
-    """A file without a preview, and why, in words that name no path."""
+    """A file without a preview, and the reason, without a path."""
 
     reason: str
 
@@ -126,7 +126,7 @@ def _of_photo(path: Path, name: str, longest_px: int, *, exact: bool = False) ->
 
 
 def _of_mask(path: Path, name: str, longest_px: int) -> Picture:
-    """A mask of class numbers with one colour for each; one that is a picture already, as it is."""
+    """A mask of class numbers with one colour for each class; a mask stored as a picture is unchanged."""
     import numpy as np
     from PIL import Image
 
@@ -249,7 +249,7 @@ def file_parts(files: Sequence[SampleFile], *, images: bool = True) -> tuple[Con
 
 
 def is_prepared(files: Sequence[SampleFile], *, images: bool = True) -> bool:
-    """True if :func:`file_parts` has nothing left to read or encode, and so takes no time."""
+    """True if :func:`file_parts` needs to read and encode nothing, and so takes no time."""
     return all(
         (key := _preview_key(file)) is None or _kept_preview(key) for file in files if _is_previewed(file, images)
     )

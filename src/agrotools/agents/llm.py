@@ -48,7 +48,7 @@ class _Conversation:
 
 
 class LLMAgent:
-    """Asks a model what to do next; everything it is told comes from the view, the history and the tools.
+    """Policy that prompts a model with the view, the history and the tools.
 
     Args:
         model: answers the prompts.
@@ -171,20 +171,20 @@ class LLMAgent:
 
 
 def _bare_action(completion: Completion) -> Action:
-    """The reply as it is: the answer, even where a token limit cut it off."""
+    """The whole reply as the answer, even if a token limit cut it off."""
     reply = _reply(completion)
     halt = None if completion.finish_reason == "length" else halt_of(completion, reply)
     return halt or Answer(text=completion.text, thought=completion.thought, reply=reply)
 
 
 def halt_of(completion: Completion, reply: Reply) -> Halt | None:
-    """The halt of a reply that is none: it was cut off, refused, or did not end in time."""
+    """Halt of a reply that was cut off, refused, or did not end in time."""
     halt = _HALTS.get(completion.finish_reason)
     return None if halt is None else Halt(termination=halt, reason=completion.detail or _REASONS[halt], reply=reply)
 
 
 def reply_of(completion: Completion, text: str) -> Reply:
-    """``text`` with what the endpoint said of it."""
+    """Reply with ``text`` and the endpoint's facts about it."""
     return Reply(
         text=kept_text(text),
         finish_reason=completion.finish_reason,

@@ -1,4 +1,4 @@
-"""Loops of the three modes: end-to-end, step-by-step (teacher-forced) and no-tool; and how much of a reply is kept.
+"""Loops of the modes: end-to-end, step-by-step (teacher-forced) and no-tool; and a size limit of stored replies.
 
 A reply is read whole. Of one that is longer than :data:`MOST_KEPT` its beginning and its end are kept, with a line
 between them that says how much is left out: a run whose model repeats itself must fill no disk.

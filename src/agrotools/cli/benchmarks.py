@@ -1,4 +1,4 @@
-"""``agrotools benchmarks``: which benchmarks there are, whether their files are whole, and what they hold."""
+"""``agrotools benchmarks``: list of benchmarks, checks of their files, and descriptions."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated

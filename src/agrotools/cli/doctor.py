@@ -27,7 +27,7 @@ def doctor(as_json: Annotated[bool, typer.Option("--json", help="Print the resul
 
 
 def _sandbox() -> dict[str, Any]:
-    """``active``: the runner that would run code now; None where none would."""
+    """State of the sandbox. ``active``: the runner that would execute code now; None if there is none."""
     import os
 
     from agrotools.core import AgrotoolsError

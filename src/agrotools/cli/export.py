@@ -1,4 +1,4 @@
-"""``agrotools export``: a benchmark in the layouts that others read, or a run as a prediction file."""
+"""``agrotools export``: a benchmark in layouts of other programs, or a run as a prediction file."""
 
 from pathlib import Path
 from typing import Annotated, Literal

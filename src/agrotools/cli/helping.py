@@ -1,4 +1,4 @@
-"""Options of the commands that build a benchmark with the help of a model, and what comes of it."""
+"""Helper models of the commands that build a benchmark: options, paraphrases, traces, and reports of the outcome."""
 
 from collections.abc import Generator
 from contextlib import ExitStack, contextmanager

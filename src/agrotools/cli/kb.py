@@ -239,7 +239,7 @@ def index_corpus(
 
 
 def _search_index(query: str, folder: Path, count: int, *, as_json: bool) -> None:
-    """Print the passages of an index that match a question best."""
+    """Print the best matching passages of an index."""
     from dataclasses import asdict
 
     from agrotools.knowledge.corpus import CorpusIndex

@@ -57,12 +57,12 @@ def build_from_table(
 
 
 def tell_next(out: Path) -> None:
-    """Say what to do with the benchmark now."""
+    """Print the next step after the build."""
     typer.echo(f"Next, review the questions: agrotools review {out}")
 
 
 def _new_plan(seen: "DetectedTable", out: Path, plan_path: Path, *, yes: bool) -> "Plan":
-    """The proposal, completed by its owner where somebody can be asked, written to ``plan_path``."""
+    """Proposed plan, completed by the user if the session is interactive, written to ``plan_path``."""
     from agrotools.build.own_photos import open_questions, write_plan
     from agrotools.build.own_photos.proposal import propose_plan
 
@@ -130,7 +130,7 @@ def _refuse_strange_columns(plan: "Plan", seen: "DetectedTable", plan_path: Path
 
 
 def _asked_of_owner(plan: "Plan") -> "Plan":
-    """Ask on the terminal: what each column holds, then what is missing. An empty answer keeps what is proposed."""
+    """Complete the plan on the terminal: content of each column, then missing entries. Empty replies: as proposed."""
     from agrotools.build.own_photos.plan import NOTHING, measures
     from agrotools.build.own_photos.proposal import open_questions_of_column
 
@@ -196,7 +196,7 @@ def _changed(plan: "Plan", column: str, changes: Mapping[str, Any]) -> "Plan":
 
 
 def _check_target(out: Path) -> None:
-    """Say at once that the target cannot be written, not after an hour of work."""
+    """Raise an error now if the target cannot be written, not after an hour of work."""
     from agrotools.core import BenchmarkError
     from agrotools.formats.replacement import check_replaceable
 

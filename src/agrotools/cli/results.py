@@ -1,4 +1,4 @@
-"""Scores of runs, computed, stored and shown: what ``eval`` ends with and ``score`` does."""
+"""Scores of runs, computed, stored and printed, for ``eval`` and ``score``."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -184,6 +184,6 @@ def _print_summaries(
 
 
 def _only_invalid(summaries: "Sequence[Summary]") -> bool:
-    """True if runs hold records, and not one of a sample that got a reply."""
+    """True if the runs hold records, and all of them are invalid."""
     parts = [part for summary in summaries for part in summary.modes.values()]
     return bool(parts) and all(part.invalid.n == part.n_records for part in parts)

@@ -1,4 +1,4 @@
-"""``agrotools scenes``: draw a benchmark from nothing."""
+"""``agrotools scenes``: a benchmark of drawn scenes."""
 
 from pathlib import Path
 from typing import Annotated

@@ -164,7 +164,7 @@ def score_predictions(
 
 
 def _embedder(name: str | None, folder: Path | None) -> "Embedder | None":
-    """The embedder asked for; all-MiniLM-L6-v2 where nothing is, and it is installed."""
+    """The requested embedder; by default all-MiniLM-L6-v2 if it is installed."""
     from agrotools.core import UsageError
     from agrotools.scoring.embedders import chosen_embedder
 

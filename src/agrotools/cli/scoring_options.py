@@ -87,7 +87,7 @@ JudgeConcurrency = Annotated[
 
 @dataclass(frozen=True)
 class JudgeOptions:
-    """Options of the command line on judges."""
+    """Command-line options of judges."""
 
     judges: tuple[str, ...] = ()
     base_url: str | None = None
@@ -101,7 +101,7 @@ class JudgeOptions:
 
 
 def check_judges(options: JudgeOptions, benchmarks: Sequence[str]) -> "dict[str, Rubrics]":
-    """Refuse options that cannot be meant, before anything is run or asked; the user's rubrics by benchmark.
+    """Check the options before anything is run or asked; returns the user's rubrics by benchmark.
 
     Raises:
         UsageError: a judge that cannot be set up, rubrics that cannot be read, or options for a judge that nobody asked
@@ -178,15 +178,15 @@ def ask_judges(runs: Sequence[Path], options: JudgeOptions) -> bool:
 
 
 def _report_asking(run: Path, judged: "JudgedRun", helper: "PricedModel") -> bool:
-    """Tell how asking went, on standard error; whether replies are missing."""
-    if not (judged.asked or judged.held or judged.missing):
+    """Print the outcome on standard error; returns True if replies are missing."""
+    if not (judged.replies or judged.known or judged.missing):
         typer.echo(f"{run}: no answers that a judge could grade", err=True)
         return False
     stats = helper.model.stats
     spent = f", {stats.spent_usd:.4f} USD in all" if stats.spent_usd is not None else ""
-    tokens = f"; {stats.input_tokens:,} tokens in, {stats.output_tokens:,} out{spent}" if judged.asked else ""
+    tokens = f"; {stats.input_tokens:,} tokens in, {stats.output_tokens:,} out{spent}" if judged.replies else ""
     typer.echo(
-        f"{run}: {judged.judge} replied {judged.asked} times, {judged.held} replies were there{tokens}", err=True
+        f"{run}: {judged.judge} replied {judged.replies} times, {judged.known} replies were there{tokens}", err=True
     )
     if judged.missing:
         typer.echo(f"warning: {judged.missing} replies are missing; the same command asks for them again", err=True)

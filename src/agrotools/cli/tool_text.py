@@ -1,4 +1,4 @@
-"""Tools in text: what commands print of them, and their arguments from words on the command line."""
+"""Tools as text: descriptions and results for the terminal, and arguments from the command line."""
 
 import inspect
 import json
@@ -101,7 +101,7 @@ def _result_fields(tool: Tool[..., Any]) -> Iterable[tuple[str, str, str]]:
 
 
 def listed(rows: Sequence[Mapping[str, Any]]) -> list[str]:
-    """All tools in sections: those of the AgroTools benchmark, the general ones, published names, others'."""
+    """All tools in sections: AgroTools benchmark, general, published names, plug-ins."""
     from agrotools.plugin import plugins
     from agrotools.tools import AGROTOOLS, GENERAL_TOOLS
 
@@ -136,7 +136,7 @@ def _is_artifact(annotation: Any) -> bool:
 
 
 def _sections(tool: Tool[..., Any]) -> str:
-    """The sections of the docstring (Raises, Source...), which models do not read."""
+    """Sections of the docstring (Raises, Source...) that models do not see."""
     heading = re.search(r"^[A-Z][A-Za-z ]*:\s*$", tool.doc, re.MULTILINE)
     return inspect.cleandoc(tool.doc[heading.start() :]).replace("``", "") if heading else ""
 

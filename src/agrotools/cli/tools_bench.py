@@ -1,4 +1,4 @@
-"""``agrotools tools bench``: how accurate and how fast the tools are on images whose truth is known."""
+"""``agrotools tools bench``: accuracy and speed of the tools on images with known truth."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated

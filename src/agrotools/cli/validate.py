@@ -1,4 +1,4 @@
-"""``agrotools validate``: all faults of a benchmark folder, its quality, and its reference calls run again."""
+"""``agrotools validate``: faults of a benchmark folder, its quality, and a rerun of its reference calls."""
 
 from collections import Counter, defaultdict
 from collections.abc import Sequence
@@ -80,7 +80,7 @@ def validate(
 
 
 def _screened(folder: Path, faults: "list[Fault]") -> "Screened | None":
-    """Findings on a benchmark that can be loaded; of one that cannot, the faults say enough."""
+    """Quality findings; None if the benchmark cannot be loaded."""
     import sys
 
     from agrotools.build.assist.screening import screen_folder
@@ -97,7 +97,7 @@ def _screened(folder: Path, faults: "list[Fault]") -> "Screened | None":
 
 
 def _rerun(folder: Path, faults: "list[Fault]", workers: int, threads: int) -> "Rerun | None":
-    """As :func:`_screened`: a benchmark that cannot be loaded, or names tools that are not there, is not run."""
+    """Rerun of the reference calls; None if the benchmark cannot be loaded or names unknown tools."""
     import asyncio
     import sys
 
@@ -171,7 +171,7 @@ def print_rerun(rerun: "Rerun", threads: int) -> None:
 
 
 def rerun_as_json(rerun: "Rerun", threads: int) -> "dict[str, JsonValue]":
-    """The same as data, every difference in it."""
+    """The rerun as JSON data with every difference."""
     return {
         "rerun": {
             "samples": rerun.samples,

@@ -20,7 +20,7 @@ _PATH_PART = re.compile(r"\.([A-Za-z_]\w*)|\[(\d+)\]")
 
 
 class UnresolvedRef(ValueError):
-    """A reference that leads to no value."""
+    """A reference that cannot be resolved."""
 
 
 def resolve_ref(ref: str, results: Results) -> JsonValue:

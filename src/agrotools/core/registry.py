@@ -37,7 +37,7 @@ class Registry(Generic[T]):
     ) -> None:
         self._noun = noun
         self._group = group
-        self._own = targets
+        self._local_targets = targets
         self._more = more
         self._kind = kind
         self._loaded: dict[str, T] = {}
@@ -45,7 +45,9 @@ class Registry(Generic[T]):
 
     @cached_property
     def _targets(self) -> dict[str, str]:
-        local_targets: Mapping[str, str] = imported(self._own) if isinstance(self._own, str) else self._own
+        local_targets: Mapping[str, str] = (
+            imported(self._local_targets) if isinstance(self._local_targets, str) else self._local_targets
+        )
         targets = dict(local_targets)
         for entry in entry_points(group=self._group):
             targets.setdefault(entry.name, entry.value)

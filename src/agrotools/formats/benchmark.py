@@ -1,4 +1,4 @@
-"""A loaded benchmark: its header (``benchmark.toml``), its samples, where its files lie.
+"""A loaded benchmark: its header (``benchmark.toml``), samples and file paths.
 
 Samples of a folder are parsed when they are asked for, so that a long benchmark takes little more memory. What a plan
 needs to know of every sample (its id and the modes it can take part in) is kept beside the places of the lines;
@@ -293,7 +293,7 @@ class SampleLines:
         weakref.finalize(self, os.close, self._file)
 
     def add(self, sample: Sample, offset: int, line: bytes) -> None:
-        """Remember where ``sample`` lies."""
+        """Store the offset of ``sample``."""
         self.ids.append(sample.id)
         self.no_tool.append(sample.no_tool_eligible)
         self.reference.append(sample.reference is not None)
@@ -339,7 +339,7 @@ class SampleLines:
 
 
 class LazySamples(Sequence[Sample]):
-    """Samples that ``make`` makes by their position when they are asked for.
+    """Samples created by ``make`` from their position on demand.
 
     The same object is returned for a position as long as it is among the last used.
     """
@@ -365,7 +365,7 @@ class LazySamples(Sequence[Sample]):
 
 
 class SelectedSamples(Sequence[Sample]):
-    """Some samples of ``whole``, by position; parsed no earlier than there."""
+    """A selection of the samples of ``whole`` by position, parsed on demand."""
 
     def __init__(self, whole: Sequence[Sample], positions: "array[int]") -> None:
         self.whole = whole

@@ -1,4 +1,4 @@
-"""A folder replaced by a new one, whole or not at all."""
+"""Atomic replacement of a folder by a new one."""
 
 import glob
 import os
@@ -14,7 +14,7 @@ from agrotools.formats.folder import HEADER_FILE
 
 @contextmanager
 def replace_folder(target: Path, mark: str = HEADER_FILE, what: str = "a benchmark") -> Iterator[Path]:
-    """A new folder beside ``target`` that takes its place when the block ends well, and is removed when it does not.
+    """Temporary folder beside ``target`` that replaces it when the block succeeds and is removed when it fails.
 
     Raises:
         BenchmarkError: as :func:`check_replaceable`; its parent cannot be written, or the disk is full.
@@ -50,7 +50,7 @@ def _prefix(target: Path) -> str:
 
 
 def _lock(folder: int) -> bool:
-    """Lock a folder for as long as this process lives; False where another one holds it, or locks are unknown."""
+    """Lock a folder until this process ends; False if another process holds it or locks are not supported."""
     try:
         import fcntl
 
@@ -61,7 +61,7 @@ def _lock(folder: int) -> bool:
 
 
 def _remove_abandoned(target: Path) -> None:
-    """Remove what builds of ``target`` left that were killed: nobody holds the lock on their folder any more."""
+    """Remove folders left by killed builds of ``target``, which nobody has locked any more."""
     for abandoned in target.parent.glob(f"{glob.escape(_prefix(target))}????????"):
         with suppress(OSError):
             descriptor = os.open(abandoned, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
@@ -73,7 +73,7 @@ def _remove_abandoned(target: Path) -> None:
 
 
 def check_replaceable(target: Path, mark: str = HEADER_FILE, what: str = "a benchmark") -> None:
-    """Refuse to write over anything that is not ``what``, a folder that holds the file ``mark``.
+    """Refuse to overwrite anything but ``what``, a folder that holds the file ``mark``.
 
     Raises:
         BenchmarkError: ``target`` is a file or a link, or a folder that holds something else.
@@ -89,7 +89,7 @@ def check_replaceable(target: Path, mark: str = HEADER_FILE, what: str = "a benc
 
 
 def _swap(folder: Path, target: Path) -> None:
-    """Rename ``folder`` to ``target``. An older folder is moved aside for the blink between the two renames."""
+    """Rename ``folder`` to ``target``. An older folder is moved aside between the two renames."""
     aside = folder.with_name(f"{folder.name}-old")
     if target.exists():
         target.replace(aside)

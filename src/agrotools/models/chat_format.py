@@ -87,12 +87,12 @@ def read_reply(
 
 
 def _says_something(error: Any) -> bool:
-    """True if an error is one: some gateways send an empty one with every reply."""
+    """True if the error is not empty: some gateways send an empty one with every reply."""
     return any(error.values()) if isinstance(error, dict) else bool(error)
 
 
 def _status_of(error: Any) -> int:
-    """The HTTP status that an error in the body of a success stands for; 200 where it does not say."""
+    """HTTP status named by an error in the body of a success; 200 if it names none."""
     code = error.get("code") if isinstance(error, dict) else None
     if isinstance(code, str) and code.isdecimal():
         code = int(code)
@@ -100,10 +100,10 @@ def _status_of(error: Any) -> int:
 
 
 def _finish_reason(choice: dict[str, Any]) -> tuple[FinishReason | None, str]:
-    """Why the reply ends, and in the server's word; None where it does not say.
+    """Reason why the reply ends, and the server's word for it; None if the server gives no reason.
 
     Raises:
-        MalformedReply: it was broken off, or nobody knows what the word means.
+        MalformedReply: it was broken off, or the word is not known.
     """
     server_reason = choice.get("finish_reason")
     if isinstance(server_reason, dict):
@@ -128,7 +128,7 @@ def _check_something_came(completion: Completion, server_reason: str, *, counted
     """Refuse replies with nothing in them, unless the server says that the model ended so.
 
     Raises:
-        MalformedReply: neither text nor call, and no sign that the model has spoken.
+        MalformedReply: neither text nor call, and no sign of output by the model.
     """
     if completion.text or completion.tool_calls or completion.finish_reason in ("length", "filtered"):
         return
@@ -141,7 +141,7 @@ def _check_something_came(completion: Completion, server_reason: str, *, counted
 
 
 def _first_token(logprobs: Any) -> dict[str, float]:
-    """Probabilities of the tokens that may stand first; empty where they are not told in the format's form."""
+    """Probabilities of the first token's alternatives; empty if they are not in the documented form."""
     content = logprobs.get("content") if isinstance(logprobs, dict) else None
     first = content[0] if isinstance(content, list) and content else None
     alternatives = first.get("top_logprobs") if isinstance(first, dict) else None

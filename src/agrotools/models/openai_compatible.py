@@ -98,7 +98,7 @@ class OpenAICompatibleModel:
         self.limit = AdaptiveLimit.of(wire.concurrency, wire.timeout_s)
         self.stats = WireStats(limit=self.limit.current)
         self._most_output: int | None = None
-        self._taken: set[EndpointProblem] = set()
+        self._accepted: set[EndpointProblem] = set()
         """Of images and tools, what the model has replied to."""
         self._longest: dict[int, int] = {}
         """By number of images the characters of the longest prompt that had a reply."""
@@ -133,7 +133,7 @@ class OpenAICompatibleModel:
             if isinstance(outcome, Rejection):
                 if self._narrows(room, outcome):
                     continue
-                message = self._said(outcome.message)
+                message = self._redacted(outcome.message)
                 if not self._took_longer(messages, outcome):
                     return tries.ended("context", message)
                 outcome = Fault(f"a longer prompt was answered before, and now: {message}")
@@ -157,7 +157,7 @@ class OpenAICompatibleModel:
     async def _try(
         self, messages: Sequence[Message], tools: Sequence[ToolSpec], settings: ModelSettings, tries: Tries
     ) -> Completion | Fault | Late | Rejection:
-        """One attempt when its turn has come. None is made while the endpoint answers nobody."""
+        """One attempt, when its turn has come; no attempt is made while the endpoint answers no request."""
         guessed = self._estimate.of(messages, tools, settings) if self._estimate else 0
         while True:
             asked_at = time.monotonic()
@@ -205,7 +205,7 @@ class OpenAICompatibleModel:
         if room.narrows(refusal):
             return True
         if refusal.verdict == "token_limit":
-            self._refuse(self._said(refusal.message), "token_limit", HINT)
+            self._refuse(self._redacted(refusal.message), "token_limit", HINT)
         return False
 
     def _count_late(self, late: Late, tries: Tries) -> None:
@@ -219,7 +219,7 @@ class OpenAICompatibleModel:
         tries.apart = late.exceptional or late.alone or tries.in_company >= TRIES_IN_COMPANY
 
     def _refuse_fruitless(self, tries: Tries) -> None:
-        """Bound the time that requests take which time out."""
+        """Limit the total time of requests that time out."""
         if self._fruitless >= min(MOST_FRUITLESS, self._most_late):
             raise self._too_late("nor to others that were asked alone")
         if tries.apart and self._late_apart >= self._most_late:
@@ -255,7 +255,7 @@ class OpenAICompatibleModel:
         return True
 
     async def _turn_alone(self) -> None:
-        """Take all slots, once nobody else wants one. Other samples may begin meanwhile."""
+        """Take all slots, once no other request waits for one. Other samples may begin meanwhile."""
         while not self.limit.try_acquire_all(_OTHERS_FIRST_S):
             await self._sleep(_LOOKS_AGAIN_S, False)
 
@@ -290,14 +290,14 @@ class OpenAICompatibleModel:
                 self._overloaded(sent.at)
             if not error.passing:
                 raise self._unreadable(str(error)) from error
-            return Fault(self._said(str(error)), problem="unreachable" if error.unreachable else "reply")
+            return Fault(self._redacted(str(error)), problem="unreachable" if error.unreachable else "reply")
         except TimedOut as error:
             return await self._judged_late(self._log.given_up(sent), str(error), settings, tries)
         except UntrustedServer as error:
             if self.stats.has_worked:
-                return Fault(f"the certificate is not trusted: {self._said(str(error))}")
+                return Fault(f"the certificate is not trusted: {self._redacted(str(error))}")
             raise EndpointRefusal(
-                f"the certificate of {self.base_url} is not trusted: {self._said(str(error))}",
+                f"the certificate of {self.base_url} is not trusted: {self._redacted(str(error))}",
                 problem="unreachable",
                 hint="is the address right? A private authority is trusted when SSL_CERT_FILE names its certificate",
             ) from error
@@ -310,13 +310,13 @@ class OpenAICompatibleModel:
         except MalformedReply as error:
             if not error.passing:
                 raise self._unreadable(str(error)) from error
-            return Fault(self._said(str(error)))
+            return Fault(self._redacted(str(error)))
         if isinstance(read, Completion):
             self._log.answered(sent)
             text, images = prompt_length(messages)
             self._longest[images] = max(text, self._longest.get(images, 0))
             self._most_input = max(self._most_input, read.usage.input_tokens)
-            self._taken |= {problem for problem in ("images", "tools") if getattr(request, problem)}
+            self._accepted |= {problem for problem in ("images", "tools") if getattr(request, problem)}
             return read
         if read.verdict in ("context", "token_limit"):
             return read
@@ -397,16 +397,16 @@ class OpenAICompatibleModel:
         self.stats.limit = self.limit.current
 
     def _judged(self, rejection: Rejection, response: Response, tries: Tries) -> Completion | Fault:
-        message = self._said(rejection.message)
+        message = self._redacted(rejection.message)
         match rejection.verdict:
             case "filtered" | "length" as reason:
                 return tries.ended(reason, message)
             case "unfit":
                 raise InfrastructureError(f"{self.base_url} does not take this request: {message}", problem="request")
             case "images":
-                self._refuse(message, "images", "the model takes no images: --no-images", self._taken)
+                self._refuse(message, "images", "the model takes no images: --no-images", self._accepted)
             case "tools":
-                self._refuse(message, "tools", "the model takes no native tool calls: --protocol react", self._taken)
+                self._refuse(message, "tools", "the model takes no native tool calls: --protocol react", self._accepted)
             case "retry":
                 wait_s = retry_after(response.headers)
                 self.stats.rate_limited += rejection.status == 429
@@ -462,7 +462,7 @@ class OpenAICompatibleModel:
 
     def _unreadable(self, why: str) -> InfrastructureError:
         return InfrastructureError(
-            f"no reply from {self.base_url} that can be read: {self._said(why)}", problem="reply"
+            f"no reply from {self.base_url} that can be read: {self._redacted(why)}", problem="reply"
         )
 
     def _give_up(self, attempts: int, fault: Fault) -> NoReturn:
@@ -492,7 +492,7 @@ class OpenAICompatibleModel:
         longest = min(self._wire.longest_wait_s, self._wire.first_wait_s * 2 ** (attempt - 1))
         return longest * random.uniform(0.5, 1.0)
 
-    def _said(self, text: str) -> str:
+    def _redacted(self, text: str) -> str:
         return one_line(text, self._endpoint.secret)
 
     async def close(self) -> None:

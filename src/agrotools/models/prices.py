@@ -49,7 +49,7 @@ class Price(FrozenModel):
 
     @property
     def is_free(self) -> bool:
-        """True if nothing costs anything (a server of one's own)."""
+        """True if all rates are zero (a server of your own)."""
         return not (self.input_usd_per_million or self.output_usd_per_million or self.tiers)
 
     def usd(self, input_tokens: int, output_tokens: int) -> float:

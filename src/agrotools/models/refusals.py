@@ -57,7 +57,7 @@ class Rejection:
 
 @dataclass(frozen=True)
 class RequestParts:
-    """Parts of a request that its refusal is read with."""
+    """Parts of a request that the reading of its refusal needs."""
 
     messages: Sequence[Message] = ()
     tools: bool = False
@@ -72,7 +72,7 @@ class RequestParts:
         return _plain(" ".join(message.text for message in self.messages))
 
     def holds(self, wording: str) -> bool:
-        """True if the request itself says so."""
+        """True if the request itself contains the wording."""
         return _plain(wording) in self._text
 
 
@@ -311,9 +311,9 @@ def _too_long(status: int, text: str, message: str, request: RequestParts) -> Re
     return None
 
 
-def _room(numbers_text: dict[str, str | None], asked_for: int | None) -> int | None:
+def _room(groups: dict[str, str | None], asked_for: int | None) -> int | None:
     """Tokens that the prompt leaves of the context; None where that does not follow from the numbers."""
-    numbers = {name: int(text) for name, text in numbers_text.items() if text}
+    numbers = {name: int(text) for name, text in groups.items() if text}
     if "prompt" in numbers:
         return numbers["context"] - numbers["prompt"]
     output = numbers.get("output", asked_for)
@@ -402,12 +402,12 @@ class ReplyRoom:
     def __init__(self, settings: ModelSettings, most: int | None = None) -> None:
         limit = output_limit(settings)
         self.settings = with_output_limit(settings, most) if most and limit and limit > most else settings
-        self._asked = settings
+        self._requested = settings
         self._tries = 0
         self._probes = False
 
     def narrows(self, refusal: Rejection) -> bool:
-        """Whether to ask again with the settings as they are now; otherwise the prompt itself is too long.
+        """Narrow the settings and return True, or return False: the prompt itself is too long.
 
         Numbers of the refusal are believed twice. After that, and where it has none, a reply of one token shows whether
         the prompt fits without one.
@@ -422,17 +422,17 @@ class ReplyRoom:
             room, self._probes = _PROBE, True
         else:
             return False
-        self.settings = with_output_limit(self._asked, room)
+        self.settings = with_output_limit(self._requested, room)
         return True
 
     def checked(self, completion: Completion, base_url: str) -> Completion:
-        """The reply, with a word on a limit that is not the one asked for.
+        """The reply, with a note if its token limit is not the requested one.
 
         Raises:
             InfrastructureError: the endpoint cut it off far below what was asked for; or it was asked for only to learn
                 whether the prompt fits, and it does.
         """
-        requested, limit = output_limit(self._asked), output_limit(self.settings)
+        requested, limit = output_limit(self._requested), output_limit(self.settings)
         if self._probes:
             raise InfrastructureError(
                 f"{base_url} takes the prompt, but not with a reply of {requested} tokens, "

@@ -19,7 +19,7 @@ TOOL_TABLES = ("Calls by tool", "Tools called together")
 
 
 def print_description(described: Description, file: IO[str] | None = None) -> None:
-    """Tables of everything that :class:`~agrotools.benchmarks.describing.Description` counts."""
+    """Print tables of all counts of a :class:`~agrotools.benchmarks.describing.Description`."""
     console = console_for(file)
     source_note = " (drawn by code)" if described.synthetic else ""
     console.print(f"[bold]{harmless(described.name)}[/bold] {harmless(described.version)}{source_note}", soft_wrap=True)
@@ -58,7 +58,7 @@ def _facts(described: Description) -> Table:
 
 
 def sections(described: Description) -> list[tuple[str, Mapping[str, int]]]:
-    """The tables after the first one: title and counts. Those of no use (nothing to tell apart) are left out."""
+    """Tables after the first one: title and counts. Tables of nothing but "none" or "0" are left out."""
     parts: list[tuple[str, Mapping[str, int]]] = [
         ("Steps per question", described.steps_per_question),
         ("Tools per question", described.tools_per_question),
@@ -193,7 +193,7 @@ def _heading(described: Description) -> str:
 
 
 def _paired(panels: Sequence[_Panel]) -> list[list[_Panel]]:
-    """Two panels in a row, those of about as many bars together, so that little of the sheet stays empty."""
+    """Panels in pairs with similar numbers of bars, so that little of the sheet stays empty."""
     order = sorted(panels, key=lambda panel: -panel.rows)
     return [order[place : place + 2] for place in range(0, len(order), 2)]
 
@@ -205,7 +205,7 @@ def _height(row: Sequence[_Panel]) -> float:
 
 
 def _upright(axes: "Axes", panel: _Panel) -> None:
-    """Bars over whole numbers; numbers that nothing has keep their place, up to a dozen of them."""
+    """Vertical bars over whole numbers; numbers without a count keep their place, up to a dozen of them."""
     numbers = sorted(map(int, panel.counts))
     span = range(numbers[0], numbers[-1] + 1)
     names = [str(number) for number in (span if len(span) <= 2 * _MOST_BARS else numbers)]
@@ -226,7 +226,7 @@ def _upright(axes: "Axes", panel: _Panel) -> None:
 
 
 def _lying(axes: "Axes", panel: _Panel, rows: int) -> None:
-    """Bars from the top down, as thick as where there are ``rows`` of them; what is too many is said, not drawn."""
+    """Horizontal bars from the top, as thick as in a panel of ``rows``; further categories are summed up in words."""
     bars = list(panel.counts.items())[:_MOST_BARS]
     values = [count for _, count in bars]
     labels = [short(worded(panel.title, name)) for name, _ in bars]
@@ -258,7 +258,7 @@ def _value_with_share(value: int, total: int) -> str:
 
 
 def short(name: str) -> str:
-    """A name on one line; a long one on two of about the same length, so that sums of tools can be told apart."""
+    """Name on one line; a long one on two of about the same length, so that combinations of tools stay legible."""
     if len(name) <= _LONGEST:
         return name
     parts = name.split(" + ")

@@ -1,4 +1,4 @@
-"""Classes of errors in runs: a table of how often each occurs, what each is, and whose class it is."""
+"""Classes of errors in runs: a table of their frequencies, their meanings, and the papers that define them."""
 
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
@@ -35,7 +35,7 @@ def error_columns(summaries: Sequence[Summary]) -> list[ErrorColumn]:
 
 
 def classes_looked_for(columns: Sequence[ErrorColumn]) -> list[str]:
-    """The classes that any of the columns could tell, in the order of the taxonomy."""
+    """Classes that could be determined in any of the columns, in the order of the taxonomy."""
     return [
         error
         for error in CLASSES

@@ -1,4 +1,4 @@
-"""Explanation of one sample of a run, from the question to the score, as ``agrotools explain`` prints it."""
+"""Explanation of one sample of a run, from the question to the score, as printed by ``agrotools explain``."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -272,7 +272,7 @@ def _plot_lines(reading: Mapping[str, JsonValue]) -> Iterator[LabelledText]:
 
 
 def reason_text(slot: Slot, value: float, reading: Mapping[str, JsonValue]) -> str:
-    """Reason of a score; empty where the rule says it all."""
+    """Reason for a score; empty if the rule is enough."""
     if "termination" in reading:
         return f"the sample ended without an answer ({value_text(reading['termination'])})"
     read = reading.get("value")

@@ -32,7 +32,7 @@ _MANY = 12
 
 
 def harmless(text: str) -> str:
-    """``text`` without control characters: what a model wrote must not steer a terminal."""
+    """``text`` without control characters, so that output of a model cannot control the terminal."""
     if text.replace("\n", "").isprintable():
         return text
     return "".join(
@@ -152,7 +152,7 @@ def print_part(console: "Console", part: "RenderableType") -> None:
 
 
 def _needed_width(console: "Console", table: "Table") -> int:
-    """The width at which no value is cut, where folding names and headings does not save enough; else 0."""
+    """Width at which no value is cut, if folding names and headings does not save enough; else 0."""
     roomy = console.options.update(max_width=_WIDEST)
     unfolded = console.measure(table, options=roomy).minimum
     saved = 0
@@ -230,17 +230,17 @@ class Notes:
         self.lines: list[str] = []
 
     def mark(self, note: str) -> str:
-        """The superscript that leads to ``note``."""
+        """Superscript number of ``note``."""
         if note not in self.lines:
             self.lines.append(note)
         return str(self.lines.index(note) + 1).translate(_SUPERSCRIPTS)
 
     def dash(self, note: str) -> "Text":
-        """A dash that leads to ``note``."""
+        """Dash with the superscript number of ``note``."""
         return stacked([f"{DASH}{self.mark(note)}"], value_style="dim")
 
     def numbered(self) -> list[str]:
-        """Every note behind its number."""
+        """All notes with their numbers."""
         return [f"{str(number).translate(_SUPERSCRIPTS)} {line}" for number, line in enumerate(self.lines, 1)]
 
 

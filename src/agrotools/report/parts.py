@@ -41,7 +41,7 @@ PartRow = tuple[str, str, Callable[[Parted[T]], T | None]]
 
 
 def part_rows(figures: Sequence[Parted[T]]) -> Iterator[PartRow[T]]:
-    """Families over their task types, then answer types, then what else a benchmark tells apart."""
+    """Families with their task types, then answer types, then further categories of a benchmark."""
     if not figures:
         return
     families = ordered(FAMILIES, [set(figure.by_family) for figure in figures])
@@ -240,7 +240,7 @@ def counts_table(summaries: Sequence[Summary]) -> list["RenderableType"]:
 
 
 def correlation_lines(summaries: Sequence[Summary]) -> list["RenderableType"]:
-    """For each run of both modes: how the step metrics of a sample go with its score end to end."""
+    """Correlations of the step metrics of samples with their end-to-end scores, for each run of both modes."""
     from rich.text import Text
 
     lines: list[str] = []
@@ -314,7 +314,7 @@ def judge_lines(summaries: Sequence[Summary]) -> list["RenderableType"]:
 
 
 def judge_notes(summaries: Sequence[Summary]) -> list[str]:
-    """For each run whose answers were graded by judges: what each gave, and how far they agree."""
+    """Grades by each judge and their agreement, for each run whose answers were graded."""
     lines: list[str] = []
     for name, summary in zip(run_names(summaries), summaries, strict=True):
         if summary.judging is not None:

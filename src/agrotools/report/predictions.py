@@ -17,7 +17,7 @@ _MOST_PLACES = 5
 
 
 def print_compared(compared: "Compared", name: str, *, file: IO[str] | None = None) -> None:
-    """Print what :func:`compared_tables` makes: in colour on a terminal, as plain text anywhere else."""
+    """Print :func:`compared_tables`: in colour on a terminal, as plain text anywhere else."""
     console = console_for(file)
     for part in compared_tables(compared, name):
         print_part(console, part)
@@ -109,7 +109,7 @@ def _interval(scores: "Scores", metric: str) -> list[str]:
 
 
 def _missing(compared: "Compared") -> Iterator[str]:
-    """Metrics without a figure, the reasons, and what to do about it."""
+    """Metrics without a figure, with reasons and remedies."""
     if compared.stop:
         yield f"no published figures: {compared.stop}"
     # Both may lack the same metric, for different numbers of samples: ours is said.
@@ -163,7 +163,7 @@ def _errors(compared: "Compared") -> Iterator["RenderableType"]:
 
 
 def as_data(compared: "Compared") -> dict[str, Any]:
-    """The same for programs."""
+    """The comparison as JSON data."""
     return {
         "format": compared.format,
         "mode": compared.mode,

@@ -1,4 +1,4 @@
-"""The tables of the report: which metrics of a run each shows, in which setting."""
+"""Tables of the report: their settings and metrics."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -27,7 +27,7 @@ _BESIDE = {
 
 @dataclass(frozen=True)
 class Setting:
-    """A table of the report: which metrics of a summary it shows, under which title."""
+    """A table of the report: its title and the metrics that it shows."""
 
     title: str
     mode: Mode
@@ -57,7 +57,7 @@ def _metrics_of_mode(mode: Mode) -> Callable[[Summary], Mapping[str, Metric] | N
 
 
 def judge_alone_scores(summary: Summary) -> bool:
-    """True for tasks that nothing but a judge scores, and that no mode without tools is run on."""
+    """True if tasks are scored by judges alone and are not run without tools."""
     part = summary.modes.get("end-to-end")
     if part is None or part.invalid.n == part.n_records:
         return False
@@ -73,7 +73,7 @@ def _kept_out_of_mode(mode: Mode) -> Callable[[Summary], int]:
 
 
 def kept_out_line(counts: Iterable[int]) -> str:
-    """Number of samples that a table does not count, for each of its runs; nothing where it is none."""
+    """Line with the number of samples that a table does not count, for each run; empty if there are none."""
     distinct_counts = sorted(set(counts))
     if not any(distinct_counts):
         return ""
@@ -118,19 +118,19 @@ SETTINGS = (
 
 
 def settings_for(summaries: Sequence[Summary]) -> list[Setting]:
-    """The tables of metrics that these runs may stand in: those of the engine, then those of benchmark plug-ins."""
+    """Tables of metrics for these runs: those of the engine, then those of benchmark plug-ins."""
     return [*SETTINGS, *(setting for plugin in used_plugins(summaries) for setting in plugin.reporting.settings)]
 
 
 def used_plugins(summaries: Sequence[Summary]) -> list[BenchmarkPlugin]:
-    """The benchmark plug-ins that runs are of, or have metrics of."""
+    """Benchmark plug-ins of the runs and of their metrics."""
     metrics = {metric for summary in summaries for part in summary.modes.values() for metric in part.metrics}
     names = {plugin.name for plugin in plugins_of_metrics(metrics)} | {summary.benchmark for summary in summaries}
     return BENCHMARKS.loaded(name for name in BENCHMARKS if name in names)
 
 
 def variants_of(metric: str) -> Sequence[tuple[str, str]]:
-    """Variants that stand beneath a metric in its cell: what each is called there, and its id."""
+    """Variants printed beneath a metric in its cell: label and id."""
     if metric in _BESIDE:
         return _BESIDE[metric]
     return [each for plugin in plugins_of_metrics([metric]) for each in plugin.reporting.beside.get(metric, ())]

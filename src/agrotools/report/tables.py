@@ -1,6 +1,6 @@
 """Terminal tables of runs: one row per policy, one table per setting, then the parts by task and answer type.
 
-Values are in percent. The interval stands beneath its value; what a cell cannot say is said in a note.
+Values are in percent. The interval is printed beneath its value; exceptions are explained in notes.
 """
 
 from collections.abc import Sequence
@@ -196,13 +196,13 @@ def _absent(summaries: Sequence[Summary]) -> frozenset[str]:
 
 
 def _by_rubrics(summaries: Sequence[Summary]) -> str:
-    """Whose rubrics judges graded by."""
+    """Note on the rubrics that judges graded by."""
     used = {summary.judging.rubrics for summary in summaries if summary.judging and summary.judging.rubrics}
     return f", by {harmless(' and '.join(sorted(used)))}"
 
 
 def _differs(setting: Setting, summary: Summary, notes: Notes) -> str:
-    """The mark of a note on what keeps a run from comparison with printed scores."""
+    """Mark of the note on differences that make a run incomparable with printed scores."""
     published = summary.modes[setting.mode].published if setting.mode in summary.modes else None
     if not setting.marks_differences or published is None or not published.differs:
         return ""
@@ -264,7 +264,7 @@ def _metric_cell(metric: str, setting: Setting, summary: Summary, notes: Notes, 
 
 
 def _call_ratio_cell(of_mode: ModeSummary, notes: Notes) -> "Text":
-    """Calls made over calls needed; beneath, both in all and over how many answers."""
+    """Ratio of calls made to calls needed; beneath it both totals and the number of answers."""
     ratio = of_mode.call_ratio
     if ratio is None:
         return notes.dash("no sample whose reference has calls was answered")
@@ -281,7 +281,7 @@ _NO_HEADLINE = (
 
 
 def _shared_size(metric: str, setting: Setting, summaries: Sequence[Summary]) -> str:
-    """The size of a metric if all runs have the same, else nothing: then each cell says its own."""
+    """Size of a metric if it is the same in all runs; else empty, and each cell prints its own."""
     sizes = {
         size(metrics[metric].overall) for summary in summaries if (metrics := setting.of(summary)) and metric in metrics
     }

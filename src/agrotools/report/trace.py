@@ -51,14 +51,14 @@ class Agreement:
     its default."""
 
     name: str
-    given: str
+    predicted: str
     reference: str
     mark: str
     detail: str = ""
 
 
 def closest_steps(calls: Sequence[ToolCall], sample: Sample) -> list[int | None]:
-    """For each call, the index of the reference step that it comes closest to: same tool, most arguments agree, not
+    """Index of the closest reference step for each call: same tool, most arguments agree, not
     taken by an earlier call; None where no step of that tool is left."""
     reference = sample.reference.steps if sample.reference else ()
     remaining = list(range(len(reference)))
@@ -88,7 +88,7 @@ def _shown_agreements(
     return [
         Agreement(
             name=harmless(item.argument),
-            given=_argument_text(item.argument, call.arguments, defaults),
+            predicted=_argument_text(item.argument, call.arguments, defaults),
             reference=_argument_text(item.argument, reference.arguments, defaults),
             mark=RIGHT if item.equal else NEARLY if item.agrees else WRONG,
             detail=fields_text(item.detail),
@@ -102,7 +102,7 @@ def _plain_agreements(arguments: Arguments, reference: Arguments) -> list[Agreem
     return [
         Agreement(
             name=harmless(name),
-            given=_argument_text(name, arguments, {}),
+            predicted=_argument_text(name, arguments, {}),
             reference=_argument_text(name, reference, {}),
             mark=RIGHT if name in arguments and arguments[name] == literal_value(reference.get(name)) else WRONG,
         )
@@ -121,7 +121,7 @@ def disagreements(compared: Sequence[Agreement]) -> int:
 
 
 def scored_agreements(call: ToolCall, reference: ReferenceStep, row: Score) -> list[Agreement]:
-    """The agreements that an argument score rests on, as its row tells them."""
+    """Agreements behind an argument score, as stored in its row."""
     compared = row.reading.get("arguments")
     items = [ArgumentAgreement.model_validate(item) for item in compared] if isinstance(compared, list) else []
     return _shown_agreements(items, call, reference, get_tool(call.tool).spec.defaults)
@@ -135,7 +135,7 @@ def arguments_table(compared: Sequence[Agreement]) -> "RenderableType":
     table.add_column(style="cyan", no_wrap=True)
     table.add_column()
     for item in compared:
-        cell = Text.assemble((f"{item.mark} ", MARK_STYLES[item.mark]), item.given)
+        cell = Text.assemble((f"{item.mark} ", MARK_STYLES[item.mark]), item.predicted)
         if item.mark != RIGHT:
             detail = f" ({item.detail})" if item.detail else ""
             cell.append(f"   reference: {item.reference}{detail}", style="dim")
@@ -151,7 +151,7 @@ def time_text(step: Step) -> str:
 
 
 def rejection_text(action: CallTools, row: Score | None) -> str:
-    """Why a predicted call would have reached no tool: what the protocol says, else its arguments, whose score is
+    """Reason why a predicted call would have reached no tool: by the protocol, else by its arguments, whose score is
     ``row``; empty where nothing stands against it."""
     if action.refused is not None:
         return harmless(action.refused.message)
@@ -159,7 +159,7 @@ def rejection_text(action: CallTools, row: Score | None) -> str:
 
 
 def trajectory_trace(trajectory: Trajectory, sample: Sample | None) -> Iterator["RenderableType"]:
-    """Each step of a trajectory; with ``sample`` calls stand beside the reference call they come closest to."""
+    """Each step of a trajectory; with ``sample`` beside the closest reference call."""
     reference = sample.reference.steps if sample is not None and sample.reference else ()
     calls = [step.call for step in trajectory.steps if step.call is not None]
     matches = iter(closest_steps(calls, sample) if sample is not None else [None] * len(calls))
@@ -180,7 +180,7 @@ def trajectory_trace(trajectory: Trajectory, sample: Sample | None) -> Iterator[
 def step_by_step_trace(
     actions: Sequence[Action], reference: Sequence[ReferenceStep], scores: Sequence[Score]
 ) -> Iterator["RenderableType"]:
-    """Each predicted action beside the reference step that it was to predict, and why it is right or wrong."""
+    """Each predicted action beside its reference step, and the reason why it is right or wrong."""
     for index, action in enumerate(actions):
         rows = {row.metric: row for row in scores if row.step == index}
         expected = reference[index] if index < len(reference) else None
@@ -331,7 +331,7 @@ def observation_lines(observation: Observation | None, label: str) -> Iterator[L
 
 
 class ShownResult(NamedTuple):
-    """Parts of a result that a person needs: its fields without names of artifacts, its flags, its notes."""
+    """Parts of a result for a reader: fields without names of artifacts, flags and notes."""
 
     fields: Arguments
     flags: list[str]

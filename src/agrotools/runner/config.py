@@ -100,7 +100,7 @@ class EvalConfig(FrozenModel):
 
     @property
     def modes(self) -> tuple[Mode, ...]:
-        """The modes that ``mode`` means.
+        """Modes that the option ``mode`` selects.
 
         Raises:
             UsageError: not a mode.
@@ -118,12 +118,12 @@ class EvalConfig(FrozenModel):
 
     @property
     def endpoint(self) -> Endpoint:
-        """The model, and how it is asked."""
+        """Model, address and key of the endpoint."""
         return Endpoint(self.model, self.base_url, self.api_key_env, self._wire, self.price)
 
     @property
     def vlm_endpoint(self) -> Endpoint:
-        """The model that tools ask, without a name where none is given."""
+        """Endpoint of the tools' vision model; its name is empty if none is given."""
         return Endpoint(self.vlm_model or "", self.vlm_base_url, self.vlm_api_key_env, self._wire, self.vlm_price)
 
     @property
@@ -280,7 +280,7 @@ def _default_protocol(published: Protocol | None, modes: Sequence[Mode]) -> tupl
 
 
 def backend_by_tool(backends: Mapping[str, str], toolset: Sequence[str]) -> dict[str, str]:
-    """``backends`` in which the entry for every tool is spelled out for each one of ``toolset`` without an entry.
+    """``backends`` with the entry for every tool copied to each tool of ``toolset`` that has no entry.
 
     Raises:
         UsageError: a tool is to be recorded that is none of ``toolset``.

@@ -46,7 +46,7 @@ _REJECTED = "rejects the request"
 
 @dataclass(frozen=True)
 class PendingQuestion:
-    """A question to be put to a judge for the ``vote``-th time, and whose answer it is about."""
+    """A question to a judge, the number of its vote, and the sample whose answer it is about."""
 
     question: JudgeQuestion
     vote: int
@@ -56,11 +56,11 @@ class PendingQuestion:
 
 @dataclass
 class JudgedRun:
-    """Result of asking one judge. ``error`` is why ``missing`` replies could not be had, if any could not."""
+    """Result of asking one judge. ``error``: why ``missing`` replies could not be obtained, if any."""
 
     judge: str
-    asked: int = 0
-    held: int = 0
+    replies: int = 0
+    known: int = 0
     missing: int = 0
     without_images: int = 0
     """Replies to questions whose images the judge could not be shown."""
@@ -111,11 +111,11 @@ def judge_run(
     try:
         _keep_rubrics(run, rubrics)
         with LineFile(run / JUDGEMENTS_FILE, Judgement, JUDGEMENT_HINT) as file:
-            known_replies = {(each.asked, each.vote) for each in file.held if each.judge == helper.name}
+            known_replies = {(each.asked, each.vote) for each in file.records if each.judge == helper.name}
             pending: list[PendingQuestion] = []
             for each in _all_questions(run, votes, labelled or {}, rubrics):
                 if (each.question.asked, each.vote) in known_replies:
-                    result.held += 1
+                    result.known += 1
                 else:
                     known_replies.add((each.question.asked, each.vote))
                     pending.append(each)
@@ -178,15 +178,15 @@ async def _ask(
                     unseen=unseen,
                 )
             )
-            result.asked += 1
+            result.replies += 1
             result.without_images += bool(unseen)
-            progress(f"answers graded by {helper.name}", result.asked, len(pending))
+            progress(f"answers graded by {helper.name}", result.replies, len(pending))
 
         try:
             state = await ask_each(pending, one, helper.model, stopped=lambda: stopping)
         finally:
             await helper.model.close()
-    result.missing = len(pending) - result.asked
+    result.missing = len(pending) - result.replies
     result.error = state.error
     if stopping:
         raise KeyboardInterrupt
@@ -195,7 +195,7 @@ async def _ask(
 async def _reply(
     model: Model, question: JudgeQuestion, run: Path, settings: ModelSettings
 ) -> tuple[Completion, tuple[str, ...]]:
-    """Reply of the judge, and the images that it was not shown: it is asked without them where it takes none."""
+    """Reply of the judge, and the images that it was not shown: a judge that rejects images is asked without them."""
     request = await asyncio.to_thread(judge_request, question, run)
     try:
         return await model.generate(request.messages, (), settings), request.unseen
@@ -239,7 +239,7 @@ def judge_request(question: JudgeQuestion, run: Path, *, images: bool = True) ->
 
 
 def _place(run: Path, artifact: Artifact) -> Path | None:
-    """Path of an artifact in the run; None where the record names no such place (a run may be a stranger's)."""
+    """Path of an artifact in the run; None if its hash is invalid (a run may come from an untrusted source)."""
     if artifact.sha256 is None or not _DIGITS.fullmatch(artifact.sha256):
         return None
     path = artifact_path(run, artifact.sha256, PurePosixPath(artifact.name).suffix)

@@ -39,7 +39,7 @@ class Part(NamedTuple):
 
 
 class Plan(Sequence[WorkItem]):
-    """Items in the order in which they run. They are made when asked for; length and keys need no sample."""
+    """Items in the order in which they run, created on demand; length and keys need no sample."""
 
     def __init__(self, samples: Sequence[Sample], parts: Iterable[Part]) -> None:
         self.samples = samples
@@ -104,7 +104,7 @@ def work_items(samples: Sequence[Sample], modes: Iterable[Mode], epochs: int, *,
 
 
 def _running_in(facts: Facts, mode: Mode, single_shot: bool) -> Iterable[int]:
-    """Positions of the samples that take part in ``mode``."""
+    """Positions of the samples that ``mode`` runs."""
     if mode == "end-to-end" or single_shot:
         return range(len(facts.ids))
     able = facts.no_tool if mode == "no-tool" else facts.reference

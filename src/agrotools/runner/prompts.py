@@ -173,7 +173,7 @@ class PromptLog:
         return short
 
     def _recover(self) -> None:
-        """Cut off what a crash left of a last line, and learn which contents are stored."""
+        """Cut off a torn last line, and read which contents are stored."""
         with self._path.open("rb") as file:
             end = end_of_last_line(file)
             file.seek(0)
@@ -250,7 +250,7 @@ def read_requests(run: Path, key: Key) -> list[StoredRequest] | None:
 
 
 def stored_image(run: Path, url: str) -> StoredImage | None:
-    """The image that a URL of a stored message stands for; None where it stands for none."""
+    """The image that a URL of a stored message refers to; None if it is not a reference to a stored image."""
     media_type, mark, digest = url.removeprefix("data:").partition(";sha256,")
     if not (mark and url.startswith("data:") and len(digest) == 64 and digest.isalnum()):
         return None

@@ -1,4 +1,4 @@
-"""Scores of a run from what its folder holds: no model, no tool, no image is needed.
+"""Scores of a run from its folder alone: no model, tool or image is needed.
 
 Records are read, scored and written one at a time: a run of any length is scored in little memory. Stored scores of
 another scoring version stay as they are until they are asked for anew.
@@ -36,7 +36,7 @@ _OPENING_BYTES = 400
 
 
 def stored_version(run: Path) -> str | None:
-    """The scoring version of the scores of a run folder; None where it holds none, or what was never scores."""
+    """Scoring version of the scores in a run folder; None if it holds no valid scores."""
     try:
         with (run / SCORES_FILE).open("rb") as file:
             opening = _OPENING.match(file.read(_OPENING_BYTES))
@@ -98,7 +98,7 @@ def keep_other_version(run: Path) -> None:
 
 
 def read_judgements(run: Path) -> list[Judgement]:
-    """Replies of judges about the answers of ``run``; none where nobody asked any.
+    """Replies of judges about the answers of ``run``; empty if no judge was asked.
 
     Raises:
         RunStoreError: the file cannot be read, or a line in it is no judgement.
@@ -116,7 +116,7 @@ def judged_rows(run: Path) -> JudgedRows:
 
 
 def _rubrics_of(run: Path) -> Rubrics | None:
-    """The user's rubrics that the run was last judged by; None: those that ship."""
+    """The user's rubrics of the last judging of the run; None: the built-in ones."""
     for path in sorted(run.glob(f"{RUBRICS_PREFIX}*")):
         try:
             return read_rubrics(path, read_manifest(run).benchmark, path.name.removeprefix(RUBRICS_PREFIX))

@@ -139,7 +139,7 @@ SAME = 1e-9
 
 
 class _Donor(NamedTuple):
-    """A sample whose plan may be followed, by its position in the benchmark."""
+    """A sample whose plan can be followed, by its position in the benchmark."""
 
     id: str
     cluster: str
@@ -176,7 +176,7 @@ class _Kind(NamedTuple):
 
 @dataclass
 class _Contents:
-    """All that one pass over the samples finds."""
+    """Donors and answers collected in one pass over the samples."""
 
     prior: PriorTable = field(default_factory=lambda: PriorTable(()))
     texts: dict[str, int] = field(default_factory=dict)

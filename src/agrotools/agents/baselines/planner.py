@@ -1,4 +1,4 @@
-"""``planner``: does what was right for the most similar question of another kind.
+"""``planner``: follows the reference of the most similar question of another template.
 
 It sees the gold of samples of other templates and other clusters, and so is marked *privileged*; of its own sample it
 sees no gold. It shows what a model reaches that only copies how such questions are solved.

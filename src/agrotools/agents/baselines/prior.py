@@ -156,7 +156,7 @@ def _file_at(slot: FileSlot, position: int) -> str | None:
 
 
 class PriorPolicy:
-    """Answers at once, at every step."""
+    """Policy that answers at once, at every step."""
 
     def __init__(self, sample: Sample, table: PriorTable) -> None:
         values = {slot.name: table.guess(sample, slot) for slot in sample.answer}

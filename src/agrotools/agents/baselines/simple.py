@@ -37,7 +37,7 @@ class EchoPolicy:
 
 
 class GuessPolicy:
-    """Answers at once, at every step. Of the sample it reads what the answer form shows."""
+    """Policy that answers at once, at every step, from what the answer form shows."""
 
     def __init__(self, sample: Sample) -> None:
         self._slots = sample.answer
@@ -84,7 +84,7 @@ def blank(slot: Slot) -> BlankSlot:
 
 
 class RandomPolicy:
-    """Draws every decision from a generator seeded by run seed, sample, epoch and length of the history."""
+    """Policy with random decisions, seeded by run seed, sample, epoch and length of the history."""
 
     def __init__(self, sample: Sample, seed: int, epoch: int) -> None:
         self._slots = sample.answer

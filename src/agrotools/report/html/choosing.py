@@ -45,7 +45,7 @@ class Outcomes:
         self._starts.append(len(self._values))
 
     def add(self, record: Record, scores: list[Score]) -> None:
-        """Add a record of the run and what it scored."""
+        """Add a record of the run and its scores."""
         value = value_of(record, scores)
         group = (record.mode, record.sample.task_type)
         self._groups.append(self._numbers.setdefault(group, len(self._numbers)))
@@ -104,7 +104,7 @@ class Outcomes:
 
 
 def _changes(column: "IntArray") -> "NDArray[np.bool_]":
-    """True where a value differs from the one before it; the first one does."""
+    """True where a value differs from the previous one; always true for the first."""
     import numpy as np
 
     return np.concatenate(([True], column[1:] != column[:-1]))

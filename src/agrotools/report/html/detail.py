@@ -67,7 +67,7 @@ class StepPart:
     thought: str = ""
     arguments: list[Agreement] = field(default_factory=list)
     reference: str = ""
-    given: list[tuple[str, str]] = field(default_factory=list)
+    plain_arguments: list[tuple[str, str]] = field(default_factory=list)
     text: str = ""
     result_label: str = ""
     """Label of the fields of the observation."""
@@ -100,12 +100,12 @@ class Detail:
 
 
 class Showing(Protocol):
-    """Makes files and artifacts pictures of the page."""
+    """Source of the page's pictures of files and artifacts."""
 
     def file(self, file: SampleFile) -> EmbeddedPicture | Absent: ...
 
     def artifact(self, artifact: Artifact, *, made_here: bool) -> EmbeddedPicture | Absent:
-        """``made_here``: by a call of this run, which then should have kept it."""
+        """``made_here``: created by a call of this run, which should have stored it."""
         ...
 
 
@@ -207,7 +207,7 @@ def _call(
         )
         part.reference = f"reference step {match + 1}"
     else:
-        part.given = [(name, value_text(value)) for name, value in call.arguments.items()]
+        part.plain_arguments = [(name, value_text(value)) for name, value in call.arguments.items()]
         if reference:
             part.state, part.verdict = "open", "not in the reference plan"
     _add_observation(part, step.observation, "result", showing)
@@ -286,7 +286,7 @@ def _add_action(
             part.arguments = scored_agreements(first, reference[step], row)
             part.reference = f"reference step {step + 1}"
         else:
-            part.given = [(name, value_text(value)) for name, value in first.arguments.items()]
+            part.plain_arguments = [(name, value_text(value)) for name, value in first.arguments.items()]
         if refused := rejection_text(action, row):
             part.lines.append(LabelledText("rejected", _cut(refused)))
         if others:

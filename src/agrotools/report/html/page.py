@@ -1,4 +1,4 @@
-"""Writes the page: tables first, then one part per record, then the index by which a script finds its way.
+"""Writer of the page: tables, one part per record, and the index that the script reads.
 
 Records are read one at a time and parts are written as they are made, so that memory does not grow with the run.
 """
@@ -137,7 +137,7 @@ class _Part:
 
 
 class _Page:
-    """One page while it is written."""
+    """The page being written."""
 
     def __init__(
         self,
@@ -221,7 +221,7 @@ class _Page:
         self._render("sample.html.j2", part=part, record=record, run=run, detail=detail, several=several)
 
     def _mark_lost(self) -> None:
-        """Mark end-to-end records on which the oracle, with the same tools, is not right either."""
+        """Mark end-to-end records of samples on which the oracle, with the same tools, fails too."""
         of_oracle = [part for part in self.parts if self._runs[part.run].manifest.model == "baseline:oracle"]
         unsolved_samples = {
             part.sample for part in of_oracle if part.mode == "end-to-end" and part.value is not None and part.value < 1
@@ -240,7 +240,7 @@ def _run_data(run: Run) -> dict[str, Any]:
 
 
 class _Showing:
-    """Makes files and artifacts of one run pictures of the page, and notes those that should be there and are not."""
+    """Source of the pictures of one run, with a list of missing ones."""
 
     def __init__(self, run: Run, places: Places, pictures: Pictures, missing: set[str]) -> None:
         self._run, self._places, self._pictures, self._missing = run, places, pictures, missing
@@ -263,7 +263,7 @@ def _hash(text: str) -> str:
 
 
 def _json(data: object) -> "Markup":
-    """JSON for a script element: nothing in it can end the element or begin another."""
+    """JSON that is safe inside a script element."""
     from markupsafe import Markup
 
     text = orjson.dumps(data).decode()

@@ -1,4 +1,4 @@
-"""Files of runs and their pictures: where the files lie, and pictures small enough, each one once, within a budget."""
+"""Files of runs and their pictures: paths of the files, and each picture once, scaled to fit a size budget."""
 
 import base64
 import io
@@ -25,7 +25,7 @@ _SUFFIX = re.compile(r"\.[A-Za-z0-9]{1,8}|")
 
 @dataclass(frozen=True)
 class Absent:
-    """A file that is not shown, and the reason in words for the page.
+    """A file that is not shown, and the reason as text for the page.
 
     ``by_kind``: nothing is missing, files of its kind have no picture.
     """
@@ -53,7 +53,7 @@ def benchmark_roots(manifest: Manifest, run: Path, data_root: Path | None) -> li
 
 
 class Places:
-    """Finds files by what the records say of them, and shows none but those: the hash must be the recorded one."""
+    """Finder of files named by records; a file is shown only if its hash is the recorded one."""
 
     def __init__(self, runs: Sequence[Path]) -> None:
         self._runs = runs
@@ -73,11 +73,11 @@ class Places:
         return Absent("altered since the run" if altered else "not found on this machine")
 
     def of_artifact(self, artifact: Artifact) -> Path | Absent:
-        """A file that a tool made, in whichever run keeps it."""
+        """A file made by a tool, from the run that stores it."""
         suffix = Path(artifact.name).suffix
         if artifact.sha256 is None or not _SHA256.fullmatch(artifact.sha256) or not _SUFFIX.fullmatch(suffix):
             return Absent("not kept")
-        for path in self._kept(artifact.sha256, suffix):
+        for path in self._copies_in_runs(artifact.sha256, suffix):
             try:
                 if not path.is_symlink() and self._hash(path) == artifact.sha256:
                     return path
@@ -85,7 +85,7 @@ class Places:
                 continue
         return Absent("not among the run's artifacts")
 
-    def _kept(self, sha256: str, suffix: str) -> Iterator[Path]:
+    def _copies_in_runs(self, sha256: str, suffix: str) -> Iterator[Path]:
         return (path for run in self._runs if (path := artifact_path(run, sha256, suffix)).is_file())
 
     def _hash(self, path: Path) -> str:
@@ -134,9 +134,9 @@ class Pictures:
     """
 
     def __init__(self, expected: int, budget_bytes: int = BUDGET_BYTES) -> None:
-        self._left = expected
+        self._remaining = expected
         self._budget = budget_bytes
-        self._made: dict[Key, EmbeddedPicture | Absent] = {}
+        self._pictures: dict[Key, EmbeddedPicture | Absent] = {}
         self._fresh: list[tuple[str, str]] = []
         self.bytes = 0
         self.n = 0
@@ -164,17 +164,17 @@ class Pictures:
     def _once(
         self, key: Key, path: Path | Absent, name: str, kind: str, bands: tuple[str, ...] | None
     ) -> EmbeddedPicture | Absent:
-        if key not in self._made:
-            self._made[key] = self._make(path, name, kind, bands)
-            self._left -= 1
-        return self._made[key]
+        if key not in self._pictures:
+            self._pictures[key] = self._make(path, name, kind, bands)
+            self._remaining -= 1
+        return self._pictures[key]
 
     def _make(
         self, path: Path | Absent, name: str, kind: str, bands: tuple[str, ...] | None
     ) -> EmbeddedPicture | Absent:
         if isinstance(path, Absent):
             return path
-        share = (self._budget - self.bytes) // max(self._left, 1)
+        share = (self._budget - self.bytes) // max(self._remaining, 1)
         encoded = _drawing(path, share) if path.suffix == ".svg" else self._thumbnail(path, name, kind, bands, share)
         if isinstance(encoded, Absent):
             return encoded
@@ -225,7 +225,7 @@ def _encoded(image: "Image.Image", side: int, *, exact: bool) -> tuple[str, tupl
 
 
 def _drawing(path: Path, share: int) -> _Encoded | Absent:
-    """A vector figure as it is. As the source of an image it can neither run nor load anything; what could keep a
+    """A vector figure, unchanged. As the source of an image it can neither run nor load anything; what could keep a
     browser busy (entities that expand) is refused."""
     content = path.read_bytes() if path.stat().st_size <= _LARGEST_SVG else b""
     if not content or b"<!ENTITY" in content or b"<svg" not in content:

@@ -136,7 +136,7 @@ Drawing = Callable[[int, int], "Markup | None"]
 
 @dataclass(frozen=True)
 class Results:
-    """All tables: the main ones, those of parts and counts, and the notes that they lead to."""
+    """All tables: the main ones, those of parts and counts, and the notes."""
 
     main: list[HtmlTable]
     parts: list[HtmlTable]
@@ -250,7 +250,7 @@ def _text(cell: object) -> "Text":
 
 
 def _unhyphenated(heading: "Text") -> "Text":
-    """Words that were broken for the narrow columns of a terminal, whole again."""
+    """Text without the hyphenation for narrow terminal columns."""
     from rich.text import Text
 
     return Text(heading.plain.replace("-\n", "")) if "-\n" in heading.plain else heading
@@ -281,7 +281,7 @@ def _classes(styles: Sequence[str]) -> Iterator[str]:
 
 
 class _Example(NamedTuple):
-    """A sample, and the address of its record in the page, which need not be shown there."""
+    """A sample, and the link to its record, which may not be shown in the page."""
 
     sample: str
     link: str

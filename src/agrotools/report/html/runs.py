@@ -1,4 +1,4 @@
-"""Runs of a page: what is read of them before anything is written, their facts, and differences between them."""
+"""Runs of a page: the data read before anything is written, their facts, and differences between them."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -132,7 +132,7 @@ def _score(
 
 
 def count_pictures(runs: Sequence[Run]) -> int:
-    """Most distinct pictures that the shown records may have."""
+    """Upper bound of the number of distinct pictures of the shown records."""
     keys: set[object] = set()
     for run in runs:
         for record in run.shown():
@@ -148,7 +148,7 @@ def _recorded(sample: Sample):
 
 
 def _distinct(names: Sequence[str]) -> list[str]:
-    """Each name once: later ones get a number."""
+    """Unique names: repeated ones get a number."""
     return [
         name if names.index(name) == at else f"{name}-{names[: at + 1].count(name)}" for at, name in enumerate(names)
     ]
@@ -166,7 +166,7 @@ _COMPARED = {
 
 @dataclass(frozen=True)
 class RunFacts:
-    """One run: who answered, what happened in each mode, and with what it was made."""
+    """Facts of one run: model, outcome of each mode, and settings."""
 
     name: str
     folder: str
