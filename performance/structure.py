@@ -9,8 +9,8 @@ counted.
 
 * ``files_entered``, ``modules_imported``: of a process that evaluates one scripted sample with one tool call
   (``eval BENCHMARK -m scripted:... --mode end-to-end --limit 1``). Entered is a file with a function that ran
-  (``sys.setprofile``; bodies of modules and classes are left out). Tool workers are processes of their own and not
-  counted.
+  (``sys.setprofile``; bodies of modules and classes are left out, and comprehensions in them). Tool workers are
+  processes of their own and not counted.
 * ``config_rooms``, ``config_climbs``: files with a function to which the configuration of a run, a part of it, or an
   object that holds it is handed, followed through the source from ``evaluate``; and how often that walk goes on in a
   package on a higher floor.
@@ -47,10 +47,11 @@ _SCRIPT = [
 ]
 _PROBE = """
 import json, sys, threading
-entered = set()
+entered, inline = set(), {"<listcomp>", "<setcomp>", "<dictcomp>", "<genexpr>"}
 def profile(frame, event, _):
     code = frame.f_code
-    if event == "call" and code.co_flags & 1:  # bodies of modules and classes have no fast locals
+    # bodies of modules and classes have no fast locals; a comprehension is part of what it stands in
+    if event == "call" and code.co_flags & 1 and code.co_name not in inline:
         entered.add(code.co_filename)
 threading.setprofile(profile)
 sys.setprofile(profile)

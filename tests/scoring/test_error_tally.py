@@ -37,8 +37,7 @@ from agrotools.core.slot import Fact
 from agrotools.models import Completion
 from agrotools.models.scripted import ScriptedModel
 from agrotools.scoring import RunAggregator, Summary
-from agrotools.scoring.error_classes import CLASSES, OF_KEYWORDS, error_sources
-from agrotools.scoring.errors_in_records import errors_of_records
+from agrotools.scoring.error_classes import CLASSES, OF_KEYWORDS, error_sources, errors_of_records
 from agrotools.scoring.summary import ErrorCount
 from support.plain_sample import plain_sample
 

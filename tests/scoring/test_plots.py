@@ -46,7 +46,7 @@ def test_a_figure_with_all_labels_scores_1_against_itself(spec):
 @given(figures)
 def test_all_points_of_a_figure_match_its_own(spec):
     matching = match_points(spec, spec)
-    assert matching.matched == matching.drawn == matching.reference
+    assert matching.matched == matching.n_drawn == matching.reference
     assert matching.f1 == 1
 
 

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from agrotools.cli.output import STOPPED
-from agrotools.cli.scoring_options import (
+from agrotools.cli.results import (
     EmbedderName,
     EmbedderPath,
     Extra,

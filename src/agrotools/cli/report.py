@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from agrotools.cli.output import print_json
-from agrotools.cli.scoring_options import EmbedderName, EmbedderPath, Extra, Unadjusted, comparing
+from agrotools.cli.results import EmbedderName, EmbedderPath, Extra, Unadjusted, comparing
 
 
 def report(

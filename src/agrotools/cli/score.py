@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from agrotools.cli.output import print_json
-from agrotools.cli.scoring_options import (
+from agrotools.cli.results import (
     EmbedderName,
     EmbedderPath,
     Extra,

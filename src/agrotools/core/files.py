@@ -296,6 +296,12 @@ def cache_dir(*parts: str) -> Path:
     return root.joinpath(*parts)
 
 
+def cached_files(*parts: str, suffixes: tuple[str, ...]) -> list[Path]:
+    """The files with one of the endings in a folder inside the user's cache, sorted; none where it does not exist."""
+    folder = cache_dir(*parts)
+    return sorted(path for path in folder.iterdir() if path.suffix in suffixes) if folder.is_dir() else []
+
+
 def hub_cache() -> Path:
     """The folder of the hub's cache: ``HF_HUB_CACHE``, else ``HF_HOME``/hub, else ``~/.cache/huggingface/hub``."""
     if chosen := os.environ.get("HF_HUB_CACHE"):

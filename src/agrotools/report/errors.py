@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, NamedTuple
 from agrotools.core import MODES, Mode
 from agrotools.plugin import ErrorSource
 from agrotools.report.layout import DASH, new_table, percent, run_names, stacked
+from agrotools.report.settings import used_plugins
 from agrotools.scoring import Summary
-from agrotools.scoring.error_classes import CLASSES, error_sources
+from agrotools.scoring.error_classes import CLASSES
 from agrotools.scoring.summary import ErrorCount
 
 if TYPE_CHECKING:
@@ -22,13 +23,16 @@ class ErrorColumn(NamedTuple):
     name: str
     mode: Mode
     errors: dict[str, ErrorCount]
+    sources: tuple[ErrorSource, ...]
+    """Papers of the benchmark that tell classes apart."""
 
 
 def error_columns(summaries: Sequence[Summary]) -> list[ErrorColumn]:
     """The modes of the runs in which errors were counted."""
     return [
-        ErrorColumn(at, name, mode, {row.error: row for row in part.errors})
+        ErrorColumn(at, name, mode, {row.error: row for row in part.errors}, sources)
         for at, (name, summary) in enumerate(zip(run_names(summaries), summaries, strict=True))
+        for sources in [tuple(each for plugin in used_plugins([summary]) for each in plugin.error_sources)]
         for mode, part in summary.modes.items()
         if part.errors and part.invalid.n < part.n_records
     ]
@@ -91,7 +95,10 @@ def _cell(row: ErrorCount | None) -> "Text":
 def error_legend(columns: Sequence[ErrorColumn]) -> list[str]:
     """Meanings of the classes and their names in the papers, then :func:`notes_of`."""
     classes = classes_looked_for(columns)
-    lines = [f"{error.replace('_', ' ')}: {CLASSES[error].meaning}. {paper_names(error)}" for error in classes]
+    lines = [
+        f"{error.replace('_', ' ')}: {CLASSES[error].meaning}. {paper_names(error, columns)}".strip()
+        for error in classes
+    ]
     return [*lines, *notes_of(columns)]
 
 
@@ -99,21 +106,32 @@ def notes_of(columns: Sequence[ErrorColumn]) -> list[str]:
     """Notes to the table: its units, the papers' places of the classes, and the runs in the papers' own tables."""
     classes = classes_looked_for(columns)
     lines = ["Number of errors, and below it their % of the steps or samples that were checked for the class."]
-    sources = error_sources()
-    paper_places = dict.fromkeys(source[:3] for error in classes for source in sources if error in source.words)
+    paper_places = dict.fromkeys(
+        source[:3] for error in classes for source in _sources(columns) if error in source.words
+    )
     places: dict[str, list[str]] = {}
     for name, arxiv, place in paper_places:
         places.setdefault(f"{name} (arXiv {arxiv})", []).append(place)
-    lines.append("; ".join(f"{paper}: {', '.join(paper_classes)}" for paper, paper_classes in places.items()) + ".")
+    if places:
+        lines.append("; ".join(f"{paper}: {', '.join(paper_classes)}" for paper, paper_classes in places.items()) + ".")
     skipped = sorted({row.not_looked_for for column in columns for row in column.errors.values() if row.not_looked_for})
     if skipped:
         lines.append(f"{DASH}: the class cannot be determined there: {'; '.join(skipped)}.")
     return [*lines, *paper_lines(columns)]
 
 
-def paper_names(error: str) -> str:
-    """Name of the class in each paper, ``PAPER: words; PAPER: words``."""
-    return "; ".join(f"{each.name}: {each.words[error]}" for each in error_sources() if error in each.words) or "Ours"
+def _sources(columns: Sequence[ErrorColumn]) -> list[ErrorSource]:
+    found: list[ErrorSource] = []
+    for column in columns:
+        found += [source for source in column.sources if source not in found]
+    return found
+
+
+def paper_names(error: str, columns: Sequence[ErrorColumn]) -> str:
+    """Name of the class in each paper of the benchmarks, ``PAPER: words; PAPER: words``; empty where there is none."""
+    sources = _sources(columns)
+    names = "; ".join(f"{each.name}: {each.words[error]}" for each in sources if error in each.words)
+    return names or ("Ours" if sources else "")
 
 
 def paper_lines(columns: Sequence[ErrorColumn]) -> Iterator[str]:
@@ -121,8 +139,8 @@ def paper_lines(columns: Sequence[ErrorColumn]) -> Iterator[str]:
     determined.
     """
     several = len({column.run for column in columns}) > 1
-    for table in error_sources():
-        for column in columns:
+    for table in _sources(columns):
+        for column in (each for each in columns if table in each.sources):
             counts = _paper_counts(table, column)
             total = sum(counts.values())
             if total:

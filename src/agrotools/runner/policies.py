@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from agrotools.agents import LLMAgent, ModelAgent, Policy
-from agrotools.agents.protocols import PROTOCOLS
+from agrotools.agents.llm import PROTOCOLS
 from agrotools.benchmarks import Benchmark
 from agrotools.core import MODES, Mode, Protocol, Sample, ToolSpec, UsageError
 from agrotools.formats.benchmark import facts_of

@@ -10,7 +10,7 @@ from agrotools.core import MODES, Mode, OpenTextSlot, Protocol, Record, Score
 from agrotools.plugin import ENGINE, plugins_of_slots
 from agrotools.plugin import ModeTally as PluginTally
 from agrotools.scoring.correlations import benchmark_key, correlations, with_correlations
-from agrotools.scoring.errors_in_records import ErrorTally
+from agrotools.scoring.error_classes import ErrorTally
 from agrotools.scoring.event_counts import CallCounts, EventCounts, SecondsTally, ending_of, missing_of, warnings_of
 from agrotools.scoring.metrics import METRICS, OUTCOME_METRICS, SCORING_VERSION, SLOTS_OF_METRIC
 from agrotools.scoring.sample_units import (
@@ -244,11 +244,11 @@ class ModeAggregator:
         """Counts of benchmark plug-ins, by the keys that they choose."""
         return {name: value for tally in self._plugin_tallies.values() for name, value in tally.results().items()}
 
-    def _size(self, wanted: Callable[[Kind], bool]) -> "_Size":
+    def _size(self, keep: Callable[[Kind], bool]) -> "_Size":
         import numpy as np
 
         samples = np.asarray(self._samples, dtype=np.int64)
-        chosen = of_kind(samples, self._table, wanted)
+        chosen = of_kind(samples, self._table, keep)
         return _Size(
             n_records=int(np.asarray(self._epochs)[chosen].sum()),
             n_samples=int(chosen.sum()),
@@ -333,7 +333,7 @@ def summarise(
     scores: Sequence[Sequence[Score]] | None = None,
     *,
     allow_invalid: bool = False,
-    **said: Any,
+    **description: Any,
 ) -> Summary:
     """The metrics of a run with intervals and counts. A :class:`RunAggregator` does the same record by record.
 
@@ -347,7 +347,7 @@ def summarise(
     if tally.wants_answers:
         for record in records:
             tally.add_answer(record)
-    return tally.summary(allow_invalid=allow_invalid).model_copy(update=said)
+    return tally.summary(allow_invalid=allow_invalid).model_copy(update=description)
 
 
 def compare(
@@ -376,13 +376,13 @@ def _tallied(records: Sequence[Record], scores: Iterable[Sequence[Score]] | None
 
 
 def side_by_side(summaries: Sequence[Summary], tallies: Sequence[RunAggregator]) -> list[Summary]:
-    """The summaries of runs that are shown together, with what needs them all. ``tallies``: one for each, or none where
+    """Summaries of several runs, with the figures that need all of them. ``tallies``: one for each run, or none if
     their records were not scored just now; then no differences between the runs are added.
 
     Raises:
         ScoringVersionError: they are of different scoring versions.
     """
-    together = with_gains_adjusted(with_correlations(summaries))
+    together = with_gains_adjusted(with_correlations(summaries) if len(summaries) > 1 else summaries)
     if not tallies:
         return together
     between = tuple(differences_between(summaries, tallies))

@@ -30,7 +30,7 @@ class Scope(NamedTuple):
 
 
 class JsonObject(NamedTuple):
-    """An object found in a text: in which of its JSON documents, how deep in it."""
+    """JSON object of a text, with the number of its JSON document and its nesting depth."""
 
     document: int
     depth: int
@@ -129,7 +129,7 @@ _CORRECTION = re.compile(
 
 
 def after_correction(text: str, limit: int | None = None, *, weak: bool = True) -> int:
-    """Start of the part of ``text`` that takes back what stands before it; 0 if nothing does before ``limit``.
+    """Start of the part of ``text`` that retracts what comes before it; 0 if there is no retraction before ``limit``.
 
     ``weak``: "actually" takes back too.
     """
@@ -158,7 +158,7 @@ _VALUE_FIELDS = ("value", "answer")
 
 
 def _without_loss(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """An object's fields; a key that stands several times has all its values."""
+    """Fields of an object; a repeated key has a list of all its values."""
     fields: dict[str, Any] = {}
     several: dict[str, list[Any]] = {}
     for key, value in pairs:

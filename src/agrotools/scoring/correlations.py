@@ -137,7 +137,7 @@ def across_runs(summaries: Sequence[Summary]) -> AcrossRuns | None:
 
 
 def benchmark_key(summary: Summary) -> tuple[str, str, str]:
-    """Key of runs that may stand side by side: benchmark, its version and its options."""
+    """Key of runs that can be compared: benchmark, its version and its options."""
     return (summary.benchmark, summary.benchmark_version, str(sorted(summary.benchmark_options.items())))
 
 

@@ -1,4 +1,4 @@
-"""Models that say how alike two texts are in meaning, by the cosine of their embeddings.
+"""Embedding models that measure the semantic similarity of two texts by the cosine of their embeddings.
 
 GTA and ThinkGeo embed with all-mpnet-base-v2. Its files are read from a folder (as they lie on the Hugging Face hub:
 ``tokenizer.json`` with ``model.safetensors`` or ``onnx/model.onnx``); nothing is downloaded. all-MiniLM-L6-v2 comes
@@ -25,12 +25,12 @@ WITH_COSINES = ("summ_acc", "ans_acc", "ans_acc_imggen", "ans_i")
 """Ends of the ids of GTA's and ThinkGeo's metrics that have cosines in them, of subjective answers or of images."""
 _INSTALL = "pip install 'agrotools[learned]'"
 _LONGEST = 384
-_KEPT = 20_000
+_CACHE_SIZE = 20_000
 
 
 @dataclass(frozen=True)
 class Embedder:
-    """A model that compares texts. ``name`` stands in the label of every metric that its cosines are in."""
+    """A model that compares texts. ``name`` is part of the label of every metric that uses its cosines."""
 
     name: str
     similarity: Similarity
@@ -56,7 +56,7 @@ def _name_of(folder: Path) -> str:
 
 
 def open_embedder(name: str, folder: Path | None = None) -> Embedder:
-    """The model ``name``: all-MiniLM-L6-v2 without a folder, else what lies in ``folder``.
+    """The model ``name``: all-MiniLM-L6-v2 without a folder, else the model in ``folder``.
 
     Raises:
         UsageError: the folder holds no such model, or what it needs is not installed.
@@ -76,7 +76,7 @@ def open_embedder(name: str, folder: Path | None = None) -> Embedder:
 
 
 def _embedder(name: str, encode: "Callable[[str], NDArray[np.float32]]") -> Embedder:
-    cached = lru_cache(maxsize=_KEPT)(encode)
+    cached = lru_cache(maxsize=_CACHE_SIZE)(encode)
 
     def similarity(first: str, second: str) -> float:
         return min(1.0, max(0.0, float(cached(first) @ cached(second))))
@@ -93,7 +93,7 @@ def _encoder(folder: Path) -> "Callable[[str], NDArray[np.float32]]":
     pooling = _read(folder / "1_Pooling" / "config.json")
     modes = {name for name, chosen in pooling.items() if name.startswith("pooling_mode_") and chosen is True}
     if pooling.get("pooling_mode", "mean") != "mean" or modes - {"pooling_mode_mean_tokens"}:
-        raise UsageError(f"{folder} does not take the mean over word pieces, which is all that is known here")
+        raise UsageError(f"{folder} uses another pooling than the mean over word pieces, which is not supported")
     from agrotools.vision.learned.weights import library
 
     tokenizers: Any = library("tokenizers")
@@ -113,7 +113,7 @@ def _encoder(folder: Path) -> "Callable[[str], NDArray[np.float32]]":
         pieces = np.asarray([tokenizer.encode(text.encode("utf-8", "replace").decode("utf-8")).ids], np.int64)
         states = run(pieces)
         if states.ndim != 3:
-            raise UsageError(f"{folder} gives no vector for each word piece, so that no mean can be taken")
+            raise UsageError(f"{folder} has no output vector per word piece, so the mean cannot be computed")
         mean = states[0].mean(axis=0)
         return (mean / max(float(np.linalg.norm(mean)), 1e-12)).astype(np.float32)
 
@@ -143,7 +143,7 @@ def _onnx(folder: Path) -> "Callable[[NDArray[np.int64]], NDArray[np.float32]]":
         raise UsageError(f"{folder}/onnx/model.onnx cannot be loaded: {str(error)[:200]}") from error
     input_names = [entry.name for entry in session.get_inputs()]
     if unknown := set(input_names) - {"input_ids", "attention_mask", "token_type_ids"}:
-        raise UsageError(f"{folder}/onnx/model.onnx asks for {', '.join(sorted(unknown))}, which is not known here")
+        raise UsageError(f"{folder}/onnx/model.onnx needs the inputs {', '.join(sorted(unknown))}, not supported here")
 
     def run(pieces: "NDArray[np.int64]") -> "NDArray[np.float32]":
         inputs = {"input_ids": pieces, "attention_mask": np.ones_like(pieces), "token_type_ids": np.zeros_like(pieces)}

@@ -1,4 +1,4 @@
-"""Counts of a run beside the scores: ends, errors, steps, tokens, seconds; records that ended without an answer."""
+"""Counts of a run: terminations, errors, steps, tokens, seconds; records that ended without an answer."""
 
 from array import array
 from collections import Counter, defaultdict
@@ -104,7 +104,7 @@ class CallCounts:
 
     def __init__(self) -> None:
         self._ratios = array("d")
-        self._made = self._needed = 0
+        self._n_made = self._n_needed = 0
 
     def add(self, record: Record) -> None:
         """A valid record."""
@@ -114,14 +114,14 @@ class CallCounts:
         if record.trajectory is not None and record.trajectory.answer is not None:
             n_calls = len(record.trajectory.calls)
             self._ratios.append(n_calls / needed)
-            self._made, self._needed = self._made + n_calls, self._needed + needed
+            self._n_made, self._n_needed = self._n_made + n_calls, self._n_needed + needed
 
     def ratio(self) -> CallRatio | None:
         """None without such records."""
         n = len(self._ratios)
         if not n:
             return None
-        return CallRatio(mean=sum(self._ratios) / n, n=n, made=self._made, needed=self._needed)
+        return CallRatio(mean=sum(self._ratios) / n, n=n, made=self._n_made, needed=self._n_needed)
 
 
 def _box_ious(rows: Sequence[Score]) -> list[float]:
@@ -247,7 +247,7 @@ _CAUSES = {
 
 
 def ending_of(record: Record) -> str | None:
-    """Reason why a record has no answer; in step-by-step, from half of its steps or more. None where nothing did."""
+    """Reason why a record has no answer (step-by-step: half of its steps or more); None if it has one."""
     if is_invalid(record):
         return INVALID
     if record.trajectory is not None:
@@ -260,12 +260,12 @@ def ending_of(record: Record) -> str | None:
 
 
 def mostly_lost(part: ModeSummary) -> bool:
-    """True if more than half of the records ended for reasons that say nothing of the model's answers."""
+    """True if more than half of the records ended for reasons unrelated to the model's answers."""
     return 2 * sum(part.endings.get(cause, 0) for cause in NOT_OF_THE_ANSWERS) > part.n_records
 
 
 def missing_of(modes: Mapping[Mode, ModeSummary], planned: Mapping[Mode, int]) -> dict[Mode, int]:
-    """Number of the ``planned`` records of each mode are not there; modes that lack none are left out."""
+    """Number of ``planned`` records missing in each mode; complete modes are left out."""
     sizes = {mode: part.n_records for mode, part in modes.items()}
     return {mode: n - sizes.get(mode, 0) for mode, n in planned.items() if n > sizes.get(mode, 0)}
 

@@ -67,7 +67,7 @@ def keyed_scopes(slot: Slot, slots: Sequence[Slot], answer: AnswerText, holds: C
 
 
 def _unit_beside(key: str, fields: Mapping[str, Any]) -> str | None:
-    """The unit that an object gives in a field of its own: ``{"gap": 0.75, "unit": "m"}``."""
+    """The unit that an object gives in a separate field: ``{"gap": 0.75, "unit": "m"}``."""
     numbers = sum(isinstance(value, int | float) for value in fields.values())
     unit = fields.get(f"{key}_unit", fields.get("unit", fields.get("units")) if numbers == 1 else None)
     return canonical_unit(unit) if isinstance(unit, str) else None
@@ -106,7 +106,7 @@ def _line_scopes(slot: Slot, slots: Sequence[Slot], text: str, holds: Callable[[
 
 
 def without_other_values(slot: Slot, slots: Sequence[Slot], text: str) -> str:
-    """``text`` without what it states, by key, for other slots of the same kind: none of that answers this slot."""
+    """``text`` without the values that it states by key for other slots of the same kind."""
     rivals = [other for other in slots if other.name != slot.name and _kind(other) == _kind(slot)]
     if not rivals:
         return text
@@ -162,10 +162,10 @@ def _names(slots: Sequence[Slot]) -> Names:
 _BRACKET = re.compile(r"\s?[(\[](?:in )?([^()\[\]\n|]{1,24})[)\]]$")
 
 
-def _key_and_unit(written: str, own: set[str]) -> tuple[str, str | None]:
-    """A key, and the unit that stands in brackets behind it."""
+def _key_and_unit(written: str, names: set[str]) -> tuple[str, str | None]:
+    """A key, and the unit in brackets after it."""
     key = _key(written)
-    bracket = None if key in own else _BRACKET.search(written)
+    bracket = None if key in names else _BRACKET.search(written)
     if bracket is None:
         return key, None
     return _key(written[: bracket.start()]), canonical_unit(bracket[1])
@@ -291,14 +291,14 @@ def cells_of(line: str) -> list[str]:
     return [cell.strip() for cell in line.strip().strip("|").split("|")]
 
 
-def _cells_below(own: set[str], text: str) -> list[tuple[str, str | None]]:
+def _cells_below(names: set[str], text: str) -> list[tuple[str, str | None]]:
     """Cells below this slot's key in tables with one row of values, the last table first."""
     cells: list[tuple[str, str | None]] = []
     for _, header, rows in reversed(_tables(text)):
         if len(rows) != 1:
             continue
         for cell, value in zip(header, rows[0], strict=False):
-            key, unit = _key_and_unit(cell, own)
-            if key in own:
+            key, unit = _key_and_unit(cell, names)
+            if key in names:
                 cells.append((value, unit))
     return cells

@@ -40,20 +40,20 @@ MOST_PLACES = 60
 
 
 class Stacks:
-    """One normalised text and the keywords that are right in it (``wanted``), asked for any number of places."""
+    """One normalised text and the keywords that are right in it (``keywords``), asked for any number of places."""
 
-    def __init__(self, text: str, wanted: Collection[str]) -> None:
+    def __init__(self, text: str, keywords: Collection[str]) -> None:
         self._text = text
-        self._wanted = [word for each in wanted if (word := normalise(each).strip())]
-        self._numbers = {_bare(word) for word in self._wanted}
+        self._keywords = [word for each in keywords if (word := normalise(each).strip())]
+        self._numbers = {_bare(word) for word in self._keywords}
         self._result = concluding_numbers(text)
-        self._claims = len(further_claims(text, self._is_wanted)) > _MOST_CLAIMS
+        self._claims = len(further_claims(text, self._is_keyword)) > _MOST_CLAIMS
 
-    def _is_wanted(self, item: str) -> bool:
-        return any(word in item for word in self._wanted)
+    def _is_keyword(self, item: str) -> bool:
+        return any(word in item for word in self._keywords)
 
     def holds(self, start: int, end: int) -> bool:
-        """True if ``text[start:end]`` stands in a heap rather than in an answer."""
+        """True if ``text[start:end]`` is part of a heap of keywords rather than of an answer."""
         text = self._text
         if any(letter.isdigit() for letter in text[start:end]):
             if self._result is not None and start < self._result[0]:
@@ -62,11 +62,11 @@ class Stacks:
             others = tuple(number for number in numbers.items if _bare(number) not in self._numbers)
             if _is_heap(Beside(others, numbers.alternatives), _MOST_NUMBERS_BESIDE):
                 return True
-        return self._claims or _is_heap(beside(text, start, end, self._is_wanted), _MOST_BESIDE)
+        return self._claims or _is_heap(beside(text, start, end, self._is_keyword), _MOST_BESIDE)
 
 
-def _is_heap(found: Beside, most: int) -> bool:
-    return len(found.items) > most or (found.alternatives and bool(found.items))
+def _is_heap(neighbours: Beside, most: int) -> bool:
+    return len(neighbours.items) > most or (neighbours.alternatives and bool(neighbours.items))
 
 
 @lru_cache(maxsize=20_000)
@@ -111,11 +111,13 @@ def score_keywords(slot: KeywordsSlot, answer: AnswerText) -> tuple[float, dict[
     return float(None not in stated and wrong is None), reading
 
 
-def _undecided(group: Iterable[str], groups: Iterable[Iterable[str]], said: set[bool]) -> bool:
-    """True if ``group`` asks for a yes or a no where the answer says both, and not both are asked for."""
+def _undecided(group: Iterable[str], groups: Iterable[Iterable[str]], answers: set[bool]) -> bool:
+    """True if ``group`` asks for a yes or a no, the answer says both, and not both are asked for."""
     yes_no = asks_yes_or_no(tuple(group))
     return (
-        yes_no is not None and len(said) > 1 and {asks_yes_or_no(tuple(each)) for each in groups} < {True, False, None}
+        yes_no is not None
+        and len(answers) > 1
+        and {asks_yes_or_no(tuple(each)) for each in groups} < {True, False, None}
     )
 
 

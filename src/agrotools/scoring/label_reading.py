@@ -1,4 +1,4 @@
-"""Reading labels out of an answer: which it asserts, and, where any name may be given, what else it names."""
+"""Labels asserted by an answer, and other names in it if any name is a valid answer."""
 
 import re
 from bisect import bisect_left, bisect_right
@@ -31,10 +31,10 @@ _MOST = 60
 
 
 class LabelReading(NamedTuple):
-    """The labels that a text answers with, all that were found in it, and other names that it offers beside."""
+    """The labels that a text answers with, all labels in it, and other names that it offers."""
 
     asserted: tuple[str, ...]
-    found: tuple[LabelMatch, ...]
+    matches: tuple[LabelMatch, ...]
     further: tuple[str, ...] = ()
 
 
@@ -80,12 +80,12 @@ _REFERENCE = re.compile(
 )
 
 
-def _referred(text: str, found: Sequence[LabelMatch], labels: Sequence[str]) -> list[LabelMatch]:
+def _referred(text: str, matches: Sequence[LabelMatch], labels: Sequence[str]) -> list[LabelMatch]:
     """Labels that are named by "the latter", "the other image", "the second picture", 后者, 第二幅."""
     references: list[LabelMatch] = []
-    starts = [each.start for each in found]
+    starts = [each.start for each in matches]
     for match in islice(_REFERENCE.finditer(text), _MOST) if len(labels) > 1 else ():
-        before = found[: bisect_left(starts, match.start())][-_MOST:]
+        before = matches[: bisect_left(starts, match.start())][-_MOST:]
         recent = list(dict.fromkeys(each.label for each in reversed(before)))[:2][::-1]
         label = None
         if match["latter"] or match["later"]:
@@ -112,25 +112,25 @@ _PART = re.compile(r"[.;:!?。,\n()]|\b(?:but|while|whereas)\b")
 _LINKS = frozenset("of the and in on with by to from for or a an no not without non".split())
 
 
-def _in_other_forms(text: str, found: Sequence[LabelMatch], labels: Mapping[str, Sequence[str]]) -> list[LabelMatch]:
-    """Labels of several words that stand together in a clause in other forms: "the bedding is dirty".
+def _in_other_forms(text: str, matches: Sequence[LabelMatch], labels: Mapping[str, Sequence[str]]) -> list[LabelMatch]:
+    """Labels of several words whose words occur in other forms within one clause: "the bedding is dirty".
 
     Only of labels that the text nowhere names as they are written.
     """
-    known = {match.label for match in found}
-    occupied = [(match.start, match.end) for match in found]
+    known = {match.label for match in matches}
+    occupied = [(match.start, match.end) for match in matches]
     starts = [0, *(part.end() for part in _PART.finditer(text))]
     is_chinese = any(letter > "\u2e80" for letter in text)
     others: list[LabelMatch] = []
     for label in [each for each in labels if each not in known]:
         words = [word for word in re.findall(r"[a-z]{3,}", normalise(label)) if word not in _LINKS]
-        if not words or re.search(r"\d|\.", label) or (len(words) < 2 and found and not is_chinese):
+        if not words or re.search(r"\d|\.", label) or (len(words) < 2 and matches and not is_chinese):
             continue
         parts: dict[int, dict[str, tuple[int, int]]] = {}
         for word in words:
             for hit in islice(word_pattern(word, min_chinese=2).finditer(text), _MOST):
                 # A single word stands for its label where no label is named at all, and not as an adverb.
-                if len(words) > 1 or hit[0] > "\u2e80" or not (found or hit[0].endswith("ly")):
+                if len(words) > 1 or hit[0] > "\u2e80" or not (matches or hit[0].endswith("ly")):
                     parts.setdefault(bisect_right(starts, hit.start()), {}).setdefault(word, hit.span())
         for spans in parts.values():
             begin, end = min(span[0] for span in spans.values()), max(span[1] for span in spans.values())

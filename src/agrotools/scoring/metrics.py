@@ -28,7 +28,7 @@ APART_METRIC = "agrotools.ots_apart"
 """OTS of the slots that count in no headline: other subjects share too many of their facts."""
 
 _MODES_OF_OUTCOMES: tuple[Mode, ...] = ("no-tool", "end-to-end")
-_OWN = {
+_ENGINE_METRICS = {
     FAS: MetricInfo(
         "FAS",
         "Final Answer Score: mean over the slots of a sample",
@@ -82,13 +82,13 @@ _OWN = {
         by_judge=True,
     ),
 }
-OUTCOME_METRICS = tuple(name for name, info in _OWN.items() if info.slots)
+OUTCOME_METRICS = tuple(name for name, info in _ENGINE_METRICS.items() if info.slots)
 """Metrics of the engine that are means over slots."""
-METRICS = WithPlugins(_OWN, lambda plugin: plugin.metrics)
+METRICS = WithPlugins(_ENGINE_METRICS, lambda plugin: plugin.metrics)
 """All metrics: those of the engine, and those of benchmark plug-ins."""
 
 SLOTS_OF_METRIC: WithPlugins[Callable[[Slot], bool]] = WithPlugins(
-    {name: info.slots for name, info in _OWN.items() if info.slots},
+    {name: info.slots for name, info in _ENGINE_METRICS.items() if info.slots},
     lambda plugin: {name: info.slots for name, info in plugin.metrics.items() if info.slots},
 )
 """Slots of a sample that each metric is the mean of; a sample without any has no row of that metric."""
@@ -101,7 +101,7 @@ def metrics_about(slots: Sequence[Slot]) -> Mapping[str, MetricInfo]:
 
 @cache
 def _metrics_about(types: frozenset[str], _benchmarks: tuple[str, ...]) -> Mapping[str, MetricInfo]:
-    metrics = dict(_OWN)
+    metrics = dict(_ENGINE_METRICS)
     for plugin in plugins_about(types):
         for name, info in plugin.metrics.items():
             metrics.setdefault(name, info)
@@ -109,13 +109,13 @@ def _metrics_about(types: frozenset[str], _benchmarks: tuple[str, ...]) -> Mappi
 
 
 def own_metric(metric: str) -> bool:
-    """True if a metric is one of the engine, which has its place in the tables of every benchmark."""
-    return metric in _OWN
+    """True if a metric is one of the engine's, which is in the tables of every benchmark."""
+    return metric in _ENGINE_METRICS
 
 
 def stands_for_sample(metric: str) -> bool:
     """True if a metric stands for a whole sample, which has no row of it before a judge was asked where one must be."""
-    info = _OWN.get(metric) if metric.startswith(ENGINE) else METRICS.get(metric)
+    info = _ENGINE_METRICS.get(metric) if metric.startswith(ENGINE) else METRICS.get(metric)
     return metric == APART_METRIC or (info is not None and info.stands_for_sample)
 
 

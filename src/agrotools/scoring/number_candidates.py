@@ -1,4 +1,4 @@
-"""The numbers of an answer that could be a slot's value, each with what speaks for and against it.
+"""The numbers of an answer that could be a slot's value, each with features for and against it.
 
 A feature is a named figure, mostly 0 or 1: the unit fits, the words around the number are those of the label, the
 sentence concludes, the number is a term of a calculation. :mod:`agrotools.scoring.number_reading` weighs them.
@@ -32,7 +32,7 @@ Features = dict[str, float]
 
 
 class Candidate(NamedTuple):
-    """A number that could be the value: its ends in the slot's unit, where it stands, and its features."""
+    """A number that could be the value: its bounds in the slot's unit, its position, and its features."""
 
     low: float
     high: float
@@ -74,9 +74,9 @@ def find_candidates(
     return candidates
 
 
-def _stated(slot: NumberSlot, asked: Subject, unit: str | None, own_unit: str | None, part: str) -> list[Quantity]:
+def _stated(slot: NumberSlot, target: Subject, unit: str | None, own_unit: str | None, part: str) -> list[Quantity]:
     """The numbers of a sentence, in order, with the units that they have there."""
-    quantities = cues.stated_quantities(part) + cues.zero_quantities(part, asked, unit)
+    quantities = cues.stated_quantities(part) + cues.zero_quantities(part, target, unit)
     if own_unit:
         quantities = [replace(each, unit=own_unit) if each.bare else each for each in quantities]
     if unit is None and cues.PART_OF_ONE.search(slot.label.lower()):
@@ -99,7 +99,7 @@ def _first_kept(counts: Sequence[int]) -> int:
 def _of_sentence(
     slot: NumberSlot,
     slots: Sequence[Slot],
-    asked: Subject,
+    target: Subject,
     unit: str | None,
     part: str,
     index: int,
@@ -109,10 +109,10 @@ def _of_sentence(
     around = phrases(part, quantities)
     operands = cues.operand_starts(part, quantities)
     shared: Features = {
-        "words in sentence": _share(part, asked),
+        "words in sentence": _share(part, target),
         "label in sentence": mentions(part, slot, slots),
-        "words in heading": _share(heading, asked) if heading else 0,
-        "kind in sentence": bool(asked.kinds & kinds(part)),
+        "words in heading": _share(heading, target) if heading else 0,
+        "kind in sentence": bool(target.kinds & kinds(part)),
         "aside": cues.ASIDE.match(part) is not None,
         "alone": len(quantities) == 1,
     }
@@ -124,7 +124,7 @@ def _of_sentence(
     candidates: list[Candidate] = []
     for at, (quantity, phrase, behind) in enumerate(zip(quantities, around, following, strict=True)):
         if not cues.fits_unit(quantity, unit, counts=counts) or (
-            "each" not in asked.kinds and cues.EACH_HAS.search(part, max(0, quantity.start - 60), quantity.start)
+            "each" not in target.kinds and cues.EACH_HAS.search(part, max(0, quantity.start - 60), quantity.start)
         ):
             continue
         lead = part[max(0, quantity.start - cues.LEAD_LENGTH) : quantity.start]
@@ -132,10 +132,10 @@ def _of_sentence(
         since = cues.CLAUSE.split(since, maxsplit=1)[-1] if at else since
         features: Features = {
             **shared,
-            **_of_unit(slot, asked, unit, part, quantity),
-            **_of_words(asked, rivals, phrase, lead),
-            **_of_place(part, quantity, phrase, asked),
-            **_of_calculation(part, quantity, phrase, asked, operands),
+            **_of_unit(slot, target, unit, part, quantity),
+            **_of_words(target, rivals, phrase, lead),
+            **_of_place(part, quantity, phrase, target),
+            **_of_calculation(part, quantity, phrase, target, operands),
             "before a correction": 3.0 * (quantity.start < corrected),
             "preliminary": 2.0 * bool(cues.PRELIMINARY.search(f"{since} {phrase.behind}")),
             "reference": cues.REFERENCE.search(f"{phrase.before} {phrase.behind}") is not None,
@@ -167,32 +167,32 @@ def _of_sentence(
 
 
 def _compare(
-    found: Sequence[Candidate], text: str, n: int, asked: Subject, emphasised: frozenset[float], corrected: int
+    candidates: Sequence[Candidate], text: str, n: int, target: Subject, emphasised: frozenset[float], corrected: int
 ) -> None:
-    """Add the features that set a candidate beside the others."""
-    if not found:
+    """Add the features that compare a candidate with the others."""
+    if not candidates:
         return
     near, sentence, lead, own_words = (
-        max(each.features[name] for each in found)
+        max(each.features[name] for each in candidates)
         for name in ("words near", "words in sentence", "words in lead", "own words near")
     )
     paragraph = sentences(cues.tables_as_lines(text.rstrip().rpartition("\n\n")[2]))
     in_last = max(0, n - len(paragraph))
-    kind = any(each.features["kind asked"] for each in found)
-    terms = {each.low for each in found if each.features["term"]}
-    labelled = [_words_near(each, asked) for each in found]
+    kind = any(each.features["kind asked"] for each in candidates)
+    terms = {each.low for each in candidates if each.features["term"]}
+    labelled = [_words_near(each, target) for each in candidates]
     frequencies = Counter(
         word
-        for words in {each.low: words for each, words in zip(found, labelled, strict=True)}.values()
+        for words in {each.low: words for each, words in zip(candidates, labelled, strict=True)}.values()
         for word in words
     )
-    values = [each.low for each in found if each.low == each.high]
+    values = [each.low for each in candidates if each.low == each.high]
     whole = _totals(values)
-    for each, words in zip(found, labelled, strict=True):
+    for each, words in zip(candidates, labelled, strict=True):
         each.features.update(
             {
                 "words missing near": near - each.features["words near"],
-                "distinctive words": _distinctive(words, frequencies, asked),
+                "distinctive words": _distinctive(words, frequencies, target),
                 "most words near": near > 0 and each.features["words near"] == near,
                 "most words in sentence": sentence > 0 and each.features["words in sentence"] == sentence,
                 "order": each.sentence / max(1, n - 1),
@@ -208,18 +208,18 @@ def _compare(
         )
 
 
-def _words_near(candidate: Candidate, asked: Subject) -> frozenset[str]:
-    """The words (and pairs of Chinese characters) of the label that stand near a candidate."""
+def _words_near(candidate: Candidate, target: Subject) -> frozenset[str]:
+    """The words (and pairs of Chinese characters) of the label that are near a candidate."""
     text = candidate.phrase.words
     spoken_words = roots(text)
-    return frozenset(word for word in asked.words if says(word, spoken_words, text)) | {
-        pair for pair in asked.pairs if pair in text
+    return frozenset(word for word in target.words if says(word, spoken_words, text)) | {
+        pair for pair in target.pairs if pair in text
     }
 
 
-def _distinctive(words: frozenset[str], said: Counter[str], asked: Subject) -> float:
-    """Number of the label's ``words`` near a candidate stand near few others."""
-    return 2.0 * sum(1 / max(1, said[word]) for word in words) / max(1, len(asked.words) + len(asked.pairs))
+def _distinctive(words: frozenset[str], frequencies: Counter[str], target: Subject) -> float:
+    """Weight of the label's ``words`` near a candidate; a word near few other candidates counts more."""
+    return 2.0 * sum(1 / max(1, frequencies[word]) for word in words) / max(1, len(target.words) + len(target.pairs))
 
 
 def _totals(values: Sequence[float]) -> set[float]:
@@ -239,8 +239,8 @@ def _totals(values: Sequence[float]) -> set[float]:
     return sums
 
 
-def _of_unit(slot: NumberSlot, asked: Subject, unit: str | None, part: str, quantity: Quantity) -> Features:
-    noun = unit is None and cues.names_subject(part, quantity, asked.counted)
+def _of_unit(slot: NumberSlot, target: Subject, unit: str | None, part: str, quantity: Quantity) -> Features:
+    noun = unit is None and cues.names_subject(part, quantity, target.counted)
     return {
         "unit same": unit is not None and quantity.unit == unit,
         "unit convertible": unit is not None and quantity.unit not in (None, unit),
@@ -253,44 +253,46 @@ def _of_unit(slot: NumberSlot, asked: Subject, unit: str | None, part: str, quan
     }
 
 
-def _of_words(asked: Subject, rivals: Sequence[Subject], phrase: Phrase, lead: str) -> Features:
-    share = _share(phrase.words, asked)
-    other = max((_share(phrase.words, rival, without=asked) for rival in rivals), default=0.0)
-    exclusive = min((_share(phrase.words, asked, without=rival) for rival in rivals), default=share)
+def _of_words(target: Subject, rivals: Sequence[Subject], phrase: Phrase, lead: str) -> Features:
+    share = _share(phrase.words, target)
+    other = max((_share(phrase.words, rival, without=target) for rival in rivals), default=0.0)
+    exclusive = min((_share(phrase.words, target, without=rival) for rival in rivals), default=share)
     phrase_kinds = kinds_of(phrase)
     return {
         "words near": share,
-        "words before": _share(phrase.before, asked),
-        "words in lead": _share(lead + phrase.behind, asked),
+        "words before": _share(phrase.before, target),
+        "words in lead": _share(lead + phrase.behind, target),
         "other value near": max(0.0, other - exclusive),
         "own words near": exclusive,
-        "kind asked": 3.0 * bool(phrase_kinds & asked.kinds),
-        "other kind": 3.0 * bound_elsewhere(phrase, asked),
-        "other thing": 3.0 * of_another(phrase.before, asked),
-        "is named": cues.is_named(phrase.behind, asked),
-        "kind missing": 2.0 * (bool(asked.kinds - {"place"}) and not phrase_kinds & asked.kinds),
+        "kind asked": 3.0 * bool(phrase_kinds & target.kinds),
+        "other kind": 3.0 * bound_elsewhere(phrase, target),
+        "other thing": 3.0 * of_another(phrase.before, target),
+        "is named": cues.is_named(phrase.behind, target),
+        "kind missing": 2.0 * (bool(target.kinds - {"place"}) and not phrase_kinds & target.kinds),
     }
 
 
-def _of_place(part: str, quantity: Quantity, phrase: Phrase, asked: Subject) -> Features:
+def _of_place(part: str, quantity: Quantity, phrase: Phrase, target: Subject) -> Features:
     # A change is asked between two years: neither binds it.
-    years = asked.years if "change" not in asked.kinds or len(asked.years) == 1 else ()
+    years = target.years if "change" not in target.kinds or len(target.years) == 1 else ()
     year = cues.year_of(part, quantity) if years else None
     behind = cues.YEAR_BEHIND.match(part, quantity.end) if years else None
-    letter = cues.letter_of(part, quantity, asked) if asked.letters else None
-    place = last_place_named(part[max(0, quantity.start - cues.LEAD_LENGTH) : quantity.start]) if asked.places else None
+    letter = cues.letter_of(part, quantity, target) if target.letters else None
+    place = (
+        last_place_named(part[max(0, quantity.start - cues.LEAD_LENGTH) : quantity.start]) if target.places else None
+    )
     return {
-        "total of all": 3.0 * (bool(asked.places or asked.years or asked.letters) and "total" in kinds_of(phrase)),
+        "total of all": 3.0 * (bool(target.places or target.years or target.letters) and "total" in kinds_of(phrase)),
         "asked year": 3.0 * (year in years),
         "asked year behind": 3.0 * (behind is not None and behind[1] in years),
-        "other letter": 3.0 * (letter is not None and letter not in asked.letters),
-        "asked place in lead": 3.0 * (place is not None and place in asked.places),
-        "other place in lead": 3.0 * (place is not None and place not in asked.places),
+        "other letter": 3.0 * (letter is not None and letter not in target.letters),
+        "asked place in lead": 3.0 * (place is not None and place in target.places),
+        "other place in lead": 3.0 * (place is not None and place not in target.places),
     }
 
 
-def _of_calculation(part: str, quantity: Quantity, phrase: Phrase, asked: Subject, operands: set[int]) -> Features:
-    change = "change" in asked.kinds
+def _of_calculation(part: str, quantity: Quantity, phrase: Phrase, target: Subject, operands: set[int]) -> Features:
+    change = "change" in target.kinds
     head = part[max(0, quantity.start - 24) : quantity.start]
     by = cues.BY.search(phrase.before) is not None
     rate = cues.is_rate(part, quantity)
@@ -303,15 +305,15 @@ def _of_calculation(part: str, quantity: Quantity, phrase: Phrase, asked: Subjec
         "from or to": phrase.endpoint,
         "by": by and not change,
         "compared with": 2.0 * bool(cues.COMPARED_WITH.search(phrase.before)),
-        "rate": rate and "each" not in asked.kinds,
+        "rate": rate and "each" not in target.kinds,
     }
 
 
-def _share(text: str, asked: Subject, without: Subject | None = None) -> float:
-    words = asked.words - without.words if without else asked.words
+def _share(text: str, target: Subject, without: Subject | None = None) -> float:
+    words = target.words - without.words if without else target.words
     if not words or not text.strip():
         return 0.0
     spoken_words = roots(text)
-    pairs = [pair for pair in asked.pairs if without is None or pair not in without.pairs]
+    pairs = [pair for pair in target.pairs if without is None or pair not in without.pairs]
     matches = sum(says(word, spoken_words, text) for word in words) + sum(pair in text for pair in pairs)
     return matches / (len(words) + len(pairs))

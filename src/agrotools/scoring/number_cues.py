@@ -1,4 +1,4 @@
-"""Words and signs around a number that tell what it is: patterns over normalised text, and readings by them."""
+"""Words and signs around a number that show its meaning: patterns over normalised text, and readings by them."""
 
 import re
 from collections.abc import Sequence
@@ -208,7 +208,7 @@ def as_share(text: str, quantity: Quantity) -> Quantity:
 
 
 def names_subject(text: str, quantity: Quantity, words: frozenset[str]) -> bool:
-    """True if the thing counted is what the slot's label names: "14 apple trees" for "number of trees"."""
+    """True if the counted thing is named in the slot's label: "14 apple trees" for "number of trees"."""
     if quantity.noun is None:
         return False
     at = max(quantity.start, quantity.end - len(quantity.noun))
@@ -217,7 +217,7 @@ def names_subject(text: str, quantity: Quantity, words: frozenset[str]) -> bool:
 
 
 def is_counter(text: str, quantity: Quantity) -> bool:
-    """True if a Chinese measure word with no noun behind it follows the number: 多9个."""
+    """True if a Chinese measure word without a noun follows the number: 多9个."""
     noun = quantity.noun
     return noun is not None and noun > "\u2e80" and not text[quantity.end : quantity.end + 1] > "\u2e80"
 
@@ -227,7 +227,7 @@ LEAD_LENGTH = 300
 
 
 def year_of(text: str, quantity: Quantity) -> str | None:
-    """The year that a number belongs to: the one behind it in its clause, else the last one before it."""
+    """The year that a number belongs to: the one after it in its clause, else the last one before it."""
     behind = YEAR_BEHIND.match(text, quantity.end)
     if behind:
         return behind[1]
@@ -237,18 +237,18 @@ def year_of(text: str, quantity: Quantity) -> str | None:
     return free[-1][0] if free else None
 
 
-def letter_of(text: str, quantity: Quantity, asked: Subject) -> str | None:
+def letter_of(text: str, quantity: Quantity, target: Subject) -> str | None:
     """The letter of the thing that a number belongs to ("tree A"): the last one before it."""
-    if asked.lettered is None:
+    if target.lettered is None:
         return None
-    before = [*asked.lettered.finditer(text, max(0, quantity.start - LEAD_LENGTH), quantity.start)]
+    before = [*target.lettered.finditer(text, max(0, quantity.start - LEAD_LENGTH), quantity.start)]
     return next((each for each in before[-1].groups() if each), None) if before else None
 
 
-def is_named(behind: str, asked: Subject) -> bool:
-    """True if the words behind a number say what is counted: "of which 46 are greenhouses"."""
+def is_named(behind: str, target: Subject) -> bool:
+    """True if the words after a number name the counted thing: "of which 46 are greenhouses"."""
     verb = ARE.match(behind)
-    return verb is not None and speaks_of(verb[1], asked.counted)
+    return verb is not None and speaks_of(verb[1], target.counted)
 
 
 def operand_starts(text: str, quantities: Sequence[Quantity]) -> set[int]:
@@ -266,12 +266,12 @@ def operand_starts(text: str, quantities: Sequence[Quantity]) -> set[int]:
     return starts
 
 
-def zero_quantities(part: str, asked: Subject, unit: str | None) -> list[Quantity]:
-    """ "No trees" as 0 trees, where the label names what there is none of."""
+def zero_quantities(part: str, target: Subject, unit: str | None) -> list[Quantity]:
+    """ "No trees" as 0 trees if the label names the thing that is absent."""
     zeros: list[Quantity] = []
     for match in NO.finditer(part):
         phrase = PHRASE_END.split(match["of"] or match["of_2"] or match["of_3"])[0].strip()
-        if phrase and speaks_of(phrase, asked.counted):
+        if phrase and speaks_of(phrase, target.counted):
             noun = phrase.split()[-1] if unit is None else None
             zeros.append(Quantity(0.0, 0.0, unit, noun, match.start(), match.end(), -1 - match.start(), spelled=True))
     return zeros

@@ -87,7 +87,7 @@ _OF_THEM = re.compile(r" ?of (?:them|these|those|which)(?![a-z])")
 
 
 def _explains(other: Candidate, first: Candidate) -> bool:
-    """True if ``other`` stands in brackets that explain ``first``: "62 (60 stacked, 2 on the ground)"."""
+    """True if ``other`` is in brackets that explain ``first``: "62 (60 stacked, 2 on the ground)"."""
     if not other.phrase.bracketed or first.phrase.bracketed or not other.phrase.explained:
         return False
     opened = max(other.text.rfind("(", 0, other.quantity.start), 0)
@@ -147,14 +147,14 @@ _DIRECTLY_OR = re.compile(r",? ?(?:or|或者?) ?")
 
 
 def _directly_or(one: Candidate, other: Candidate) -> bool:
-    """True if nothing but "or" stands between two numbers."""
+    """True if only "or" is between two numbers."""
     if one.sentence != other.sentence:
         return False
     first, second = sorted((one.quantity, other.quantity), key=lambda quantity: quantity.start)
     return _DIRECTLY_OR.fullmatch(one.text, first.end, second.start) is not None
 
 
-_SHOWN = 240
+_MAX_EXCERPT = 240
 _LIKE = 2.5
 """A sentence of the same words with another number is a rival if its score lies at most this far below."""
 
@@ -174,36 +174,36 @@ def read_number(slot: NumberSlot, slots: Sequence[Slot], answer: AnswerText) -> 
     readings = [_keyed(slot, slots, unit, scope) for scope in keyed] or [_unkeyed(slot, slots, unit, answer)]
     usable = [each for each in readings if each.candidates] or readings[-1:]
     merged = _merged([_signed(slot, each) for each in usable])
-    reading: dict[str, JsonValue] = {"scope": merged.scope.kind, "text": merged.scope.text[:_SHOWN]}
+    reading: dict[str, JsonValue] = {"scope": merged.scope.kind, "text": merged.scope.text[:_MAX_EXCERPT]}
     if merged.candidates:
-        reading["candidate"] = list(merged.shown)
+        reading["candidate"] = list(merged.written)
         reading["value"] = [low if low == high else [low, high] for low, high in merged.candidates]
     return NumberReading(merged.candidates, merged.scope.keyed, {**reading, "rule": merged.rule})
 
 
 class _ScopeReading(NamedTuple):
-    """Reading of one scope: candidates in the slot's unit, as written, and by which rule."""
+    """Reading of one scope: candidates in the slot's unit, their text, and the rule."""
 
     scope: Scope
     candidates: tuple[tuple[float, float], ...]
-    shown: tuple[str, ...]
+    written: tuple[str, ...]
     rule: str
     turn: int = 0
     """-1: said to be a decrease, 1: an increase."""
 
 
-def _merged(found: Sequence[_ScopeReading]) -> _ScopeReading:
+def _merged(readings: Sequence[_ScopeReading]) -> _ScopeReading:
     """Reading of several keys of one slot: the total of the others if one is, else all that they say."""
-    if len(found) == 1:
-        return found[0]
-    candidates = _distinct([candidate for each in found for candidate in each.candidates])
-    if len(candidates) == 1 or any(len(each.candidates) != 1 for each in found):
-        return found[-1]._replace(candidates=candidates)
+    if len(readings) == 1:
+        return readings[0]
+    candidates = _distinct([candidate for each in readings for candidate in each.candidates])
+    if len(candidates) == 1 or any(len(each.candidates) != 1 for each in readings):
+        return readings[-1]._replace(candidates=candidates)
     total = _total(candidates)
     if total is not None:
-        return next(each for each in found if each.candidates[0] == total)._replace(rule="total of the other values")
-    written = tuple(dict.fromkeys(text for each in found for text in each.shown))
-    return found[-1]._replace(candidates=candidates, shown=written, rule="the key stands more than once")
+        return next(each for each in readings if each.candidates[0] == total)._replace(rule="total of the other values")
+    written = tuple(dict.fromkeys(text for each in readings for text in each.written))
+    return readings[-1]._replace(candidates=candidates, written=written, rule="the key stands more than once")
 
 
 def _distinct(candidates: Sequence[tuple[float, float]]) -> tuple[tuple[float, float], ...]:
@@ -262,7 +262,7 @@ def _unkeyed(slot: NumberSlot, slots: Sequence[Slot], unit: str | None, answer: 
         scope = Scope("nothing", answer.plain)
         if _NONE_ALONE.fullmatch(text.strip()):
             return _ScopeReading(scope._replace(kind="whole text"), ((0.0, 0.0),), ("none",), "none is 0")
-        return _ScopeReading(scope, (), (), _why_nothing(answer.plain[: 4 * _SHOWN]))
+        return _ScopeReading(scope, (), (), _why_nothing(answer.plain[: 4 * _MAX_EXCERPT]))
     choice = choose(candidates, keyed=False)
     first = choice.chosen[0]
     labelled = bool(first.features["label in sentence"])
@@ -294,23 +294,23 @@ _COULD_NOT = re.compile(
 )
 
 
-def _rivals(first: Candidate, found: Sequence[Candidate], asked: Subject) -> list[Candidate]:
+def _rivals(first: Candidate, candidates: Sequence[Candidate], target: Subject) -> list[Candidate]:
     """Candidates of sentences that say the same of another number: "It is 14. It is 15.", a list of bare numbers."""
-    shape = _shape(first.text, asked)
+    shape = _shape(first.text, target)
     return [
         each
-        for each in found
+        for each in candidates
         if each.sentence != first.sentence
         and len(each.text) < 200
-        and _shape(each.text, asked) == shape
+        and _shape(each.text, target) == shape
         and score(each) > score(first) - _LIKE
     ][:20]
 
 
-def _shape(part: str, asked: Subject) -> str:
-    """A sentence without its numbers, and but for a key that says nothing of what is asked."""
+def _shape(part: str, target: Subject) -> str:
+    """A sentence with its numbers masked, and without a key that does not name the subject of the question."""
     head, _, tail = part.rpartition(": ")
-    if not speaks_of(head, asked.words):
+    if not speaks_of(head, target.words):
         head = ""
     return head + re.sub(r"[\d.,' ]*\d", "#", tail).strip(" .*#-") + "#"
 
@@ -337,21 +337,23 @@ _NET = re.compile("net change|change (?:in|of)|变化")
 
 
 def _turn(words: str) -> int:
-    """-1 where ``words`` speak of a decrease, 1 of an increase, 0 of neither or both."""
+    """-1 if ``words`` state a decrease, 1 for an increase, 0 for neither or both."""
     return (_RISES.search(words) is not None) - (_FALLS.search(words) is not None)
 
 
-def _signed(slot: NumberSlot, found: _ScopeReading) -> _ScopeReading:
-    """A decrease has the sign that the slot asks for: "a decrease of 3.2 ha" is -3.2 ha where a change is asked.
+def _signed(slot: NumberSlot, reading: _ScopeReading) -> _ScopeReading:
+    """Reading with the sign that the slot asks for: "a decrease of 3.2 ha" is -3.2 ha if a change is asked for.
 
     Where a loss is asked, it is a gain that is negative.
     """
     label = f"{slot.name} {slot.label}".replace("_", " ").lower()
     direction = 1 if _NET.search(label) else _turn(label) or int(float(slot.value) < 0)
-    if found.turn * direction != -1 or any(low < 0 for low, _ in found.candidates):
-        return found
-    turned = tuple((-high, -low) for low, high in found.candidates)
-    return found._replace(candidates=turned, rule=f"{found.rule}; {'a decrease' if direction > 0 else 'an increase'}")
+    if reading.turn * direction != -1 or any(low < 0 for low, _ in reading.candidates):
+        return reading
+    turned = tuple((-high, -low) for low, high in reading.candidates)
+    return reading._replace(
+        candidates=turned, rule=f"{reading.rule}; {'a decrease' if direction > 0 else 'an increase'}"
+    )
 
 
 _CONVERSION_ROUNDING = 0.02
@@ -424,6 +426,6 @@ def _as_written(quantity: Quantity) -> str:
 
 
 def within(value: float, margin: float, low: float, high: float) -> bool:
-    """True if both ends lie within ``margin`` of ``value``, to a relative 1e-9."""
+    """True if both bounds are within ``margin`` of ``value``, to a relative 1e-9."""
     slack = 1e-9 * max(abs(value), abs(low), abs(high))
     return abs(low - value) <= margin + slack and abs(high - value) <= margin + slack

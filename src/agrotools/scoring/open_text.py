@@ -45,7 +45,7 @@ def count_words(text: str) -> float:
 
 
 class FactRead(NamedTuple):
-    """Reading of a fact in a text: ``state``, the words that say so, and where they stand."""
+    """Reading of a fact in a text: ``state``, the words that show it, and their position."""
 
     state: str
     words: str
@@ -140,11 +140,11 @@ def states_fact(fact: Fact, text: str) -> bool:
     return read_fact(fact, reply_of(text)).state == "stated"
 
 
-def read_fact(fact: Fact, reply: Reply, taken: Sequence[Span] = (), *, plain: bool = False) -> FactRead:
+def read_fact(fact: Fact, reply: Reply, occupied: Sequence[Span] = (), *, plain: bool = False) -> FactRead:
     """State of a fact in a reply: denied, or with an opposite in place of one of its ideas, it is contradicted.
 
-    Words ``taken`` by another fact of the slot are not read as what contradicts this one. ``plain``: the reply plainly
-    asserts what it says, so that a denying word near a fact ("do not wait: ...") is read as none of the fact.
+    Words ``occupied`` by another fact of the slot are not read as what contradicts this one. ``plain``: the reply
+    plainly asserts what it says, so that a denying word near a fact ("do not wait: ...") is read as none of the fact.
     """
     findings = [finding for phrase in fact.phrases for finding in reply.find(phrase)]
     if plain:
@@ -152,7 +152,7 @@ def read_fact(fact: Fact, reply: Reply, taken: Sequence[Span] = (), *, plain: bo
     for_it = [finding for finding in findings if finding.affirmed]
     against = [finding for finding in findings if not finding.affirmed]
     against += [finding for phrase in fact.not_ for finding in reply.find(phrase) if finding.affirmed]
-    here = {at for span in taken for at in range(span.start, span.end)}
+    here = {at for span in occupied for at in range(span.start, span.end)}
     against = [each for each in against if here.isdisjoint(at for span in each.spans for at in range(*span))]
     # What stands in the same sentence as the fact itself sets it off ("tolerant, not susceptible ones"), where it is
     # the opposite of it; a denial of the fact counts wherever it stands.
@@ -178,7 +178,7 @@ def read_fact(fact: Fact, reply: Reply, taken: Sequence[Span] = (), *, plain: bo
 
 def _words_of(reply: Reply, finding: Finding) -> str:
     start, end = min(span.start for span in finding.spans), max(span.end for span in finding.spans)
-    return reply.read.shown(start, end)[:80]
+    return reply.read.excerpt(start, end)[:80]
 
 
 def read_facts(slot: OpenTextSlot, reply: Reply, *, plain: bool = False) -> list[FactRead]:
@@ -260,13 +260,13 @@ class OpenTextChance:
         self._samples.append(number)
         self._values.append(_against(record, foreign))
 
-    def estimate(self, wanted: Callable[[Kind], bool] = any_kind) -> Estimate | None:
+    def estimate(self, keep: Callable[[Kind], bool] = any_kind) -> Estimate | None:
         """The chance level over the samples of a wanted kind; None where there are none, or where fewer than two
         clusters have open-text slots."""
         import numpy as np
 
         samples = np.asarray(self._samples, dtype=np.int64)
-        chosen = of_kind(samples, self._table, wanted)
+        chosen = of_kind(samples, self._table, keep)
         if not chosen.any():
             return None
         numbers, first, totals, counts = summed(samples[chosen], np.asarray(self._values)[chosen])

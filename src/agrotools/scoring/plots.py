@@ -25,22 +25,22 @@ AXES_WEIGHT = 0.1
 TITLE_WEIGHT = 0.1
 
 
-def score_plot(reference: PlotSpec, drawn: PlotSpec | None) -> tuple[float, dict[str, JsonValue]]:
+def score_plot(reference: PlotSpec, chart: PlotSpec | None) -> tuple[float, dict[str, JsonValue]]:
     """Plot score in [0, 1] and how it came about: kinds, matched points, F1, labels."""
-    if drawn is None:
+    if chart is None:
         return 0.0, {"rule": "no figure came from a successful call"}
-    reading: dict[str, JsonValue] = {"kind": drawn.kind, "reference_kind": reference.kind}
-    if not equivalent_kinds(drawn.kind, reference.kind):
+    reading: dict[str, JsonValue] = {"kind": chart.kind, "reference_kind": reference.kind}
+    if not equivalent_kinds(chart.kind, reference.kind):
         return 0.0, {"rule": "the kind of figure is not equivalent", **reading}
-    matching = match_points(reference, drawn)
-    axes, title, labels = label_readings(reference, drawn)
+    matching = match_points(reference, chart)
+    axes, title, labels = label_readings(reference, chart)
     weight = DATA_WEIGHT + AXES_WEIGHT * axes + TITLE_WEIGHT * title
     reading |= {"f1": matching.f1, "points": matching.reading(), "labels": labels, "weight": round(weight, 9)}
     return min(1.0, matching.f1 * round(weight, 9)), {"rule": "points matched, times labels", **reading}
 
 
 def drawn_spec(trajectory: Trajectory) -> PlotSpec | None:
-    """Figure drawn by the last successful ``plot`` call of ``trajectory``; None where there is none."""
+    """Figure drawn by the last successful ``plot`` call of ``trajectory``; None without such a call."""
     for step in reversed(trajectory.steps):
         spec = _spec_of(step)
         if spec is not None:
@@ -73,7 +73,7 @@ _EMPTY_WORDS = frozenset(
 """Words that say nothing of what a figure shows."""
 
 
-def label_readings(reference: PlotSpec, drawn: PlotSpec) -> tuple[bool, bool, dict[str, JsonValue]]:
+def label_readings(reference: PlotSpec, chart: PlotSpec) -> tuple[bool, bool, dict[str, JsonValue]]:
     """(both axes name quantity and unit, title or legend names what is compared, how that was read).
 
     An axis names its quantity if its label has a word that is not generic ("value", "y"). It names its unit if the
@@ -84,27 +84,27 @@ def label_readings(reference: PlotSpec, drawn: PlotSpec) -> tuple[bool, bool, di
     The title names what is compared if it shares a word with the labels, series or categories of either figure, or with
     the title of the reference. The legend does if it is visible and every name in it says something.
     """
-    pie = drawn.kind == "pie"
-    categorical = all(isinstance(x, str) for series in drawn.series for x in series.x)
-    y_texts = [drawn.y_label, drawn.title] if pie else [drawn.y_label]
+    pie = chart.kind == "pie"
+    categorical = all(isinstance(x, str) for series in chart.series for x in series.x)
+    y_texts = [chart.y_label, chart.title] if pie else [chart.y_label]
     missing: list[JsonValue] = []
-    if not pie and not _says_something(drawn.x_label):
+    if not pie and not _says_something(chart.x_label):
         missing.append("quantity on x")
     if not any(map(_says_something, y_texts)):
         missing.append("quantity on y")
     x_unit = None if pie or categorical else unit_of(reference.x_label, reference.x_unit)
-    if x_unit and not _names_unit(x_unit, [drawn.x_label], drawn.x_unit):
+    if x_unit and not _names_unit(x_unit, [chart.x_label], chart.x_unit):
         missing.append(f"unit on x: {x_unit}")
     y_unit = unit_of(reference.y_label, reference.y_unit)
-    if y_unit and not _names_unit(y_unit, y_texts, drawn.y_unit):
+    if y_unit and not _names_unit(y_unit, y_texts, chart.y_unit):
         missing.append(f"unit on y: {y_unit}")
-    title, legend = _title_names(reference, drawn), _legend_names(reference, drawn)
+    title, legend = _title_names(reference, chart), _legend_names(reference, chart)
     reading: dict[str, JsonValue] = {"axes": not missing, "missing": missing, "title": title, "legend": legend}
     return not missing, title or legend, reading
 
 
 def unit_of(label: str, unit: str | None) -> str | None:
-    """The unit of an axis: its unit field, or in its label what stands in brackets or after ``in``, comma or slash."""
+    """The unit of an axis: its unit field, or the part of its label in brackets or after ``in``, comma or slash."""
     if unit and unit.strip():
         return unit.strip()
     in_brackets = [part.strip() for part in _BRACKETS.findall(normalise(label)) if part.strip()]
@@ -114,14 +114,14 @@ def unit_of(label: str, unit: str | None) -> str | None:
     return canonical_unit(at_end[1]) if at_end else None
 
 
-def _names_unit(wanted: str, labels: Iterable[str], unit: str | None) -> bool:
-    known = canonical_unit(wanted)
+def _names_unit(unit_name: str, labels: Iterable[str], unit: str | None) -> bool:
+    known = canonical_unit(unit_name)
     for label in labels:
         unit_in_label = unit_of(label, unit)
         if known is not None and unit_in_label is not None and canonical_unit(unit_in_label) == known:
             return True
         # A unit outside the table is a counted noun ("trees"): it may stand anywhere.
-        if known is None and normalise(wanted).strip() in normalise(f"{label} {unit or ''}"):
+        if known is None and normalise(unit_name).strip() in normalise(f"{label} {unit or ''}"):
             return True
     return False
 
@@ -141,24 +141,24 @@ def _says_something(label: str) -> bool:
     return bool(_words(_BRACKETS.sub(" ", normalise(label))))
 
 
-def _title_names(reference: PlotSpec, drawn: PlotSpec) -> bool:
+def _title_names(reference: PlotSpec, chart: PlotSpec) -> bool:
     topic = _words(reference.title)
-    for spec in (reference, drawn):
+    for spec in (reference, chart):
         texts = [spec.x_label, spec.y_label, *(series.name for series in spec.series)]
         texts += [x for series in spec.series for x in series.x if isinstance(x, str)]
         for text in texts:
             topic |= _words(text)
-    return bool(_words(drawn.title) & topic)
+    return bool(_words(chart.title) & topic)
 
 
-def _legend_names(reference: PlotSpec, drawn: PlotSpec) -> bool:
-    if not drawn.legend and drawn.kind not in _NAMED_BY_THEMSELVES:
+def _legend_names(reference: PlotSpec, chart: PlotSpec) -> bool:
+    if not chart.legend and chart.kind not in _NAMED_BY_THEMSELVES:
         return False
     known = {category(series.name) for series in reference.series}
-    names = [series.name for series in drawn.series]
-    if drawn.kind == "pie":  # its legend holds the slices
+    names = [series.name for series in chart.series]
+    if chart.kind == "pie":  # its legend holds the slices
         known |= {category(x) for series in reference.series for x in series.x}
-        names = [str(x) for series in drawn.series for x in series.x]
+        names = [str(x) for series in chart.series for x in series.x]
     return bool(names) and all(bool(_words(name)) or (name.strip() and category(name) in known) for name in names)
 
 
@@ -180,7 +180,7 @@ class Matching(NamedTuple):
     """Match of the points of a drawn figure with those of the reference."""
 
     matched: int
-    drawn: int
+    n_drawn: int
     reference: int
     pairs: tuple[tuple[str, str, int], ...]
     """Names of the paired series (reference, drawn), and how many of their points match."""
@@ -188,30 +188,30 @@ class Matching(NamedTuple):
     @property
     def f1(self) -> float:
         """Harmonic mean of the shares of drawn and of reference points that match, 0..1."""
-        return 2 * self.matched / (self.drawn + self.reference) if self.matched else 0.0
+        return 2 * self.matched / (self.n_drawn + self.reference) if self.matched else 0.0
 
     def reading(self) -> dict[str, JsonValue]:
         series: list[JsonValue] = [
             {"reference": reference, "drawn": plotted, "matched": count} for reference, plotted, count in self.pairs
         ]
-        return {"matched": self.matched, "drawn": self.drawn, "reference": self.reference, "series": series}
+        return {"matched": self.matched, "drawn": self.n_drawn, "reference": self.reference, "series": series}
 
 
-def match_points(reference: PlotSpec, drawn: PlotSpec) -> Matching:
+def match_points(reference: PlotSpec, chart: PlotSpec) -> Matching:
     """Match as many points as can be matched one to one, each series with one other: the pairing of highest F1.
 
     Points match where x is the same category (numbers: relative 1e-3, whole numbers exactly) and y within 5 %, or where
     the reference is 0 within 1 % of its series' range. Where several reference x are near enough, the nearest counts.
     """
     targets = [_Target(series) for series in reference.series]
-    counts = [[target.matched_by(series) for series in drawn.series] for target in targets]
+    counts = [[target.matched_by(series) for series in chart.series] for target in targets]
     pairs = [
-        (reference.series[row].name, drawn.series[column].name, counts[row][column])
+        (reference.series[row].name, chart.series[column].name, counts[row][column])
         for row, column in _best_pairing(counts)
     ]
     return Matching(
         matched=sum(count for _, _, count in pairs),
-        drawn=sum(len(series.y) for series in drawn.series),
+        n_drawn=sum(len(series.y) for series in chart.series),
         reference=sum(len(series.y) for series in reference.series),
         pairs=tuple(pairs),
     )
@@ -229,7 +229,7 @@ class _Target:
         self._numbers = sorted(x for x in self._intervals if not isinstance(x, str))
 
     def matched_by(self, series: PlotSeries) -> int:
-        """Number of points of ``series`` that can be given a reference point of their own."""
+        """Number of points of ``series`` that can be matched one to one to reference points."""
         at: dict[str | Number, list[float]] = {}
         for x, y in zip(series.x, series.y, strict=False):
             closest = self._nearest(_key(x))

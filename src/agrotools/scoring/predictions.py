@@ -147,7 +147,7 @@ FORMATS: WithPlugins[str] = WithPlugins({}, lambda plugin: plugin.predictions)
 
 @dataclass(frozen=True)
 class Compared:
-    """``published``: None where the published scorer stops or has nothing to count; ``stop`` says why.
+    """Published score. ``published``: None if the published scorer stops or counts nothing; ``stop`` is the reason.
 
     ``extra``: counts that only one benchmark has, by what they are; ``count_stops``: which of them the published code
     does not come to, and why. ``malformed``: what in the files is not what it should be, by its place; it is wrong in
@@ -171,7 +171,7 @@ def prediction_format(name: str) -> PredictionFormat:
     """The format of that name.
 
     Raises:
-        UsageError: there is none.
+        UsageError: no such format.
     """
     if name not in FORMATS:
         raise UsageError(f"--format {name}: no such format", hint=f"known: {', '.join(FORMATS)}")

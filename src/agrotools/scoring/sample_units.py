@@ -69,9 +69,9 @@ class SampleTable:
         """The kind of the sample of that number."""
         return self.kinds[self.kind_of[number]]
 
-    def count(self, wanted: Callable[[Kind], bool]) -> int:
+    def count(self, keep: Callable[[Kind], bool]) -> int:
         """Number of samples of a wanted kind."""
-        of_kind = [wanted(kind) for kind in self.kinds]
+        of_kind = [keep(kind) for kind in self.kinds]
         return sum(kind >= 0 and of_kind[kind] for kind in self.kind_of)
 
     def numbers_in(self, other: "SampleTable") -> list[int]:
@@ -161,7 +161,7 @@ def is_invalid(record: Record) -> bool:
 
 
 class Rows:
-    """The score rows of one metric, as columns: which sample (by its place in the mode), which step, what value."""
+    """The score rows of one metric, as columns: sample (by its place in the mode), step, value."""
 
     def __init__(self) -> None:
         self.places = array("I")
@@ -194,9 +194,9 @@ class Units(NamedTuple):
 
         return ~np.isnan(self.values)
 
-    def where(self, wanted: "BoolArray | IntArray") -> "Units":
-        """The units that ``wanted`` picks."""
-        return Units(self.samples[wanted], self.steps[wanted], self.values[wanted], self.low[wanted], self.high[wanted])
+    def where(self, keep: "BoolArray | IntArray") -> "Units":
+        """The units that ``keep`` picks."""
+        return Units(self.samples[keep], self.steps[keep], self.values[keep], self.low[keep], self.high[keep])
 
 
 def units_of(
@@ -244,7 +244,7 @@ def _summed(rows: Rows) -> tuple["IntArray", "IntArray", "FloatArray", "IntArray
 
 
 def summed(keys: "IntArray", values: "FloatArray") -> tuple["IntArray", "IntArray", "FloatArray", "IntArray"]:
-    """The distinct ``keys`` in ascending order, where each stands first, and sum and number of its values."""
+    """The distinct ``keys`` in ascending order, the first position of each, and sum and number of its values."""
     import numpy as np
 
     if bool(np.all(keys[1:] > keys[:-1])):
@@ -283,7 +283,7 @@ def metric_of(units: Units, table: SampleTable) -> Metric | None:
 
 
 def difference_of(first: Units, second: Units, table: SampleTable) -> Metric | None:
-    """``first - second`` over the units that both have a value of; None where there are none."""
+    """``first - second`` over the units that both have a value of; None without such units."""
     if (pair := _paired(first, second)) is None:
         return None
     mine, paired = pair
@@ -325,16 +325,16 @@ def clusters_of(samples: "IntArray", table: SampleTable) -> "IntArray":
     return np.asarray(table.clusters)[samples]
 
 
-def of_kind(samples: "IntArray", table: SampleTable, wanted: Callable[[Kind], bool]) -> "BoolArray":
+def of_kind(samples: "IntArray", table: SampleTable, keep: Callable[[Kind], bool]) -> "BoolArray":
     """Mask of the samples that are of a wanted kind."""
     import numpy as np
 
-    return np.array([wanted(kind) for kind in table.kinds], dtype=bool)[np.asarray(table.kind_of)[samples]]
+    return np.array([keep(kind) for kind in table.kinds], dtype=bool)[np.asarray(table.kind_of)[samples]]
 
 
-def units_where(units: Mapping[str, Units], table: SampleTable, wanted: Callable[[Kind], bool]) -> dict[str, Units]:
+def units_where(units: Mapping[str, Units], table: SampleTable, keep: Callable[[Kind], bool]) -> dict[str, Units]:
     """The units of samples of a wanted kind, of each metric."""
-    return {metric: each.where(of_kind(each.samples, table, wanted)) for metric, each in units.items()}
+    return {metric: each.where(of_kind(each.samples, table, keep)) for metric, each in units.items()}
 
 
 def _broken_down(
@@ -347,9 +347,9 @@ def _broken_down(
     present = cast("list[int]", np.unique(kind_of).tolist())
     known: dict[frozenset[int], Estimate] = {}
 
-    def of_kinds(wanted: Iterable[int]) -> Estimate:
+    def of_kinds(keep: Iterable[int]) -> Estimate:
         # A family with one task type has the same units as that task type: a bootstrap need not run twice.
-        key = frozenset(wanted)
+        key = frozenset(keep)
         if key not in known:
             known[key] = estimate(np.isin(kind_of, list(key)) if len(key) < len(present) else slice(None))
         return known[key]

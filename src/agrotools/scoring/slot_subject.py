@@ -317,14 +317,14 @@ def named_entities(text: str) -> dict[str, set[str]]:
     return {kind: names for kind, names in entities.items() if names}
 
 
-def of_other_thing(text: str, asked: Subject, years: Sequence[str]) -> bool | None:
-    """True if ``text`` speaks of another place, time, or numbered thing than the label; None where it names none.
+def of_other_thing(text: str, target: Subject, years: Sequence[str]) -> bool | None:
+    """True if ``text`` is about another place, time, or numbered thing than the label; None if it names none.
 
     ``years``: those that the whole answer names, in order: the last is the later one.
     """
     verdict = None
-    here = named_entities(text) if asked.entities else {}
-    for kind, names in asked.entities.items():
+    here = named_entities(text) if target.entities else {}
+    for kind, names in target.entities.items():
         mentioned = set(here.get(kind, ()))
         if kind == "time" and len(years) > 1:
             mentioned |= {"late" if year == years[-1] else "early" for year in here.get("year", ())}
@@ -334,18 +334,18 @@ def of_other_thing(text: str, asked: Subject, years: Sequence[str]) -> bool | No
     return verdict
 
 
-def of_another(before: str, asked: Subject) -> bool:
-    """True if ``before`` says of what it is ("the NDVI of the weeds"), and the label says otherwise."""
+def of_another(before: str, target: Subject) -> bool:
+    """True if ``before`` names the owner of the value ("the NDVI of the weeds") and the label names another."""
     for genitive in _GENITIVE.finditer(before):
-        other = asked.of.get(stem(genitive[1]))
-        if other is not None and stem(genitive[2]) != other and not speaks_of(genitive[2], asked.words):
+        other = target.of.get(stem(genitive[1]))
+        if other is not None and stem(genitive[2]) != other and not speaks_of(genitive[2], target.words):
             return True
     return False
 
 
-def bound_elsewhere(phrase: Phrase, asked: Subject) -> bool:
-    """True if a number is of another kind than the slot asks for: the largest where the mean is asked."""
+def bound_elsewhere(phrase: Phrase, target: Subject) -> bool:
+    """True if a number is of another kind than the slot asks for: the largest instead of the mean."""
     phrase_kinds = kinds_of(phrase)
-    if phrase_kinds & asked.kinds or phrase_kinds <= {"change"}:
+    if phrase_kinds & target.kinds or phrase_kinds <= {"change"}:
         return False
-    return bool(asked.kinds - {"change"}) or not phrase_kinds <= _GENERAL | {"change"}
+    return bool(target.kinds - {"change"}) or not phrase_kinds <= _GENERAL | {"change"}

@@ -150,7 +150,7 @@ def _row(record: Record, metric: str, score: SlotScore, *, slot: str | None = No
     )
 
 
-_SHOWN = 240
+_MAX_EXCERPT = 240
 _IN_WORDS = OpenTextSlot | KeywordsSlot | ReferenceTextsSlot
 _UNDECIDED = re.compile(
     r"\b(?:any|all|each) of (?:these|them|those) (?:may|might|could|can) be\b|"
@@ -184,7 +184,9 @@ def _score(slot: Slot, slots: Sequence[Slot], read: AnswerText) -> SlotScore:
     if not read.text.strip():
         return SlotScore(0.0, {"scope": "nothing", "rule": "the answer is empty"}, False)
     if not isinstance(slot, _IN_WORDS) and _only_asks(read.plain):
-        return SlotScore(0.0, {"scope": "nothing", "text": read.plain[:_SHOWN], "rule": "the answer only asks"}, False)
+        return SlotScore(
+            0.0, {"scope": "nothing", "text": read.plain[:_MAX_EXCERPT], "rule": "the answer only asks"}, False
+        )
     if not isinstance(slot, _IN_WORDS) and (undecided := _UNDECIDED.search(read.plain)):
         return SlotScore(0.0, {"scope": "whole text", "text": undecided[0], "rule": "declared undecided"}, False)
     if isinstance(slot, ToleranceSlot):
@@ -202,7 +204,7 @@ def _score(slot: Slot, slots: Sequence[Slot], read: AnswerText) -> SlotScore:
 
         # A keyword may hold what counts as markup, and may stand beside the answer line: all of the text counts.
         value, reading = score_keywords(slot, read)
-        return SlotScore(value, {"scope": "whole text", "text": read.plain[:_SHOWN], **reading}, scope.keyed)
+        return SlotScore(value, {"scope": "whole text", "text": read.plain[:_MAX_EXCERPT], **reading}, scope.keyed)
     if isinstance(slot, ReferenceTextsSlot):
         from agrotools.scoring.keywords import score_texts
 
@@ -213,7 +215,7 @@ def _score(slot: Slot, slots: Sequence[Slot], read: AnswerText) -> SlotScore:
         value, reading = score_facts(slot, scope.text)
     else:
         raise TypeError(f"slots of type {slot.type} are not scored here")
-    return SlotScore(value, {"scope": scope.kind, "text": scope.text[:_SHOWN], **reading}, scope.keyed)
+    return SlotScore(value, {"scope": scope.kind, "text": scope.text[:_MAX_EXCERPT], **reading}, scope.keyed)
 
 
 def _only_asks(text: str) -> bool:
@@ -242,20 +244,20 @@ def _score_number(
 def _score_boolean(slot: BooleanSlot, slots: Sequence[Slot], answer: AnswerText) -> SlotScore:
     from agrotools.scoring.yes_no_reading import read_form_answer, read_yes_no
 
-    scopes = keyed_scopes(slot, slots, answer, lambda text: read_yes_no(slot, text).said is not None)
+    scopes = keyed_scopes(slot, slots, answer, lambda text: read_yes_no(slot, text).value is not None)
     scopes = scopes or [Scope("whole text", without_other_values(slot, slots, answer.plain))]
     answers = [(scope.keyed and read_form_answer(scope.text)) or read_yes_no(slot, scope.text) for scope in scopes]
-    verdicts = {each.said for each in answers}
+    verdicts = {each.value for each in answers}
     scope = scopes[-1]
     words = list(dict.fromkeys(word for each in answers for word in each.words))
     rule = answers[-1].rule if len(verdicts) == 1 else "the key stands more than once, with yes and no"
-    reading: dict[str, JsonValue] = {"scope": scope.kind, "text": scope.text[:_SHOWN], "rule": rule}
+    reading: dict[str, JsonValue] = {"scope": scope.kind, "text": scope.text[:_MAX_EXCERPT], "rule": rule}
     if words:
         reading["candidate"] = list(words)
     if len(verdicts) > 1 or None in verdicts:
         return SlotScore(0.0, reading, scope.keyed)
-    reading["value"] = answers[0].said
-    return SlotScore(float(answers[0].said == slot.value), reading, scope.keyed)
+    reading["value"] = answers[0].value
+    return SlotScore(float(answers[0].value == slot.value), reading, scope.keyed)
 
 
 def _score_labels(slot: ExactSlot | ChoiceSetSlot | FileSlot, slots: Sequence[Slot], answer: AnswerText) -> SlotScore:
@@ -280,7 +282,7 @@ def _score_labels(slot: ExactSlot | ChoiceSetSlot | FileSlot, slots: Sequence[Sl
     if not scopes:
         plain = without_other_values(slot, slots, answer.plain)
         scopes = [Scope("whole text", plain)]
-        if not readings[0].found:
+        if not readings[0].matches:
             readings = [read(plain)]
     last = readings[-1]
     asserted = sorted({label for each in readings for label in each.asserted})
@@ -288,11 +290,11 @@ def _score_labels(slot: ExactSlot | ChoiceSetSlot | FileSlot, slots: Sequence[Sl
         last = last._replace(further=("another set under the same key",))
     further = [name for each in readings for name in each.further] or list(last.further)
     if not closed and scopes[-1].keyed:
-        further += [scope.text[:60] for scope, each in zip(scopes, readings, strict=True) if not each.found]
+        further += [scope.text[:60] for scope, each in zip(scopes, readings, strict=True) if not each.matches]
     reading: dict[str, JsonValue] = {
         "scope": scopes[-1].kind,
-        "text": scopes[-1].text[:_SHOWN],
-        "candidate": [*(_as_written(match) for match in last.found[:20]), *further[:20]],
+        "text": scopes[-1].text[:_MAX_EXCERPT],
+        "candidate": [*(_as_written(match) for match in last.matches[:20]), *further[:20]],
         "value": list(asserted),
         "rule": "other names stand beside it" if further else "labels that the text asserts",
     }
@@ -322,7 +324,7 @@ def _without_hyphens(label: str) -> tuple[str, ...]:
 
 
 def _label_names(slot: ExactSlot | ChoiceSetSlot | FileSlot) -> dict[str, tuple[str, ...]]:
-    """Every label of the slot's set with the names under which it may stand in an answer."""
+    """Every label of the slot's set with its permitted names in an answer."""
     if isinstance(slot, ExactSlot):
         return {
             label: (

@@ -255,7 +255,7 @@ def _frame(file: SampleFile) -> Frame | None:
 def _with_known_defaults(
     spec: ToolSpec, files: Sequence[SampleFile], reference: Arguments, result: Mapping[str, JsonValue]
 ) -> ToolSpec:
-    """``spec`` whose defaults are what the files say of themselves.
+    """``spec`` with the metadata of the files as defaults.
 
     A tool takes what a call leaves out from there, so a call that spells it out (``gsd_m`` as it stands beside the
     file) asks for the same. A scale that only the file's content tells is in the result of the reference call.
@@ -362,7 +362,7 @@ def _succeeded(step: Step) -> bool:
 
 
 def _without_schema(step: ReferenceStep, arguments: Sequence[str]) -> ToolSpec:
-    """A tool of which nothing is known but its name: all arguments are compared as they stand."""
+    """Specification of a tool known by name only: all arguments are compared literally."""
     return ToolSpec(
         name=step.tool,
         category="unknown",

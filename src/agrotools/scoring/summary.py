@@ -168,7 +168,7 @@ class CallRatio(FrozenModel):
 
 
 class ModeSummary(FrozenModel):
-    """The headline metrics of one mode: those over all samples but schematic drawings, which stand in ``schematic``.
+    """The headline metrics of one mode: those over all samples but schematic drawings, which are in ``schematic``.
 
     ``n_records``, ``n_samples``, ``n_clusters``, ``invalid`` and ``counts`` are of all records. ``headline``: whether
     the metrics may stand as results (at most 1 % of their records invalid, or allowed); never where all samples are
@@ -275,7 +275,7 @@ class RunDifference(FrozenModel):
 
 
 class Agreement(FrozenModel):
-    """Alpha over ``n_units`` answers that at least two graded: 1 is full agreement, 0 is what chance gives.
+    """Alpha over ``n_units`` answers with at least two grades: 1 is full agreement, 0 is chance agreement.
 
     None where all grades are the same, which says nothing. ``interval``: 95 %, bootstrap by unit; none under ten units.
     """
@@ -329,7 +329,7 @@ class Panel(FrozenModel):
 
 
 class Summary(FrozenModel):
-    """The scores of one run: who answered, on what, and each mode's metrics."""
+    """The scores of one run: model, benchmark, and the metrics of each mode."""
 
     format: int = 1
     scoring: str = "1"
@@ -437,8 +437,8 @@ def compared_task_types(name: str, metric: Metric) -> dict[str, Estimate]:
     return metric.by_task_type if name in BY_TASK_TYPE and len(metric.by_task_type) > 1 else {}
 
 
-def _replaced(name: str, metric: Metric, found: Iterator[Estimate]) -> Metric:
-    """The metric with the next ones of ``found`` in place of those that are shown of it."""
-    overall = next(found)
-    parts = {task_type: next(found) for task_type in compared_task_types(name, metric)}
+def _replaced(name: str, metric: Metric, replacements: Iterator[Estimate]) -> Metric:
+    """The metric with the next ones of ``replacements`` in place of those that are shown of it."""
+    overall = next(replacements)
+    parts = {task_type: next(replacements) for task_type in compared_task_types(name, metric)}
     return metric.model_copy(update={"overall": overall, "by_task_type": {**metric.by_task_type, **parts}})

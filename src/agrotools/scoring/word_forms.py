@@ -84,11 +84,11 @@ def roots(text: str) -> frozenset[str]:
     return frozenset(_stem_root(word) for word in _LATIN.findall(text))
 
 
-def says(word: str, said: frozenset[str], text: str) -> bool:
-    """True if ``text``, of which ``said`` are the :func:`roots`, has a form of ``word`` or a Chinese word for it."""
+def says(word: str, spoken_roots: frozenset[str], text: str) -> bool:
+    """True if ``text`` (its :func:`roots`: ``spoken_roots``) has a form of ``word`` or a Chinese word for it."""
     if word > "\u2e80":
         return word in text
-    if _stem_root(word) in said:
+    if _stem_root(word) in spoken_roots:
         return True
     return not text.isascii() and any(chinese in text for chinese in translated(word))
 
@@ -101,7 +101,7 @@ class Family(NamedTuple):
 
     either: re.Pattern[str]
     opposite: re.Pattern[str]
-    own: re.Pattern[str]
+    in_label: re.Pattern[str]
 
     def find(self, text: str, *, in_label: bool = False) -> list[tuple[int, int, bool]]:
         """Start, end and whether it asserts, of each word of the family in ``text``.
@@ -110,7 +110,7 @@ class Family(NamedTuple):
         """
         return [
             (match.start(), match.end(), self.opposite.fullmatch(match[0]) is None)
-            for match in (self.own if in_label else self.either).finditer(text)
+            for match in (self.in_label if in_label else self.either).finditer(text)
         ]
 
 
@@ -153,7 +153,7 @@ def families() -> tuple[Family, ...]:
 
 @lru_cache(maxsize=1)
 def presence() -> Family:
-    """The family of "present" and "visible": what is there is also said by naming it."""
+    """The family of "present" and "visible": naming a thing also states its presence."""
     return next(family for family in families() if family.either.fullmatch("present"))
 
 
@@ -181,12 +181,12 @@ def _senses(label: str) -> tuple[tuple[Family, bool], ...]:
     return (*((comparatives(), hit[2]) for hit in more), *flipped)
 
 
-def sense_of(text: str, asked: Sequence[tuple[Family, bool]]) -> int:
-    """True if ``text`` says what is asked (1), the opposite (-1), or neither of them, or both (0)."""
-    if not asked or not text.strip():
+def sense_of(text: str, slot_senses: Sequence[tuple[Family, bool]]) -> int:
+    """Verdict of ``text``: 1 for the requested sense, -1 for its opposite, 0 for neither or both."""
+    if not slot_senses or not text.strip():
         return 0
     negations = Negations(text)
-    for family, asserts_label in asked:
+    for family, asserts_label in slot_senses:
         verdicts = {
             (asserts == asserts_label) != ((negations.count_before(start) + text.startswith(" no ", end)) % 2 == 1)
             for start, end, asserts in family.find(text)

@@ -1,4 +1,4 @@
-"""Reading yes or no out of an answer: a plain yes or no, or what the answer says of the statement that the label makes.
+"""Yes or no read from an answer: a plain yes or no, or the answer's verdict on the statement in the label.
 
 Every place that speaks for yes or for no is a vote with a weight: a plain word of answer weighs most, then a clause
 that asserts (or denies) what the label says, the more of the label's words stand in it and the more it concludes;
@@ -20,12 +20,12 @@ from agrotools.text.normalise import CJK, WORD, normalise, reading_words
 
 
 class Statement(NamedTuple):
-    """Statement of a label: its subject's words, and the words or families of what is said of it."""
+    """Statement of a label: the words of its subject, and the words or families of its predicate."""
 
     subject: tuple[re.Pattern[str], ...]
     predicate: tuple[re.Pattern[str], ...]
     words: tuple[re.Pattern[str], ...]
-    said: tuple[re.Pattern[str], ...]
+    heads: tuple[re.Pattern[str], ...]
     families: tuple[tuple[Family, bool], ...]
     compared: tuple[bool, tuple[re.Pattern[str], ...], tuple[re.Pattern[str], ...]] | None
     entities: dict[str, set[str]]
@@ -46,7 +46,7 @@ _THERE_IS = re.compile(r"^\W*(?:whether )?there (?:is|are|was|were|has been|have
 
 
 def _words(text: str) -> list[str]:
-    """The words of a label that carry meaning; of Chinese each two characters that stand side by side."""
+    """The content words of a label; for Chinese each pair of adjacent characters."""
     words: list[str] = []
     for run in re.findall(rf"{WORD}{{2,}}|[{CJK}]+", text):
         if run > "\u2e80":
@@ -70,7 +70,7 @@ def label_statement(label: str) -> Statement:
     copula = None if there else _COPULA.search(bare)
     offset = copula.end() if copula and bare[copula.end() :].strip() else 0
     compared = _comparison(bare)
-    chosen = [] if compared else _said_families(bare, offset, everywhere=copula is None)
+    chosen = [] if compared else _label_families(bare, offset, everywhere=copula is None)
     covered = [(start, end) for start, end, _, _ in chosen]
     subject = _words_outside(bare, covered, 0)
     head: list[str] = []
@@ -115,8 +115,8 @@ _WHOLE = re.compile(rf"(?<!{WORD})(?:all|every|each|entire\w*|whole)(?!{WORD})|�
 _SOME = re.compile(rf"^\W*(?:(?:an?|some|part|any)(?!{WORD})|有)|(?<!{WORD})(?:part|some) of|部分")
 
 
-def _said_families(label: str, offset: int, *, everywhere: bool) -> list[tuple[int, int, Family, bool]]:
-    """The words of families in what a label says from ``offset`` on, but for those that describe a noun of it."""
+def _label_families(label: str, offset: int, *, everywhere: bool) -> list[tuple[int, int, Family, bool]]:
+    """The words of families in a label from ``offset`` on, except those that describe one of its nouns."""
     in_label = [
         (*hits[-1][:2], family, hits[-1][2]) for family in families() if (hits := family.find(label, in_label=True))
     ]
@@ -169,18 +169,18 @@ def _own_words(text: str) -> list[str]:
 
 
 class YesNo(NamedTuple):
-    """Answer of a text (None: nothing, or both), the words that say so, and by which rule."""
+    """Answer of a text (None: neither, or both), the words that state it, and the rule."""
 
-    said: bool | None
+    value: bool | None
     words: tuple[str, ...]
     rule: str
 
 
 class _Vote(NamedTuple):
-    """One place that speaks for yes or no (None: for leaving it open)."""
+    """One place that supports yes or no (None: leaves it open)."""
 
     at: int
-    said: bool | None
+    value: bool | None
     weight: float
     words: str
 
@@ -259,7 +259,7 @@ _FORM_UNDECIDED = re.compile(r"\b(?:yes|no|not|true|false|or|but|maybe|perhaps|u
 
 
 def read_form_answer(value: str) -> YesNo | None:
-    """A plain yes or no as the value of the form, whatever remark stands behind it; None where it says more."""
+    """A plain yes or no as the value of the form, with any remark after it; None if it says more."""
     form = _FORM.match(value)
     if form is None or _FORM_UNDECIDED.search(form["rest"]):
         return None
@@ -270,7 +270,7 @@ def read_yes_no(slot: BooleanSlot, text: str) -> YesNo:
     """Answer of ``text`` to ``slot``: yes and no together are no answer."""
     if _EITHER.search(text):
         return YesNo(None, (), "undecided")
-    text = _NO_ANSWER.sub(lambda said: " " * len(said[0]), text)
+    text = _NO_ANSWER.sub(lambda match: " " * len(match[0]), text)
     statement = label_statement(slot.label)
     place = Sentences(text)
     votes = [*_plain_votes(statement, text, place), *_votes(statement, text, place)]
@@ -284,7 +284,7 @@ def read_yes_no(slot: BooleanSlot, text: str) -> YesNo:
 
 def _decided(votes: Sequence[_Vote]) -> YesNo:
     most = {
-        side: max((vote.weight for vote in votes if vote.said is side), default=0.0) for side in (True, False, None)
+        side: max((vote.weight for vote in votes if vote.value is side), default=0.0) for side in (True, False, None)
     }
     side = most[True] > most[False]
     best, other = most[side], most[not side]
@@ -342,8 +342,8 @@ def _plain_votes(statement: Statement, text: str, place: Sentences) -> Iterator[
         if about.strip() and not _ANSWER_KEY.search(about):
             # "clouds: no" and "Is it cloudy? No" answer what is asked there.
             about = about.rstrip("? \n")
-            votes = [vote for vote in _votes(statement, about, Sentences(about)) if vote.said is not None]
-            if votes and votes[-1].said is False:
+            votes = [vote for vote in _votes(statement, about, Sentences(about)) if vote.value is not None]
+            if votes and votes[-1].value is False:
                 verdict = not verdict
             elif (
                 not votes
@@ -377,8 +377,8 @@ def _votes(statement: Statement, text: str, place: Sentences) -> Iterator[_Vote]
     if not hits and not statement.compared:
         hits = _word_hits(statement, text, place)
     yield from (
-        _Vote(family_hits.start(), None, 1.2 + _position(place, place.of(family_hits.start())), family_hits[0])
-        for family_hits in islice(_OPEN.finditer(text), _MOST)
+        _Vote(match.start(), None, 1.2 + _position(place, place.of(match.start())), match[0])
+        for match in islice(_OPEN.finditer(text), _MOST)
     )
     if not hits:
         return
@@ -413,7 +413,7 @@ def _votes(statement: Statement, text: str, place: Sentences) -> Iterator[_Vote]
         )
 
 
-def _weight(statement: Statement, place: Sentences, index: int, sentence: str, clause: str, said: bool) -> float:
+def _weight(statement: Statement, place: Sentences, index: int, sentence: str, clause: str, verdict: bool) -> float:
     n_subjects = sum(pattern.search(sentence) is not None for pattern in statement.subject)
     fraction = n_subjects / len(statement.subject) if statement.subject else 1.0
     if not n_subjects and _IT.search(sentence):
@@ -425,7 +425,7 @@ def _weight(statement: Statement, place: Sentences, index: int, sentence: str, c
         weight *= _IF
     if OTHER_TIME.search(clause):
         weight *= _UNLIKELY
-    if statement.universal and said and _PART.search(clause):
+    if statement.universal and verdict and _PART.search(clause):
         weight *= _UNLIKELY
     if not statement.compared and _of_another(statement, clause):
         weight *= _UNLIKELY
@@ -433,7 +433,7 @@ def _weight(statement: Statement, place: Sentences, index: int, sentence: str, c
 
 
 def _of_another(statement: Statement, clause: str) -> bool:
-    """True if a clause speaks of another place, year or numbered thing than the label does."""
+    """True if a clause is about another place, year or numbered thing than the label."""
     here = named_entities(clause)
     return any(kind in here and not here[kind] & names for kind, names in statement.entities.items() if kind != "time")
 
@@ -467,7 +467,7 @@ def _word_hits(statement: Statement, text: str, place: Sentences) -> list[tuple[
     """The last of the label's words in each sentence that has enough of them, and one of its predicate."""
     words, heads = statement.subject, statement.predicate
     if not heads:  # What is said has words of a known opposite, and the text none of the words that they are known by.
-        words, heads = statement.words, statement.words if statement.partial else statement.said
+        words, heads = statement.words, statement.words if statement.partial else statement.heads
     by_sentence: dict[int, dict[re.Pattern[str], tuple[int, int]]] = {}
     for pattern in words:
         for match in pattern.finditer(text):

@@ -2,7 +2,6 @@
 
 from agrotools.text.agreement import ArgumentAgreement, compare_arguments
 from agrotools.text.answer_form import answer_form, format_answer
-from agrotools.text.expressions import ExpressionError, evaluate, evaluate_from, evaluate_steps
 from agrotools.text.labels import find_labels
 from agrotools.text.normalise import normalise
 from agrotools.text.numbers import Quantity, find_quantities
@@ -11,15 +10,11 @@ from agrotools.text.units import UNITS, canonical_unit, convert
 __all__ = [
     "UNITS",
     "ArgumentAgreement",
-    "ExpressionError",
     "Quantity",
     "answer_form",
     "canonical_unit",
     "compare_arguments",
     "convert",
-    "evaluate",
-    "evaluate_from",
-    "evaluate_steps",
     "find_labels",
     "find_quantities",
     "format_answer",

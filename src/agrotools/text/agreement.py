@@ -53,7 +53,7 @@ class _Series(NamedTuple):
 
 
 def equivalent_kinds(first: str, second: str) -> bool:
-    """True if two kinds of chart show the same: bars lie or stand, side by side or alone."""
+    """True if two kinds of chart are equivalent: bars horizontal or vertical, grouped or single."""
     return first == second or {first, second} <= _BARS
 
 
@@ -176,7 +176,7 @@ class StepAgreement(NamedTuple):
 
 
 def closest(compared: Sequence[StepAgreement]) -> StepAgreement:
-    """Of the steps that a call may stand for (one or more), the first it agrees with, else the one it is nearest to."""
+    """The first of the candidate steps (one or more) that a call agrees with, else the nearest one."""
     return next((each for each in compared if each.agrees), None) or max(compared, key=lambda each: each.share)
 
 
@@ -226,7 +226,7 @@ def compare_arguments(
 
 
 def _with_refs(resolved: Arguments, reference: Arguments) -> Arguments:
-    """Values that the tool reads as they stand, as the reference has them: what is measured stays so."""
+    """Resolved arguments, with the reference's own form (references to measured values) where the values are equal."""
     return {
         name: reference[name] if same_json(value, literal_value(reference.get(name))) and name in reference else value
         for name, value in resolved.items()
@@ -290,7 +290,7 @@ def _is_too_large(value: JsonValue) -> bool:
 
 
 def _is_chart_kind(spec: ToolSpec, name: str) -> bool:
-    """True if the argument says the kind of the chart whose series stand beside it."""
+    """True if the argument is the kind of the chart whose series are given beside it."""
     return name == "kind" and any(kind == "chart" for kind in spec.agreement.values())
 
 
@@ -300,7 +300,7 @@ def _is_chart_kind(spec: ToolSpec, name: str) -> bool:
 def _nested(
     predicted: JsonValue, reference: JsonValue, measured: bool, leaf: Callable[[JsonValue, JsonValue, bool], bool]
 ) -> bool:
-    """Lists agree element by element, objects field by field; what stands in them by the rule ``leaf``."""
+    """True if lists agree element by element and objects field by field, with ``leaf`` as the rule for their values."""
     literal, of_ref = opened(reference, measured)
     if isinstance(literal, list):
         return (

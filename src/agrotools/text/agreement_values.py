@@ -39,7 +39,7 @@ _NUMBER = re.compile(r"[-+]?\d+(?:\.\d+)?(?:e[-+]?\d+)?")
 
 
 def as_number(value: object) -> Number | None:
-    """``value`` if it is a finite number (true and false are none), else None."""
+    """``value`` if it is a finite number (true and false are not), else None."""
     if not isinstance(value, (int, float)) or isinstance(value, bool):
         return None
     return value if abs(value) <= sys.float_info.max else None
@@ -146,7 +146,7 @@ def categories_agree(predicted: str | Number, reference: str | Number, *, measur
 
 
 def one_to_one(agree: Sequence[Sequence[bool]]) -> bool:
-    """True if each row can be given a column of its own that it agrees with (bipartite matching)."""
+    """True if each row can be matched to a distinct column that it agrees with (bipartite matching)."""
     if not agree or any(len(row) != len(agree) for row in agree):
         return not agree
     import numpy as np
@@ -248,7 +248,7 @@ def _used(expression: str, variables: Mapping[str, JsonValue]) -> dict[str, Json
 
 
 def _stands_in(operand: Number, ordered: Sequence[Number]) -> bool:
-    """True if a positive number stands among others, rounded or in a unit that differs by a power of ten."""
+    """True if a positive number is among others, rounded or in a unit that differs by a power of ten."""
     for shift in _SHIFTS:
         value = operand * shift
         at = bisect_left(ordered, value)

@@ -1,4 +1,4 @@
-"""The answer form: what every prompt ends with, and answers written in it."""
+"""The answer form at the end of every prompt, and answers written in it."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -59,7 +59,7 @@ def lacks_form(answer: str, lines: Sequence[str]) -> bool:
 
 
 def with_form(answer: str, reply: str, lines: Sequence[str]) -> str:
-    """``answer`` with the ``reply`` to the request for its form: what is read where it has the form, else all of it."""
+    """``answer`` and the ``reply`` to the request for its form; a reply in the form is the final answer."""
     marker = "" if lacks_form(reply, lines) else "Final Answer:\n"
     return f"{answer}\n\n{marker}{_without_copies(reply, lines)}".rstrip()
 

@@ -39,7 +39,7 @@ class Lexicon(NamedTuple):
 
 
 class Claim(NamedTuple):
-    """A phrasing as its ideas; each idea is a set of names, any of which stands for it.
+    """A phrasing as its ideas; each idea is a set of equivalent names.
 
     ``denied``: it says what is not, or not to be done ("avoid ...").
     """
@@ -88,7 +88,7 @@ def lexicon() -> Lexicon:
 
 @cache
 def lexicon_words(name: str) -> tuple[str, ...]:
-    """The words and phrases, as written, that stand for an idea (``@name``); none for one that is not held."""
+    """The words and phrases, as written, that denote an idea (``@name``); empty for an unknown one."""
     written = next((group[name[1:]] for group in _written_lexicon().values() if name[1:] in group), "")
     return tuple(word for part in written.partition("<>")[0].split(",") if (word := part.strip()))
 
@@ -117,7 +117,7 @@ def _bare(names: Sequence[str]) -> bool:
 
 
 def _occurrences(read: Statements) -> list[tuple[Span, list[str]]]:
-    """Ideas in the order of the text; the longest phrase counts, and a word that is in no phrase stands for itself."""
+    """Ideas in the order of the text; the longest phrase counts, and a word in no phrase is its own idea."""
     occurrences: list[tuple[Span, list[str]]] = []
     trie, at = lexicon().trie, 0
     while at < len(read.stems):
@@ -131,13 +131,13 @@ def _occurrences(read: Statements) -> list[tuple[Span, list[str]]]:
 
 
 class Reply:
-    """A text in which claims are looked for."""
+    """A text to search for claims."""
 
     def __init__(self, text: str) -> None:
         self.read = Statements(text, lexicon().trie)
         self._at: dict[str, list[Span]] = {}
         self._numbers: list[Span] = []
-        self._found: dict[str, list[Finding]] = {}
+        self._findings: dict[str, list[Finding]] = {}
         self._ends_of_words: dict[int, int] | None = None
         for at, stem in enumerate(self.read.stems):
             # A single word counts also within a phrase: "leaf" in "young leaf".
@@ -152,9 +152,9 @@ class Reply:
 
     def find(self, phrase: str) -> list[Finding]:
         """All places where the text makes or denies the claim of a phrasing."""
-        if phrase not in self._found:
-            self._found[phrase] = self._find(claim_of(phrase))
-        return self._found[phrase]
+        if phrase not in self._findings:
+            self._findings[phrase] = self._find(claim_of(phrase))
+        return self._findings[phrase]
 
     def _find(self, claim: Claim) -> list[Finding]:
         findings = [
@@ -179,7 +179,7 @@ class Reply:
         return not cut and not any(self.read.before[at] >= COMMA for at in range(low + 1, high))
 
     def is_plain(self, finding: Finding) -> bool:
-        """True if a claim is made in so many words: by several words, or by one that stands for nothing else."""
+        """True if a claim is made explicitly: by several words, or by one that has no other meaning."""
         if len(finding.spans) > 1:
             return True
         stems = tuple(self.read.stems[at] for span in finding.spans for at in range(span.start, span.end))
@@ -207,13 +207,13 @@ class Reply:
                 ]
         return findings
 
-    def _other_numbers(self, claim: Claim, found: Sequence[Finding]) -> list[Finding]:
+    def _other_numbers(self, claim: Claim, findings: Sequence[Finding]) -> list[Finding]:
         """Places where a number of the claim is another one, all else being there."""
         numbers = {name for names in claim.ideas for name in names if _NUMBER.fullmatch(name)}
         rest = tuple(names for names in claim.ideas if not names & numbers)
         if not numbers or not rest:
             return []
-        right = {self.read.sentence_of(spans[0].start) for _, _, spans, _ in found}
+        right = {self.read.sentence_of(spans[0].start) for _, _, spans, _ in findings}
         wrong: list[Finding] = []
         for spans in self._together(rest):
             low, high = min(span.start for span in spans), max(span.end for span in spans)
@@ -232,7 +232,7 @@ class Reply:
         return wrong
 
     def _together(self, ideas: Sequence[frozenset[str]]) -> list[tuple[Span, ...]]:
-        """Places where all ideas stand in one sentence, near each other."""
+        """Places where all ideas occur near each other in one sentence."""
         places = [self.places(names) for names in ideas]
         if not places or not all(places):
             return []
@@ -240,7 +240,7 @@ class Reply:
         width = _NEAR * len(ideas)
         groups: list[tuple[Span, ...]] = []
         for anchor in places[rarest]:
-            if self.read.asked[anchor.start]:
+            if self.read.in_question[anchor.start]:
                 continue
             spans: list[Span] = []
             for number, spans_of_idea in enumerate(places):
@@ -272,7 +272,7 @@ class Reply:
 
 @lru_cache(maxsize=16)
 def reply_of(text: str) -> Reply:
-    """A text in which claims are looked for; the same one for the same text."""
+    """A text to search for claims; cached."""
     return Reply(text)
 
 
@@ -298,12 +298,12 @@ _PLAIN = -1.75
 _FEWEST = 20
 """Added to the number of features, so that the few words of a short reply do not decide alone."""
 
-_SHOWN = 3
+_MAX_PHRASES = 3
 """Phrases that say why a reply is read as a denial."""
 
 
 class Stance(NamedTuple):
-    """Strength of a reply's rejection of what it says (denied: above 0), and the phrases that speak for it the most."""
+    """Strength of a reply's rejection of its own statements (denied: above 0), and the phrases that indicate it."""
 
     value: float
     phrases: tuple[str, ...] = ()
@@ -315,7 +315,7 @@ class Stance(NamedTuple):
 
     @property
     def plain(self) -> bool:
-        """True if nothing in the reply speaks for a denial."""
+        """True if nothing in the reply indicates a denial."""
         return self.value < _PLAIN
 
 
@@ -354,14 +354,14 @@ def masked(read: Statements, masks: Mapping[int, str], left_out: Collection[int]
             continue
         if COMMA <= read.before[at] < SENTENCE:
             sentences[-1].append(",")
-        if read.asked[at] and not (at and read.asked[at - 1]):
+        if read.in_question[at] and not (at and read.in_question[at - 1]):
             sentences[-1].append("??")
         sentences[-1].append(masks.get(at) or ("0" if stem[0].isdigit() else stem))
     return [_without_lists(sentence) for sentence in sentences if sentence]
 
 
 def _without_lists(sentence: Sequence[str]) -> list[str]:
-    """A sentence in which several masks in a row, or in a list, are one: how many facts there are says nothing."""
+    """A sentence with masks in a row, or in a list, merged into one: the number of facts has no meaning."""
     tokens_left: list[str] = []
     for token in sentence:
         listed = token[0] == "<" and token in tokens_left[-2:] and tokens_left[-1] in (token, ",")
@@ -386,7 +386,7 @@ def features(sentences: Sequence[Sequence[str]]) -> set[str]:
 
 
 def weight_of(count: int) -> float:
-    """Weight of each feature of a reply that has so many: a long one says its stance no louder than a short one."""
+    """Weight of each feature of a reply with ``count`` features: long and short replies have the same influence."""
     return 1 / math.sqrt(count + _FEWEST)
 
 
@@ -406,4 +406,4 @@ def stance_of(reply: Reply, phrases: Iterable[str]) -> Stance:
         (feature for feature in terms if terms[feature] > 0),
         key=lambda each: (-terms[each], each),
     )
-    return Stance(round(value, 3), tuple(first[:_SHOWN]))
+    return Stance(round(value, 3), tuple(first[:_MAX_PHRASES]))

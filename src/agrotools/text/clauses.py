@@ -1,4 +1,4 @@
-"""The sentences and clauses of a reply: what concludes, supposes or speaks of another time, and what is denied.
+"""Sentences and clauses of a reply: conclusions, suppositions, references to another time, and denials.
 
 English and Chinese.
 """
@@ -49,7 +49,7 @@ _HEADING = 60
 
 
 class Sentences:
-    """The sentences of a text: which one holds a place, and what it is in the text."""
+    """The sentences of a text, and the sentence at a given place."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -70,7 +70,7 @@ class Sentences:
         return self.text[self.begins[index] : min(self.end(index), self.begins[index] + _LONGEST)]
 
     def concludes(self, index: int, before: int | None = None) -> bool:
-        """True if a sentence (before place ``before``) draws a conclusion, or stands below a heading that says so."""
+        """True if a sentence (before place ``before``) draws a conclusion, or is below a heading for conclusions."""
         begin = self.begins[index]
         end = min(self.end(index) if before is None else before, begin + _LONGEST)
         if CONCLUDES.search(self.text, begin, end):
@@ -177,7 +177,7 @@ _NEAR = 40
 
 
 class Negations:
-    """The clauses of a text and what they deny; built once, asked for any number of places.
+    """The clauses of a text and their denials; built once, used for any number of places.
 
     ``masked`` spans are parts of labels: a "no" inside the label "no weeds" denies nothing.
     """
@@ -226,7 +226,7 @@ class Negations:
         return counts
 
     def before(self, start: int) -> bool:
-        """True if a word of negation or contrast stands before ``start`` in its clause."""
+        """True if a word of negation or contrast precedes ``start`` in its clause."""
         clause = self._clause(start)
         return min(self._first.get(clause, start + 1), self._first_determiner.get(clause, start + 1)) <= start
 
@@ -266,7 +266,7 @@ def _unmasked(pattern: re.Pattern[str], text: str, masked: Sequence[Span]) -> li
 
 
 def joined(text: str, end: int, start: int) -> bool:
-    """True if only a comma, or, nor, 、 or 或 stands between ``end`` of one thing and ``start`` of the next."""
+    """True if only a comma, or, nor, 、 or 或 is between ``end`` of one thing and ``start`` of the next."""
     return start - end <= 24 and _JOIN.fullmatch(text, end, start) is not None
 
 

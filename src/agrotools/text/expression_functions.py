@@ -89,7 +89,7 @@ def paired(first: object, second: object, of: str, least: int = 1) -> tuple[list
 
 
 def excerpt(value: object) -> str:
-    """``value`` as it may stand in a message: short."""
+    """``value`` shortened for a message."""
     text = repr(value)
     return text if len(text) <= 60 else f"{text[:57]}..."
 
@@ -121,7 +121,7 @@ def whole(value: object, of: str, low: int, high: int) -> int:
 
 
 def of_real(name: str, function: Callable[[float], float], domain: str) -> Function:
-    """A function of one real number; outside its domain it says what the domain is."""
+    """A function of one real number; outside its domain its error states the domain."""
 
     def apply(x: JsonValue) -> JsonValue:
         value = number(x, name)
@@ -404,13 +404,13 @@ def weighted_mean(values: JsonValue, weights: JsonValue) -> JsonValue:
 
 
 def count_above(values: JsonValue, limit: JsonValue) -> JsonValue:
-    """How many values are greater than ``limit``."""
+    """Number of values greater than ``limit``."""
     bound = number(limit, "count_above: limit")
     return sum(item > bound for item in numbers(values, "count_above", least=0))
 
 
 def count_below(values: JsonValue, limit: JsonValue) -> JsonValue:
-    """How many values are less than ``limit``."""
+    """Number of values less than ``limit``."""
     bound = number(limit, "count_below: limit")
     return sum(item < bound for item in numbers(values, "count_below", least=0))
 

@@ -1,4 +1,4 @@
-"""From text to a checked syntax tree: what an expression may contain, and what to write instead of what it may not."""
+"""Parser of expressions: text to a checked syntax tree, with hints for everything that is not allowed."""
 
 import ast
 import re
@@ -196,7 +196,7 @@ _SIGNS = (
 
 
 def _check_signs(text: str) -> None:
-    """Refuse signs that Python would read as something else than what was meant."""
+    """Refuse signs that Python would interpret differently from their common meaning."""
     bare = _QUOTED.sub("''", text)
     for sign, hint in _SIGNS:
         if sign in bare:

@@ -444,11 +444,13 @@ class _Evaluation(SimpleEval):
             )
         return count
 
-    def _guarded(self, node: ast.expr, operation: Callable[..., object], *operands: object, **named: object) -> Value:
+    def _guarded(
+        self, node: ast.expr, operation: Callable[..., object], *operands: object, **keywords: object
+    ) -> Value:
         """The value of an operation, or a refusal that names the part of the expression at fault."""
         part = self.text.encode()[node.col_offset : node.end_col_offset].decode()
         try:
-            value = checked(operation(*operands, **named), excerpt(part))
+            value = checked(operation(*operands, **keywords), excerpt(part))
         except ZeroDivisionError:
             raise ExpressionError(f"division by zero in {excerpt(part)}", hint="the divisor must not be 0") from None
         except OverflowError:

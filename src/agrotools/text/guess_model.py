@@ -1,4 +1,4 @@
-"""Answers guessed from a prompt alone: what a policy can score that sees neither pixels nor tools.
+"""Answers guessed from a prompt alone: the score of a policy that sees neither pixels nor tools.
 
 The model holds, for each slot (by name, type and unit), the best constant answer and, where cross-validation found it
 better, a linear model over the words and numbers of the question and what is told of its files. It is fitted by
@@ -76,7 +76,7 @@ class Guesser:
 
 
 def slot_key(slot: Slot) -> str:
-    """By what a slot is known to the model: name, type and unit, all of which the answer form shows."""
+    """Key of a slot in the model: name, type and unit, all of which the answer form shows."""
     return f"{slot.name}{kind_key(slot)}"
 
 
@@ -95,12 +95,12 @@ def shown_choices(slot: Slot) -> tuple[str, ...]:
     return tuple(sorted(slot.choices)) if isinstance(slot, ExactSlot | FileSlot | ChoiceSetSlot) else ()
 
 
-def prompt_features(query: str, shown: Sequence[SampleFile]) -> "NDArray[np.float64]":
-    """Words and pairs of words (hashed), numbers, and what is told of the files: their number, sizes, scale, bands."""
+def prompt_features(query: str, sample_files: Sequence[SampleFile]) -> "NDArray[np.float64]":
+    """Features of a prompt: words and pairs of words (hashed), numbers; number, sizes, scale, bands of the files."""
     import numpy as np
 
     text = normalise(query)
-    for name in sorted((file.name for file in shown), key=len, reverse=True):
+    for name in sorted((file.name for file in sample_files), key=len, reverse=True):
         text = text.replace(normalise(name), " file ")
     numbers = [float(digits.replace(",", "")) for digits in _NUMBER.findall(text) if digits.count(".") < 2]
     words = _TOKEN.findall(_NUMBER.sub("0", text))
@@ -108,15 +108,15 @@ def prompt_features(query: str, shown: Sequence[SampleFile]) -> "NDArray[np.floa
     for token in (*words, *(" ".join(pair) for pair in pairwise(words))):
         hashed[zlib.crc32(token.encode()) % WORD_FEATURES] = 1.0
     logs = [math.log1p(min(number, 1e12)) for number in numbers[:MOST_NUMBERS]]
-    first = shown[0] if shown else None
+    first = sample_files[0] if sample_files else None
     sizes = [first.width_px or 0, first.height_px or 0] if first else [0, 0]
     prompt_facts = [
         float(len(numbers)),
-        float(len(shown)),
+        float(len(sample_files)),
         *(math.log1p(size) for size in sizes),
         math.log(first.gsd_m) if first and first.gsd_m else 0.0,
         float(len(first.bands or ())) if first else 0.0,
-        float(len({file.kind for file in shown})),
+        float(len({file.kind for file in sample_files})),
     ]
     return np.concatenate([hashed, logs + [0.0] * (MOST_NUMBERS - len(logs)), prompt_facts])
 
@@ -127,15 +127,15 @@ class GuessModel:
     def __init__(self, guessers: Mapping[str, Guesser]) -> None:
         self.guessers = guessers
 
-    def values(self, query: str, shown: Sequence[SampleFile], slots: Sequence[Slot]) -> dict[str, JsonValue]:
+    def values(self, query: str, sample_files: Sequence[SampleFile], slots: Sequence[Slot]) -> dict[str, JsonValue]:
         """A value for each slot that can be guessed, by its name; of ``slots`` only what the answer form shows is
         read."""
-        features = prompt_features(query, shown)
+        features = prompt_features(query, sample_files)
         guesses = {slot.name: self.value_of(slot, features) for slot in slots}
         return {name: value for name, value in guesses.items() if value is not None}
 
     def value_of(self, slot: Slot, features: "NDArray[np.float64]") -> JsonValue:
-        """The guess for one slot of a prompt with these features; None where there is none."""
+        """The guess for one slot of a prompt with these features; None without a guess."""
         known = (slot_key(slot), kind_key(slot), f"|{slot.type}|")
         guesser = next((self.guessers[key] for key in known if key in self.guessers), None)
         choices = shown_choices(slot)
@@ -158,9 +158,9 @@ Plan = tuple[tuple[str, Arguments], ...]
 """Tools to call in turn, with arguments; references lead to what earlier calls returned."""
 
 
-def plan_key(slots: Sequence[Slot], shown: Sequence[SampleFile]) -> str:
-    """By what the usual plan of a question is known: the slots of its answer form, and how many files it has."""
-    return f"{' '.join(map(slot_key, slots))} {len(shown)}"
+def plan_key(slots: Sequence[Slot], sample_files: Sequence[SampleFile]) -> str:
+    """Key of the usual plan of a question: the slots of its answer form, and its number of files."""
+    return f"{' '.join(map(slot_key, slots))} {len(sample_files)}"
 
 
 def usual_plan(sample: Sample) -> Plan | None:

@@ -109,21 +109,21 @@ def _first_word(name: str) -> str:
     return first[:-1] if first.endswith(("leaf", "y")) else first
 
 
-def _outermost(found: list[tuple[int, int, str, int]]) -> list[tuple[int, int, str]]:
-    """Occurrences that lie inside no longer one (of whichever label: a label's own shorter names go as well).
+def _outermost(occurrences: list[tuple[int, int, str, int]]) -> list[tuple[int, int, str]]:
+    """Occurrences that are not inside a longer one of any label, the same label's shorter names included.
 
     Where two labels fit the same words, that which is written so wins over that whose plural it is.
     """
     outermost: list[tuple[int, int, str]] = []
     furthest = -1
-    for start, end, label, _ in sorted(found, key=lambda item: (item[0], -item[1], abs(item[3]))):
+    for start, end, label, _ in sorted(occurrences, key=lambda item: (item[0], -item[1], abs(item[3]))):
         if end > furthest:
             outermost.append((start, end, label))
             furthest = end
     return outermost
 
 
-_ASKED = re.compile(r"[^.!?。\n;]{0,200}\?")
+_QUESTION = re.compile(r"[^.!?。\n;]{0,200}\?")
 
 
 _AUX = (
@@ -180,12 +180,12 @@ _CROSS = re.compile(r"(?:❌|✗|✘|✖)[\s*\"'|]*$|\[ \] ?$")
 
 
 def _crossed_out(text: str, start: int) -> bool:
-    """True if a cross or an empty box stands before the label that begins at ``start``."""
+    """True if a cross or an empty box precedes the label that begins at ``start``."""
     return _CROSS.search(text, max(0, start - 12), start) is not None
 
 
 def _denied_behind(text: str, end: int) -> bool:
-    """True if what follows a label denies it ("the root shows no damage"), or it is only asked about."""
+    """True if the text after a label denies it ("the root shows no damage"), or it is only asked about."""
     end += text.startswith(")", end)
     aside = _ASIDE.match(text, end)
     return _NOT_SO.match(text, aside.end() if aside else end) is not None or _in_question(text, end)
@@ -193,7 +193,7 @@ def _denied_behind(text: str, end: int) -> bool:
 
 def _in_question(text: str, end: int) -> bool:
     """True if a question holds the label that ends at ``end``."""
-    return _ASKED.match(text, end) is not None
+    return _QUESTION.match(text, end) is not None
 
 
 _ADVERB = (
@@ -355,7 +355,7 @@ def claims(
 
 
 def _chains(asserted: Sequence[LabelMatch], text: str, *, several: bool) -> list[range]:
-    """The runs of labels that are joined by "and", "or" and the like ("A, B and C"): what is said is said of all."""
+    """Runs of labels that are joined by "and", "or" and the like ("A, B and C"), which share their predicate."""
     starts = [0]
     closed = 0
     for number, (one, other) in enumerate(pairwise(asserted), 1):
@@ -378,7 +378,7 @@ def _chains(asserted: Sequence[LabelMatch], text: str, *, several: bool) -> list
 
 
 def _is_remark(text: str, asserted: Sequence[LabelMatch], number: int) -> bool:
-    """True if a label stands in a remark in brackets behind another one: "maize (the field beside it is soybean)"."""
+    """True if a label is in a bracketed remark after another one: "maize (the field beside it is soybean)"."""
     match = asserted[number]
     opened = text.rfind("(", max(0, match.start - 160), match.start)
     closed = text.find(")", match.end, match.end + 160)

@@ -1,4 +1,4 @@
-"""True if a name stands in an answer alone or in a list of names: what else an answer offers, known or not."""
+"""Other names and numbers that an answer lists beside a name: known ones or not."""
 
 import re
 from collections.abc import Callable
@@ -52,14 +52,14 @@ def is_name(text: str) -> bool:
 
 
 def beside(text: str, start: int, end: int, same: Callable[[str], bool]) -> Beside:
-    """Text beside ``text[start:end]`` as another item of its list. ``same`` tells which items name the same."""
+    """Other items of the list that ``text[start:end]`` is in. ``same`` is true for items that name the same thing."""
     items: list[str] = []
     loose: list[str] = []
     appositions: list[str] = []
     either = False
 
     def take(item: str, joint: re.Match[str]) -> bool:
-        """True if ``item`` goes on with the list."""
+        """True if ``item`` continues the list."""
         nonlocal either
         name = item.strip(" \"'*")
         bare = re.sub(r"^(?:an?|the) ", "", name)
@@ -111,7 +111,7 @@ def beside(text: str, start: int, end: int, same: Callable[[str], bool]) -> Besi
 
 
 def _backwards(text: str, floor: int, start: int) -> list[tuple[re.Match[str], str]]:
-    """The items before ``start`` with the joint behind each, the nearest first; they end at a colon or equals sign."""
+    """The items before ``start`` with the joint after each, the nearest first; they end at a colon or equals sign."""
     stop = max(text.rfind(mark, floor, start) for mark in ":=?!")
     joints = list(_JOINT.finditer(text, max(floor, stop + 1), start))
     if not joints or text[joints[-1].end() : start].strip(" \"'*(") not in ("", "a", "an", "the"):
@@ -173,7 +173,7 @@ _MOST_STATED = 8
 
 
 def numbers_beside(text: str, start: int, end: int) -> Beside:
-    """The numbers that stand in one list with ``text[start:end]``: joined to it by or, and, comma, slash or space."""
+    """The numbers in one list with ``text[start:end]``: joined to it by or, and, comma, slash or space."""
     numbers: list[str] = []
     either = False
     at = end
@@ -191,7 +191,7 @@ def numbers_beside(text: str, start: int, end: int) -> Beside:
 
 
 def concluding_numbers(text: str) -> tuple[int, int] | None:
-    """Span of the numbers that a text with many of them results in; None where there are few.
+    """Span of the result in a text with many numbers; None for few numbers.
 
     The span is empty where its last sentence with numbers still has too many of them to be a result.
     """

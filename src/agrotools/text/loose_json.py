@@ -42,7 +42,7 @@ dumps = json.JSONEncoder(ensure_ascii=False).encode
 
 
 class NotJson(ValueError):
-    """Text that cannot be read as JSON, even with repairs; the message says where it breaks."""
+    """Text that cannot be read as JSON, even with repairs; the message gives the position of the error."""
 
 
 def loads(text: str) -> JsonValue:
@@ -144,7 +144,7 @@ def without_surrogates(text: str) -> str:
 
 
 def value_at(text: str, start: int) -> tuple[int, int] | None:
-    """The first bracketed value at or after ``start`` as (start, end); None if there is none or it never closes."""
+    """The first bracketed value at or after ``start`` as (start, end); None without one, or if it never closes."""
     opened = _OPEN.search(text, start)
     if opened is None:
         return None
@@ -199,7 +199,7 @@ def _brackets(text: str, start: int) -> Iterator[re.Match[str]]:
 
 
 def _opens_value(text: str, at: int) -> bool:
-    """True if a quote at ``at`` stands where a key or value begins, not inside a word."""
+    """True if a quote at ``at`` begins a key or value, not inside a word."""
     while at > 0 and text[at - 1] in " \t\r\n":
         at -= 1
     return at > 0 and text[at - 1] in "{[,:("

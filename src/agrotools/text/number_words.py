@@ -10,7 +10,7 @@ from agrotools.text.normalise import WORD
 
 
 class SpelledNumber(NamedTuple):
-    """A number in words: its value, and where it stands."""
+    """A number in words: its value and position."""
 
     value: float
     start: int
@@ -120,7 +120,7 @@ def _counted(text: str, match: re.Match[str]) -> bool:
 
 
 def chinese_number(text: str) -> float | None:
-    """The value of a Chinese numeral (一百二十, 三千五, 二〇二三); None where it is none, as 三四 ("three or four")."""
+    """The value of a Chinese numeral (一百二十, 三千五, 二〇二三); None for others, as 三四 ("three or four")."""
     if not text or any(letter not in _DIGITS and letter not in _SMALL and letter not in _BIG for letter in text):
         return None
     if len(text) > 1 and all(letter in _DIGITS for letter in text):

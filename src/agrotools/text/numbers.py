@@ -152,7 +152,7 @@ def _quantities(text: str) -> tuple[Quantity, ...]:
 
 
 class _Written(NamedTuple):
-    """A number as it is written: its value, and where it stands."""
+    """A number as written: its value and position."""
 
     value: float
     start: int
@@ -237,7 +237,7 @@ def _raw_quantities(text: str) -> list[Quantity]:
 
 
 def _value(text: str, match: re.Match[str]) -> tuple[float, int]:
-    """Value of a numeral with what multiplies it, and where that ends."""
+    """Value of a numeral with its multiplier, and the end of both."""
     value = _decimal(match["digits"])
     if match["e"]:
         value = _scaled(value, int(match["e"]))
@@ -279,7 +279,7 @@ def _scaled(value: float, power: int) -> float:
 
 
 def _behind(text: str, end: int) -> tuple[str | None, str | None, int]:
-    """Unit or counted noun behind a number, and where it ends."""
+    """Unit or counted noun after a number, and its end."""
     if match := _unit().match(text, end) or _bracketed_unit().match(text, end):
         return canonical_unit(match["unit"]), None, match.end()
     if match := _NOUN.match(text, end):
@@ -292,10 +292,10 @@ def _behind(text: str, end: int) -> tuple[str | None, str | None, int]:
 _THEN = re.compile(r" ?")
 
 
-def _added(text: str, found: list[Quantity]) -> list[Quantity]:
+def _added(text: str, quantities: list[Quantity]) -> list[Quantity]:
     """``3 ft 11 in`` and 一米二 as one length."""
     quantities_left: list[Quantity] = []
-    for quantity in found:
+    for quantity in quantities:
         before = quantities_left[-1] if quantities_left else None
         if before is None or before.unit is None or not _THEN.fullmatch(text, before.end, quantity.start):
             quantities_left.append(quantity)
@@ -313,10 +313,10 @@ def _added(text: str, found: list[Quantity]) -> list[Quantity]:
 _SMALLER = {("ft", "in"), ("m", "cm"), ("km", "m"), ("kg", "g"), ("t", "kg"), ("weeks", "days")}
 
 
-def _spreads(text: str, found: list[Quantity]) -> list[Quantity]:
+def _spreads(text: str, quantities: list[Quantity]) -> list[Quantity]:
     """``75 ± 3 mm``: the spread lends its unit and is no candidate."""
     quantities_left: list[Quantity] = []
-    for quantity in found:
+    for quantity in quantities:
         before = quantities_left[-1] if quantities_left else None
         if before is not None and _SPREAD.fullmatch(text, before.end, quantity.start):
             quantities_left[-1] = replace(before, unit=before.unit or quantity.unit, end=quantity.end)
@@ -325,10 +325,10 @@ def _spreads(text: str, found: list[Quantity]) -> list[Quantity]:
     return quantities_left
 
 
-def _ranges(text: str, found: list[Quantity]) -> list[Quantity]:
+def _ranges(text: str, quantities: list[Quantity]) -> list[Quantity]:
     """``a-b``, ``a to b``, ``between a and b``, ``a至b``: one candidate."""
     quantities_left: list[Quantity] = []
-    for quantity in found:
+    for quantity in quantities:
         before = quantities_left[-1] if quantities_left else None
         if before is not None and before.low == before.high and _spans(text, before, quantity):
             low, high = sorted((before.low, quantity.low))
@@ -355,10 +355,10 @@ def _spans(text: str, first: Quantity, second: Quantity) -> bool:
     return is_between and _AND.fullmatch(text, first.end, second.start) is not None
 
 
-def _chains(text: str, found: list[Quantity]) -> list[Quantity]:
+def _chains(text: str, quantities: list[Quantity]) -> list[Quantity]:
     """Give joined quantities one chain, and lend the unit that follows to those without one."""
     linked: list[Quantity] = []
-    for quantity in found:
+    for quantity in quantities:
         before = linked[-1] if linked else None
         if before is not None and _joint(text, before, quantity):
             linked.append(replace(quantity, chain=before.chain))

@@ -47,7 +47,7 @@ def without_punctuation(text: str) -> str:
 
 
 def rouge_l(answer: str, reference: str) -> float:
-    """ROUGE-L of the characters as they stand; 0 where either text is empty."""
+    """ROUGE-L of the unchanged characters; 0 if either text is empty."""
     if not answer or not reference:
         return 0.0
     common = common_length(answer[:LONGEST], reference[:LONGEST])
@@ -60,7 +60,7 @@ def rouge_l_normalised(answer: str, reference: str) -> float:
 
 
 def rouge_l_words(answer: str, reference: str) -> float:
-    """ROUGE-L of the words, in the form in which answers are compared; a Chinese character is a word."""
+    """ROUGE-L of the words of normalised text; a Chinese character is a word."""
     first, second = (_TOKEN.findall(normalise(text)) for text in (answer[:LONGEST], reference[:LONGEST]))
     if not first or not second:
         return 0.0
@@ -118,9 +118,7 @@ def jieba_cutter() -> tuple[Any, str]:
         try:
             jieba: Any = import_module("jieba")
         except ImportError as error:
-            raise UsageError(
-                "parting Chinese text into words needs jieba", hint="pip install 'agrotools[zh]'"
-            ) from error
+            raise UsageError("Chinese word segmentation needs jieba", hint="pip install 'agrotools[zh]'") from error
         jieba.setLogLevel("CRITICAL")
         cutter = jieba.Tokenizer()
         # It keeps its dictionary compiled, by default where every user of the machine could put another in its place.

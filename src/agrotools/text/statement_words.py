@@ -74,7 +74,7 @@ class Span(NamedTuple):
 
 
 class Word(NamedTuple):
-    """A word: its stem, as written, and where it stands in the normalised text."""
+    """A word: its stem, its written form, and its position in the normalised text."""
 
     stem: str
     written: str
@@ -118,20 +118,20 @@ def plain_text(text: str) -> str:
     return _TWO_SPANS.sub(r"\1-\3 \2", _DAYS.sub(_weeks, text))
 
 
-def _in_digits(found: re.Match[str]) -> str:
+def _in_digits(match: re.Match[str]) -> str:
     """A Chinese number below 100, or two in a row ("两三个"), in digits."""
-    first, second = (_CHINESE_DIGITS.get(each, "") for each in found.groups())
+    first, second = (_CHINESE_DIGITS.get(each, "") for each in match.groups())
     if "10" not in (first, second) or not second:
         return "-".join(filter(None, (first, second)))
     return f"1{second}" if first == "10" else f"{first}0"
 
 
-def _weeks(found: re.Match[str]) -> str:
+def _weeks(match: re.Match[str]) -> str:
     """Full weeks for a number of days."""
-    days = [int(number) for number in found.groups() if number]
+    days = [int(number) for number in match.groups() if number]
     if any(number % 7 or not number for number in days):
-        return found[0]
-    return "-".join(str(number // 7) for number in days) + ("weeks" if found[0].endswith("s") else "周")
+        return match[0]
+    return "-".join(str(number // 7) for number in days) + ("weeks" if match[0].endswith("s") else "周")
 
 
 def stems_of(phrase: str) -> list[str]:

@@ -1,4 +1,4 @@
-"""Statements of a text: its words, and which of them stand under a denial.
+"""Statements of a text: its words, and those under a denial.
 
 English and Chinese. A denial reaches over its clause ("do not ..."), a judgement over its whole sentence
 ("... is useless", "it is a mistake to ..."), and one that only points back ("none of this helps") over what it points
@@ -29,18 +29,18 @@ _REACH = 80
 
 
 class Statements:
-    """A text as words, with the boundary before each word and whether it stands under a denial.
+    """A text as words, with the boundary before each word and a flag for words under a denial.
 
     ``kept``: phrases that are a whole of their own ("not filled"): a denying word within is none. ``worsened`` are the
     words of which something bad is said, which denies a thing that is to be avoided; ``allowed`` those of which it is
     said that they do not matter, which does not.
     """
 
-    def __init__(self, text: str, kept: Trie | None = None) -> None:
+    def __init__(self, text: str, wholes: Trie | None = None) -> None:
         self.text = terms.plain_text(text)
         self.words, self.before, questions = terms.split_words(self.text)
         self.stems = [word.stem for word in self.words]
-        self._kept = kept or {}
+        self._wholes = wholes or {}
         count = len(self.words)
         self._denials = [0] * (count + 1)
         self._worsened = [0] * (count + 1)
@@ -56,16 +56,16 @@ class Statements:
         self.denied = [depth > 0 for depth in self._depths]
         self.worsened = [depth > 0 for depth in _depths(self._worsened)]
         self.allowed = [depth > 0 for depth in _depths(self._allowed)]
-        self.asked = [False] * count
+        self.in_question = [False] * count
         for span in (*questions, *terms.keyword_runs(self.text, self.words)):
-            self.asked[span.start : span.end] = [True] * (span.end - span.start)
+            self.in_question[span.start : span.end] = [True] * (span.end - span.start)
 
     def longest(self, trie: Trie, at: int) -> tuple[int, list[str]]:
         """End and meanings of the longest phrase of ``trie`` that begins at a word; no phrase goes over a boundary.
 
         Within phrases that are a whole of their own, auxiliaries are read over: "panicles get clipped off".
         """
-        end, meanings, here, linked = at, list[str](), at, trie is self._kept
+        end, meanings, here, linked = at, list[str](), at, trie is self._wholes
         while here < len(self.stems) and (here == at or self.before[here] <= LIST):
             below = trie.get(self.stems[here])
             if below is None and linked and here > at and self.stems[here] in terms.LINKS:
@@ -79,7 +79,7 @@ class Statements:
         return end, meanings
 
     def is_denied(self, spans: Sequence[Span]) -> bool:
-        """True if one of the words stands under a denial that is not itself among them ("do away with hedges")."""
+        """True if one of the words is under a denial that is not itself among them ("do away with hedges")."""
         reaches = [reach for span in spans for reach in self._reaches.get(span.start, ())]
         return any(
             self._depths[at] > sum(reach.start <= at < reach.end for reach in reaches)
@@ -104,7 +104,7 @@ class Statements:
         return [Span(start, end) for start, end in pairwise((*starts, len(self.stems)))]
 
     def other_denials(self, facts: Container[int]) -> list[Span]:
-        """Clauses that deny something of their own: no word of ``facts``, and nothing that points at what is said."""
+        """Clauses that deny something else: no word of ``facts``, and nothing that refers to earlier statements."""
         starts = [at for at in range(len(self.stems)) if self.before[at] >= COMMA]
         spans = (Span(start, end) for start, end in pairwise((*starts, len(self.stems))))
         return [span for span in spans if self._denies_other(span) and not any(at in facts for at in range(*span))]
@@ -123,10 +123,10 @@ class Statements:
         return not pointing and any(self._has_content(at, at + 1) and self.stems[at] not in empty for at in rest)
 
     def sentence_of(self, at: int) -> int:
-        """The first word of the sentence that a word stands in."""
+        """The first word of the sentence that contains a word."""
         return self._starts[SENTENCE][at]
 
-    def shown(self, start: int, end: int) -> str:
+    def excerpt(self, start: int, end: int) -> str:
         """The text from one word to before another."""
         return self.text[self.words[start].start : self.words[end - 1].end]
 
@@ -136,7 +136,7 @@ class Statements:
         at, table = 0, terms.polarity()
         while at < len(self.stems):
             end, meanings = self.longest(table, at)
-            bound, _ = self.longest(self._kept, at)
+            bound, _ = self.longest(self._wholes, at)
             if bound > end:
                 at = bound
                 continue
@@ -199,7 +199,7 @@ class Statements:
                     self._cover(self._denials, self._group_start(span.start), span.start)
 
     def _is_description(self, span: Span) -> bool:
-        """True if what is denied is told, not advised: "trees that were skipped", "those you overlooked"."""
+        """True if the denial is a description and no advice: "trees that were skipped", "those you overlooked"."""
         if self.words[span.start].written not in terms.DESCRIBED or span.start == 0:
             return False
         before = span.start - 1
@@ -208,7 +208,7 @@ class Statements:
         return before >= 0 and self.words[before].written in terms.WHO
 
     def _judge_all(self, span: Span, kind: str) -> None:
-        """Deny the whole sentence, or what was said before, where a judgement stands for all of it."""
+        """Deny the whole sentence, or the preceding ones, if a judgement applies to all of it."""
         low, high = self._zone(span)
         segment, _ = self._segment(span)
         first = [word.written for word in self.words[segment : segment + 3]]
@@ -243,7 +243,7 @@ class Statements:
         if high - low > _REACH:
             return True
         rest = (at for at in range(low, high) if not but.start <= at < but.end and self.stems[at] not in terms.PROBLEMS)
-        return any(self.longest(self._kept, at)[1] for at in rest)
+        return any(self.longest(self._wholes, at)[1] for at in rest)
 
     def _points_at_all(self, span: Span) -> bool:
         """True if a denial is of all that was said: "not one of these (practices) ...", "none of it ..."."""
@@ -257,7 +257,7 @@ class Statements:
         return at + 1 >= len(self.words) or self.before[at + 1] != NONE or not self._has_content(at + 1, at + 2)
 
     def _only_judges(self, low: int, high: int) -> bool:
-        """True if all that a sentence says is a judgement of something else: "Ignore both: neither has any effect"."""
+        """True if a sentence only judges something else: "Ignore both: neither has any effect"."""
         if high - low > _REACH:
             return False
         judging = {at for span, kind in self._within(low, high) if kind != "worsens" for at in range(*span)}
@@ -342,12 +342,12 @@ class Statements:
         return span, kind
 
     def _is_needless(self, span: Span) -> bool:
-        """True if what stands before is what need not be done: "残体不必清除"."""
+        """True if the preceding words are called unnecessary: "残体不必清除"."""
         phrase = "".join(word.written for word in self.words[span.start : span.end])
         return phrase in terms.NEEDLESS and span.start > 0 and self.words[span.start - 1].written not in "就则便也"
 
     def _lacks_worth(self, span: Span) -> bool:
-        """True if what is denied is a worth: "no measurable benefit", "没有保护的价值"."""
+        """True if the denial is of a worth: "no measurable benefit", "没有保护的价值"."""
         end = min(self._ends[COMMA][span.start], span.end + _LONGEST_ITEM)
         if self.words[span.start].written == "no":
             return not {*self.stems[span.end : min(end, span.end + 3)]}.isdisjoint(terms.stems_of_kind("worth"))
@@ -415,7 +415,7 @@ class Statements:
             self._point_back(span, low)
 
     def _point_back(self, span: Span, low: int) -> None:
-        """Deny what "none of this helps", "which is useless" points at: the sentence so far, or those before."""
+        """Deny the referent of "none of this helps", "which is useless": the sentence so far, or those before."""
         pointed = {*self.stems[max(low, span.end - _REACH) : span.end]}
         start = self._starts[SENTENCE][low]
         if not self._has_content(start, low) and start > 0:
@@ -427,7 +427,7 @@ class Statements:
         self._deny_over(start, low)
 
     def _forward(self, span: Span) -> None:
-        """Deny what follows in the clause, and what is listed with it."""
+        """Deny the rest of the clause, and the items listed with it."""
         low, high = self._segment(span)
         if span.end >= high and self.before[span.end] != COLON:
             if self._has_content(low, span.start):

@@ -1,4 +1,4 @@
-"""The closed table of units in which answers and slots may be stated.
+"""The closed table of units for answers and slots.
 
 Factors lead to the base unit of the dimension. Areas: 1 ha = 10,000 m^2, 1 acre = 4,046.8564224 m^2 (international
 acre), 1 mu (市亩) = 2000/3 m^2.
@@ -11,7 +11,7 @@ from agrotools.text.normalise import CJK, normalise
 
 
 class Unit(NamedTuple):
-    """A unit: what it measures, how many base units it holds, and how people write it (already normalised)."""
+    """A unit: its dimension, its number of base units, and its written forms (already normalised)."""
 
     dimension: str
     factor: float
@@ -132,7 +132,7 @@ def compatible(unit: str, other: str) -> bool:
 
 
 def unit_pattern() -> str:
-    """Regular expression for any written unit behind a number, longest first; a noun may stand before ``/ha``."""
+    """Regular expression for any written unit after a number, longest first; a noun may precede ``/ha``."""
     names = sorted(_BY_NAME, key=len, reverse=True)
     alternatives = "|".join(_name_pattern(name) for name in names)
     # "250 trees/ha" and "12 plants per m^2": the counted noun belongs to the number, the rest is the unit.

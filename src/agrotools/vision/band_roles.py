@@ -81,7 +81,7 @@ def chosen_roles(
         ToolError: ``invalid_argument`` for an unknown role or one given twice; ``band_not_found`` with what exists.
     """
     roles: dict[Role, int] = {}
-    for key, wanted in bands.items():
+    for key, selector in bands.items():
         role = role_of(key)
         if role is None:
             raise ToolError(
@@ -92,22 +92,22 @@ def chosen_roles(
             )
         if role in roles:
             raise ToolError("invalid_argument", f"{argument}: {role} is given twice", argument=argument)
-        roles[role] = _number_of(wanted, names, file, argument)
+        roles[role] = _number_of(selector, names, file, argument)
     return roles
 
 
-def _number_of(wanted: int | str, names: Sequence[str | None], file: str, argument: str) -> int:
-    if isinstance(wanted, str):
-        same = [n for n, name in enumerate(names, start=1) if name and name.strip().lower() == wanted.strip().lower()]
+def _number_of(selector: int | str, names: Sequence[str | None], file: str, argument: str) -> int:
+    if isinstance(selector, str):
+        same = [n for n, name in enumerate(names, start=1) if name and name.strip().lower() == selector.strip().lower()]
         if len(same) == 1:
             return same[0]
-        if wanted.strip().isdigit():
-            wanted = int(wanted)
-    if isinstance(wanted, int) and 1 <= wanted <= len(names):
-        return wanted
+        if selector.strip().isdigit():
+            selector = int(selector)
+    if isinstance(selector, int) and 1 <= selector <= len(names):
+        return selector
     raise ToolError(
         "band_not_found",
-        f"{file} has no band {wanted!r}; it has {listed_bands(names)}",
+        f"{file} has no band {selector!r}; it has {listed_bands(names)}",
         argument=argument,
         hint="give the number of the band, counted from 1, or its name",
         candidates=tuple(name for name in names if name)[:20],
@@ -116,6 +116,6 @@ def _number_of(wanted: int | str, names: Sequence[str | None], file: str, argume
 
 def listed_bands(names: Sequence[str | None]) -> str:
     """The bands of a file in words, e.g. ``3 bands: 1 red, 2 green, 3 (no name)``."""
-    shown = [f"{number} {name or '(no name)'}" for number, name in enumerate(names[:12], start=1)]
+    band_labels = [f"{number} {name or '(no name)'}" for number, name in enumerate(names[:12], start=1)]
     more = f" and {len(names) - 12} more" if len(names) > 12 else ""
-    return f"{len(names)} band{'s' if len(names) != 1 else ''}: {', '.join(shown)}{more}"
+    return f"{len(names)} band{'s' if len(names) != 1 else ''}: {', '.join(band_labels)}{more}"

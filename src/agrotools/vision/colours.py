@@ -53,8 +53,8 @@ def lab_of_list(rgb: NDArray[np.uint8]) -> NDArray[np.float32]:
 def colour_name(rgb: tuple[float, float, float]) -> str:
     """The name of the nearest colour of the table, by distance in Lab (CIE 1976)."""
     table = lab_of_list(np.array(list(NAMED_COLOURS.values()), np.uint8))
-    own = lab_of_list(np.array([[round(part) for part in rgb]], np.uint8))
-    return list(NAMED_COLOURS)[int(np.argmin(((table - own) ** 2).sum(axis=1)))]
+    sample_lab = lab_of_list(np.array([[round(part) for part in rgb]], np.uint8))
+    return list(NAMED_COLOURS)[int(np.argmin(((table - sample_lab) ** 2).sum(axis=1)))]
 
 
 def dominant_colours(pixels: NDArray[np.uint8], groups: int = 5) -> list[ColourShare]:
@@ -75,12 +75,12 @@ def dominant_colours(pixels: NDArray[np.uint8], groups: int = 5) -> list[ColourS
         if len(members):
             mean = members.mean(axis=0)
             shares.setdefault(colour_name((mean[0], mean[1], mean[2])), []).append(members)
-    found: list[ColourShare] = []
+    colours: list[ColourShare] = []
     for name, parts in shares.items():
         members = np.concatenate(parts)
         red, green, blue = (round(float(part)) for part in members.mean(axis=0))
-        found.append(ColourShare(name, (red, green, blue), len(members) / len(sample)))
-    return sorted(found, key=lambda colour: (-colour.share, colour.name))
+        colours.append(ColourShare(name, (red, green, blue), len(members) / len(sample)))
+    return sorted(colours, key=lambda colour: (-colour.share, colour.name))
 
 
 def _group_colours(lab: NDArray[np.float32], groups: int) -> NDArray[np.int64]:

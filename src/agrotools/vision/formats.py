@@ -57,12 +57,12 @@ def file_format(path: Path, *, argument: str = "image", shown_as: str | None = N
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or "not a usable path"
         raise ToolError("unreadable_file", f"{name} cannot be opened: {reason}", argument=argument) from error
-    found = _by_signature(head)
-    if found is None and head and envi_header(path) is not None:
-        found = "envi"
-    if found is None:
+    format_name = _by_signature(head)
+    if format_name is None and head and envi_header(path) is not None:
+        format_name = "envi"
+    if format_name is None:
         raise ToolError("unreadable_file", f"{name} is {_in_words(head)}", argument=argument, hint=_READABLE)
-    return found
+    return format_name
 
 
 def envi_header(path: Path) -> Path | None:

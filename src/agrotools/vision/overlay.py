@@ -181,9 +181,9 @@ def _scale_bar(width: int, metres_per_px: float | None) -> tuple[int, str] | Non
     """Length in pixels and label of a bar of 1, 2 or 5 times a power of ten, about a fifth of the picture long."""
     if not metres_per_px:
         return None
-    wanted = 0.2 * width * metres_per_px
-    power = 10.0 ** math.floor(math.log10(wanted))
-    metres = max(step * power for step in (1, 2, 5) if step * power <= wanted * 1.0000001)
+    target_m = 0.2 * width * metres_per_px
+    power = 10.0 ** math.floor(math.log10(target_m))
+    metres = max(step * power for step in (1, 2, 5) if step * power <= target_m * 1.0000001)
     if metres >= 1000:
         label = f"{metres / 1000:g} km"
     elif metres >= 1:
@@ -362,9 +362,9 @@ def draw_marks(
     if region is not None:
         x0, y0, x1, y1 = (round(edge * scale) for edge in region)
         dim_outside(picture, (x0, y0, x1, y1))
-    drawn = Image.fromarray(picture)
-    draw = ImageDraw.Draw(drawn)
-    line = max(2, round(max(drawn.size) / 400))
+    canvas = Image.fromarray(picture)
+    draw = ImageDraw.Draw(canvas)
+    line = max(2, round(max(canvas.size) / 400))
     for mark in marks:
         # A dark line below the coloured one can be seen on any background.
         for colour, thickness in ((_HALO, line + 2), (mark.colour, line)):
@@ -378,16 +378,16 @@ def draw_marks(
                 points = [(x * scale, y * scale) for x, y in (*mark.outline, mark.outline[0])]
                 draw.line(points, fill=colour, width=thickness, joint="curve")
     if sum(bool(mark.label) for mark in marks) <= _MOST_LABELS:
-        font = ImageFont.load_default(size=max(11, round(max(drawn.size) / 75)))
+        font = ImageFont.load_default(size=max(11, round(max(canvas.size) / 75)))
         for mark in marks:
             if mark.label:
                 x, y = _corner(mark, scale)
                 box = draw.textbbox((0, 0), mark.label, font=font)
-                x = min(max(0.0, x), max(0.0, drawn.width - box[2] - 2))
-                y = min(max(0.0, y - box[3] - 2), max(0.0, drawn.height - box[3] - 2))
+                x = min(max(0.0, x), max(0.0, canvas.width - box[2] - 2))
+                y = min(max(0.0, y - box[3] - 2), max(0.0, canvas.height - box[3] - 2))
                 draw.text((x, y), mark.label, fill=(255, 255, 255), font=font, stroke_width=2, stroke_fill=(0, 0, 0))
     layers = [Layer(number, colour, label) for number, (colour, label) in enumerate(legend)]
-    return with_legend(drawn, layers, title, gsd_m / scale if gsd_m else None)
+    return with_legend(canvas, layers, title, gsd_m / scale if gsd_m else None)
 
 
 def _corner(mark: Mark, scale: float) -> tuple[float, float]:

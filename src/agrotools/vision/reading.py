@@ -259,9 +259,9 @@ def stretched_picture(bands: Mapping[Role, NDArray[np.float32]]) -> NDArray[np.u
         ("NIR", "R", "R"),
         ("NIR", "RE", "RE"),
     )
-    for wanted in orders:
-        if all(role in bands for role in wanted):
-            return np.dstack([_stretch(bands[role]) for role in wanted])
+    for roles in orders:
+        if all(role in bands for role in roles):
+            return np.dstack([_stretch(bands[role]) for role in roles])
     grey = _stretch(next(iter(bands.values())))
     return np.dstack([grey, grey, grey])
 

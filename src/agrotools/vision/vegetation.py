@@ -40,9 +40,9 @@ def small_parts(mask: NDArray[np.bool_], least_px: int) -> NDArray[np.bool_] | N
     small[parts[beside]] = False
     if not small[1:].any():
         return None
-    found = np.zeros(mask.shape, np.bool_)
-    found.ravel()[places] = small[parts]
-    return found
+    out = np.zeros(mask.shape, np.bool_)
+    out.ravel()[places] = small[parts]
+    return out
 
 
 @dataclass(frozen=True)
@@ -105,14 +105,14 @@ class Vegetation:
     flags: tuple[str, ...] = ()
 
 
-def choose_index(wanted: Index | Literal["auto"], available: Mapping[Role, object]) -> Index:
+def choose_index(index: Index | Literal["auto"], available: Mapping[Role, object]) -> Index:
     """The index asked for, or the best one that the bands allow.
 
     Raises:
         ToolError: ``band_not_found`` where a band is missing, with the indices that would be possible.
     """
     possible = [name for name, info in INDICES.items() if all(band in available for band in info.bands)]
-    if wanted == "auto":
+    if index == "auto":
         for name in _AUTO:
             if name in possible:
                 return name
@@ -122,16 +122,16 @@ def choose_index(wanted: Index | Literal["auto"], available: Mapping[Role, objec
             argument="bands",
             hint="say which bands are which, e.g. bands={'R': 3, 'NIR': 4} or {'R': 1, 'G': 2, 'B': 3}",
         )
-    if wanted not in possible:
-        missing = [band for band in INDICES[wanted].bands if band not in available]
+    if index not in possible:
+        missing = [band for band in INDICES[index].bands if band not in available]
         raise ToolError(
             "band_not_found",
-            f"index {wanted} needs the bands {', '.join(INDICES[wanted].bands)}; {', '.join(missing)} unknown",
+            f"index {index} needs the bands {', '.join(INDICES[index].bands)}; {', '.join(missing)} unknown",
             argument="index",
             hint=f"possible here: {', '.join(possible)}" if possible else "say which bands are which with bands",
             candidates=tuple(possible),
         )
-    return wanted
+    return index
 
 
 def index_values(index: Index, bands: Mapping[Role, NDArray[np.generic]]) -> NDArray[np.float32]:
@@ -198,11 +198,11 @@ def choose_threshold(index: Index, sample: NDArray[np.float32]) -> IndexThreshol
     if contrast < TWO_CLASSES or high < level or low > 1.5 * abs(level) + level:
         if float(np.median(sample)) >= level:
             return _one_class(index, sample, True, contrast)
-        found = _sparse_threshold(sample, level)
-        if found is None:
+        sparse_threshold = _sparse_threshold(sample, level)
+        if sparse_threshold is None:
             return _one_class(index, sample, False, contrast)
-        note = f"few plants: those are where {index} > {found:.4g}, far from all soil"
-        return IndexThreshold(found, False, contrast, (note,), ("sparse_vegetation",))
+        note = f"few plants: those are where {index} > {sparse_threshold:.4g}, far from all soil"
+        return IndexThreshold(sparse_threshold, False, contrast, (note,), ("sparse_vegetation",))
     flags = ("low_contrast",) if contrast < CLEAR_CONTRAST else ()
     return IndexThreshold(threshold, False, contrast, (f"plants are where {index} > {threshold:.4g} (Otsu)",), flags)
 

@@ -15,8 +15,7 @@ from agrotools.core import (
     Trajectory,
     Unparseable,
 )
-from agrotools.scoring.error_classes import CLASSES, IN_HEAD
-from agrotools.scoring.errors_in_records import errors_of_records, keywords
+from agrotools.scoring.error_classes import CLASSES, IN_HEAD, errors_of_records, keywords
 from support.gta_files import ERROR, GOLD_ENDS, GOLD_STEPS, answer, call, end_file, returned, step_file
 from support.plain_sample import plain_sample
 

@@ -97,12 +97,11 @@ def test_depth_and_camera_go_with_every_picture(folder: Path, tmp_path: Path) ->
     assert halved
 
 
-def test_no_more_pictures_are_made_than_samples_need(folder: Path, tmp_path: Path) -> None:
-    (tmp_path / "scratch").mkdir()
-    part = read(folder, tmp_path / "scratch", 3)
+def test_no_more_pictures_are_made_than_samples_need(folder: Path, scratch: Path) -> None:
+    part = read(folder, scratch, 3)
     pictures = {thing.files[0].path for thing in _things(part)}
     assert len(pictures) == 6
-    assert len(list((tmp_path / "scratch").iterdir())) == 6
+    assert len(list(scratch.iterdir())) == 6
     years = Counter(part.files[path].name[4] for path in pictures)
     assert years.keys() == {"2", "7"}
 

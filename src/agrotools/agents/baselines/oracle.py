@@ -26,7 +26,8 @@ from agrotools.core import (
     UnresolvedRef,
 )
 from agrotools.core.refs import Results, iter_refs, resolve_ref, resolved_value
-from agrotools.text import ExpressionError, evaluate_from, format_answer
+from agrotools.text import format_answer
+from agrotools.text.expressions import ExpressionError, evaluate_from
 
 
 class OraclePolicy:

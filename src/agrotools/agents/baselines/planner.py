@@ -17,7 +17,8 @@ from agrotools.agents.baselines.plan_table import Plan, PlanTable
 from agrotools.agents.baselines.simple import BlankSlot, blank
 from agrotools.core import Action, Answer, CallTools, Sample, SampleView, Step, ToolCall, UnresolvedRef
 from agrotools.core.refs import Results
-from agrotools.text import ExpressionError, canonical_unit, convert, evaluate_from, format_answer
+from agrotools.text import canonical_unit, convert, format_answer
+from agrotools.text.expressions import ExpressionError, evaluate_from
 from agrotools.text.units import compatible
 
 __all__ = ["PlanTable", "PlannerPolicy"]

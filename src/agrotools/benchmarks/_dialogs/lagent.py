@@ -10,11 +10,10 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 
 from agrotools.agents.images import file_parts
-from agrotools.agents.llm import halt_of, reply_of
+from agrotools.agents.llm import halt_of, observation_data, reply_of
 from agrotools.agents.modes import read_apart, written
 from agrotools.agents.parsing import excerpt
 from agrotools.agents.prompts import fill, render
-from agrotools.agents.protocols import observation_data
 from agrotools.benchmarks._dialogs.lagent_format import (
     ACTION,
     ACTION_INPUT,

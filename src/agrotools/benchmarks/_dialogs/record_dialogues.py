@@ -41,8 +41,17 @@ from agrotools.core import (
 )
 from agrotools.core.refs import literal_value, renamed
 from agrotools.plugin import RecordErrors
-from agrotools.scoring.error_classes import IN_HEAD, OF_KEYWORDS, OF_SCORES, OF_SINGLE_SHOT, Errors, arguments_key
-from agrotools.scoring.errors_in_records import NOT_IN_CALLS, NOT_IN_STEPS, add_missed_keywords
+from agrotools.scoring.error_classes import (
+    IN_HEAD,
+    NOT_IN_CALLS,
+    NOT_IN_STEPS,
+    OF_KEYWORDS,
+    OF_SCORES,
+    OF_SINGLE_SHOT,
+    Errors,
+    add_missed_keywords,
+    arguments_key,
+)
 from agrotools.text.loose_json import dumps, is_list, is_object, is_text
 from agrotools.tools import get_tool
 

@@ -23,8 +23,7 @@ from agrotools.benchmarks.agent_x.replies import prediction_of, raw_object, with
 from agrotools.core import BenchmarkError, Mode, Record
 from agrotools.plugin import PredictionContent, PredictionFormat, PredictionInput, RecordErrors
 from agrotools.runner.manifest import Manifest
-from agrotools.scoring.error_classes import IN_HEAD, OF_SCORES, Errors
-from agrotools.scoring.errors_in_records import keywords
+from agrotools.scoring.error_classes import IN_HEAD, OF_SCORES, Errors, keywords
 from agrotools.scoring.predictions import Compared, PublishedScorerStops, Scores, read_json
 from agrotools.text.loose_json import is_list, is_object, is_text
 

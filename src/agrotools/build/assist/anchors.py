@@ -18,7 +18,7 @@ from agrotools.text.units import canonical_unit, unit_pattern
 
 
 class Meaning(NamedTuple):
-    """``kinds``: those that a text has words of. ``order``: kinds whose order counts, as they follow each other."""
+    """Kinds of words in a text. ``order``: kinds whose order matters, in the order of the text."""
 
     kinds: frozenset[str]
     order: tuple[str, ...]
@@ -138,31 +138,31 @@ def _unit_alone() -> re.Pattern[str]:
 def numbers_in(text: str) -> Numbers:
     """The numbers of ``text`` outside names of files, each with the unit that follows it (empty for none)."""
     plain = normalise(_FILE.sub(" ; ", text))
-    found: list[tuple[str, str]] = []
+    numbers: list[tuple[str, str]] = []
     for match in _NUMBER.finditer(plain):
         behind = _unit_behind().match(plain, match.end())
-        found.append((match[0].lstrip("+"), (canonical_unit(behind["unit"]) or "") if behind else ""))
+        numbers.append((match[0].lstrip("+"), (canonical_unit(behind["unit"]) or "") if behind else ""))
     by_unit: defaultdict[str, list[str]] = defaultdict(list)
-    for digits, unit in found:
+    for digits, unit in numbers:
         by_unit[unit].append(digits)
     lists = Counter(re.sub(r"\s+", "", match[0].replace("，", ",")) for match in _LIST.finditer(plain))
     words = Counter(_NUMBER_WORDS[match[0]] for match in _NUMBER_WORD.finditer(_NOT_NUMBERS.sub(" ; ", plain)))
-    return Numbers(Counter(found), {unit: tuple(digits) for unit, digits in by_unit.items()}, lists, words)
+    return Numbers(Counter(numbers), {unit: tuple(digits) for unit, digits in by_unit.items()}, lists, words)
 
 
 def units_in(text: str) -> frozenset[str]:
     """Units of the closed table that ``text`` names, behind a number or not. One-letter names count behind one only."""
     plain = normalise(_FILE.sub(" ; ", text))
-    found = {canonical_unit(match["unit"]) or "" for match in _unit_alone().finditer(plain) if len(match["unit"]) > 1}
-    found |= {unit for _, unit in numbers_in(text).values}
-    return frozenset(found | ({"%"} if "%" in plain else set())) - {"", "fraction", "degC", "days", "weeks", "mu"}
+    units = {canonical_unit(match["unit"]) or "" for match in _unit_alone().finditer(plain) if len(match["unit"]) > 1}
+    units |= {unit for _, unit in numbers_in(text).values}
+    return frozenset(units | ({"%"} if "%" in plain else set())) - {"", "fraction", "degC", "days", "weeks", "mu"}
 
 
 def file_names(text: str, sample: Sample) -> tuple[str, ...]:
-    """Names of files in the order in which they stand in ``text``: those of the sample, and all that look like one."""
-    own = [re.escape(file.name) for file in sorted(sample.files, key=lambda file: -len(file.name))]
+    """Names of files in the order of ``text``: those of the sample, and anything that looks like a file name."""
+    names = [re.escape(file.name) for file in sorted(sample.files, key=lambda file: -len(file.name))]
     pattern = re.compile(
-        "|".join([*(rf"(?<!{_IN_NAME}){name}(?!{_IN_NAME})" for name in own), _FILE.pattern]), _FILE.flags
+        "|".join([*(rf"(?<!{_IN_NAME}){name}(?!{_IN_NAME})" for name in names), _FILE.pattern]), _FILE.flags
     )
     return tuple(match[0] for match in pattern.finditer(text))
 
@@ -174,15 +174,15 @@ def quotations(text: str) -> Counter[str]:
 
 def options_of(sample: Sample) -> tuple[str, ...]:
     """Every label that the answer may be, right or wrong, with its other names."""
-    found: list[str] = []
+    options: list[str] = []
     for slot in sample.answer:
         if isinstance(slot, ExactSlot) and isinstance(slot.value, str):
-            found += [*slot.names, *slot.choices, *(alias for names in slot.aliases.values() for alias in names)]
+            options += [*slot.names, *slot.choices, *(alias for names in slot.aliases.values() for alias in names)]
         elif isinstance(slot, ChoiceSetSlot):
-            found += [*slot.choices, *(alias for names in slot.aliases.values() for alias in names)]
+            options += [*slot.choices, *(alias for names in slot.aliases.values() for alias in names)]
         elif isinstance(slot, FileSlot):
-            found += slot.choices
-    return tuple(dict.fromkeys(found))
+            options += slot.choices
+    return tuple(dict.fromkeys(options))
 
 
 def options_in(text: str, sample: Sample) -> tuple[str, ...]:
@@ -217,7 +217,7 @@ def has_kept_word(text: str, word: str) -> bool:
 
 
 def fixed_parts(text: str, sample: Sample) -> tuple[str, ...]:
-    """All that every wording of ``text`` must hold, for people and models to read."""
+    """Everything that each wording of ``text`` must contain, as readable lines."""
     numbers = numbers_in(text)
     bare = [digits if not unit else f"{digits} {unit}" for digits, unit in numbers.values]
     parts = [*file_names(text, sample), *numbers.lists, *bare, *units_in(text), *quotations(text)]

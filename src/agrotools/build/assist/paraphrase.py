@@ -1,7 +1,7 @@
 """Other wordings of a benchmark's questions: a model proposes them, rules accept or refuse them.
 
-The benchmark is complete before anything is asked. Whatever the model does, a question without an accepted wording
-keeps the one of its template.
+The benchmark is complete before the model is called. A question without an accepted wording keeps that of its
+template.
 """
 
 import asyncio
@@ -39,10 +39,10 @@ NO_REPLY, UNREADABLE, NONE_PASSED = "no reply", "unreadable reply", "no wording 
 
 @dataclass
 class Paraphrased:
-    """``samples`` in their order, ``accepted`` of them asked in new words.
+    """``samples`` in their order, ``accepted`` of them reworded.
 
     ``refused``: wordings by reason (a key of ``REASONS`` of :mod:`.paraphrase_check`). ``kept``: questions that keep
-    their wording, by why. ``stopped``: why some have no reply.
+    their wording, by reason. ``stopped``: error that left some without a reply.
     """
 
     samples: list[Sample]
@@ -61,17 +61,17 @@ def paraphrase_folder(folder: Path, helper: PricedModel, ledger: Path, progress:
     """
     benchmark = load_folder(folder)
     with ready(helper, ledger) as model:
-        done = asyncio.run(_and_close(list(benchmark.samples), helper.name, model, progress))
-    if done.accepted:
+        outcome = asyncio.run(_and_close(list(benchmark.samples), helper.name, model, progress))
+    if outcome.accepted:
         summary: dict[str, JsonValue] = {
             "model": helper.name,
             "prompt": building_prompt_hash(),
-            "accepted": done.accepted,
-            "refused": cast("dict[str, JsonValue]", dict(sorted(done.refused.items()))),
+            "accepted": outcome.accepted,
+            "refused": cast("dict[str, JsonValue]", dict(sorted(outcome.refused.items()))),
         }
         metadata = {**benchmark.header.metadata, "paraphrased": summary}
-        rewrite_benchmark(folder, benchmark.header.model_copy(update={"metadata": metadata}), done.samples)
-    return done
+        rewrite_benchmark(folder, benchmark.header.model_copy(update={"metadata": metadata}), outcome.samples)
+    return outcome
 
 
 async def _and_close(samples: Sequence[Sample], name: str, model: Model, progress: Progress) -> Paraphrased:
@@ -89,34 +89,34 @@ async def paraphrase(
     Replies come in any order, but are judged in that of the samples: the same replies give the same benchmark.
     ``name`` is written down as who proposed them.
     """
-    done = Paraphrased(list(samples), name)
+    outcome = Paraphrased(list(samples), name)
     talks = [_Talk(sample) for sample in samples]
-    taken = Counter(sentence for talk in talks for sentence in talk.sentences)
-    left = list(range(len(samples)))
+    sentence_counts = Counter(sentence for talk in talks for sentence in talk.sentences)
+    remaining = list(range(len(samples)))
     for round_number in range(ROUNDS):
-        asked = 0
+        finished = 0
         what = "wordings" if round_number == 0 else "wordings, once more"
 
-        async def ask(position: int, total: int = len(left), what: str = what) -> None:
-            nonlocal asked
+        async def ask(position: int, total: int = len(remaining), what: str = what) -> None:
+            nonlocal finished
             await talks[position].ask(model)
-            asked += 1
-            progress(what, asked, total)
+            finished += 1
+            progress(what, finished, total)
 
-        state = await ask_each(left, ask, model)
-        done.stopped = state.error
-        for position in left:
+        state = await ask_each(remaining, ask, model)
+        outcome.stopped = state.error
+        for position in remaining:
             talk = talks[position]
-            chosen = talk.judge(taken, done.refused)
+            chosen = talk.judge(sentence_counts, outcome.refused)
             if chosen is not None:
-                taken.update(set(sentences(chosen)) - talk.sentences)
-                done.samples[position] = reworded(samples[position], chosen, name)
-                done.accepted += 1
-        left = [position for position in left if done.samples[position] is samples[position]]
-        if state.gone or not left:
+                sentence_counts.update(set(sentences(chosen)) - talk.sentences)
+                outcome.samples[position] = reworded(samples[position], chosen, name)
+                outcome.accepted += 1
+        remaining = [position for position in remaining if outcome.samples[position] is samples[position]]
+        if state.gone or not remaining:
             break
-    done.kept = Counter(talks[position].state for position in left)
-    return done
+    outcome.kept = Counter(talks[position].state for position in remaining)
+    return outcome
 
 
 class _Talk:
@@ -146,17 +146,17 @@ class _Talk:
         self._messages = [*self._messages[:2], Message.of("assistant", reply.text[:4000].strip() or "(nothing)")]
 
     def judge(self, taken: Counter[str], refused: Counter[str]) -> str | None:
-        """The first new wording that passes; what the others lack is counted, and said when asking again."""
+        """First new wording that passes; faults of the others are counted and listed in the next prompt."""
         variants, self._fresh = self._fresh, None
         if variants is None:
             return None
         faults: list[dict[str, str]] = []
         for variant in variants:
-            found = self._refusal(variant, taken)
-            if found is None:
+            fault = self._refusal(variant, taken)
+            if fault is None:
                 return variant
-            refused[found.reason] += 1
-            faults.append({"text": variant[:400], "reason": found.reason, "told": found.detail})
+            refused[fault.reason] += 1
+            faults.append({"text": variant[:400], "reason": fault.reason, "told": fault.detail})
         self.state = NONE_PASSED if variants else UNREADABLE
         again = render("building/paraphrase_again", refused=faults, count=VARIANTS)
         self._messages.append(Message.of("user", again))
@@ -168,15 +168,15 @@ class _Talk:
 
 
 def variants_of(reply: str) -> list[str]:
-    """The wordings in a model's reply, without blanks at their ends; none where it holds no such JSON."""
+    """Wordings in a model's reply, stripped of blanks; empty if it holds no such JSON."""
     for start, end in reversed(values_in(reply)):
         try:
             value = loads(reply[start:end])
         except NotJson:
             continue
-        found = value.get("variants") if isinstance(value, dict) else value
-        if isinstance(found, list):
-            texts = [" ".join(text.split()) for text in found if isinstance(text, str) and text.strip()]
+        variants = value.get("variants") if isinstance(value, dict) else value
+        if isinstance(variants, list):
+            texts = [" ".join(text.split()) for text in variants if isinstance(text, str) and text.strip()]
             if texts:
                 return list(dict.fromkeys(texts))[:_MOST_READ]
     return []

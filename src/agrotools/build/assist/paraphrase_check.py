@@ -82,26 +82,26 @@ REASONS: dict[str, str] = {
 
 
 class Refusal(NamedTuple):
-    """``reason`` is a key of :data:`REASONS`; ``detail`` says what it is about."""
+    """Fault of a wording. ``reason`` is a key of :data:`REASONS`; ``detail`` names the text at fault."""
 
     reason: str
     detail: str
 
 
 def original_of(sample: Sample) -> str:
-    """The question as its template puts it, also where it was reworded before."""
+    """Question in its template's wording, even if it was reworded before."""
     original = sample.metadata.get("template_wording")
     return original if isinstance(original, str) else sample.query
 
 
 def reworded(sample: Sample, query: str, model: str) -> Sample:
-    """``sample`` asked as ``query``; the template's wording and who proposed this one are kept in its metadata."""
+    """``sample`` with the question ``query``; its metadata record the template's wording and ``model``."""
     metadata = {**sample.metadata, "template_wording": original_of(sample), "paraphrased_by": model}
     return sample.model_copy(update={"query": query, "metadata": metadata})
 
 
 def refusal(variant: str, sample: Sample, others: Collection[str] = ()) -> Refusal | None:
-    """Why ``variant`` cannot stand for the question of ``sample``; None if it can.
+    """Reason that ``variant`` cannot replace the question of ``sample``; None if it can.
 
     The numbers, their units and order, names of files, quotations and options stay as they are; the words that decide
     the meaning are of the same kinds; no tool, argument, step or answer is named. What passes may still be poor
@@ -248,13 +248,13 @@ _RULES: dict[str, Callable[[str, str, Sample], str | None]] = {
 
 
 def _argument_names(toolset: Iterable[str]) -> set[str]:
-    found: set[str] = set()
+    names: set[str] = set()
     for name in toolset:
         try:
-            found |= set(get_tool(name).spec.agreement)
+            names |= set(get_tool(name).spec.agreement)
         except UsageError:  # A tool of somebody else's, not installed here: its arguments are not known.
             continue
-    return found
+    return names
 
 
 def _difference(mine: Iterable[T], theirs: Iterable[T], shown: Callable[[T], str]) -> str:

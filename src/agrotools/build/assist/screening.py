@@ -1,7 +1,7 @@
-"""Screening a benchmark: what baselines that look at no picture solve, and which tolerances a naive guess falls into.
+"""Screening a benchmark: samples that baselines without pictures solve, and tolerances that a naive guess meets.
 
-Samples are flagged, never dropped: half of all yes/no questions are guessed right by anybody. What counts is whether a
-kind of question is guessed more often than its form explains.
+Samples are flagged, never dropped: half of all yes/no questions are guessed right by chance. What matters is whether a
+kind of question is guessed more often than chance explains.
 """
 
 import asyncio
@@ -63,7 +63,7 @@ def screen_folder(folder: Path, *, read_text: bool = False, progress: Progress =
 
 
 def solved_blind(benchmark: Benchmark, samples: Sequence[Sample]) -> Iterator[Finding]:
-    """Check ``solved_blind``: the samples whose every slot ``echo``, ``prior`` or ``random`` answers rightly."""
+    """Check ``solved_blind``: samples of which ``echo``, ``prior`` or ``random`` answers every slot correctly."""
     for name in BLIND:
         source = policy_source(f"baseline:{name}", samples)
         for sample, is_solved in zip(samples, asyncio.run(_solved(source, benchmark, samples)), strict=True):
@@ -107,21 +107,21 @@ def chance_of(slot: Slot) -> float:
 
 
 def guessable_tolerances(samples: Sequence[Sample]) -> Iterator[Finding]:
-    """Check ``guessable_tolerance``: a number that is guessed by the median of other clusters' answers to the template.
+    """Check ``guessable_tolerance``: a number that the median of other clusters' answers to the template guesses.
 
     Of each numeric slot of a template the guesses inside the tolerance are counted, and flagged if so many would come
     about by chance (:func:`chance_of`) in fewer than one of twenty benchmarks. Only the samples whose own guess is
     inside are named.
     """
     table = PriorTable(samples)
-    asked: dict[tuple[str, str], list[tuple[Sample, ToleranceSlot, bool]]] = defaultdict(list)
+    guesses: dict[tuple[str, str], list[tuple[Sample, ToleranceSlot, bool]]] = defaultdict(list)
     for sample in samples:
         for slot in sample.answer:
             if isinstance(slot, ToleranceSlot):
                 guess = table.guess(sample, slot)
                 inside = isinstance(guess, int | float) and abs(guess - slot.value) <= slot.margin
-                asked[sample.template, slot.name].append((sample, slot, inside))
-    for (template, name), rows in asked.items():
+                guesses[sample.template, slot.name].append((sample, slot, inside))
+    for (template, name), rows in guesses.items():
         hits = sum(inside for _, _, inside in rows)
         chance = sum(chance_of(slot) for _, slot, _ in rows) / len(rows)
         if hits < 2 or at_least(hits, len(rows), chance) >= _SIGNIFICANT:

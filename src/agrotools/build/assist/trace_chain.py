@@ -1,4 +1,4 @@
-"""One chain: the model is told which tool is next, its call is run, and compared with that of the template."""
+"""One chain: the model is given the next tool, its call is run and compared with the template's call."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
@@ -6,9 +6,9 @@ from collections.abc import Awaitable, Callable, Sequence
 from pydantic import JsonValue
 
 from agrotools.agents.images import file_parts
+from agrotools.agents.llm import PROTOCOLS
 from agrotools.agents.parsing import excerpt, parse_output
 from agrotools.agents.prompts import render
-from agrotools.agents.protocols import PROTOCOLS
 from agrotools.build.assist.traces import TraceRecord, TraceStep, asked_hash
 from agrotools.core import (
     Answer,
@@ -63,13 +63,13 @@ class _Chain:
         self.messages: list[Message] = []
 
     async def run(self) -> TraceRecord:
-        shown = await asyncio.to_thread(file_parts, self.view.files)
+        images = await asyncio.to_thread(file_parts, self.view.files)
         heading = (TextPart(render("files", count=len(self.view.files))),) if self.view.files else ()
         order = ", ".join(f"{number}. {step.tool}" for number, step in enumerate(self.gold, start=1))
         question = render("building/trace_question", query=self.sample.query, order=order)
         self.messages = [
             Message.of("system", render("building/trace_system")),
-            Message(role="user", content=(*heading, *shown, TextPart(f"{question}\n\n{self._prompt(0)}"))),
+            Message(role="user", content=(*heading, *images, TextPart(f"{question}\n\n{self._prompt(0)}"))),
         ]
         for number in range(len(self.gold)):
             self._note_left_open(number)
@@ -87,7 +87,7 @@ class _Chain:
 
     async def _step(self, number: int) -> str:
         """Ask for a step until its call can be used; what ended the chain, or nothing."""
-        tool, made, fault = self.gold[number].tool, None, ""
+        tool, performed, fault = self.gold[number].tool, None, ""
         for attempt in range(1, TRIES + 1):
             reply = await self.model.generate(self.messages, (), _SETTINGS)
             if reply.finish_reason not in ("stop", "tool_calls"):
@@ -99,18 +99,18 @@ class _Chain:
                 self._ask_again(reply.text, fault)
                 continue
             observed = (await self.call_tool(call)).observation
-            made = Step(turn=number, kind="call", call=call, observation=observed, thought=thought)
-            reply_message, seen = PROTOCOLS["react"].turn(excerpt(thought, 4000), [(number, made)])
+            performed = Step(turn=number, kind="call", call=call, observation=observed, thought=thought)
+            reply_message, seen = PROTOCOLS["react"].turn(excerpt(thought, 4000), [(number, performed)])
             failed = observed.error is not None
             if failed and attempt < TRIES:
                 again = render("building/trace_repair", reason="The call failed.")
                 self.messages += [reply_message, Message.of("user", f"{seen.text}\n\n{again}")]
                 continue
             self.messages += [reply_message, Message.of("user", f"{seen.text}\n\n{self._prompt(number + 1)}")]
-            self.steps.append(self._compared(number, made, attempt))
+            self.steps.append(self._compared(number, performed, attempt))
             return ""
-        if made is not None:  # It failed first, and then could not be read.
-            self.steps.append(self._compared(number, made, TRIES))
+        if performed is not None:  # It failed first, and then could not be read.
+            self.steps.append(self._compared(number, performed, TRIES))
             return f"step {number + 1} ({tool}): {fault}"
         return self._broken_off(number, TRIES, fault, "")
 
@@ -118,10 +118,10 @@ class _Chain:
         """Note what the step would take from earlier ones, and their tools did not return."""
         for _, ref, _ in iter_refs(dict(self.gold[number].arguments)):
             try:
-                found = resolve_ref(ref, self.results)
+                value = resolve_ref(ref, self.results)
             except UnresolvedRef:
-                found = None
-            if found is None and ref not in self.left_open:
+                value = None
+            if value is None and ref not in self.left_open:
                 self.left_open.append(ref)
 
     def _ask_again(self, text: str, fault: str) -> None:
@@ -163,7 +163,7 @@ class _Chain:
         )
 
     def _closest(self, number: int, call: ToolCall) -> StepAgreement:
-        """The step that the call stands for: of a group, the member that it comes closest to and nobody has taken."""
+        """Reference step of the call: in a group, the closest member that no other call has been matched to."""
         group = self.gold[number].group
         at = self.left[0]
         open_steps = [
@@ -224,7 +224,7 @@ class _Chain:
 
 
 def _read(action: CallTools | Answer | Unparseable, reasoning: str) -> tuple[str, ToolCall | None]:
-    """Thought and call of an output; reasoning that came apart from it where it has no thought of its own."""
+    """Thought and call of an output; separate reasoning is the thought if the output has none."""
     if not isinstance(action, CallTools):
         return "", None
     return action.thought or reasoning, action.calls[0]
@@ -239,7 +239,7 @@ def _unusable(action: CallTools | Answer | Unparseable, tool: str) -> str:
 
 
 def _difference(row: ArgumentAgreement) -> str:
-    """Differences, in words that do not need the numbers beside it."""
+    """Differences, in words that can be read without the numbers."""
     reason = row.detail.get("reason")
     if isinstance(reason, str):
         return f"{row.argument}: {reason}"

@@ -1,14 +1,14 @@
-"""Reference chains as a model fills them in: it is told the order of the tools, and gives thoughts and arguments.
+"""Reference chains filled in by a model: it is given the order of the tools and supplies thoughts and arguments.
 
 The chain of the template stays the gold. A model's chain that is executed and agrees with it confirms it; one that
-does not is for people to look at. Both are kept in ``traces.jsonl`` of the benchmark folder, one JSON object on a line:
+does not is for people to inspect. Both are kept in ``traces.jsonl`` of the benchmark folder, one JSON object on a line:
 
 ``id``
     of the sample. Of several lines with the same ``id`` and ``model`` the last counts.
 ``model``
     as it was spelled on the command line.
 ``asked``
-    hash of what the model was asked: prompts, question, files, order of tools, gold arguments. A trace whose hash is
+    hash of the model's input: prompts, question, files, order of tools, gold arguments. A trace whose hash is
     not that of its sample is out of date.
 ``steps``
     what the model did, one for each tool of the order, as far as it came:
@@ -26,7 +26,7 @@ does not is for people to look at. Both are kept in ``traces.jsonl`` of the benc
 ``answer``
     the model's final answer; null where it gave none.
 ``answer_agrees``
-    whether it is the answer that the model's own observations imply; null where that cannot be told (a figure, free
+    whether it is the answer that the model's own observations imply; null if that is unknown (a figure, free
     text, a chain that broke off).
 ``answer_slots``
     the score of each slot but figures, by name.
@@ -59,7 +59,7 @@ _HINT = "remove that line; its sample is then asked about again"
 
 
 class TraceStep(FrozenModel):
-    """One call of a model's chain beside the reference; see the module's documentation."""
+    """One call of a model's chain and its reference; see the module's documentation."""
 
     tool: str
     reference_step: int
@@ -88,7 +88,7 @@ class TraceRecord(FrozenModel):
 
     @property
     def confirms(self) -> bool:
-        """True if the chain is complete, all its arguments agree, and so does the answer as far as that can be told."""
+        """True if the chain is complete, all its arguments agree, and so does the answer if that can be decided."""
         return self.complete and all(step.agreed for step in self.steps) and self.answer_agrees is not False
 
 
@@ -118,16 +118,16 @@ def by_sample_and_model(traces: Iterable[TraceRecord]) -> dict[tuple[str, str], 
 
 
 def read_traces(folder: Path) -> dict[tuple[str, str], TraceRecord]:
-    """The traces in a benchmark folder by sample id and model; none where none were made. A torn last line is no trace.
+    """Traces in a benchmark folder by sample id and model. An incomplete last line is ignored.
 
     Raises:
-        RunStoreError: the file cannot be read, or a line in it is no trace.
+        RunStoreError: the file cannot be read, or a line in it is not a trace.
     """
     return by_sample_and_model(read_lines(folder / TRACES_FILE, TraceRecord, _HINT))
 
 
 def trace_file(folder: Path) -> LineFile[TraceRecord]:
-    """``traces.jsonl`` of a folder, to be gone on with.
+    """``traces.jsonl`` of a folder, to be continued.
 
     Raises:
         RunStoreError: the file cannot be read or written, or a line in it is no trace.

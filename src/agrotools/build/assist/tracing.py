@@ -36,7 +36,7 @@ _TALK = re.compile(r"\b(?:action|action input|observation|final answer|thought)\
 
 
 def with_thoughts(sample: Sample, record: TraceRecord) -> Sample:
-    """``sample`` with the model's thoughts where its reference has none, if the trace confirms the chain.
+    """``sample`` with the model's thoughts in steps that have none, if the trace confirms the chain.
 
     Thoughts are shown as history in step-by-step. So one that is long, or holds what looks like a call, an observation
     or an answer, is left out.
@@ -65,8 +65,8 @@ def _plain(thought: str) -> str:
 class Traced:
     """Result of tracing a benchmark. ``differing``: samples whose chain the model does not confirm, for review.
 
-    ``missing``: samples without a trace because no reply could be had. ``thoughts``: samples whose reference got
-    thoughts. ``stopped``: why some are missing.
+    ``missing``: samples without a trace because there was no reply. ``thoughts``: samples whose reference got
+    thoughts. ``stopped``: error that left some without a trace.
     """
 
     summary: Sequence[TraceSummary]
@@ -94,14 +94,14 @@ def trace_folder(
 ) -> Traced:
     """Have the model of ``helper`` fill in the chains of the benchmark in ``folder`` that it has no trace of yet.
 
-    Each trace is written as it ends. Thoughts of chains that it confirms fill those that the references lack; for
-    that the folder is replaced, whole.
+    Each trace is written when it ends. Thoughts of confirmed chains fill references without thoughts; for that the
+    folder is replaced as a whole.
 
     Raises:
-        BenchmarkError: no benchmark, or its folder cannot be written.
+        BenchmarkError: not a benchmark, or its folder cannot be written.
         RunStoreError: ``traces.jsonl`` cannot be read or written.
         InfrastructureError: no tool worker can be started.
-        KeyboardInterrupt: somebody asked to stop; what has finished is kept.
+        KeyboardInterrupt: the user interrupted; finished traces are kept.
     """
     benchmark = load_folder(folder)
     samples = [sample for sample in benchmark.samples if sample.reference and sample.reference.steps]
@@ -109,9 +109,9 @@ def trace_folder(
         work = _Work(benchmark, helper.name, model, file, progress)
         known = by_sample_and_model(file.records)
         for sample in samples:
-            held = known.get((sample.id, helper.name))
-            if held is not None and held.asked == asked_hash(sample):
-                work.records[sample.id] = held
+            trace = known.get((sample.id, helper.name))
+            if trace is not None and trace.asked == asked_hash(sample):
+                work.records[sample.id] = trace
         todo = [sample for sample in samples if sample.id not in work.records]
         stopped = asyncio.run(_trace(todo, work, workers)) if todo else None
     if work.asked_to_stop:
@@ -136,7 +136,7 @@ def _fill_thoughts(folder: Path, benchmark: Benchmark, records: dict[str, TraceR
 
 
 async def _trace(todo: Sequence[Sample], work: _Work, workers: int) -> AgrotoolsError | None:
-    total, done, numbers = len(todo), 0, itertools.count()
+    total, finished, numbers = len(todo), 0, itertools.count()
 
     def interrupted() -> None:
         work.asked_to_stop = True
@@ -148,7 +148,7 @@ async def _trace(todo: Sequence[Sample], work: _Work, workers: int) -> Agrotools
             async with ToolExecutor(workers=workers, timeout_s=300, cache=ResultCache()) as executor:
 
                 async def one(sample: Sample) -> None:
-                    nonlocal done
+                    nonlocal finished
                     view = work.benchmark.view(sample, "end-to-end")
                     workspace = Workspace(view.files, scratch / str(next(numbers)), work.benchmark.root)
 
@@ -158,8 +158,8 @@ async def _trace(todo: Sequence[Sample], work: _Work, workers: int) -> Agrotools
                     record = await trace_chain(sample, view, work.name, work.model, call_tool)
                     work.file.add(record)
                     work.records[sample.id] = record
-                    done += 1
-                    work.progress("traces", done, total)
+                    finished += 1
+                    work.progress("traces", finished, total)
 
                 return (await ask_each(todo, one, work.model, stopped=lambda: work.asked_to_stop)).error
         finally:

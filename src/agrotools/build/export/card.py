@@ -1,7 +1,7 @@
-"""The dataset card of a benchmark folder: ``README.md`` and the figures beside it in ``card/``.
+"""Dataset card of a benchmark folder: ``README.md`` and its figures in ``card/``.
 
-It says what is asked and of what, where the files come from and on what terms. It holds no answer, and of the
-questions only one of each task type.
+It describes the questions, the files, their sources and licences. It contains no answers, and one example question
+of each task type.
 """
 
 import html
@@ -46,9 +46,9 @@ def write_card(
 ) -> None:
     """Write ``README.md`` and ``card/*.png`` into ``folder``.
 
-    ``front`` comes first, such as YAML between dashes; ``use`` says how the folder is used.
+    ``front`` comes first, such as YAML between dashes; ``use`` explains how to use the folder.
 
-    A ``README.md`` that agrotools did not write is left as it is.
+    A ``README.md`` that agrotools did not write is not changed.
     """
     samples = tuple(samples)
     path = folder / CARD_FILE
@@ -136,8 +136,8 @@ def _sources(header: BenchmarkHeader, counted: Tally) -> str:
         notes = " ".join(text for text in (source.citation, source.note) if text)
         count = str(counted.sources[source.name] or "")
         rows.append((_plain(source.name), count, _plain(source.licence), _link(source.url or ""), _plain(notes)))
-    named = {source.name for source in header.sources}
-    unnamed = sorted((name, count) for name, count in counted.sources.items() if name not in named)
+    listed_names = {source.name for source in header.sources}
+    unnamed = sorted((name, count) for name, count in counted.sources.items() if name not in listed_names)
     # Where there is but one source, whatever samples call theirs is part of it.
     licence = _plain(header.sources[0].licence) if len(header.sources) == 1 else ""
     rows += [(_plain(name), str(count), licence, "", "") for name, count in unnamed]
@@ -150,8 +150,8 @@ def _left_out(metadata: Mapping[str, JsonValue]) -> str:
 
 
 def _built(header: BenchmarkHeader, counted: Tally) -> str:
-    shown = {key: as_words(value) for key, value in without_left_out(header.metadata).items() if key != "rai"}
-    rows = [(_plain(key), _plain(text)) for key, text in sorted(shown.items()) if text]
+    facts = {key: as_words(value) for key, value in without_left_out(header.metadata).items() if key != "rai"}
+    rows = [(_plain(key), _plain(text)) for key, text in sorted(facts.items()) if text]
     protocol = rai_fields(header, counted)["rai:dataAnnotationProtocol"]
     answers = _plain(protocol if isinstance(protocol, str) else " ".join(protocol))
     return answers + (f"\n\n{_table(('what', 'value'), rows)}" if rows else "")
@@ -168,7 +168,7 @@ def _link(url: str) -> str:
 
 
 def _plain(text: str) -> str:
-    """Text as text: in one line, without markup of its own."""
+    """Text on one line, with markup escaped."""
     return re.sub(r"([\\`*_\[\]|#])", r"\\\1", html.escape(" ".join(text.split()), quote=False))
 
 
@@ -201,13 +201,13 @@ def _png(draw: Callable[[], "Figure"], texts: Sequence[str]) -> bytes:
 def _tasks(counted: Tally) -> "Figure":
     names = [name for name, _ in counted.task_types.most_common()][::-1]
     figure, axes = _sheet(len(names))
-    left = [0] * len(names)
+    offsets = [0] * len(names)
     for answer_type in ANSWER_TYPES:
         widths = [counted.tasks[name, answer_type] for name in names]
         if any(widths):
-            axes.barh(names, widths, left=left, color=_COLOURS[answer_type], label=answer_type.replace("_", " "))
-        left = [before + width for before, width in zip(left, widths, strict=True)]
-    _count(axes, left)
+            axes.barh(names, widths, left=offsets, color=_COLOURS[answer_type], label=answer_type.replace("_", " "))
+        offsets = [before + width for before, width in zip(offsets, widths, strict=True)]
+    _count(axes, offsets)
     axes.set_xlabel("samples")
     _title(figure, "Samples by task type and answer type")
     figure.legend(loc="outside lower center", ncols=len(ANSWER_TYPES))
@@ -273,10 +273,10 @@ def _count(axes: "Axes", totals: Sequence[int]) -> None:
 
 
 def _largest(counts: Counter[str]) -> Counter[str]:
-    shown = Counter(dict(counts.most_common(_MOST_SOURCES)))
-    if rest := counts.total() - shown.total():
-        shown[f"{len(counts) - len(shown)} others"] = rest
-    return shown
+    largest = Counter(dict(counts.most_common(_MOST_SOURCES)))
+    if rest := counts.total() - largest.total():
+        largest[f"{len(counts) - len(largest)} others"] = rest
+    return largest
 
 
 def _short(name: str) -> str:

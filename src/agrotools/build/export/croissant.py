@@ -1,8 +1,8 @@
-"""``croissant.json``: what a benchmark folder is, for machines (Croissant 1.1 with the RAI vocabulary 1.0, MLCommons).
+"""``croissant.json``: description of a benchmark folder (Croissant 1.1 with the RAI vocabulary 1.0, MLCommons).
 
-Croissant names three properties that a folder on somebody's disk does not have: the address of its page (the card
-beside it is named), its date of publication (the day of writing, or of ``SOURCE_DATE_EPOCH``), its creator (the
-header's metadata may name one).
+Croissant requires three properties that a local folder does not have: the URL of its page (the card in the folder
+is named), its date of publication (the day of writing, or ``SOURCE_DATE_EPOCH``), and its creator (the header's
+metadata may name one).
 """
 
 import contextlib
@@ -37,8 +37,8 @@ _WORDS = ("absent", "dropped", "left_out", "unread")
 def left_out(metadata: Mapping[str, JsonValue]) -> list[tuple[str, str]]:
     """Omissions, with their number or names: (``weedmap, tiles dropped, empty``, ``3``), in
     the order of the alphabet: a header that was written and read again has another."""
-    found = ((" ".join(where.replace("_", " ").split()), text) for where, text in _omissions(metadata, "") if text)
-    return sorted(found)
+    omissions = ((" ".join(where.replace("_", " ").split()), text) for where, text in _omissions(metadata, "") if text)
+    return sorted(omissions)
 
 
 def without_left_out(metadata: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
@@ -101,10 +101,10 @@ class Tally:
 
     @property
     def task_types(self) -> Counter[str]:
-        found = Counter[str]()
+        counts = Counter[str]()
         for (task_type, _), count in self.tasks.items():
-            found[task_type] += count
-        return found
+            counts[task_type] += count
+        return counts
 
     @property
     def all_calls(self) -> int:
@@ -145,7 +145,7 @@ TERMS: dict[str, Any] = orjson.loads(files("agrotools.build.export").joinpath("c
 
 
 def rai_fields(header: BenchmarkHeader, counted: Tally) -> dict[str, Any]:
-    """The properties ``rai:...``. What ``metadata.rai`` of the header says takes the place of what is said here."""
+    """The properties ``rai:...``. Values in ``metadata.rai`` of the header override the defaults here."""
     described: dict[str, Any] = {
         "dataCollection": _collection(header),
         "dataCollectionType": ["Others"] if header.synthetic else ["Secondary Data Analysis"],
@@ -177,9 +177,9 @@ def rai_fields(header: BenchmarkHeader, counted: Tally) -> dict[str, Any]:
         described["dataCollectionMissingData"] = "Left out while building: " + "; ".join(
             f"{where}: {what}" for where, what in missing
         )
-    given = header.metadata.get("rai")
-    if isinstance(given, Mapping):
-        described |= {name: value for name, value in given.items() if name in TERMS["rai_fields"]}
+    rai = header.metadata.get("rai")
+    if isinstance(rai, Mapping):
+        described |= {name: value for name, value in rai.items() if name in TERMS["rai_fields"]}
     return {f"rai:{name}": described[name] for name in TERMS["rai_fields"] if name in described}
 
 
@@ -220,7 +220,7 @@ _MEDIA_TYPES = {".jsonl": "application/jsonlines", ".toml": "application/toml", 
 
 
 def write_croissant(folder: Path, header: BenchmarkHeader, samples: Iterable[Sample]) -> None:
-    """Write ``croissant.json`` into the benchmark folder ``folder``, whose other files are there."""
+    """Write ``croissant.json`` into the benchmark folder ``folder``, whose other files exist already."""
     described = croissant(folder, header, tuple(samples))
     content = orjson.dumps(described, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
     write_whole(folder / CROISSANT_FILE, content)
@@ -229,7 +229,7 @@ def write_croissant(folder: Path, header: BenchmarkHeader, samples: Iterable[Sam
 def croissant(folder: Path, header: BenchmarkHeader, samples: Sequence[Sample]) -> dict[str, Any]:
     """The benchmark in ``folder`` as Croissant JSON-LD.
 
-    Every file has its SHA-256; those that a sample names but that are not there are left out. The record set
+    Every file has its SHA-256; files that a sample names but that do not exist are omitted. The record set
     ``samples`` holds the questions, not the gold: that is in ``samples.jsonl`` itself.
     """
     counted = tally(samples)
@@ -349,7 +349,7 @@ def _record_set() -> dict[str, Any]:
 
 
 def check_croissant(path: Path) -> list[str] | None:
-    """Errors and warnings of ``mlcroissant`` on the file, first line of each; None where it is not installed."""
+    """Errors and warnings of ``mlcroissant`` on the file, first line of each; None if it is not installed."""
     try:
         import mlcroissant
     except ImportError:

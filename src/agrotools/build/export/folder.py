@@ -1,4 +1,4 @@
-"""Benchmark folders written, copied and changed, whole or not at all, with their card and Croissant file."""
+"""Writing, copying and changing benchmark folders atomically, with their card and Croissant file."""
 
 import os
 import re
@@ -33,7 +33,7 @@ _SHA256 = re.compile(r"[0-9a-f]{64}")
 
 
 def write_benchmark(folder: Path, header: BenchmarkHeader, samples: Iterable[Sample]) -> None:
-    """Write header and samples into ``folder``, whose ``files/`` are already there, and what describes them:
+    """Write header and samples into ``folder``, whose ``files/`` exist already, and their description:
     the card (``README.md`` and ``card/``) and ``croissant.json``. Every line carries the header's canary GUID."""
     samples = tuple(sample.model_copy(update={"canary": header.canary}) for sample in samples)
     write_samples(folder, header, samples)
@@ -43,7 +43,7 @@ def write_benchmark(folder: Path, header: BenchmarkHeader, samples: Iterable[Sam
 def describe_benchmark(folder: Path, header: BenchmarkHeader, samples: Iterable[Sample]) -> None:
     """Write the card and ``croissant.json`` of the benchmark in ``folder``, in place of older ones.
 
-    Neither is part of the benchmark's content hash. A ``README.md`` of the user's own is left as it is.
+    Neither is part of the benchmark's content hash. A user's own ``README.md`` is not changed.
     """
     samples = tuple(samples)
     write_card(folder, header, samples)
@@ -51,16 +51,16 @@ def describe_benchmark(folder: Path, header: BenchmarkHeader, samples: Iterable[
 
 
 def copy_benchmark(root: Path, header: BenchmarkHeader, samples: Iterable[Sample], out: Path) -> None:
-    """Write the benchmark whose files lie in ``root`` to the folder ``out`` with its card and ``croissant.json``, whole
-    or not at all.
+    """Write the benchmark whose files are in ``root`` to the folder ``out`` with its card and ``croissant.json``,
+    completely or not at all.
 
     Raises:
         BenchmarkError: as :func:`~agrotools.formats.replacement.replace_folder`.
     """
     samples = tuple(samples)
-    with replace_folder(out) as made:
-        copy_files(root, samples, made)
-        write_benchmark(made, header, samples)
+    with replace_folder(out) as partial:
+        copy_files(root, samples, partial)
+        write_benchmark(partial, header, samples)
 
 
 def copy_files(root: Path, samples: Sequence[Sample], out: Path) -> None:
@@ -76,29 +76,29 @@ def copy_files(root: Path, samples: Sequence[Sample], out: Path) -> None:
 
 
 def copy_artifacts(root: Path, samples: Iterable[Sample], out: Path) -> None:
-    """Copy what the reference calls of ``samples`` made, as far as ``root`` holds it: the review page shows it."""
+    """Copy the artifacts of reference calls of ``samples`` that exist in ``root``, for the review page."""
     steps = (step for sample in samples if sample.reference for step in sample.reference.steps)
-    for made in (artifact for step in steps if step.observation for artifact in step.observation.artifacts):
-        # A hash that is none could lead out of the folder.
-        if made.sha256 is None or not _SHA256.fullmatch(made.sha256):
+    for artifact in (each for step in steps if step.observation for each in step.observation.artifacts):
+        # An invalid hash could lead out of the folder.
+        if artifact.sha256 is None or not _SHA256.fullmatch(artifact.sha256):
             continue
-        source, target = (artifact_path(folder, made.sha256, Path(made.name).suffix) for folder in (root, out))
+        source, target = (artifact_path(folder, artifact.sha256, Path(artifact.name).suffix) for folder in (root, out))
         if source.is_file() and not source.is_symlink() and not target.exists():
             target.parent.mkdir(exist_ok=True)
             shutil.copyfile(source, target)
 
 
 def rewrite_benchmark(folder: Path, header: BenchmarkHeader, samples: Iterable[Sample]) -> None:
-    """Put ``header`` and ``samples`` in place of those of the benchmark in ``folder``; all its other files stay.
+    """Replace header and samples of the benchmark in ``folder``; all its other files stay.
 
     Raises:
-        BenchmarkError: ``folder`` is no benchmark, or its parent cannot be written.
+        BenchmarkError: ``folder`` is not a benchmark, or its parent cannot be written.
     """
     folder = folder.resolve()
     samples = tuple(samples)
-    with replace_folder(folder) as made:
-        shutil.copytree(folder, made, copy_function=_copy_from(folder), symlinks=True, dirs_exist_ok=True)
-        write_benchmark(made, header, samples)
+    with replace_folder(folder) as partial:
+        shutil.copytree(folder, partial, copy_function=_copy_from(folder), symlinks=True, dirs_exist_ok=True)
+        write_benchmark(partial, header, samples)
 
 
 def _copy_from(folder: Path) -> Callable[[str, str], str]:
@@ -132,17 +132,17 @@ def replacing_export(target: Path, format: Format, header: BenchmarkHeader) -> I
     """Replace an export of this format and write its note: :func:`~agrotools.formats.replacement.replace_folder`.
 
     Raises:
-        BenchmarkError: ``target`` holds something else than such an export, or cannot be written.
+        BenchmarkError: ``target`` holds something other than such an export, or cannot be written.
     """
     import tomli_w
 
     what = f"an agrotools export in {format} format"
     if (target / EXPORT_FILE).is_file():
         read_exported(target, format)
-    with replace_folder(target, EXPORT_FILE, what) as made:
+    with replace_folder(target, EXPORT_FILE, what) as partial:
         note = Exported(format=format, header=header).model_dump(mode="json", exclude_none=True)
-        (made / EXPORT_FILE).write_text(tomli_w.dumps(note), encoding="utf-8")
-        yield made
+        (partial / EXPORT_FILE).write_text(tomli_w.dumps(note), encoding="utf-8")
+        yield partial
 
 
 def read_exported(folder: Path, format: Format) -> Exported:
@@ -167,13 +167,13 @@ def read_exported(folder: Path, format: Format) -> Exported:
     return note
 
 
-def place_file(made: Path, path: str, content: bytes) -> None:
-    """Write a file of a sample to ``path`` in the benchmark folder ``made``, where several samples may have it.
+def place_file(folder: Path, path: str, content: bytes) -> None:
+    """Write a file of a sample to ``path`` in the benchmark folder ``folder``, where several samples may have it.
 
     Raises:
         BenchmarkError: as :func:`stored_path`, or another sample has another file there.
     """
-    place = made / stored_path(path)
+    place = folder / stored_path(path)
     if not place.exists():
         place.parent.mkdir(parents=True, exist_ok=True)
         place.write_bytes(content)
@@ -197,7 +197,7 @@ def stored_path(path: str) -> PurePosixPath:
     """As :func:`safe_path`, of a file in a benchmark folder.
 
     Raises:
-        BenchmarkError: also where it would take the place of what the folder itself consists of.
+        BenchmarkError: also if it would replace one of the folder's own files.
     """
     relative = safe_path(path)
     if relative.parts[0] in (HEADER_FILE, SAMPLES_FILE, CARD_FILE, CARD_FOLDER, CROISSANT_FILE):

@@ -1,9 +1,9 @@
-"""A benchmark as GTA-shaped JSON: ``dataset.json``, ``toolmeta.json`` and ``image/``, as GTA publishes its own.
+"""A benchmark as GTA-shaped JSON: ``dataset.json``, ``toolmeta.json`` and ``image/``, in GTA's published layout.
 
 An entry has ``tools``, ``files``, ``dialogs`` (question, calls, what they returned, final answer) and ``gt_answer``
-(``whitelist`` and ``blacklist``, or reference texts, or null for a figure). That says less than a sample does:
-tolerances become a few spellings of the number, several facts one text, a figure nothing. So each entry has a part
-``agrotools`` beside, the whole sample, which readers of the GTA shape pass over. :mod:`.gta_in` reads both.
+(``whitelist`` and ``blacklist``, or reference texts, or null for a figure). That holds less than a sample:
+tolerances become a few spellings of the number, several facts one text, a figure nothing. So each entry also has a
+key ``agrotools`` with the complete sample, which readers of the GTA shape ignore. :mod:`.gta_in` reads both.
 """
 
 import os
@@ -55,24 +55,24 @@ _INPUT_TYPES = {"string": "text", "integer": "int", "number": "float", "boolean"
 
 
 def export_gta(root: Path, header: BenchmarkHeader, samples: Sequence[Sample], out: Path) -> None:
-    """Write the benchmark whose files lie in ``root`` to the folder ``out``, whole or not at all.
+    """Write the benchmark whose files are in ``root`` to the folder ``out``, completely or not at all.
 
     Raises:
         BenchmarkError: ``out`` holds something else, or cannot be written.
-        UsageError: a tool that the benchmark names is not there.
+        UsageError: a tool that the benchmark names does not exist.
     """
     called = (step.tool for sample in samples if sample.reference for step in sample.reference.steps)
     used = dict.fromkeys((*header.toolset, *(name for sample in samples for name in sample.toolset), *called))
     meta = {name: tool_meta(get_tool(name).spec) for name in used}
-    with replacing_export(out, "gta", header) as made:
-        _place_files(root, samples, made)
-        _write_entries(made / DATASET_FILE, (gta_entry(sample, meta) for sample in samples))
-        (made / TOOLS_FILE).write_bytes(orjson.dumps(meta, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE))
-        write_card(made, header, samples, use=_USE)
+    with replacing_export(out, "gta", header) as partial:
+        _place_files(root, samples, partial)
+        _write_entries(partial / DATASET_FILE, (gta_entry(sample, meta) for sample in samples))
+        (partial / TOOLS_FILE).write_bytes(orjson.dumps(meta, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE))
+        write_card(partial, header, samples, use=_USE)
 
 
 def _write_entries(path: Path, entries: Iterable[dict[str, Any]]) -> None:
-    """One object whose keys are the positions of the entries, each on a line of its own."""
+    """One object whose keys are the positions of the entries, one entry per line."""
     with path.open("wb") as file:
         for number, entry in enumerate(entries):
             file.write(b"{\n" if number == 0 else b",\n")
@@ -102,7 +102,7 @@ def _place_files(root: Path, samples: Sequence[Sample], made: Path) -> None:
 
 
 def gta_entry(sample: Sample, meta: dict[str, Any]) -> dict[str, Any]:
-    """The entry of ``sample``; ``meta`` holds its tools as :func:`tool_meta` has them, by name."""
+    """Entry of ``sample``; ``meta`` holds the result of :func:`tool_meta` by tool name."""
     names = {file.name: gta_path(sample, file) for file in sample.files}
     dialogs: list[dict[str, Any]] = [{"role": "user", "content": sample.query}]
     for step in sample.reference.steps if sample.reference else ():
@@ -139,13 +139,13 @@ def gt_answer(slots: Sequence[Slot]) -> dict[str, Any] | list[str] | None:
     if closed:
         groups = [group for slot in closed for group in _whitelist(slot)]
         wrong = [word for slot in closed if isinstance(slot, ExactSlot) for word in slot.distractors]
-        own = [[*group] for slot in closed if isinstance(slot, KeywordsSlot) for group in slot.blacklist]
-        return {"whitelist": groups, "blacklist": [*own, *([wrong] if wrong else [])] or None}
+        closed_groups = [[*group] for slot in closed if isinstance(slot, KeywordsSlot) for group in slot.blacklist]
+        return {"whitelist": groups, "blacklist": [*closed_groups, *([wrong] if wrong else [])] or None}
     return [text for slot in slots for text in _reference_texts(slot)] or None
 
 
 def _whitelist(slot: Slot) -> list[list[str]]:
-    """Groups of spellings, one of each of which an answer must hold."""
+    """Groups of spellings; an answer must contain one of each group."""
     if isinstance(slot, ChoiceSetSlot):
         return [[member, *slot.aliases.get(member, ())] for member in slot.value]
     if isinstance(slot, BooleanSlot):

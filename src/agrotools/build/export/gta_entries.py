@@ -1,4 +1,4 @@
-"""Entries of somebody's JSON, read by a field map that says where in an entry the parts of a sample lie."""
+"""Entries of third-party JSON, read with a field map that gives the path of each part of a sample."""
 
 import math
 import tomllib
@@ -103,7 +103,7 @@ class AnswerPaths(FrozenModel):
 
 
 class FieldMap(FrozenModel):
-    """As ``gta_map.toml`` beside this module explains it; a table left out is taken from there."""
+    """Field map; ``gta_map.toml`` next to this module documents it and supplies missing tables."""
 
     data: str = "."
     file: str
@@ -129,8 +129,8 @@ def read_map(path: Path = DEFAULT_MAP) -> FieldMap:
     """
     hint = f"{DEFAULT_MAP} is an example with every key"
     try:
-        given = _toml(path)
-        whole = given if path == DEFAULT_MAP else {**_toml(DEFAULT_MAP), **given}
+        local_map = _toml(path)
+        whole = local_map if path == DEFAULT_MAP else {**_toml(DEFAULT_MAP), **local_map}
         return FieldMap.model_validate_json(orjson.dumps(whole))
     except (OSError, tomllib.TOMLDecodeError, UnicodeDecodeError, orjson.JSONEncodeError) as error:
         raise BenchmarkError(f"the field map {path} cannot be read: {error}", hint=hint) from error
@@ -143,7 +143,7 @@ def _toml(path: Path) -> dict[str, Any]:
 
 
 def value_at(value: Any, path: str | None, default: Any = None) -> Any:
-    """Value at ``path`` in ``value``: keys and positions between dots. ``default`` where it leads nowhere."""
+    """Value at ``path`` in ``value``: keys and positions between dots. ``default`` if the path does not exist."""
     if path is None:
         return default
     for part in path.split(".") if path else ():
@@ -169,27 +169,27 @@ _NOTHING = object()
 def slots_of(
     entry: Any, paths: AnswerPaths, steps: Sequence[ReferenceStep], files: Mapping[str, str]
 ) -> tuple[AnswerType, tuple[Slot, ...]]:
-    """The answer type and slots of an entry: of GTA's ``gt_answer``, or of one answer or a list of them.
+    """Answer type and slots of an entry, from GTA's ``gt_answer``, one answer or a list of answers.
 
     Each group of a ``whitelist`` becomes a slot: yes or no, the name of a file (``files``: those of the sample, by
-    every spelling), else an exact one whose spellings are aliases. Reference texts become one fact of which each is a
-    phrasing; null becomes the figure that the last call of ``plot`` drew.
+    every spelling), or otherwise an exact slot whose spellings are aliases. Reference texts become the phrasings of one
+    fact; null becomes the figure drawn by the last call of ``plot``.
 
     Raises:
-        BenchmarkError: it has none of these forms, or lacks what its type needs; the message says what.
+        BenchmarkError: it has none of these forms, or lacks a field that its type requires (named in the message).
     """
-    given = value_at(entry, paths.at, _NOTHING)
-    if given is _NOTHING:
+    value = value_at(entry, paths.at, _NOTHING)
+    if value is _NOTHING:
         raise BenchmarkError(f"there is no answer at {paths.at!r}")
-    if isinstance(given, dict) and "whitelist" in given:
-        plain = _of_whitelist(cast(dict[str, Any], given), files)
-    elif isinstance(given, list) and given and all(isinstance(text, str) for text in given):
-        facts = [{"phrases": given}]
+    if isinstance(value, dict) and "whitelist" in value:
+        plain = _of_whitelist(cast(dict[str, Any], value), files)
+    elif isinstance(value, list) and value and all(isinstance(text, str) for text in value):
+        facts = [{"phrases": value}]
         plain = [{"type": "open_text", "name": "answer", "label": "answer", "facts": facts}]
-    elif given is None or given in ([], {}):
+    elif value is None or value in ([], {}):
         plain = [_figure(steps)]
     else:
-        several = cast(list[Any], given) if isinstance(given, list) else [given]
+        several = cast(list[Any], value) if isinstance(value, list) else [value]
         plain = [_of_answer(one, entry, paths, number, steps) for number, one in enumerate(several, start=1)]
         names = [slot["name"] for slot in plain]
         if len(set(names)) < len(names):
@@ -212,9 +212,9 @@ def _of_whitelist(given: dict[str, Any], files: Mapping[str, str]) -> list[dict[
         name = "answer" if len(groups) == 1 else f"answer_{number}"
         slot: dict[str, Any] = {"name": name, "label": name.replace("_", " ")}
         value, *aliases = map(str, group)
-        meant = {_YES_NO.get(text.casefold()) for text in (value, *aliases)}
-        if len(meant) == 1 and None not in meant:
-            slot |= {"type": "boolean", "value": meant.pop()}
+        truths = {_YES_NO.get(text.casefold()) for text in (value, *aliases)}
+        if len(truths) == 1 and None not in truths:
+            slot |= {"type": "boolean", "value": truths.pop()}
         elif not aliases and value in files:
             slot |= {"type": "file", "value": files[value], "choices": names}
         else:
@@ -230,7 +230,7 @@ def _of_answer(one: Any, entry: Any, paths: AnswerPaths, number: int, steps: Seq
     value = value_at(one, paths.value) if isinstance(one, dict) else one
 
     def beside(path: str | None) -> Any:
-        """A property of the answer, of it where it is an object, else of the entry."""
+        """A property of the answer: a key of the answer if it is an object, otherwise of the entry."""
         return value_at(one if isinstance(one, dict) else entry, path)
 
     word = beside(paths.type)
@@ -278,7 +278,7 @@ def _kind_of(value: Any) -> str:
 
 
 def _figure(steps: Sequence[ReferenceStep]) -> dict[str, Any]:
-    """The slot of a figure: what the last call of ``plot`` returned as its specification, or was asked to draw."""
+    """Slot of a figure: the specification that the last call of ``plot`` returned, or its arguments."""
     for step in reversed(steps):
         if step.tool != "plot":
             continue
@@ -286,15 +286,15 @@ def _figure(steps: Sequence[ReferenceStep]) -> dict[str, Any]:
         drawn_arguments = {name: value for name, value in step.arguments.items() if name in PlotSpec.model_fields}
         for spec in (result.get("spec") if result else None, drawn_arguments):
             try:
-                drawn = PlotSpec.model_validate_json(orjson.dumps(spec)).model_dump(mode="json")
+                plot = PlotSpec.model_validate_json(orjson.dumps(spec)).model_dump(mode="json")
             except ValidationError:
                 continue
-            return {"type": "plot", "name": "figure", "label": "figure", "value": drawn, "value_from": "tool"}
+            return {"type": "plot", "name": "figure", "label": "figure", "value": plot, "value_from": "tool"}
     raise BenchmarkError("its answer is a figure, and no call of plot says what it shows")
 
 
 def with_from(slot: Slot, steps: Sequence[ReferenceStep]) -> Slot:
-    """``slot`` with the field of the last observation that holds its value, where just one does."""
+    """``slot`` with the field of the last observation that holds its value, if exactly one does."""
     last = next((number for number in reversed(range(len(steps))) if steps[number].observation), None)
     if last is None or slot.from_ is not None:
         return slot
@@ -312,9 +312,9 @@ def _holds(slot: Slot, value: JsonValue) -> bool:
     if isinstance(slot, ToleranceSlot):
         return isinstance(value, int | float) and not isinstance(value, bool) and abs(value - slot.value) <= slot.margin
     if isinstance(slot, ExactSlot):
-        own = {name.casefold() for name in slot.names}
+        own_names = {name.casefold() for name in slot.names}
         number = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
-        return (isinstance(value, str) or number) and (str(value).casefold() in own or f"{value}" in own)
+        return (isinstance(value, str) or number) and (str(value).casefold() in own_names or f"{value}" in own_names)
     return isinstance(slot, FileSlot) and value == slot.value
 
 
@@ -360,7 +360,7 @@ def read_entry(key: str, content: Any, fields: FieldMap) -> Entry:
     """Gold of an entry.
 
     Raises:
-        BenchmarkError: there is no question, or a file or call cannot be read; the message says which.
+        BenchmarkError: there is no question, or a file or call cannot be read (named in the message).
     """
     if not isinstance(content, dict):
         raise BenchmarkError("it is not an object")

@@ -55,12 +55,12 @@ _FILE_FIELDS = ("note", "bands", "gsd_m", "crs", "intrinsics", "depth_unit_mm", 
 
 
 def build_gta(place: Path, out: Path, progress: Progress = no_progress) -> BenchmarkHeader:
-    """Read ``place``, a folder with GTA-shaped JSON or a field map (TOML) that says where what lies, into ``out``.
+    """Read ``place``, a folder with GTA-shaped JSON or a field map (TOML), into ``out``.
 
-    A folder may hold its own map, ``agrotools-map.toml``. The target is written whole or not at all.
+    A folder may hold its own map, ``agrotools-map.toml``. The target is written completely or not at all.
 
     Raises:
-        BenchmarkError: no such file, no JSON, a map with unknown keys, no entry that can be read, or ``out`` holds
+        BenchmarkError: no such file, invalid JSON, a map with unknown keys, no readable entry, or ``out`` holds
             something else.
     """
     folder, fields = _map_of(place)
@@ -68,15 +68,15 @@ def build_gta(place: Path, out: Path, progress: Progress = no_progress) -> Bench
     samples: list[Sample] = []
     seen: set[str] = set()
     unread: dict[str, list[JsonValue]] = {}
-    with replace_folder(out) as made:
-        (made / FILES_FOLDER).mkdir()
+    with replace_folder(out) as partial:
+        (partial / FILES_FOLDER).mkdir()
         for number, (key, content) in enumerate(entries.items(), start=1):
             try:
                 sample, originals = _sample(key, content, fields, folder)
                 if sample.id in seen:
                     raise BenchmarkError(f"its id {sample.id!r} is there twice")
                 for file, original in zip(sample.files, originals, strict=True):
-                    place_file(made, file.path, original.read_bytes())
+                    place_file(partial, file.path, original.read_bytes())
                 seen.add(sample.id)
                 samples.append(sample)
             except BenchmarkError as error:
@@ -84,11 +84,11 @@ def build_gta(place: Path, out: Path, progress: Progress = no_progress) -> Bench
             progress("entries", number, len(entries))
         if not samples:
             raise BenchmarkError(
-                f"none of the {len(entries)} entries can be read. {_named(unread)}",
+                f"none of the {len(entries)} entries can be read. {_unread_reasons(unread)}",
                 hint=f"give a field map that says where things lie, --source gta=MAP.toml; {DEFAULT_MAP} is one",
             )
         header = _header(folder, fields, samples, len(entries), unread)
-        write_benchmark(made, header, samples)
+        write_benchmark(partial, header, samples)
     return header
 
 
@@ -102,15 +102,15 @@ def _map_of(place: Path) -> tuple[Path, FieldMap]:
 
 
 def _sample(key: str, content: Any, fields: FieldMap, folder: Path) -> tuple[Sample, list[Path]]:
-    """The sample of an entry, and where its files are.
+    """Sample of an entry, and the paths of its files.
 
     Raises:
-        BenchmarkError: it cannot be read; the message says why.
+        BenchmarkError: it cannot be read.
     """
     entry = read_entry(key, content, fields)
-    own = value_at(content, fields.own_part)
-    sample = _own_sample(own, entry) if own is not None else _read_sample(content, entry, fields, folder)
-    originals = [folder / safe_path(given) for given in entry.files]
+    own_part = value_at(content, fields.own_part)
+    sample = _own_sample(own_part, entry) if own_part is not None else _read_sample(content, entry, fields, folder)
+    originals = [folder / safe_path(name) for name in entry.files]
     for file, original in zip(sample.files, originals, strict=True):
         stored_path(file.path)
         if not original.is_file():
@@ -120,10 +120,10 @@ def _sample(key: str, content: Any, fields: FieldMap, folder: Path) -> tuple[Sam
     return sample, originals
 
 
-def _own_sample(own: Any, entry: Entry) -> Sample:
-    """The sample of agrotools' own part of an entry, if the rest of the entry still says the same."""
+def _own_sample(own_part: Any, entry: Entry) -> Sample:
+    """Sample in the ``agrotools`` part of an entry, provided that the rest of the entry agrees with it."""
     try:
-        sample = Sample.model_validate_json(orjson.dumps(own))
+        sample = Sample.model_validate_json(orjson.dumps(own_part))
     except (ValidationError, TypeError) as error:
         raise BenchmarkError("agrotools' own part of it is not a sample") from error
     names = {file.name: gta_path(sample, file) for file in sample.files}
@@ -143,7 +143,7 @@ def _own_sample(own: Any, entry: Entry) -> Sample:
 
 def _read_sample(content: Any, entry: Entry, fields: FieldMap, folder: Path) -> Sample:
     files = tuple(_files(content, entry, fields, folder))
-    names = {given: file.name for given, file in zip(entry.files, files, strict=True)}
+    names = {path: file.name for path, file in zip(entry.files, files, strict=True)}
     steps = tuple(
         ReferenceStep(
             tool=(ours := _tool(tool, fields)),
@@ -187,19 +187,19 @@ def _read_sample(content: Any, entry: Entry, fields: FieldMap, folder: Path) -> 
 
 
 def _files(content: Any, entry: Entry, fields: FieldMap, folder: Path) -> Iterator[SampleFile]:
-    taken: set[str] = set()
-    for item, given in zip(value_at(content, fields.files.at, []), entry.files, strict=True):
-        source = folder / safe_path(given)
+    used_names: set[str] = set()
+    for item, path in zip(value_at(content, fields.files.at, []), entry.files, strict=True):
+        source = folder / safe_path(path)
         if not source.is_file():
-            raise BenchmarkError(f"there is no file {given!r}")
+            raise BenchmarkError(f"there is no file {path!r}")
         word = value_at(item, fields.files.type) if isinstance(item, dict) else None
         suffix = source.suffix.lower()
         kind = fields.files.types.get(str(word or suffix[1:]), word or "image")
         name = value_at(item, fields.files.name) if isinstance(item, dict) else None
         name = name if isinstance(name, str) else source.name
-        while name in taken:
+        while name in used_names:
             name = f"{Path(name).stem}_{Path(name).suffix}"
-        taken.add(name)
+        used_names.add(name)
         digest = sha256_of_file(source)
         more = {field: value_at(item, getattr(fields.files, field)) for field in _FILE_FIELDS}
         entry_of_file = {"name": name, "path": f"{FILES_FOLDER}/{digest[:16]}{suffix}", "kind": kind, "sha256": digest}
@@ -207,7 +207,7 @@ def _files(content: Any, entry: Entry, fields: FieldMap, folder: Path) -> Iterat
         try:
             yield SampleFile.model_validate_json(orjson.dumps(entry_of_file))
         except ValidationError as error:
-            raise BenchmarkError(f"file {given!r}: {first_fault(error)}") from error
+            raise BenchmarkError(f"file {path!r}: {first_fault(error)}") from error
 
 
 def _size_px(path: Path) -> dict[str, int]:
@@ -230,9 +230,9 @@ def _tool(name: str, fields: FieldMap) -> str:
 def _our_arguments(tool: str, arguments: Arguments, names: Mapping[str, str], fields: FieldMap) -> Arguments:
     """Arguments under our names, files by theirs in the sample. A file may be given by its path or the end of it."""
     renamed = fields.arguments.get(tool, {})
-    ends = [Path(given).name for given in names]
-    short = {Path(given).name: name for given, name in names.items() if ends.count(Path(given).name) == 1}
-    bare = {given.removeprefix(fields.files.folder): name for given, name in names.items()}
+    ends = [Path(path).name for path in names]
+    short = {Path(path).name: name for path, name in names.items() if ends.count(Path(path).name) == 1}
+    bare = {path.removeprefix(fields.files.folder): name for path, name in names.items()}
     known = {**short, **bare, **names}
     return {
         renamed.get(argument, argument): known.get(value, value) if isinstance(value, str) else value
@@ -269,7 +269,7 @@ def _header(
     if not unread:
         return header
     notes = [str(header.metadata["note"])] if "note" in header.metadata else []
-    notes.append(f"{entries - len(samples)} of {entries} entries could not be read. {_named(unread)}")
+    notes.append(f"{entries - len(samples)} of {entries} entries could not be read. {_unread_reasons(unread)}")
     more: dict[str, JsonValue] = {"unread": {**unread}, "note": " ".join(notes)}
     return header.model_copy(update={"metadata": {**header.metadata, **more}})
 
@@ -277,16 +277,16 @@ def _header(
 def _imported_header(folder: Path, fields: FieldMap, samples: list[Sample]) -> BenchmarkHeader:
     used = {name for sample in samples for name in sample.toolset} or {*AGROTOOLS}
     known = [name for name in AGROTOOLS if name in used]
-    named = fields.benchmark
+    benchmark = fields.benchmark
     plain = "".join(letter if letter.isascii() and letter.isalnum() else "-" for letter in folder.resolve().name)
     return BenchmarkHeader(
-        name=named.name if named else plain.lower().strip("-")[:64] or "imported",
-        version=named.version if named else "1",
-        licence=named.licence if named else "not stated in the files that were read",
-        description=named.description if named else "",
-        synthetic=bool(named and named.synthetic),
+        name=benchmark.name if benchmark else plain.lower().strip("-")[:64] or "imported",
+        version=benchmark.version if benchmark else "1",
+        licence=benchmark.licence if benchmark else "not stated in the files that were read",
+        description=benchmark.description if benchmark else "",
+        synthetic=bool(benchmark and benchmark.synthetic),
         toolset=(*known, *sorted(used.difference(known))),
-        sources=named.sources if named else (),
+        sources=benchmark.sources if benchmark else (),
         metadata={
             "imported_from": fields.file,
             "rai": {
@@ -297,5 +297,5 @@ def _imported_header(folder: Path, fields: FieldMap, samples: list[Sample]) -> B
     )
 
 
-def _named(unread: Mapping[str, list[JsonValue]]) -> str:
+def _unread_reasons(unread: Mapping[str, list[JsonValue]]) -> str:
     return "; ".join(f"{reason}: {', '.join(map(str, keys))}" for reason, keys in unread.items())

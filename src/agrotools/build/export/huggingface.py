@@ -3,9 +3,9 @@
     datasets.load_dataset(folder, split="test")[0]["images"][0]      # a PIL image
 
 One row is one sample, in the order of the benchmark. Pictures (``kind`` image) are in ``images`` (feature ``Image``),
-all other files in ``data`` as they are; both hold the path of the file in the benchmark. What has a structure of its
-own (``files``, ``answer``, ``reference``, ``metadata``, ``groups``, ``difficulty``) is JSON text. Files that several
-samples share stand in each of their rows, but the parquet dictionary stores them once per row group.
+all other files in ``data`` as they are; both hold the path of the file in the benchmark. Structured
+fields (``files``, ``answer``, ``reference``, ``metadata``, ``groups``, ``difficulty``) is JSON text. Files that several
+samples share are in each of their rows, but the parquet dictionary stores them once per row group.
 :mod:`.huggingface_in` reads it back.
 """
 
@@ -50,19 +50,19 @@ agrotools build --source hf=DIR --out BENCHMARK && agrotools eval BENCHMARK --mo
 
 
 def export_huggingface(root: Path, header: BenchmarkHeader, samples: Sequence[Sample], out: Path) -> None:
-    """Write the benchmark whose files lie in ``root`` to the folder ``out``, whole or not at all.
+    """Write the benchmark whose files are in ``root`` to the folder ``out``, completely or not at all.
 
     Raises:
         UsageError: pyarrow is not installed.
         BenchmarkError: ``out`` holds something else, or cannot be written.
     """
     arrow_and_parquet()
-    with replacing_export(out, "hf", header) as made:
-        (made / DATA_FOLDER).mkdir()
-        shards = _write_shards(made / DATA_FOLDER, root, samples)
+    with replacing_export(out, "hf", header) as partial:
+        (partial / DATA_FOLDER).mkdir()
+        shards = _write_shards(partial / DATA_FOLDER, root, samples)
         for number, shard in enumerate(shards):
             shard.rename(shard.with_name(f"{SPLIT}-{number:05d}-of-{len(shards):05d}.parquet"))
-        write_card(made, header, samples, front=front_matter(header, samples), use=_USE)
+        write_card(partial, header, samples, front=front_matter(header, samples), use=_USE)
 
 
 def arrow_and_parquet() -> tuple[Any, Any]:
@@ -215,21 +215,21 @@ _AGAIN = "export the benchmark again with `agrotools export DIR --format hf`"
 
 
 def build_huggingface(folder: Path, out: Path, progress: Progress = no_progress) -> BenchmarkHeader:
-    """Write the benchmark that :func:`~.huggingface.export_huggingface` wrote to ``folder`` into ``out``, whole or not
-    at all. It has the content hash that the exported one had.
+    """Write the benchmark that :func:`~.huggingface.export_huggingface` wrote to ``folder`` into ``out``, completely or
+    not at all. Its content hash equals that of the exported benchmark.
 
     Raises:
         UsageError: pyarrow is not installed.
-        BenchmarkError: ``folder`` is no such export, is incomplete or altered, or ``out`` holds something else.
+        BenchmarkError: ``folder`` is not such an export, is incomplete or altered, or ``out`` holds something else.
     """
     header = read_exported(folder, "hf").header
     shards = _shards(folder)
     samples: list[Sample] = []
-    with replace_folder(out) as made:
+    with replace_folder(out) as partial:
         for number, shard in enumerate(shards, start=1):
-            samples.extend(_sample(made, row, shard.name) for row in _rows(shard))
+            samples.extend(_sample(partial, row, shard.name) for row in _rows(shard))
             progress("parquet files", number, len(shards))
-        write_benchmark(made, header, samples)
+        write_benchmark(partial, header, samples)
     return header
 
 

@@ -1,4 +1,4 @@
-"""Benchmarks from photographs of one's own and a table of ground truth.
+"""Benchmarks from a user's own photographs and a table of ground truth.
 
 :func:`detect_columns` reads the table and finds what each column holds, :func:`~.proposal.propose_plan` proposes a
 :class:`Plan`, people answer its open questions, and :func:`build_from_photos` writes the benchmark. Every row that is

@@ -27,7 +27,7 @@ def answers_of(seen: DetectedTable, column: Column, drops: SkippedRows) -> dict[
         BenchmarkError: there is no such column.
     """
     measure = measures()[column.ask]
-    found: dict[Path, list[Answer]] = {}
+    by_image: dict[Path, list[Answer]] = {}
     for row, image, text in seen.cells_of(column.column):
         if cells.is_empty(text):
             continue
@@ -36,9 +36,9 @@ def answers_of(seen: DetectedTable, column: Column, drops: SkippedRows) -> dict[
         except CellFault as fault:
             drops.add(column.column, fault.reason, fault.hint, row, text[:60])
             continue
-        found.setdefault(image, []).append(Answer(row, value))
+        by_image.setdefault(image, []).append(Answer(row, value))
     values: dict[Path, Value] = {}
-    for image, answers in found.items():
+    for image, answers in by_image.items():
         if (value := _one(image, answers, column, drops)) is not None:
             values[image] = value
     return values
@@ -80,7 +80,7 @@ def _in_unit(number: cells.Quantity, column: Column, measure: Measure) -> float:
 
 
 def _advice(text: str) -> str:
-    """Facts parted by semicolons, each checked as a name is, but longer."""
+    """Facts separated by semicolons, each checked like a name but allowed to be longer."""
     facts = [part.strip(" .。") for part in text.replace("；", ";").split(";") if part.strip(" .。")]
     if not facts:
         raise CellFault("holds no text", "write key facts, parted by semicolons")

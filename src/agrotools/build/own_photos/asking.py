@@ -18,28 +18,28 @@ _MOST_FACTS = 3
 def templates_for(
     column: Column, place: int, plan: Plan, values: Sequence[float], *, counted_per_area: bool
 ) -> list[Template]:
-    """The templates that can be asked of a column, in the plan's languages; ``of`` is :func:`kind_of_thing`.
+    """Templates that suit a column, in the plan's languages; ``of`` is :func:`kind_of_thing`.
 
     Columns with the same measure share wordings: each gets every n-th, so that no sentence is used twice.
 
     Args:
         place: of the column among those of the plan with the same kind of measure.
         values: the numbers of the column, from which limits are drawn.
-        counted_per_area: whether the size of a pixel is known, so that a count can be had per hectare.
+        counted_per_area: True if the size of a pixel is known, so that counts per hectare can be computed.
     """
     measure = measures()[column.ask]
     about = plan.column(column.names_in) if column.names_in else None
-    named = measures()[about.ask] if about and about.is_asked else measure
+    naming = measures()[about.ask] if about and about.is_asked else measure
     alike = sum(each.is_asked and measures()[each.ask].kind == measure.kind for each in plan.columns)
-    wanted = {*_FAMILIES[measure.kind]}
+    families = {*_FAMILIES[measure.kind]}
     if measure.name == "count":
-        wanted |= {"own_count", "own_density"} if counted_per_area else {"own_count"}
-    found: list[Template] = []
+        families |= {"own_count", "own_density"} if counted_per_area else {"own_count"}
+    templates: list[Template] = []
     for language in plan.languages:
         for template in load_templates("own", language):
-            if template.of in wanted:
-                found += _of_column(template, place, alike, _ColumnInfo(column, measure, named), values, language)
-    return found
+            if template.of in families:
+                templates += _of_column(template, place, alike, _ColumnInfo(column, measure, naming), values, language)
+    return templates
 
 
 def kind_of_thing(column: Column) -> str:
@@ -48,7 +48,7 @@ def kind_of_thing(column: Column) -> str:
 
 
 class _ColumnInfo(NamedTuple):
-    """A column, what it measures, and (for advice) what names the thing that it is about."""
+    """A column, its measure, and (for advice) the measure that names the subject of the advice."""
 
     column: Column
     measure: Measure
@@ -115,8 +115,8 @@ def round_limits(values: Sequence[float]) -> list[float]:
     if len(ordered) < 2 or ordered[0] == ordered[-1]:
         return []
     low, high = ordered[len(ordered) // 6], ordered[-1 - len(ordered) // 6]
-    found = [_round(low + (high - low) * (k + 0.5) / _LIMITS) for k in range(_LIMITS)]
-    return list(dict.fromkeys(limit for limit in found if ordered[0] < limit < ordered[-1]))
+    limits = [_round(low + (high - low) * (k + 0.5) / _LIMITS) for k in range(_LIMITS)]
+    return list(dict.fromkeys(limit for limit in limits if ordered[0] < limit < ordered[-1]))
 
 
 def _round(value: float) -> float:

@@ -33,26 +33,26 @@ class BuiltBenchmark:
 
 
 def build_from_photos(seen: DetectedTable, plan: Plan, out: Path, progress: Progress = no_progress) -> BuiltBenchmark:
-    """Make the benchmark of all columns of which enough is known, and write it to ``out``, whole or not at all.
+    """Build the benchmark from all columns without open questions and write it to ``out``, completely or not at all.
 
     Raises:
         BenchmarkError: no column can be used, no picture can be opened, ``out`` cannot be written or holds something
-            else than a benchmark.
+            other than a benchmark.
         InfrastructureError: no tool worker can be started.
     """
     check_replaceable(out)
     drops = seen.drops
-    asked = [column for column in plan.columns if column.is_asked and not open_questions_of_column(column, plan)]
+    columns = [column for column in plan.columns if column.is_asked and not open_questions_of_column(column, plan)]
     for column in plan.columns:
-        if column not in asked and column.ask != NOTHING:
+        if column not in columns and column.ask != NOTHING:
             lacking = ", ".join(dict.fromkeys(need.key for need in open_questions_of_column(column, plan)))
             drops.add(column.column, f"was left out, because the plan does not say {lacking}", "fill it in")
-    values = {column.column: answers_of(seen, column, drops) for column in asked}
+    values = {column.column: answers_of(seen, column, drops) for column in columns}
     pictures = _enough(values, plan.samples, drops)
     originals = Originals()
     part_of: dict[str, list[Pictured]] = {}
     opened: dict[Path, str | None] = {}
-    for column in asked:
+    for column in columns:
         files: dict[Path, SampleFile] = {}
         for path in sorted(pictures & values[column.column].keys()):
             if path not in opened:
@@ -68,7 +68,7 @@ def build_from_photos(seen: DetectedTable, plan: Plan, out: Path, progress: Prog
             for path, value in values[column.column].items()
             if path in files and (measures()[column.ask].kind != "advice" or path in about)
         ]
-    part = _part(asked, part_of, plan, originals, drops)
+    part = _part(columns, part_of, plan, originals, drops)
     header = assembled([part], out, name=plan.name, version="1", description=plan.description, progress=progress)
     return BuiltBenchmark(header, {column: len(pictured) for column, pictured in part_of.items()}, drops)
 
@@ -111,34 +111,34 @@ def _part(
 def _names_for_advice(
     column: Column, plan: Plan, values: Mapping[str, Mapping[Path, Value]], drops: SkippedRows
 ) -> dict[Path, str]:
-    """Topics of the advice on each picture, as far as the knowledge base has it."""
+    """Topics of the advice on each picture, if the knowledge base covers it."""
     about = plan.column(column.names_in) if column.names_in else None
     if about is None:
         return {}
-    found: dict[Path, str] = {}
+    names: dict[Path, str] = {}
     for path, name in values.get(about.column, {}).items():
         if entry_of(str(name), about) is not None:
-            found[path] = str(name)
+            names[path] = str(name)
         elif path in values[column.column]:
             reason = "is about something that the knowledge base does not have"
             drops.add(column.column, reason, "agrotools kb search NAME shows what it has", example=str(name))
-    return found
+    return names
 
 
 def _enough(values: Mapping[str, Mapping[Path, Value]], samples: int, drops: SkippedRows) -> set[Path]:
     """The pictures to open: all, or of very many an even choice by the hash of their names."""
-    found = {path for of_column in values.values() for path in of_column}
+    paths = {path for of_column in values.values() for path in of_column}
     most = max(_LEAST_PICTURES, _PICTURES_A_SAMPLE * samples)
-    if len(found) <= most:
-        return found
-    chosen = sorted(found, key=lambda path: hashlib.sha256(path.name.encode()).digest())[:most]
-    reason = f"were not needed for {samples} samples ({len(found) - most} of {len(found)})"
+    if len(paths) <= most:
+        return paths
+    chosen = sorted(paths, key=lambda path: hashlib.sha256(path.name.encode()).digest())[:most]
+    reason = f"were not needed for {samples} samples ({len(paths) - most} of {len(paths)})"
     drops.add("picture", reason, "raise samples in the plan to use more")
     return set(chosen)
 
 
 def _fault_of(path: Path, column: Column) -> str | None:
-    """Why a picture cannot be used; None where it can."""
+    """Reason that a picture cannot be used; None if it can."""
     from agrotools.vision.rasters import open_raster
     from agrotools.vision.reading import read_image
 
@@ -154,7 +154,7 @@ def _fault_of(path: Path, column: Column) -> str | None:
 
 
 def _facts(path: Path, column: Column, plan: Plan) -> dict[str, Any]:
-    """Note of a file in its sample, beside hash and size."""
+    """Note on a file in its sample, next to hash and size."""
     facts: dict[str, Any] = {}
     if column.ask == "canopy_height":
         facts |= {"kind": "raster", "bands": ("height",)}

@@ -19,7 +19,7 @@ _LONGEST_NAME = 80
 
 
 class CellFault(Exception):
-    """Why a cell cannot be used (``reason`` goes on from "the cell ..."), and what to do about it."""
+    """Reason that a cell cannot be used (``reason`` continues "the cell ..."), and a hint that says what to do."""
 
     def __init__(self, reason: str, hint: str) -> None:
         super().__init__(f"{reason} ({hint})")
@@ -36,7 +36,7 @@ class Quantity(NamedTuple):
 
 
 def is_empty(text: str) -> bool:
-    """True if a cell says nothing."""
+    """True if a cell is empty or holds a placeholder."""
     return text.strip().casefold() in EMPTY
 
 
@@ -69,7 +69,7 @@ def quantity(text: str, decimal: Decimal = ".") -> Quantity:
 
 
 def quantity_or_none(text: str, decimal: Decimal = ".") -> Quantity | None:
-    """As :func:`quantity`; None where the cell holds no number that can be used."""
+    """As :func:`quantity`; None if the cell holds no usable number."""
     try:
         return quantity(text, decimal)
     except CellFault:
@@ -77,7 +77,7 @@ def quantity_or_none(text: str, decimal: Decimal = ".") -> Quantity | None:
 
 
 def detect_decimal(texts: Iterable[str]) -> tuple[Decimal, bool]:
-    """The decimal mark of a column, and whether that is sure: ``1,234`` alone may be either."""
+    """Decimal mark of a column, and whether it is certain: ``1,234`` on its own may be either."""
     comma = point = unsure = False
     for text in texts:
         number = re.match(r"[-+]?[\d.,]+", text.strip())
@@ -111,7 +111,7 @@ def yes_or_no(text: str, yes: Collection[str] = YES, no: Collection[str] = NO) -
 
 
 def name(text: str) -> str:
-    """A name as it can stand in a question and an answer.
+    """A name that can be used in a question and an answer.
 
     Raises:
         CellFault: it holds markup or signs that have a meaning elsewhere, is too long, or has no letter.
@@ -119,8 +119,8 @@ def name(text: str) -> str:
     plain = text.strip().replace("'", "’").replace("`", "’")
     if re.search(r"<[a-zA-Z/!]", plain):
         raise CellFault("holds HTML", "write plain text")
-    if found := _FORBIDDEN.search(plain):
-        raise CellFault(f"holds {found[0]!r}", "write plain text")
+    if match := _FORBIDDEN.search(plain):
+        raise CellFault(f"holds {match[0]!r}", "write plain text")
     if len(plain) > _LONGEST_NAME:
         raise CellFault(f"is longer than {_LONGEST_NAME} characters", "write a name only")
     if not re.search(r"[^\W\d_]", plain):

@@ -52,7 +52,7 @@ class Images:
         return sorted(path.name for path in list(self._by_path.values())[:1000])[:most]
 
     def find(self, cell: str) -> Path | None:
-        """The picture that a cell names; None where there is none of that name.
+        """The picture that a cell names; None if no picture has that name.
 
         Raises:
             CellFault: the cell leads out of the folder, or several pictures have that name.
@@ -60,8 +60,8 @@ class Images:
         if not cell:
             return None
         written = cell.replace("\\", "/").casefold()
-        if found := self._by_path.get(written.removeprefix("./")):
-            return self._inside(found)
+        if exact := self._by_path.get(written.removeprefix("./")):
+            return self._inside(exact)
         path = PurePosixPath(written)
         if path.is_absolute() or written[1:2] == ":" or ".." in path.parts or written.startswith("~"):
             raise CellFault(
@@ -104,7 +104,7 @@ class Matched(NamedTuple):
 
 @dataclass(frozen=True)
 class DetectedTable:
-    """``matched``: the rows whose picture is there. ``rows``: of the table. ``drops``: rows that were not kept."""
+    """Rows matched to pictures. ``rows``: number in the table. ``drops``: rows that were not kept."""
 
     images: Images
     table: Table
@@ -137,37 +137,39 @@ def detect_columns(images: Path, answers: Path, plan: Plan | None = None) -> Det
     pictures = Images(images)
     settings = {"encoding": plan.encoding, "delimiter": plan.delimiter, "sheet": plan.sheet} if plan else {}
     table = open_table(answers, **settings)
-    named = plan.images_column if plan else _image_column(pictures, table)
-    if named not in table.columns:
+    column = plan.images_column if plan else _image_column(pictures, table)
+    if column not in table.columns:
         raise BenchmarkError(
-            f"{answers.name} has no column {named!r}", hint=f"its columns: {', '.join(table.columns[:20])}"
+            f"{answers.name} has no column {column!r}", hint=f"its columns: {', '.join(table.columns[:20])}"
         )
-    place = table.columns.index(named)
+    place = table.columns.index(column)
     drops, matched, count = SkippedRows(), list[Matched](), 0
     for row, cells in table.rows():
         count += 1
         try:
             image = pictures.find(cells[place])
         except CellFault as fault:
-            drops.add(named, fault.reason, fault.hint, row, cells[place][:60])
+            drops.add(column, fault.reason, fault.hint, row, cells[place][:60])
             continue
         if image is None:
             what = "names no picture" if is_empty(cells[place]) else "names a picture that is not in the folder"
-            drops.add(named, what, "add the picture or correct the name", row, cells[place][:60])
+            drops.add(column, what, "add the picture or correct the name", row, cells[place][:60])
         elif len(matched) == MOST_MATCHED:
-            drops.add(named, f"is beyond the first {MOST_MATCHED} rows with a picture", "further rows are ignored", row)
+            drops.add(
+                column, f"is beyond the first {MOST_MATCHED} rows with a picture", "further rows are ignored", row
+            )
         else:
             matched.append(Matched(row, image, cells))
     if not matched:
         raise BenchmarkError(
             f"no row of {answers.name} belongs to a picture in {images}: {'; '.join(drops.lines()[:3]) or 'no rows'}",
-            hint=f"the folder holds {', '.join(pictures.some_names())}...; write such names into column {named!r}",
+            hint=f"the folder holds {', '.join(pictures.some_names())}...; write such names into column {column!r}",
         )
-    return DetectedTable(pictures, table, named, tuple(matched), count, drops)
+    return DetectedTable(pictures, table, column, tuple(matched), count, drops)
 
 
 def _image_column(images: Images, table: Table) -> str:
-    """The column that names most pictures of the folder; else the one whose header says that it names pictures."""
+    """Column that names most pictures of the folder; otherwise the one whose header suggests that it names pictures."""
     hits: Counter[int] = Counter()
     first: dict[int, str] = {}
     for row, cells in table.rows():
@@ -183,14 +185,14 @@ def _image_column(images: Images, table: Table) -> str:
             break
     if hits:
         return table.columns[max(hits, key=lambda place: (hits[place], -place))]
-    named = [column for column in table.columns if _IMAGE_HEADER.search(column)]
-    if named:
-        return named[0]
-    shown = ", ".join(
+    image_columns = [column for column in table.columns if _IMAGE_HEADER.search(column)]
+    if image_columns:
+        return image_columns[0]
+    examples = ", ".join(
         f"{column} ({first[place][:30]!r})" for place, column in enumerate(table.columns) if place in first
     )
     raise BenchmarkError(
-        f"no column of {table.path.name} names a picture; it was read with {table.described}: {shown[:300]}",
+        f"no column of {table.path.name} names a picture; it was read with {table.described}: {examples[:300]}",
         hint=f"the folder holds {', '.join(images.some_names())}...; one column must hold such names",
     )
 

@@ -1,4 +1,4 @@
-"""The plan of a benchmark from somebody's own photos: what each column of the table means. Kept as TOML beside it."""
+"""Plan of a benchmark from a user's own photos: the meaning of each column. Stored as TOML next to the table."""
 
 import tomllib
 from collections import defaultdict
@@ -59,7 +59,7 @@ Kind = Literal["number", "name", "yes", "advice"]
 
 
 class Measure(FrozenModel):
-    """A thing to ask of photos; see the text of ``measures.toml``. ``least``, ``most``: values that make sense."""
+    """A quantity that questions ask for; see the text of ``measures.toml``. ``least``, ``most``: plausible range."""
 
     name: str
     tool: str
@@ -78,7 +78,7 @@ class Measure(FrozenModel):
 
 
 class Countable(FrozenModel):
-    """Counted thing: its plural, its name in Chinese, and the words of a header that mean it."""
+    """Counted object: its plural, its name in Chinese, and the header words that mean it."""
 
     objects: str
     objects_zh: str
@@ -93,7 +93,7 @@ def measures() -> dict[str, Measure]:
 
 @cache
 def countables() -> dict[str, Countable]:
-    """Counted things, by the counting tool's names."""
+    """Counted objects, by the counting tool's names."""
     return {name: Countable.model_validate(body) for name, body in _data("objects.toml").items()}
 
 
@@ -108,7 +108,7 @@ _LOGICAL = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
 
 class Column(FrozenModel):
-    """A column of the table. ``ask`` is a measure of ``measures.toml``, "nothing", or "" where it is not decided."""
+    """A column of the table. ``ask`` is a measure of ``measures.toml``, "nothing", or "" if undecided."""
 
     column: str
     ask: str = UNDECIDED
@@ -189,7 +189,7 @@ _HEAD = """# What the photos and the table are taken for. Correct it, then give 
 
 
 def write_plan(path: Path, plan: Plan) -> None:
-    """Write a plan as TOML with a text that says what stands in it.
+    """Write a plan as TOML with comments that explain its keys.
 
     Raises:
         BenchmarkError: the file cannot be written.
@@ -216,7 +216,7 @@ def read_plan(path: Path) -> Plan:
     """The plan in a file.
 
     Raises:
-        BenchmarkError: it cannot be read, is no TOML, or holds what a plan does not know.
+        BenchmarkError: it cannot be read, is not TOML, or has unknown keys or values.
     """
     hint = "correct it, or delete it to have the table looked at anew"
     try:

@@ -15,7 +15,7 @@ Answer = Literal["text", "number", "choice"]
 
 
 class OpenQuestion(NamedTuple):
-    """A key of a column that must be filled in before it can be asked about; ``question`` is put to its owner."""
+    """A key that must be filled in before a column can be used; ``question`` is what the user is asked."""
 
     column: str
     key: str
@@ -60,8 +60,8 @@ def open_questions_of_column(column: Column, plan: Plan) -> list[OpenQuestion]:
     if measure.kind == "yes" and not column.yes_means:
         ask("yes_means", f"What does a yes in {name!r} say of the photo, as a sentence?")
     if measure.kind == "advice" and (not column.names_in or plan.column(column.names_in) is None):
-        named = [each.column for each in plan.columns if each.is_asked and measures()[each.ask].kind == "name"]
-        ask("names_in", f"Which column holds the disease, pest or weed that {name!r} is about?", "choice", named)
+        name_columns = [each.column for each in plan.columns if each.is_asked and measures()[each.ask].kind == "name"]
+        ask("names_in", f"Which column holds the disease, pest or weed that {name!r} is about?", "choice", name_columns)
     return lacking
 
 
@@ -151,13 +151,13 @@ def _is_number(text: str) -> bool:
 
 
 def measures_for(header: str, kind: Kind) -> list[Measure]:
-    """Measures of that kind whose words the header holds, the one with the longest word first."""
-    found = [
+    """Measures of that kind whose words occur in the header, longest matching word first."""
+    matches = [
         (max(len(word) for word in measure.words if _holds(header, word)), measure)
         for measure in measures().values()
         if measure.kind == kind and any(_holds(header, word) for word in measure.words)
     ]
-    return [measure for _, measure in sorted(found, key=lambda item: -item[0])]
+    return [measure for _, measure in sorted(matches, key=lambda item: -item[0])]
 
 
 def _holds(header: str, word: str) -> bool:
@@ -183,8 +183,8 @@ def _number_column(header: str, texts: Sequence[str], measure: Measure | None) -
     if measure.name == "count" or measure.name == "diameter":
         thing = countables().get(target or ("fruit" if measure.name == "diameter" else ""))
         if thing is not None:
-            named = {"target": target or "fruit", "objects": thing.objects, "objects_zh": thing.objects_zh}
-            column = column.model_copy(update=named)
+            details = {"target": target or "fruit", "objects": thing.objects, "objects_zh": thing.objects_zh}
+            column = column.model_copy(update=details)
     return column, note
 
 
@@ -195,7 +195,7 @@ def _numbers_note(units: Counter[str | None], decimal: str, sure: bool) -> str:
 
 
 def _unit_of(header: str, texts: Sequence[str], units: Counter[str | None], measure: Measure) -> str | None:
-    """In which unit numbers without one are: the header says it, all others have it, or (shares) their size tells."""
+    """Unit of numbers written without one: from the header, from all other cells, or (shares) from their size."""
     if measure.unit is None:
         return None
     if unit := _unit_in(header):
@@ -220,8 +220,8 @@ def _unit_in(header: str) -> str | None:
 def _with_names(column: Column, columns: Sequence[Column]) -> Column:
     if column.ask != "advice":
         return column
-    named = [each.column for each in columns if each.is_asked and measures()[each.ask].kind == "name"]
-    return column.model_copy(update={"names_in": named[0]}) if len(named) == 1 else column
+    name_columns = [each.column for each in columns if each.is_asked and measures()[each.ask].kind == "name"]
+    return column.model_copy(update={"names_in": name_columns[0]}) if len(name_columns) == 1 else column
 
 
 def _crop_in(text: str) -> str | None:
@@ -243,5 +243,5 @@ def mixed_units(seen: DetectedTable, column: Column) -> str:
     for row, _, text in seen.cells_of(column.column):
         if number := cells.quantity_or_none(text, column.decimal):
             rows.setdefault(f"in {number.unit}" if number.unit else "without a unit", []).append(row)
-    parts = [f"{len(own)} {unit} (row {', '.join(map(str, own[:3]))})" for unit, own in rows.items()]
+    parts = [f"{len(lines)} {unit} (row {', '.join(map(str, lines[:3]))})" for unit, lines in rows.items()]
     return "; ".join(parts) if len(parts) > 1 else ""

@@ -1,4 +1,4 @@
-"""Pictures with their answers as things that templates are asked of."""
+"""Subjects for templates: pictures with the answers of their columns."""
 
 import random
 import re
@@ -32,7 +32,7 @@ _MOST_ALIASES = 6
 
 
 class Pictured(NamedTuple):
-    """A picture with what its column says."""
+    """A picture with its value in a column."""
 
     file: SampleFile
     value: Value
@@ -41,8 +41,8 @@ class Pictured(NamedTuple):
 
 
 def grouped(columns_of: Mapping[str, frozenset[str]]) -> list[list[str]]:
-    """Hashes of pictures in groups that samples are made of, each a cluster of its own: pictures of which the same
-    columns speak, by rank of their hashes; two by two, or four by four where ten groups and more come of it.
+    """Hashes of pictures in groups; samples are built from a group, and each group is a separate cluster. A group holds
+    pictures with answers in the same columns, by rank of hash: pairs, or fours if that gives ten or more groups.
 
     Args:
         columns_of: hash of a picture to the columns that have an answer for it.
@@ -69,7 +69,7 @@ def subjects_of(
         names = sorted(spelt.values())
         pictured = [each._replace(value=spelt[id_of(str(each.value), column)]) for each in pictured]
     by_hash = {str(each.file.sha256): each for each in pictured}
-    own = [[by_hash[digest] for digest in group if digest in by_hash] for group in groups]
+    clusters = [[by_hash[digest] for digest in group if digest in by_hash] for group in groups]
 
     def subject(number: int, group: list[Pictured]) -> Subject:
         together = _together(group, names, column) if measure.kind == "name" else {}
@@ -81,7 +81,7 @@ def subjects_of(
         metadata: dict[str, JsonValue] = {"column": column.column}
         return Subject(f"own-{place}-{number}", len(group), shown, metadata, of=kind_of_thing(column))
 
-    return [subject(number, group) for number, group in enumerate(own) if group]
+    return [subject(number, group) for number, group in enumerate(clusters) if group]
 
 
 def _thing(
@@ -114,17 +114,17 @@ def _thing(
 
 
 def _together(group: Sequence[Pictured], names: Sequence[str], column: Column) -> dict[str, str]:
-    """The name that is sought among pictures of a group: of one of them by chance, so that its place tells nothing; and
-    names to choose among, those of the group and some others of the column."""
+    """Name to look for among the pictures of a group, and the names to choose from: those of the group and some others
+    of the column. It is drawn at random from the group, so that its position reveals nothing."""
     draw = random.Random("".join(str(each.file.sha256) for each in group))
-    own = [str(each.value) for each in group]
-    sought = draw.choice(own)
-    others = [name for name in names if name not in own]
-    offered = {*own, *draw.sample(others, min(_MOST_NAMES, len(others)))}
+    values = [str(each.value) for each in group]
+    sought = draw.choice(values)
+    others = [name for name in names if name not in values]
+    offered = {*values, *draw.sample(others, min(_MOST_NAMES, len(others)))}
     words = {"sought_id": id_of(sought, column)}
-    for prefix, shown in (("", _english), ("zh_", _chinese)):
-        words[f"{prefix}sought"] = shown(sought, column)
-        words[f"{prefix}names"] = JOINED.join(sorted(shown(name, column) for name in offered))
+    for prefix, spell in (("", _english), ("zh_", _chinese)):
+        words[f"{prefix}sought"] = spell(sought, column)
+        words[f"{prefix}names"] = JOINED.join(sorted(spell(name, column) for name in offered))
     return words
 
 
@@ -136,22 +136,22 @@ _THOUGHTS = {
 
 
 def arguments_of(file: SampleFile, tool: str, column: Column, extra: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
-    """Arguments of the measuring call: the file, what is looked for, and what the plan says of the picture."""
+    """Arguments of the measuring call: the file, the target, and the plan's facts about the picture."""
     image = "chm" if tool == "estimate_canopy_height" else "image"
-    given: dict[str, JsonValue] = {image: file.name, **extra}
+    arguments: dict[str, JsonValue] = {image: file.name, **extra}
     if tool == "count_objects":
-        given["target"] = column.target
+        arguments["target"] = column.target
     if tool == "analyze_lesions" and column.mode:
-        given["mode"] = column.mode
+        arguments["mode"] = column.mode
     if tool == "diagnose_pest_disease" and column.crop:
-        given["crop"] = column.crop
+        arguments["crop"] = column.crop
     if tool == "measure_fruit_size":
-        given["distance_mm"] = column.distance_mm
+        arguments["distance_mm"] = column.distance_mm
     if tool == "measure_weed_phenotype" and column.px_per_cm:
-        given["scale_cm_px"] = float(f"{1 / column.px_per_cm:.6g}")
+        arguments["scale_cm_px"] = float(f"{1 / column.px_per_cm:.6g}")
     elif tool == "measure_weed_phenotype" and column.marker_cm:
-        given["scale_marker"] = {"type": "circle", "size_cm": column.marker_cm}
-    return given
+        arguments["scale_marker"] = {"type": "circle", "size_cm": column.marker_cm}
+    return arguments
 
 
 def note_of(column: Column, note: str) -> str | None:
@@ -168,24 +168,24 @@ def note_of(column: Column, note: str) -> str | None:
 
 def nested(path: str, value: JsonValue) -> dict[str, JsonValue]:
     """``plants[0].height_cm`` and 12 as ``{"plants": [{"height_cm": 12}]}``."""
-    made: Any = value
+    nested_value: Any = value
     for part in reversed(re.findall(r"\w+|\[0\]", path)):
-        made = [made] if part == "[0]" else {part: made}
-    return made
+        nested_value = [nested_value] if part == "[0]" else {part: nested_value}
+    return nested_value
 
 
 def _common_words(column: Column, measure: Measure) -> dict[str, str]:
     objects = column.objects or (f"{column.target}s" if column.target else "objects")
-    own = {"objects": objects, "objects_zh": column.objects_zh or objects}
+    nouns = {"objects": objects, "objects_zh": column.objects_zh or objects}
     yes = measure.kind == "yes"
     quantity = (column.yes_means if yes else column.quantity) or measure.quantity
     quantity_zh = (column.yes_means_zh if yes else column.quantity_zh) or _chinese_of(quantity, measure)
     absolute, relative = tolerance_of(column, measure)
     spoken = {"%": "percent"}.get(measure.unit or "", measure.unit)
     return {
-        **own,
-        "quantity": quantity.format(**own),
-        "quantity_zh": quantity_zh.format(**own),
+        **nouns,
+        "quantity": quantity.format(**nouns),
+        "quantity_zh": quantity_zh.format(**nouns),
         "unit": f" {measure.unit}" if measure.unit else "",
         "unit_zh": measure.unit or "",
         "in_unit": f", in {spoken}" if spoken else "",
@@ -196,7 +196,7 @@ def _common_words(column: Column, measure: Measure) -> dict[str, str]:
 
 
 def _chinese_of(quantity: str, measure: Measure) -> str:
-    """The measure's words in Chinese, unless the plan has words of its own in another language alone."""
+    """The measure's words in Chinese, unless the plan's own words exist in another language only."""
     return measure.quantity_zh if quantity == measure.quantity else quantity
 
 
@@ -207,12 +207,12 @@ def _area(file: SampleFile) -> dict[str, str]:
 
 
 def entry_of(name: str, column: Column) -> Entry | None:
-    """The knowledge base's entry of a name, where it has one of that kind."""
+    """Entry of a name in the knowledge base; None if it has none of that kind."""
     return kb_names().of_name(name.replace("_", " "), _KINDS[column.ask], column.crop)
 
 
 def is_healthy(name: str, column: Column) -> bool:
-    """True if a disease column says with this name that there is none."""
+    """True if this name in a disease column means a healthy plant."""
     return name.casefold() in _HEALTHY and column.ask == "disease"
 
 
@@ -246,26 +246,26 @@ def _yes_truth(yes: bool, measure: Measure) -> dict[str, JsonValue]:
 
 def _options(each: Pictured, names: Sequence[str], column: Column) -> dict[str, str]:
     """The name among up to three others of the column, in an order by chance; and a suspicion, right half the time."""
-    own = str(each.value)
+    correct = str(each.value)
     draw = random.Random(str(each.file.sha256))
-    others = [name for name in names if name != own]
-    offered = [own, *draw.sample(others, min(_OPTIONS - 1, len(others)))]
+    others = [name for name in names if name != correct]
+    offered = [correct, *draw.sample(others, min(_OPTIONS - 1, len(others)))]
     draw.shuffle(offered)
-    suspected = own if not others or draw.random() < 0.5 else draw.choice(others)
-    padded = [*offered, *[own] * _OPTIONS][:_OPTIONS]
-    words = {"id": id_of(own, column), "choices": str(len(offered)), "suspected_id": id_of(suspected, column)}
+    suspected = correct if not others or draw.random() < 0.5 else draw.choice(others)
+    padded = [*offered, *[correct] * _OPTIONS][:_OPTIONS]
+    words = {"id": id_of(correct, column), "choices": str(len(offered)), "suspected_id": id_of(suspected, column)}
     words |= {f"id_{k}": id_of(name, column) for k, name in enumerate(padded, start=1)}
-    words |= {f"alias_{k}": name for k, name in enumerate(_aliases(own, others, column), start=1)}
-    for prefix, shown, comma, last in (("", _english, ", ", " or "), ("zh_", _chinese, "、", "还是")):
-        spoken = [shown(name, column) for name in offered]
-        words |= {f"{prefix}called": shown(own, column), f"{prefix}suspected": shown(suspected, column)}
+    words |= {f"alias_{k}": name for k, name in enumerate(_aliases(correct, others, column), start=1)}
+    for prefix, spell, comma, last in (("", _english, ", ", " or "), ("zh_", _chinese, "、", "还是")):
+        spoken = [spell(name, column) for name in offered]
+        words |= {f"{prefix}called": spell(correct, column), f"{prefix}suspected": spell(suspected, column)}
         words[f"{prefix}offered"] = last.join([comma.join(spoken[:-1]), spoken[-1]] if len(spoken) > 1 else spoken)
-        words |= {f"{prefix}option_{k}": shown(name, column) for k, name in enumerate(padded, start=1)}
+        words |= {f"{prefix}option_{k}": spell(name, column) for k, name in enumerate(padded, start=1)}
     return words
 
 
 def _english(name: str, column: Column) -> str:
-    """A name as questions say it: the table's, or in place of a Chinese one that of the knowledge base."""
+    """A name as used in questions: the table's own, or the knowledge base's in place of a Chinese one."""
     if is_healthy(name, column):
         return "a healthy leaf"
     entry = entry_of(name, column)
@@ -280,11 +280,13 @@ def _chinese(name: str, column: Column) -> str:
 
 
 def _aliases(own: str, others: Sequence[str], column: Column) -> list[str]:
-    """Other names of a thing that none of the other choices has as well; the name itself where there are fewer."""
-    taken = {other.casefold() for name in others for other in _all_names(name, column)}
-    shown = (_english(own, column), _chinese(own, column))
-    found = [name for name in dict.fromkeys((own, *shown, *_all_names(own, column))) if name.casefold() not in taken]
-    return [*found, *[own] * _MOST_ALIASES][:_MOST_ALIASES]
+    """Aliases of a name that no other choice shares; padded with the name itself."""
+    excluded = {other.casefold() for name in others for other in _all_names(name, column)}
+    spellings = (_english(own, column), _chinese(own, column))
+    aliases = [
+        name for name in dict.fromkeys((own, *spellings, *_all_names(own, column))) if name.casefold() not in excluded
+    ]
+    return [*aliases, *[own] * _MOST_ALIASES][:_MOST_ALIASES]
 
 
 def _all_names(name: str, column: Column) -> tuple[str, ...]:

@@ -50,8 +50,8 @@ class Table:
         """Description of the file's format."""
         if self.sheet is not None:
             return f"sheet {self.sheet!r}"
-        named = {",": "comma", ";": "semicolon", "\t": "tab", "|": "bar"}.get(self.delimiter or "", self.delimiter)
-        return f"encoding {self.encoding}, cells parted by {named}"
+        separator = {",": "comma", ";": "semicolon", "\t": "tab", "|": "bar"}.get(self.delimiter or "", self.delimiter)
+        return f"encoding {self.encoding}, cells parted by {separator}"
 
 
 def open_table(
@@ -142,9 +142,9 @@ def _table(path: Path, records: Callable[[], Iterator[list[str]]], **more: Any) 
         raise BenchmarkError(f"{path.name} is empty", hint="its first row names the columns, the others hold answers")
     if len(header) > _MOST_COLUMNS:
         raise BenchmarkError(f"{path.name} has {len(header)} columns", hint=f"keep at most {_MOST_COLUMNS}")
-    if named := next((cell for cell in header if _IMAGE_NAME.search(cell.strip())), None):
+    if picture_name := next((cell for cell in header if _IMAGE_NAME.search(cell.strip())), None):
         raise BenchmarkError(
-            f"the first row of {path.name} holds {named!r}, the name of a picture",
+            f"the first row of {path.name} holds {picture_name!r}, the name of a picture",
             hint="put a row above it that names the columns, e.g. photo,apples",
         )
     columns = _unique([cell.strip() or f"column {number}" for number, cell in enumerate(header, start=1)])
@@ -162,12 +162,12 @@ def _table(path: Path, records: Callable[[], Iterator[list[str]]], **more: Any) 
 
 def _unique(names: list[str]) -> tuple[str, ...]:
     seen: Counter[str] = Counter()
-    found: list[str] = []
+    unique_names: list[str] = []
     for name in names:
         plain = " ".join(name.split())
         seen[plain] += 1
-        found.append(plain if seen[plain] == 1 else f"{plain} ({seen[plain]})")
-    return tuple(found)
+        unique_names.append(plain if seen[plain] == 1 else f"{plain} ({seen[plain]})")
+    return tuple(unique_names)
 
 
 def _cell_text(cell: Any) -> str:
@@ -186,9 +186,9 @@ def _cell_text(cell: Any) -> str:
 
 
 def found_encoding(path: Path) -> str:
-    """UTF-8 if the whole file is; UTF-16 if it says so; GB18030 if that gives mostly Chinese; else Latin-1.
+    """Encoding: UTF-8 if valid; UTF-16 if marked; GB18030 if that gives mostly Chinese; else Latin-1.
 
-    Latin-1 gives some letter for every byte, so it is never refused: look at the names it gives.
+    Latin-1 decodes every byte, so it never fails: check the names that it gives.
     """
     with path.open("rb") as file:
         start = file.read(4)

@@ -46,8 +46,8 @@ class Edits(FrozenModel):
 
 
 class Decision(FrozenModel):
-    """Decision of one reviewer on one sample. ``content`` identifies the sample as it was seen: a decision on another
-    version of it does not count. ``id`` is made by the page, so that a save that is tried again is stored once."""
+    """Decision of one reviewer on one sample. ``content`` identifies the reviewed version of the sample: a decision on
+    another version does not count. ``id`` is created by the page, so that a repeated save is stored once."""
 
     id: Annotated[str, Field(pattern=r"^[0-9a-f-]{8,64}$")]
     sample: Annotated[str, Field(max_length=120)]
@@ -87,20 +87,20 @@ def checks_of(sample: Sample) -> list[CheckName]:
 
 
 def effective_edits(sample: Sample, edits: Edits) -> Edits | None:
-    """``edits`` without what changes nothing; None where nothing is left.
+    """``edits`` without fields that change nothing; None if nothing is left.
 
     Raises:
-        ValueError: a slot that the sample does not have, or a tolerance of one that is no number.
+        ValueError: a slot that the sample does not have, or a tolerance for a slot that is not a number.
     """
     slots = {slot.name: slot for slot in sample.answer}
     changed: dict[str, SlotEdit] = {}
     for name, edit in edits.slots.items():
         if name not in slots:
             raise ValueError(f"the sample has no slot {name!r}")
-        given = edit.model_dump(exclude_none=True)
-        if slots[name].type != "tolerance" and given.keys() & {"abs_tol", "rel_tol"}:
+        changes = edit.model_dump(exclude_none=True)
+        if slots[name].type != "tolerance" and changes.keys() & {"abs_tol", "rel_tol"}:
             raise ValueError(f"slot {name!r} has no tolerance")
-        if new := {field: value for field, value in given.items() if getattr(slots[name], field) != value}:
+        if new := {field: value for field, value in changes.items() if getattr(slots[name], field) != value}:
             changed[name] = SlotEdit.model_validate(new)
     query = edits.query if edits.query != sample.query else None
     return Edits(query=query, slots=changed) if query is not None or changed else None
@@ -174,15 +174,15 @@ def standing_of(decisions: Sequence[Decision]) -> Standing:
 
 def counted(decisions: Iterable[Decision], contents: Mapping[str, str]) -> dict[str, list[Decision]]:
     """The decisions that count, by sample: those on the sample as it is now."""
-    found: dict[str, list[Decision]] = defaultdict(list)
+    by_sample: dict[str, list[Decision]] = defaultdict(list)
     for decision in decisions:
         if contents.get(decision.sample) == decision.content:
-            found[decision.sample].append(decision)
-    return found
+            by_sample[decision.sample].append(decision)
+    return by_sample
 
 
 def cohens_kappa(pairs: Sequence[tuple[str, str]]) -> tuple[float | None, str]:
-    """Cohen's kappa (1960) of two raters' categories, or None and why there is none.
+    """Cohen's kappa (1960) of two raters' categories, or None and the reason.
 
     Observed agreement beyond what two raters with these shares of each category would have by chance.
     """
@@ -203,7 +203,7 @@ def agreements_of(by_sample: Mapping[str, Sequence[Decision]]) -> tuple[Agreemen
     for sample, decisions in by_sample.items():
         for decision in decisions:
             verdicts[decision.reviewer][sample] = decision.verdict
-    found: list[Agreement] = []
+    agreements: list[Agreement] = []
     for first, second in combinations(sorted(verdicts), 2):
         both = [
             (verdict, verdicts[second][sample])
@@ -212,8 +212,8 @@ def agreements_of(by_sample: Mapping[str, Sequence[Decision]]) -> tuple[Agreemen
         ]
         kappa, why = cohens_kappa(both)
         agreed = sum(a == b for a, b in both)
-        found.append(Agreement(reviewers=(first, second), n=len(both), agreed=agreed, kappa=kappa, why=why))
-    return tuple(found)
+        agreements.append(Agreement(reviewers=(first, second), n=len(both), agreed=agreed, kappa=kappa, why=why))
+    return tuple(agreements)
 
 
 def summary_of(
@@ -224,8 +224,8 @@ def summary_of(
     standings = {sample: standing_of(by_sample.get(sample, [])) for sample in ids}
     reviewers: dict[str, Counter[str]] = defaultdict(Counter)
     failed: dict[str, set[str]] = {name: set() for name in CHECKS}
-    for made in by_sample.values():
-        for decision in made:
+    for each in by_sample.values():
+        for decision in each:
             reviewers[decision.reviewer][decision.verdict] += 1
             for name, state in decision.checks.items():
                 if state == "fails":

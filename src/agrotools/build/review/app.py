@@ -66,7 +66,7 @@ def picture_size(request: Request) -> str:
 
 
 def picture_answer(rendered: Rendered | Absent) -> Response:
-    """A picture, or why there is none."""
+    """A picture, or the reason that there is none."""
     if isinstance(rendered, Absent):
         raise HTTPException(404, rendered.reason)
     return Response(
@@ -208,9 +208,9 @@ class Review:
         return json_answer(self._decisions_on(sample, reviewer))
 
     def _decisions_on(self, sample: Sample, reviewer: str) -> dict[str, Any]:
-        made = counted(self.journal.decisions(), self.material.contents).get(sample.id, [])
-        mine = next((each for each in made if each.reviewer == reviewer), None)
-        others = [each for each in made if each.reviewer != reviewer]
+        decisions = counted(self.journal.decisions(), self.material.contents).get(sample.id, [])
+        mine = next((each for each in decisions if each.reviewer == reviewer), None)
+        others = [each for each in decisions if each.reviewer != reviewer]
         # Whoever has not decided yet must not be led by those who have.
         visible = [each.model_dump(mode="json") for each in others] if mine else []
         return {
@@ -250,8 +250,8 @@ class Review:
         except ValueError as error:
             raise HTTPException(422, str(error)) from error
         self.journal.append(decision.model_copy(update=changes))
-        made = counted(self.journal.decisions(), self.material.contents).get(sample.id, [])
-        return {"saved": True, "row": {"id": sample.id, **row_state(made, decision.reviewer)}}
+        decisions = counted(self.journal.decisions(), self.material.contents).get(sample.id, [])
+        return {"saved": True, "row": {"id": sample.id, **row_state(decisions, decision.reviewer)}}
 
     # --- files ------------------------------------------------------------------------------------------------------
 
@@ -296,7 +296,7 @@ class Review:
         )
 
     async def static(self, request: Request) -> Response:
-        """Style and scripts of the package; the only thing that needs no session."""
+        """Style and scripts of the package; the only content served without a session."""
         name = request.path_params["name"]
         path = next((path for path in (_HERE / "static").iterdir() if path.name == name), None)
         if path is None or path.suffix not in _TYPES:

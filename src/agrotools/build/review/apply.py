@@ -41,13 +41,13 @@ class Applied(FrozenModel):
 def apply_review(
     material: Material, decisions: Sequence[Decision], out: Path, *, disputed: OnDisputed | None = None
 ) -> Applied:
-    """Write a new benchmark folder to ``out``; what is reviewed stays as it is.
+    """Write a new benchmark folder to ``out``; the reviewed one is not changed.
 
-    Samples that everybody who decided rejects are dropped, edits that everybody proposes alike are applied, undecided
-    samples are kept. ``disputed`` says what becomes of samples on which reviewers differ.
+    Samples rejected by every reviewer who decided are dropped, edits proposed identically by all are applied, undecided
+    samples are kept. ``disputed`` determines what happens to samples on which reviewers differ.
 
     Raises:
-        UsageError: a run, ``out`` is or lies in the reviewed folder, or samples are disputed and nobody said what then.
+        UsageError: a run; ``out`` is in the reviewed folder; or samples are disputed without ``disputed``.
         BenchmarkError: nothing would be left, an edit does not fit, or ``out`` cannot be written or holds something
             else than a benchmark.
     """
@@ -57,9 +57,9 @@ def apply_review(
     standings = {sample_id: standing_of(by_sample.get(sample_id, [])) for sample_id in material.facts}
     contested = tuple(sample_id for sample_id, standing in standings.items() if standing == "disputed")
     if contested and disputed is None:
-        shown = ", ".join(contested[:5]) + (f" and {len(contested) - 5} more" if len(contested) > 5 else "")
+        examples = ", ".join(contested[:5]) + (f" and {len(contested) - 5} more" if len(contested) > 5 else "")
         raise UsageError(
-            f"reviewers differ on {len(contested)} samples: {shown}",
+            f"reviewers differ on {len(contested)} samples: {examples}",
             hint="settle them on the page (filter: disputed), or say --disputed keep or --disputed drop",
         )
     dropped = _dropped(by_sample, standings, contested if disputed == "drop" else ())
@@ -107,7 +107,7 @@ def _dropped(
             continue
         key = reason_key(reason)
         ids.setdefault(wording.setdefault(key, reason), []).append(sample_id)
-    ordered = Counter({reason: len(own) for reason, own in ids.items()}).most_common()
+    ordered = Counter({reason: len(sample_ids) for reason, sample_ids in ids.items()}).most_common()
     return {reason: tuple(ids[reason]) for reason, _ in ordered}
 
 
@@ -142,7 +142,7 @@ def _copy_flags(source: Path, target: Path, ids: set[str]) -> None:
 
 
 def _header(benchmark: Benchmark, material: Material, dropped: int, changed: Sequence[str]):
-    """The header of the reviewed benchmark: another version, and where it comes from."""
+    """Header of the reviewed benchmark: a new version, and its origin."""
     header = benchmark.header
     version = header.version if header.version.endswith(_ADDED) else header.version + _ADDED
     log = material.journal

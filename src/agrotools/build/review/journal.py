@@ -1,7 +1,7 @@
 """The journal of a review: ``review.jsonl``, only ever appended to, synced to the disk with every line.
 
-Several servers and processes may hold it at once. A line is read again only where the file has grown; what a dead
-process left of a last line is completed or taken away before the next line is written.
+Several servers and processes may have it open at once. Only appended lines are read again; an incomplete last line
+of a dead process is completed or removed before the next line is written.
 """
 
 import fcntl
@@ -69,10 +69,10 @@ class ReviewJournal:
     def _refresh(self) -> None:
         try:
             with self.path.open("rb") as file:
-                found = os.fstat(file.fileno())
-                if self._identity != (found.st_dev, found.st_ino) or found.st_size < self._offset:
+                status = os.fstat(file.fileno())
+                if self._identity != (status.st_dev, status.st_ino) or status.st_size < self._offset:
                     self._forget()
-                    self._identity = (found.st_dev, found.st_ino)
+                    self._identity = (status.st_dev, status.st_ino)
                 file.seek(self._offset)
                 for line in file:
                     if not line.endswith(b"\n"):
@@ -101,10 +101,10 @@ class ReviewJournal:
         self._latest[decision.reviewer, decision.sample] = decision
 
     def append(self, decision: Decision) -> bool:
-        """Store ``decision``; True once it is on the disk, False where that very one (by id) was there already.
+        """Store ``decision``; True once it is on disk, False if a decision with its id was stored already.
 
         Raises:
-            OSError: it is not stored.
+            OSError: it could not be stored.
         """
         with self._guard:
             number = self._opened()

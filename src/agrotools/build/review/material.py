@@ -48,7 +48,7 @@ class Facts:
 
 @dataclass(frozen=True, eq=False)
 class Material:
-    """Samples to review and where their files may lie. ``benchmark`` is None for those of a run."""
+    """Samples to review and possible locations of their files. ``benchmark`` is None for those of a run."""
 
     title: str
     journal: Path
@@ -80,16 +80,16 @@ class Material:
 def open_material(
     what: str, *, log: Path | None = None, data_root: Path | None = None, progress: Progress = no_progress
 ) -> Material:
-    """The samples of a benchmark folder, a benchmark that is known by name, or a run folder.
+    """Samples of a benchmark folder, a benchmark known by name, or a run folder.
 
     Args:
         what: a folder, or a name such as ``embedded``.
-        log: where decisions are kept; ``review.jsonl`` in the folder, or, for a benchmark by name (whose folder is
-            drawn again where anything in it changes), ``NAME.review.jsonl`` in the working directory.
-        data_root: the folder of a run's benchmark, where it has moved.
+        log: file of the decisions; ``review.jsonl`` in the folder, or, for a benchmark by name (whose folder is
+            rebuilt whenever anything in it changes), ``NAME.review.jsonl`` in the working directory.
+        data_root: the folder of a run's benchmark, if it has moved.
 
     Raises:
-        BenchmarkError: no benchmark folder, or a broken one.
+        BenchmarkError: not a benchmark folder, or a broken one.
         RunStoreError: a run without records, or one that cannot be read.
         UsageError: neither a folder nor the name of a benchmark.
     """
@@ -118,8 +118,8 @@ def _of_benchmark(benchmark: Benchmark, journal: Path) -> Material:
     flags, notes = read_flags(benchmark.root / QUALITY_FILE)
     traces, stale = _traces_of(benchmark)
     notes += [f"{stale} traces are of samples as they no longer are, and not shown"] if stale else []
-    for sample_id, own in traces.items():
-        if differing := [trace.model for trace in own if not trace.confirms]:
+    for sample_id, traces_of_sample in traces.items():
+        if differing := [trace.model for trace in traces_of_sample if not trace.confirms]:
             flag = Flag(TRACE_DIFFERS, "info", f"the reference calls as {', '.join(differing)} fills them in")
             flags.setdefault(sample_id, []).append(flag)
     title = f"{benchmark.name} {benchmark.version}"
@@ -177,7 +177,7 @@ def facts_of_sample(sample: Sample, flags: Sequence[Flag]) -> Facts:
 def own_flags(sample: Sample) -> list[Flag]:
     """True if a reference call failed, and whether the observations lead to another answer than the gold one.
 
-    Neither is a fault of the sample: answers come from the annotation, whatever a tool makes of the pictures.
+    Neither is a fault of the sample: answers come from the annotation, not from what a tool observes.
     """
     if sample.reference is None:
         return []
@@ -195,9 +195,9 @@ def own_flags(sample: Sample) -> list[Flag]:
 
 
 def read_flags(path: Path) -> tuple[dict[str, list[Flag]], list[str]]:
-    """Flags by sample id from ``quality.jsonl`` (``id``, ``check``, ``severity``, ``message``), and what to tell of it.
+    """Flags by sample id from ``quality.jsonl`` (``id``, ``check``, ``severity``, ``message``), and notes on the file.
 
-    A folder without that file has no flags; lines that say nothing are counted.
+    A folder without that file has no flags; unreadable lines are counted.
     """
     flags: dict[str, list[Flag]] = {}
     bad = 0

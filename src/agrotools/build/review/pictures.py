@@ -1,5 +1,5 @@
-"""Pictures for the page: any image, raster, depth map or mask rendered as PNG or JPEG, kept while it is likely to be
-looked at again. Nothing is sent as it lies on the disk but photographs that were decoded and encoded anew."""
+"""Pictures for the page: any image, raster, depth map or mask rendered as PNG or JPEG, cached while it is likely to be
+requested again. No file is sent as stored on disk: photographs, too, are decoded and encoded again."""
 
 import io
 import threading
@@ -39,7 +39,7 @@ class Shape:
 
 def shapes_of(sample: Sample) -> list[Shape]:
     """Everything of the reference trajectory that has a place on a picture of the sample."""
-    found: list[Shape] = []
+    shapes: list[Shape] = []
     for number, step in enumerate(sample.reference.steps if sample.reference else (), start=1):
         files = files_of(step, sample)
         result = step.observation.result if step.observation else None
@@ -50,30 +50,30 @@ def shapes_of(sample: Sample) -> list[Shape]:
         )
         for origin, values in parts:
             places = list(_places(values or {}))[:_MOST]
-            found += [Shape(file, number, origin, numbers, label) for file in files for label, numbers in places]
-    return found
+            shapes += [Shape(file, number, origin, numbers, label) for file in files for label, numbers in places]
+    return shapes
 
 
 def files_of(step: ReferenceStep, sample: Sample) -> list[str]:
     """The pictures that a step looks at: its first file, and others of the same size."""
     by_name = {file.name: file for file in sample.files}
-    named = [
+    files = [
         by_name[value]
         for value in map(literal_value, step.arguments.values())
         if isinstance(value, str) and value in by_name
     ]
-    if not named:
+    if not files:
         return []
-    size = (named[0].width_px, named[0].height_px)
+    size = (files[0].width_px, files[0].height_px)
     return [
         file.name
-        for file in named
-        if file is named[0] or (None not in size and (file.width_px, file.height_px) == size)
+        for file in files
+        if file is files[0] or (None not in size and (file.width_px, file.height_px) == size)
     ]
 
 
 def _places(value: Any, name: str = "", label: str = "") -> Iterator[tuple[str, tuple[float, ...]]]:
-    """Boxes and points in ``value``, known by the names of their fields, with what to write beside them."""
+    """Boxes and points in ``value``, recognised by the names of their fields, with their labels."""
     word = name.removesuffix("_px")
     if isinstance(value, Mapping):
         beside = _label_of(value) or label
@@ -95,7 +95,7 @@ def _is_numbers(value: Sequence[Any], count: int) -> bool:
 
 
 def _label_of(fields: Mapping[str, Any]) -> str:
-    """A short name of a thing that has a place: its number or its label."""
+    """Short name of a located object: its number or its label."""
     for key in ("label", "name", "id", "number"):
         if isinstance(fields.get(key), str | int) and not isinstance(fields[key], bool):
             return str(fields[key])[:24]
@@ -132,7 +132,7 @@ class Pictures:
         self._guard = threading.Lock()
 
     def of_file(self, file: SampleFile, size: str) -> Rendered | Absent:
-        """A file of a sample; the reason where it cannot be shown."""
+        """A file of a sample, or the reason that it cannot be shown."""
         if file.kind not in PREVIEWED_KINDS:
             return Absent(f"a {file.kind} is not shown as a picture")
         key = (file.sha256 or file.path, file.kind, file.bands, size)
@@ -153,9 +153,9 @@ class Pictures:
 
     def path_of_artifact(self, artifact: Artifact) -> Path | Absent:
         """Path of an artifact: among those of the folder or run, else among the tool results of this machine."""
-        found = self._places.of_artifact(artifact)
-        if not isinstance(found, Absent):
-            return found
+        path = self._places.of_artifact(artifact)
+        if not isinstance(path, Absent):
+            return path
         return self._tool_results.artifact(artifact) or Absent("not kept when the benchmark was built")
 
     def _once(

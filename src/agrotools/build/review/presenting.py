@@ -32,9 +32,9 @@ _OBJECTS = 12
 
 @dataclass(frozen=True)
 class Compared:
-    """A field of an observation beside the truth, as text.
+    """A field of an observation and its true value, as text.
 
-    ``state``: ``same``, ``near``, ``differs``, or ``missing``; ``by``: how far a number is off.
+    ``state``: ``same``, ``near``, ``differs``, or ``missing``; ``by``: error of a number.
     """
 
     name: str
@@ -47,7 +47,7 @@ class Compared:
 def compared_fields(
     observed: Mapping[str, JsonValue], truth: Mapping[str, JsonValue], at: str = ""
 ) -> Iterator[Compared]:
-    """One row for each field whose truth is known; fields of objects one by one, other lists as a whole."""
+    """One row per field whose truth is known; fields of objects separately, other lists as a whole."""
     for name, true in truth.items():
         value = observed.get(name)
         if true is None and value is None:
@@ -55,16 +55,16 @@ def compared_fields(
         if isinstance(true, dict) and isinstance(value, dict):
             yield from compared_fields(value, true, f"{at}{name}.")
             continue
-        own, others = _objects(value), _objects(true)
-        if own and len(own) == len(others):
-            for index, (one, other) in enumerate(zip(own, others, strict=True)):
+        objects, others = _objects(value), _objects(true)
+        if objects and len(objects) == len(others):
+            for index, (one, other) in enumerate(zip(objects, others, strict=True)):
                 yield from compared_fields(one, other, f"{at}{name}[{index}].")
             continue
         yield Compared(f"{at}{name}", value_text(value), value_text(true), _state(value, true), _by(value, true))
 
 
 def _objects(value: JsonValue) -> list[dict[str, JsonValue]]:
-    """The objects of a short list that holds nothing else."""
+    """Objects of a short list of objects; empty for anything else."""
     if not isinstance(value, list) or len(value) > _OBJECTS:
         return []
     objects = [item for item in value if isinstance(item, dict)]
@@ -92,7 +92,7 @@ def _is_number(value: JsonValue) -> TypeGuard[int | float]:
 
 
 def _by(value: JsonValue, true: JsonValue) -> str:
-    """Difference of a number, in percent of the truth, or as it is where that is zero."""
+    """Difference of a number, in percent of the truth, or absolute if the truth is zero."""
     if not (_is_number(value) and _is_number(true)) or _agree(value, true, _SAME):
         return ""
     return f"{100 * (value - true) / abs(true):+.3g} %" if true else f"{value - true:+.3g}"
@@ -122,7 +122,7 @@ class FileShown:
 
 @dataclass(frozen=True)
 class StepShown:
-    """A reference call: what was asked, observed, and true."""
+    """A reference call: arguments, observation and truth."""
 
     number: int
     step: ReferenceStep
@@ -139,7 +139,7 @@ class StepShown:
 
 @dataclass(frozen=True)
 class TraceStepShown:
-    """A call of a model's chain against the reference step that it stands for, counted from 1."""
+    """A call of a model's chain compared with its reference step, counted from 1."""
 
     number: int
     tool: str
@@ -198,11 +198,11 @@ Size = tuple[int, int]
 def present(
     material: Material, sample: Sample, tables: Mapping[str, Path | Absent], sizes: Mapping[str, Size]
 ) -> SampleShown:
-    """``sample`` for its page.
+    """Content of the page of ``sample``.
 
     Args:
-        tables: where its tables lie, by name.
-        sizes: width and height of pictures of which the sample does not say them, by name.
+        tables: paths of its tables, by name.
+        sizes: width and height of pictures whose size the sample does not state, by name.
     """
     shapes = shapes_of(sample)
     results: Results = shown_results(sample.reference) if sample.reference else []
@@ -222,7 +222,7 @@ def present(
 def _file_shown(
     file: SampleFile, sample: Sample, shapes: list[Shape], table: Path | Absent | None, sizes: Mapping[str, Size]
 ) -> FileShown:
-    own = [shape for shape in shapes if shape.file == file.name]
+    shapes_of_file = [shape for shape in shapes if shape.file == file.name]
     width, height = sizes.get(file.name, (file.width_px, file.height_px))
     return FileShown(
         file=file,
@@ -230,8 +230,8 @@ def _file_shown(
         picture=file.kind in PREVIEWED_KINDS,
         width=width,
         height=height,
-        shapes=own,
-        counts=list(Counter(shape.origin for shape in own).items()),
+        shapes=shapes_of_file,
+        counts=list(Counter(shape.origin for shape in shapes_of_file).items()),
         masks=list(_masks_of(file, sample)),
         table=_first_rows(table) if isinstance(table, Path) else [],
     )
@@ -256,13 +256,13 @@ def _facts_text(file: SampleFile) -> str:
 
 def _masks_of(file: SampleFile, sample: Sample) -> Iterator[tuple[int, str]]:
     for number, step in enumerate(sample.reference.steps if sample.reference else (), 1):
-        made = step.observation.artifacts if step.observation else ()
+        artifacts = step.observation.artifacts if step.observation else ()
         if file.name in files_of(step, sample):
-            yield from ((number, artifact.name) for artifact in made if artifact.kind == "mask")
+            yield from ((number, artifact.name) for artifact in artifacts if artifact.kind == "mask")
 
 
 def _first_rows(path: Path) -> list[list[str]]:
-    """The head of a comma-separated file; nothing where it is none."""
+    """First rows of a comma-separated file; empty for other files."""
     with path.open("rb") as file:
         text = file.read(_TABLE_BYTES).decode("utf-8-sig", errors="replace")
     try:
@@ -277,12 +277,14 @@ def _step_shown(number: int, step: ReferenceStep) -> StepShown:
     result = dict(observation.result) if observation and observation.result else {}
     notes, flags = ([str(each) for each in _listed(result.pop(name, []))] for name in ("notes", "flags"))
     artifacts = list(observation.artifacts) if observation else []
-    made = {artifact.name for artifact in artifacts}
+    artifact_names = {artifact.name for artifact in artifacts}
     truth = {name: value for name, value in (step.truth or {}).items() if name not in ("notes", "flags")}
     compared = list(compared_fields(result, truth))
     rest = {name: value for name, value in result.items() if name not in truth and value is not None}
     other = [
-        (name, value_text(value)) for name, value in rest.items() if not (isinstance(value, str) and value in made)
+        (name, value_text(value))
+        for name, value in rest.items()
+        if not (isinstance(value, str) and value in artifact_names)
     ]
     error = observation.error if observation else None
     return StepShown(
@@ -339,14 +341,14 @@ def _refs(value: JsonValue) -> Iterator[str]:
 def _slot_shown(slot: Slot, results: Results) -> SlotShown:
     implied, state = "", ""
     if is_text_slot(slot) and slot.from_:
-        found = implied_slot(slot, results)
-        if found.slot is None:
-            implied, state = found.reason, "missing"
+        implied_value = implied_slot(slot, results)
+        if implied_value.slot is None:
+            implied, state = implied_value.reason, "missing"
         else:
-            number = as_number(found.value)
+            number = as_number(implied_value.value)
             unit = getattr(slot, "unit", None)
-            implied = value_text(found.value) + (f" {unit}" if number is not None and unit else "")
-            state = "differs" if found.differs else "same"
+            implied = value_text(implied_value.value) + (f" {unit}" if number is not None and unit else "")
+            state = "differs" if implied_value.differs else "same"
     facts = [([*fact.phrases], [*fact.not_]) for fact in slot.facts] if isinstance(slot, OpenTextSlot) else []
     origin = _REF.sub(lambda at: f"step {int(at[1]) + 1} · ", slot.from_ or "")
     return SlotShown(slot, expected_text(slot), origin, implied, state, facts, [*getattr(slot, "distractors", ())])

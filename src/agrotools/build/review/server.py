@@ -1,4 +1,4 @@
-"""Starting the server: on this machine only, on a port of its own, until it is stopped."""
+"""Starting the server: on this machine only, on a free port, until it is stopped."""
 
 import hashlib
 import hmac
@@ -55,8 +55,8 @@ class Doorkeeper:
 
     def knows(self, cookies: Mapping[str, str]) -> bool:
         """True if a request comes from the session."""
-        given = cookies.get(self.cookie, "")
-        return bool(self._session) and hmac.compare_digest(given.encode(), self._session.encode())
+        token = cookies.get(self.cookie, "")
+        return bool(self._session) and hmac.compare_digest(token.encode(), self._session.encode())
 
     @property
     def csrf(self) -> str:
@@ -64,7 +64,7 @@ class Doorkeeper:
         return hmac.new(self._session.encode(), b"writes", "sha256").hexdigest()
 
     def refusal(self, method: str, headers: Headers) -> str | None:
-        """Why a request is refused whatever its path, or None."""
+        """Reason to refuse a request, whatever its path; None if it is allowed."""
         host = headers.get("host", "")
         if host not in self.hosts:
             return "wrong host: open the address that agrotools review printed"
@@ -79,7 +79,7 @@ class Doorkeeper:
 
 
 class Guard:
-    """Puts the checks of a doorkeeper before an application, and the protecting headers on all that it answers."""
+    """Middleware that checks every request with a doorkeeper and adds protective headers to every response."""
 
     def __init__(self, app: ASGIApp, doorkeeper: Doorkeeper) -> None:
         self._app = app

@@ -36,7 +36,7 @@ def build_source(source: str, out: Path, progress: Progress = no_progress) -> Be
         UsageError: not of the form ``NAME=DIR``, or no such source (with the closest names).
         BenchmarkError: the data set is incomplete, or ``out`` holds something else than a benchmark.
     """
-    name, folder = _named(source)
+    name, folder = _source_folder(source)
     build = build_agml(name) if name.startswith(PREFIX) else SOURCES.get(name)
     return build(folder, out.expanduser(), progress)
 
@@ -53,15 +53,15 @@ def build_sources(
     """
     if len(sources) == 1 and queries is None:
         return build_source(sources[0], out, progress)
-    named = [_named(source) for source in sources]
-    alone = [name for name, _ in named if name not in DATASETS]
-    if alone or len({name for name, _ in named}) < len(named):
+    folders = [_source_folder(source) for source in sources]
+    alone = [name for name, _ in folders if name not in DATASETS]
+    if alone or len({name for name, _ in folders}) < len(folders):
         what = f"{alone[0]!r} cannot be joined with others" if alone else "a source is named twice"
         raise UsageError(what, hint=f"several --source may be given of: {', '.join(sorted(DATASETS))}")
-    return build_all(dict(named), out.expanduser(), progress, queries or QUERIES)
+    return build_all(dict(folders), out.expanduser(), progress, queries or QUERIES)
 
 
-def _named(source: str) -> tuple[str, Path]:
+def _source_folder(source: str) -> tuple[str, Path]:
     name, separator, folder = source.partition("=")
     if not separator or not name or not folder:
         known = ", ".join(SOURCES.names())

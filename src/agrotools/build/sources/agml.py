@@ -100,7 +100,7 @@ def described() -> Mapping[str, Described]:
 @cache
 def diseases_of(of: Described) -> dict[str, Disease]:
     """The classes that are diseases which the knowledge base has, by name of the folder."""
-    found: dict[str, Disease] = {}
+    diseases: dict[str, Disease] = {}
     for name in of.classes:
         crop, disease = of.crop, _noun(name)
         if "___" in name:
@@ -111,9 +111,9 @@ def diseases_of(of: Described) -> dict[str, Disease]:
         names = (disease, f"{crop} {disease}")
         entries = (kb_names().of_name(one, ("disease",), crop) for one in names)
         entry = next((one for one in entries if one is not None and kb_names().is_on(one, crop)), None)
-        if entry is not None and entry.id not in {one.entry.id for one in found.values()}:
-            found[name] = Disease(f"{crop} {disease}", crop, entry)
-    return found if len(found) > 1 else {}
+        if entry is not None and entry.id not in {one.entry.id for one in diseases.values()}:
+            diseases[name] = Disease(f"{crop} {disease}", crop, entry)
+    return diseases if len(diseases) > 1 else {}
 
 
 def are_known_weeds(of: Described) -> bool:
@@ -232,14 +232,14 @@ def _boxes(path: Path, of: Described, dropped: Counter[str]) -> dict[str, Counte
     strange = sorted({*categories.values()} - {*of.classes})
     if strange and len(strange) == len(categories):
         raise BenchmarkError(f"{path} has classes that {of.name} has not: {first_few(strange)}")
-    found: dict[str, Counter[str]] = {name: Counter() for name in pictures.values()}
+    class_counts: dict[str, Counter[str]] = {name: Counter() for name in pictures.values()}
     for image, category, box in boxes:
         noun = holds.get(categories.get(category, ""), "")
         if image not in pictures or not noun or len(box) != 4 or min(box[2:]) <= 0:
             dropped["boxes that cannot be counted"] += 1
             continue
-        found[pictures[image]][noun] += 1
-    return found
+        class_counts[pictures[image]][noun] += 1
+    return class_counts
 
 
 def _plural(noun: str) -> str:
@@ -288,7 +288,7 @@ def _weedy(of: Described, data: DataSet) -> Part:
     lacking = [path.name for path in pictures if path.stem not in masks]
     if lacking or not pictures:
         raise BenchmarkError(f"{root} lacks {f'masks of {first_few(lacking)}' if lacking else 'pictures'}")
-    shown: list[tuple[SampleFile, NDArray[np.uint8]]] = []
+    class_maps: list[tuple[SampleFile, NDArray[np.uint8]]] = []
     for path in spread(pictures, lambda _: 0, data.wanted, _SEED):
         picture = read_photo(path)
         try:
@@ -302,8 +302,10 @@ def _weedy(of: Described, data: DataSet) -> Part:
             data.dropped["with numbers that no class has"] += 1
         else:
             file = data.originals.file(path, note="Field seen from above.")
-            shown.append((file, meaning[values.astype(np.uint8)]))
-    return data.part([_weedy_subject(number, pair) for number, pair in enumerate(pairs_of(shown))], field_templates())
+            class_maps.append((file, meaning[values.astype(np.uint8)]))
+    return data.part(
+        [_weedy_subject(number, pair) for number, pair in enumerate(pairs_of(class_maps))], field_templates()
+    )
 
 
 def _weedy_subject(number: int, pair: Sequence[tuple[SampleFile, NDArray[np.uint8]]]) -> Subject:

@@ -45,8 +45,8 @@ def assembled(
         BenchmarkError: ``out`` holds something else than a benchmark, or most chains of calls break.
         InfrastructureError: no tool worker can be started.
     """
-    with replace_folder(out) as made:
-        (made / FILES_FOLDER).mkdir()
+    with replace_folder(out) as partial:
+        (partial / FILES_FOLDER).mkdir()
         samples: list[Sample] = []
         metadata_of_parts: dict[str, JsonValue] = {}
         shares_of_parts: dict[str, JsonValue] = {}
@@ -56,11 +56,11 @@ def assembled(
         for part in parts:
             chosen = choose(part.subjects, part.questions, part.samples, SEED, used)
             used.update(sentence for item in chosen for sentence in sentences(item.query))
-            shown = {file.path for item in chosen for file in item.asked.files}
-            for stored in sorted(shown & part.files.keys()):
-                shutil.copyfile(part.files[stored], made / stored)
+            used_paths = {file.path for item in chosen for file in item.asked.files}
+            for stored in sorted(used_paths & part.files.keys()):
+                shutil.copyfile(part.files[stored], partial / stored)
             group = Group(part.name, part.source.name, chosen)
-            of_part = build_samples([group], made, toolset=AGROTOOLS, progress=progress, tally=tally)
+            of_part = build_samples([group], partial, toolset=AGROTOOLS, progress=progress, tally=tally)
             samples += of_part
             metadata_of_parts |= {**part.metadata, **part.described(of_part)}
             shares_of_parts[part.name.replace("-", "_")] = _share(part, len(chosen), len(of_part))
@@ -86,7 +86,7 @@ def assembled(
                 **(metadata or {}),
             },
         )
-        write_benchmark(made, header, samples)
+        write_benchmark(partial, header, samples)
     return header
 
 

@@ -98,20 +98,20 @@ def read_outlines(path: Path, left_out: Counter[str]) -> dict[str, dict[int, Out
     entries = read_json(path)
     if not isinstance(entries, dict):
         raise BenchmarkError(f"{path} is not a file of the VGG Image Annotator")
-    found: dict[str, dict[int, Outline]] = {}
+    outlines: dict[str, dict[int, Outline]] = {}
     for key, entry in cast("dict[str, Any]", entries).items():
         try:
             name, regions = entry["filename"], entry["regions"]
-            if Path(name).name != name or name in found:
+            if Path(name).name != name or name in outlines:
                 raise ValueError(f"picture {name!r} is named twice or leads elsewhere")
-            found[name] = _pieces(regions.values() if isinstance(regions, dict) else regions, left_out)
+            outlines[name] = _pieces(regions.values() if isinstance(regions, dict) else regions, left_out)
         except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
             raise BenchmarkError(f"{path}: the regions of {key[:80]} cannot be read: {error!r}") from error
-    return found
+    return outlines
 
 
 def _pieces(regions: Any, left_out: Counter[str]) -> dict[int, Outline]:
-    found: dict[int, Outline] = {}
+    outlines: dict[int, Outline] = {}
     for region in regions:
         number = int(str(region["region_attributes"].get("apple_ID", "")).strip() or 0)
         if number == 0:
@@ -129,8 +129,8 @@ def _pieces(regions: Any, left_out: Counter[str]) -> dict[int, Outline]:
         if len(xs) < 3:
             left_out["outlines of fewer than three points"] += 1
             continue
-        found.setdefault(number, []).append(np.round(np.stack([xs, ys], axis=1)).astype(np.int32))
-    return found
+        outlines.setdefault(number, []).append(np.round(np.stack([xs, ys], axis=1)).astype(np.int32))
+    return outlines
 
 
 def box_of(outline: Outline) -> Box:

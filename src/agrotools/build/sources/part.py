@@ -47,12 +47,14 @@ class Listing(FrozenModel):
 @cache
 def listing_of(name: str) -> Listing:
     """Listing of a data set; of those of ``field`` the name begins with ``field.``."""
-    found: dict[str, Any] = tomllib.loads(files("agrotools.build.sources").joinpath("sources.toml").read_text("utf-8"))
+    section: dict[str, Any] = tomllib.loads(
+        files("agrotools.build.sources").joinpath("sources.toml").read_text("utf-8")
+    )
     for key in name.split("."):
-        found = found[key]
-    source = {key: found[key] for key in SourceNote.model_fields if key in found}
+        section = section[key]
+    source = {key: section[key] for key in SourceNote.model_fields if key in section}
     return Listing.model_validate(
-        {"part": name, **{k: v for k, v in found.items() if k not in source}, "source": source}
+        {"part": name, **{k: v for k, v in section.items() if k not in source}, "source": source}
     )
 
 

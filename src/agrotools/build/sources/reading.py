@@ -163,10 +163,10 @@ def read_items(folder: Path, needed: Sequence[str] = (), files: Sequence[str] = 
         BenchmarkError: no ``truth.json``, not of that form, or the files that are missing or lead out of the folder.
     """
     path = folder / TRUTH_FILE
-    found = read_json(path)
-    if not isinstance(found, list) or not all(isinstance(item, dict) for item in cast(list[Any], found)):
+    content = read_json(path)
+    if not isinstance(content, list) or not all(isinstance(item, dict) for item in cast(list[Any], content)):
         raise BenchmarkError(f"{path} is not a list of objects")
-    items = cast(list[dict[str, Any]], found)
+    items = cast(list[dict[str, Any]], content)
     for number, item in enumerate(items):
         lacks = [key for key in (*needed, *files) if key not in item]
         if lacks:

@@ -326,7 +326,7 @@ def errors_section(summaries: Sequence[Summary], names: Sequence[str]) -> "Marku
 
 def _error_row(error: str, columns: Sequence[ErrorColumn], names: Sequence[str]) -> _ErrorRow:
     cells = [_error_cell(error, column, names[column.run]) for column in columns]
-    return _ErrorRow(error_label(error, columns), CLASSES[error].meaning, paper_names(error), cells)
+    return _ErrorRow(error_label(error, columns), CLASSES[error].meaning, paper_names(error, columns), cells)
 
 
 def _error_cell(error: str, column: ErrorColumn, run: str) -> _ErrorCell:

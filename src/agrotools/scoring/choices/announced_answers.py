@@ -67,12 +67,12 @@ _CONTRAST = re.compile(
 
 
 def is_denied_after(reply: ReplyText, position: int) -> bool:
-    """True if what stands before ``position`` is called wrong right behind it: A和B都不对."""
+    """True if the text directly after ``position`` calls what precedes it wrong: A和B都不对."""
     return _denial().match(reply.low, position) is not None
 
 
 def is_contrasted_after(reply: ReplyText, position: int) -> bool:
-    """True if another letter is denied right behind: D不是A, "D, not A"."""
+    """True if another letter is denied directly afterwards: D不是A, "D, not A"."""
     return _CONTRAST.match(reply.low, position) is not None
 
 
@@ -90,7 +90,7 @@ MOST_FILLERS = 12
 
 
 class Claim(NamedTuple):
-    """Options that the reply claims as its answer; ``rule`` says how they were found."""
+    """Options that the reply claims as its answer; ``rule`` names the rule that found them."""
 
     listing: Listing
     force: Force
@@ -135,15 +135,15 @@ def patterns() -> _Patterns:
     )
 
 
-def beside(strong: list[Claim], more: list[Claim], found: list[Claim]) -> list[Claim]:
-    """``found``, and of ``more`` what overlaps none of the ``strong`` ones, in order."""
+def beside(strong: list[Claim], more: list[Claim], claims: list[Claim]) -> list[Claim]:
+    """``claims``, and of ``more`` what overlaps none of the ``strong`` ones, in order."""
     clear = [claim for claim in more if not any(one.start < claim.end and claim.start < one.end for one in strong)]
-    return sorted([*found, *clear], key=lambda claim: claim.start)
+    return sorted([*claims, *clear], key=lambda claim: claim.start)
 
 
 def announced_claims(reply: ReplyText, item: ChoiceItem) -> list[Claim]:
-    """Claims behind announcing words. Where two announce the same place, the stronger one counts; what one of
-    them denies or only supposes, none claims."""
+    """Claims after announcing words. If two announce the same place, the stronger one counts; an option that one of
+    them denies or only supposes is not claimed."""
     announced: list[Claim] = []
     refused: set[int] = set()
     cues = list(patterns().cue.finditer(reply.low))
@@ -169,7 +169,7 @@ MARKED = "marked as the answer"
 
 
 def _behind(reply: ReplyText, item: ChoiceItem, cue: re.Match[str]) -> Claim | None:
-    """The options behind an announcing word, or None where it announces none."""
+    """The options after an announcing word; None if it announces no option."""
     word = cue[0]
     marked = word[0] in f"{BOXED}\"'"
     force: Force = "final" if marked else _FORCE_OF[lexicon(*_CUES).role(cue)]
@@ -186,7 +186,7 @@ def _behind(reply: ReplyText, item: ChoiceItem, cue: re.Match[str]) -> Claim | N
 
 
 def _refused(reply: ReplyText, cue: re.Match[str], claim: Claim) -> bool:
-    """True if the words around deny what is announced, ask about it or only suppose it."""
+    """True if the surrounding words deny the announced options, ask about them or only suppose them."""
     if is_denied_after(reply, claim.end):
         return True
     if claim.rule == MARKED:
@@ -203,7 +203,7 @@ def _ends(reply: ReplyText, word: str, position: int) -> bool:
 
 
 def _first_listing(reply: ReplyText, item: ChoiceItem, position: int, *, small: bool) -> Listing | None:
-    """The options behind an announcing word, across words that may stand between, on the same line or the next."""
+    """The options after an announcing word, past permitted filler words, on the same line or the next."""
     known = patterns()
     for _ in range(MOST_FILLERS):
         blank = _BLANK.match(reply.text, position)
@@ -226,7 +226,7 @@ def _first_listing(reply: ReplyText, item: ChoiceItem, position: int, *, small: 
 
 
 def judgement_claims(reply: ReplyText, item: ChoiceItem) -> list[Claim]:
-    """Of a true-or-false question: 这个说法是错误的, in a clause that speaks of the statement."""
+    """Claims for a true-or-false question: 这个说法是错误的, in a clause about the statement."""
     judged_options: list[Claim] = []
     if item.truth is None:
         return judged_options
@@ -309,7 +309,7 @@ def _goes_through_options(reply: ReplyText, position: int) -> bool:
 
 
 def _hedged_claim(reply: ReplyText, item: ChoiceItem, position: int) -> Claim | None:
-    """大概A, "probably A.": the whole reply behind at most four words."""
+    """大概A, "probably A.": options after at most four words, as the whole reply."""
     hedge = pattern_of("tentative")
     for _ in range(4):
         step = patterns().filler.match(reply.low, position) or hedge.match(reply.low, position)
@@ -353,7 +353,7 @@ _BLANK_TO_FILL = re.compile(r"\([^\S\n]{0,4}([A-Z]{1,7}|[√×对错]|正确|错
 
 
 def filled_blank_claim(reply: ReplyText, item: ChoiceItem) -> Claim | None:
-    """The question repeated with the answer in its brackets, where no other letter stands: 适合的是(C)。"""
+    """The question repeated with the answer as the only letter in its brackets: 适合的是(C)。"""
     blanks = list(_BLANK_TO_FILL.finditer(reply.text))
     letters = len(CAPITALS.findall(reply.text))
     if len(blanks) != 1 or letters != (0 if item.truth and not blanks[0][1].isascii() else 1):

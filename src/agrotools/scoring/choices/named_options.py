@@ -28,7 +28,7 @@ class ChoiceItem(NamedTuple):
         return tuple(key for key in self.keys if key in chosen)
 
     def text_at(self, low: str, position: int) -> tuple[str, int] | None:
-        """The option whose text stands at ``position`` of a lower-cased text, and where it ends."""
+        """The option whose text is at ``position`` of a lower-cased text, and the end of that text."""
         if low[position : position + 1] not in self.begins:
             return None
         for text, key in self.texts:
@@ -38,7 +38,7 @@ class ChoiceItem(NamedTuple):
 
 
 def _whole(low: str, start: int, end: int) -> bool:
-    """True if a text is no part of a longer word or number."""
+    """True if a text is not part of a longer word or number."""
     before, after = low[start - 1 : start] if start else "", low[end : end + 1]
     first, last = low[start], low[end - 1]
     if first.isascii() and first.isalnum() and before.isascii() and before.isalnum():
@@ -92,7 +92,7 @@ def truth_word(text: str) -> bool | None:
 
 
 def truth_at(low: str, position: int) -> tuple[bool, int] | None:
-    """The word for true or false at ``position``, and where it ends."""
+    """The word for true or false at ``position``, and its end."""
     words = lexicon("true", "false")
     if match := words.pattern.match(low, position):
         return words.role(match) == "true", match.end()
@@ -117,7 +117,7 @@ _CAPITALS = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZ")
 
 
 class NamedOption(NamedTuple):
-    """Options that one name stands for: one, or the options of a run of letters. The flags are those of ``Listing``."""
+    """Options denoted by one name: one option, or those of a run of letters. The flags are those of ``Listing``."""
 
     start: int
     end: int
@@ -142,7 +142,7 @@ _GAP = re.compile(r"[\s,;。.、|*-]*[(【]?([A-Za-z])[)】]?[^\S\n]*[.、:)]?[^
 
 
 def without_options(reply: ReplyText, item: ChoiceItem) -> ReplyText:
-    """``reply`` without the options of the question where it repeats them all in order and says more than that."""
+    """``reply`` without the options of the question if it repeats all of them in order and contains more text."""
     begin = end = -1
     for key, name in zip(item.keys, item.names, strict=True):
         at = reply.low.find(name, max(end, 0)) if name else -1
@@ -209,7 +209,7 @@ def letters_at(reply: ReplyText, position: int, item: ChoiceItem, *, small: bool
 
 
 def named_at(reply: ReplyText, position: int, item: ChoiceItem, *, small: bool) -> NamedOption | None:
-    """One letter (with its text, where that stands beside it), one option text, one word for true or false."""
+    """One letter (with its text if adjacent), one option text, or one word for true or false."""
     start = _OPEN.match(reply.low, position)
     at = start.end() if start else position
     if not item.truth and (text := item.text_at(reply.low, at)):
@@ -232,7 +232,7 @@ def _closed(reply: ReplyText, one: NamedOption) -> NamedOption:
 
 
 def _with_text(reply: ReplyText, one: NamedOption, item: ChoiceItem) -> NamedOption:
-    """``one`` with the option text that stands beside its letter."""
+    """``one`` with the option text adjacent to its letter."""
     noun = _NOUN.match(reply.low, one.end)
     end = noun.end() if noun else one.end
     beside = _BESIDE.match(reply.low, end)
@@ -281,7 +281,7 @@ class Listing(NamedTuple):
 def listing_at(
     reply: ReplyText, position: int, item: ChoiceItem, *, small: bool = False, subject: bool = False
 ) -> Listing | None:
-    """The options named from ``position`` on, on one line; None where no option stands there.
+    """The options named from ``position`` on, on one line; None if there is no option at ``position``.
 
     ``small``: lower-case letters count too. ``subject``: a verb may follow the list (A,B是对的); else what it follows
     belongs to another clause (选C,A是错的).
@@ -309,23 +309,23 @@ def listing_at(
 
 
 def _one_clause(joints: list[str]) -> int:
-    """Number of the options belong to one list: a comma beside 、 or behind "and" begins another clause."""
+    """Number of options that belong to one list: a comma beside 、 or after "and" begins another clause."""
     for place, joint in enumerate(joints):
         if joint == "loose" and ("close" in joints[place:] or "and" in joints[:place]):
             return place
     return len(joints)
 
 
-def _joined(found: Sequence[NamedOption | Listing], *, either: bool = False) -> Listing:
-    keys = tuple(dict.fromkeys(key for each in found for key in each.keys))
+def _joined(listings: Sequence[NamedOption | Listing], *, either: bool = False) -> Listing:
+    keys = tuple(dict.fromkeys(key for each in listings for key in each.keys))
     return Listing(
-        found[0].start,
-        found[-1].end,
+        listings[0].start,
+        listings[-1].end,
         keys,
-        outside=any(each.outside for each in found),
-        conflict=any(each.conflict for each in found),
+        outside=any(each.outside for each in listings),
+        conflict=any(each.conflict for each in listings),
         either=either and len(keys) > 1,
-        worded=all(each.worded for each in found),
+        worded=all(each.worded for each in listings),
     )
 
 
@@ -343,14 +343,14 @@ _BLANK = re.compile(r"\s*")
 
 
 class Block(NamedTuple):
-    """Lines that hold nothing but options. ``lines``: how many."""
+    """Lines that hold only options. ``lines``: their number."""
 
     listing: Listing
     lines: int
 
 
 def block_at(reply: ReplyText, position: int, item: ChoiceItem) -> Block | None:
-    """The lines from ``position`` on that hold nothing but options: a list with one option on each line, too."""
+    """The lines from ``position`` on that hold only options, including a list with one option per line."""
     lines: list[Listing] = []
     end = position
     while len(lines) <= len(item.keys):

@@ -107,21 +107,21 @@ def _overlap(one: Claim, other: Claim) -> bool:
     return one.start < other.end and other.start < one.end
 
 
-def _before_further_questions(reply: ReplyText, found: list[Claim]) -> list[Claim]:
-    """Claims before a further question, where there are some."""
+def _before_further_questions(reply: ReplyText, claims: list[Claim]) -> list[Claim]:
+    """Claims before a further question if there are any, else all claims."""
     for mark in pattern_of("further_question").finditer(reply.low):
-        before = [claim for claim in found if claim.end <= mark.start()]
+        before = [claim for claim in claims if claim.end <= mark.start()]
         if any(claim.force != "weak" for claim in before):
             return before
-    return found
+    return claims
 
 
-def _settled(reply: ReplyText, item: ChoiceItem, found: list[Claim]) -> ChoiceReading | None:
-    """The claim that stands in the end, or that two exclude each other; None where nothing is claimed."""
-    strong = [claim for claim in found if claim.force != "weak"]
+def _settled(reply: ReplyText, item: ChoiceItem, claims: list[Claim]) -> ChoiceReading | None:
+    """The final claim, or the conflict of two claims; None if nothing is claimed."""
+    strong = [claim for claim in claims if claim.force != "weak"]
     counted = [
         claim
-        for claim in found
+        for claim in claims
         if claim.force != "weak"
         or not strong
         or (claim.start >= strong[-1].end and _is_taken_back(reply, strong[-1], claim))
@@ -153,10 +153,10 @@ def _settled(reply: ReplyText, item: ChoiceItem, found: list[Claim]) -> ChoiceRe
 _AND_CHOOSE = re.compile(r"[\s,、;]*(?:也|还|再|和)?选?\s*")
 
 
-def _joined_claims(reply: ReplyText, item: ChoiceItem, found: list[Claim]) -> list[Claim]:
+def _joined_claims(reply: ReplyText, item: ChoiceItem, claims: list[Claim]) -> list[Claim]:
     """Claims of a multiple-choice question that follow one another (选A选C) as one."""
     united: list[Claim] = []
-    for claim in found:
+    for claim in claims:
         last = united[-1] if united else None
         if item.kind == "multiple" and last and _AND_CHOOSE.fullmatch(reply.low, last.end, claim.start):
             keys = tuple(dict.fromkeys(last.listing.keys + claim.listing.keys))
@@ -172,7 +172,7 @@ def _correction() -> re.Pattern[str]:
 
 
 def _is_taken_back(reply: ReplyText, current: Claim, claim: Claim) -> bool:
-    """True if words soon behind ``current``, or before or at ``claim``, take ``current`` back."""
+    """True if words shortly after ``current``, or before or at ``claim``, retract ``current``."""
     near = min(claim.start, current.end + NEAR)
     return (
         _correction().search(reply.low, current.end, near) is not None
@@ -211,7 +211,7 @@ _FULL_STOP = re.compile(r"[。.!?;)\]】」\"'|√×]\s*\Z")
 
 
 def _finished(reply: ReplyText, verdict_end: int) -> bool:
-    """True if a reply that goes through the options came to its end: with a full stop, or with its last verdict."""
+    """True if a reply that goes through the options is complete: ends with a full stop or with its last verdict."""
     return len(reply.text) - verdict_end <= 2 or _FULL_STOP.search(reply.text) is not None
 
 
@@ -289,14 +289,14 @@ def all_options_claim(reply: ReplyText, item: ChoiceItem) -> Claim | None:
 
 
 def _has_no_subject(before: str, first: str) -> bool:
-    """True if the words for all have no subject of their own before them: A、B都对 does not speak of all."""
+    """True if no subject precedes the words for "all": A、B都对 does not refer to all options."""
     if first in "都均":
         return before in _BEFORE_BOTH
     return not (before.isascii() and before.isalnum()) and before not in "项者"
 
 
 def exception_claim(reply: ReplyText, item: ChoiceItem) -> Claim | None:
-    """除了C都对, "all but C", D错,其余均正确: what is left, or what is excepted where the rest is called wrong."""
+    """除了C都对, "all but C", D错,其余均正确: the other options, or the excepted ones if the rest is wrong."""
     for word in list(pattern_of("except").finditer(reply.low))[-MOST_MENTIONS:][::-1]:
         listing = listing_at(reply, word.end(), item)
         if listing is None or not listing.sound:
@@ -430,16 +430,16 @@ def restated_options(reply: ReplyText, item: ChoiceItem) -> Restatement | None:
     return None
 
 
-def _result(item: ChoiceItem, found: list[TextOccurrence], rule: str) -> Restatement:
-    return Restatement(_keys(item, found), found[0].start, found[-1].end, rule)
+def _result(item: ChoiceItem, claims: list[TextOccurrence], rule: str) -> Restatement:
+    return Restatement(_keys(item, claims), claims[0].start, claims[-1].end, rule)
 
 
-def _keys(item: ChoiceItem, found: list[TextOccurrence]) -> tuple[str, ...]:
-    return item.ordered(frozenset(each.key for each in found))
+def _keys(item: ChoiceItem, claims: list[TextOccurrence]) -> tuple[str, ...]:
+    return item.ordered(frozenset(each.key for each in claims))
 
 
 def _texts(reply: ReplyText, item: ChoiceItem) -> list[TextOccurrence]:
-    """Occurrences of option texts that lie in no longer one, in order."""
+    """Occurrences of option texts that are not part of a longer occurrence, in order."""
     spans: list[tuple[int, int, str]] = []
     for text, key in item.texts:
         at = reply.low.find(text)

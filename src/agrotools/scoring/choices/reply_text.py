@@ -19,7 +19,7 @@ END = r"(?=[\s,.。;!?:)\]}】」』\"'、]|\Z)"
 
 @cache
 def words() -> dict[str, tuple[str, ...]]:
-    """Role to words, as they stand in ``words.toml``."""
+    """Words by role, as in ``words.toml``."""
     table = tomllib.loads(files("agrotools.scoring.choices").joinpath("words.toml").read_text("utf-8"))
     return {role: tuple(listed) for role, listed in table.items()}
 
@@ -124,7 +124,7 @@ def lowered(text: str) -> str:
 
 
 def _answer_part(reply: str) -> str:
-    """Text behind the last end of thinking and before thinking that does not end."""
+    """Text after the last end of thinking and before thinking that does not end."""
     begin, end = 0, len(reply)
     if "<" in reply or "◁" in reply:
         opened: int | None = None
@@ -150,7 +150,7 @@ def _without_markup(text: str) -> str:
 
 
 def _place(place: re.Match[str], keys: Sequence[str]) -> str:
-    """The letter of "the second option"; the words themselves where there is no such option."""
+    """The letter of "the second option"; the words themselves if there is no such option."""
     if nth := place["nth"] or place["chosen"]:
         chosen = keys[_number(nth) - 1 :][:1]
     elif place["first"]:

@@ -1,4 +1,4 @@
-"""Judges: models that grade answers. They are asked elsewhere; here is what to ask, and what their replies come to."""
+"""Judges (models that grade answers): their questions, and the scores from their replies. No calls are made here."""
 
 from agrotools.scoring.judging.judgements import (
     Judged,

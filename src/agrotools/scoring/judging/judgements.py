@@ -28,7 +28,7 @@ VERSION = "1"
 
 
 class Judgement(FrozenModel):
-    """One reply of a judge. ``asked`` says to which question, ``vote`` which time it was asked, from 0.
+    """One reply of a judge. ``asked`` identifies the question, ``vote`` is the number of the repetition, from 0.
 
     ``label`` is the right grade where it is known: answers of a calibration set, which belong to no sample.
     """
@@ -79,7 +79,7 @@ class Judged(NamedTuple):
 
     @property
     def value(self) -> float | None:
-        """Mean over the judges of the mean of their votes, in [0, 1]; None where none gave a grade."""
+        """Mean over the judges of the mean of their votes, in [0, 1]; None without a grade."""
         means = [
             fmean(valid) for votes in self.grades.values() if (valid := [vote for vote in votes if vote is not None])
         ]
@@ -98,7 +98,7 @@ def by_question(judgements: Iterable[Judgement]) -> dict[str, list[Judgement]]:
 
 
 def judged(record: Record, judgements: Judgements, rubrics: Rubrics | None = None) -> list[Judged]:
-    """All that judges could be asked about ``record``, with what they gave (maybe nothing yet)."""
+    """All questions to judges about ``record``, with the grades so far (possibly none)."""
     results: list[Judged] = []
     for question in judge_questions(record, rubrics):
         grades: dict[str, list[float | None]] = {}
@@ -166,9 +166,9 @@ _FEWEST_UNITS = 10
 
 
 def agreement(units: Sequence[Sequence[float | None]], *, seed: int = 0) -> Agreement | None:
-    """Ordinal alpha of grades; a unit is what was given for one answer, None where a grade is missing.
+    """Ordinal alpha of grades; a unit holds the grades of one answer, None for a missing grade.
 
-    None where no unit has two grades.
+    None if no unit has two grades.
     """
     import numpy as np
 
@@ -208,21 +208,21 @@ def _alpha(coincidences: "FloatArray") -> float | None:
 
 
 class PanelTally:
-    """Counts what judges gave, answer by answer."""
+    """Counts of the judges' grades, answer by answer."""
 
     def __init__(self) -> None:
-        self._given: defaultdict[str, list[Judged]] = defaultdict(list)
+        self._judged: defaultdict[str, list[Judged]] = defaultdict(list)
 
     def add(self, graded: Iterable[Judged]) -> None:
         """The judged parts of one record."""
         for each in graded:
-            self._given[each.question.metric].append(each)
+            self._judged[each.question.metric].append(each)
 
     def panel(self, labelled: Iterable[Judgement]) -> Panel:
         """Summary of all that was added; ``labelled`` are the judgements of calibration answers."""
         judges: list[JudgeSummary] = []
         between: dict[str, Agreement] = {}
-        for metric, metric_judged in self._given.items():
+        for metric, metric_judged in self._judged.items():
             names = sorted({name for each in metric_judged for name in each.grades})
             judges += [_judge_summary(metric, name, metric_judged) for name in names]
             if len(names) > 1:
@@ -233,7 +233,7 @@ class PanelTally:
 
 
 class JudgedRows:
-    """The score rows that judges give records, and the panel that they come to.
+    """Score rows from judges for each record, and the panel summary of all.
 
     ``rubrics``: those of the criteria that have some; what was graded by others is left aside. None: those that ship.
     """
@@ -254,7 +254,7 @@ class JudgedRows:
         return self._rubrics.label if self._rubrics else SHIPPED_RUBRICS
 
     def rows(self, record: Record) -> list[Score]:
-        """Those of ``record``; none where no judge was asked about the run."""
+        """Judge rows of ``record``; empty if no judge was asked about the run."""
         if not self.metrics:
             return []
         graded = judged(record, self._by_question, self._rubrics)
@@ -280,7 +280,7 @@ class JudgedRows:
         return [each for key in question_ids for each in self._by_question.get(key, ())]
 
     def panel(self) -> Panel | None:
-        """Summary of the judges over all records that rows were made for; None where nobody was asked."""
+        """Summary of the judges over all records with rows; None if no judge was asked."""
         if not self.metrics and not self._labelled:
             return None
         panel = self._tally.panel(self._labelled)
@@ -289,8 +289,8 @@ class JudgedRows:
         return panel.model_copy(update={"rubrics": self.rubrics_label})
 
 
-def _judge_summary(metric: str, name: str, given: Sequence[Judged]) -> JudgeSummary:
-    of_judge = [(each, each.grades[name]) for each in given if name in each.grades]
+def _judge_summary(metric: str, name: str, results: Sequence[Judged]) -> JudgeSummary:
+    of_judge = [(each, each.grades[name]) for each in results if name in each.grades]
     replies = [grade for _, votes in of_judge for grade in votes]
     graded = [(each, read) for each, votes in of_judge if (read := [vote for vote in votes if vote is not None])]
     means = [sum(read) / len(read) / each.question.most for each, read in graded]
@@ -298,7 +298,7 @@ def _judge_summary(metric: str, name: str, given: Sequence[Judged]) -> JudgeSumm
         metric=metric,
         judge=name,
         prompts=tuple(sorted({each.question.prompt for each, _ in of_judge})),
-        answers=len(given),
+        answers=len(results),
         graded=len(graded),
         mean=sum(means) / len(means) if means else None,
         votes=len(replies),

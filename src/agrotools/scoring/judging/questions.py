@@ -29,7 +29,7 @@ from agrotools.text.loose_json import NotJson, loads, values_in
 
 _THOUGHT = re.compile(r"<think>.*?(?:</think>|\Z)", re.DOTALL | re.IGNORECASE)
 _KEYS = ("grade", "score", "rating", "points", "评分", "分数", "得分", "等级")
-_SAID = re.compile(
+_SCORE_IN_WORDS = re.compile(
     r"(?:grade|score|rating|points|评分|分数|得分|等级)[\"'*_ ]*+(?:(?:(?<=\s)|\s)(?:is|of)\s|[:=为是])?+[\"'*_ ]*+"
     r"(?P<grade>-?\d++(?:\.\d++)?+)(?![a-zA-Z\d_]|\.\d)(?:\s*(?:/|out of)\s*(?P<of>\d+))?"
     r"(?!\s*(?:[,、]\s*\d\s*)?(?:[-~–]|or\b|to\b|或者?|还是|[到至])\s*\d)",
@@ -62,7 +62,7 @@ def read_score(reply: str, most: int = 1) -> float | None:
             scores_by_key = [keyed[key] for key in _KEYS if key in keyed]
             if scores_by_key:
                 return _on_scale(scores_by_key[0], most)
-    scores_in_text = {_of_match(match, most) for match in _SAID.finditer(text)}
+    scores_in_text = {_of_match(match, most) for match in _SCORE_IN_WORDS.finditer(text)}
     if scores_in_text:
         return scores_in_text.pop() if len(scores_in_text) == 1 else None
     alone = _ALONE.fullmatch(text)
@@ -106,7 +106,7 @@ def _on_scale(value: object, most: int) -> float | None:
 
 @cache
 def prompt_hash(words: str) -> str:
-    """Hash that tells the words of one kind of question from those of another."""
+    """Hash of the wording of one kind of question."""
     return _hash(words)[:16]
 
 
@@ -121,7 +121,7 @@ def _hash(text: str) -> str:
 
 @dataclass(frozen=True)
 class JudgeQuestion:
-    """A question to a judge. ``read`` finds the grade in a reply, 0 to ``most``; None where there is none.
+    """A question to a judge. ``read`` finds the grade in a reply, 0 to ``most``; None without a grade.
 
     ``prompt`` is a hash of the words that are the same for all questions of the kind, ``asked`` one of this question.
     """
@@ -178,7 +178,7 @@ class Rubrics:
 
     @property
     def label(self) -> str:
-        """Source of the rubrics, for whoever reads scores by them."""
+        """Source of the rubrics, as shown beside the scores."""
         return f"rubrics of {self.name} ({self.digest})" if self.digest else SHIPPED_RUBRICS
 
 
@@ -270,7 +270,7 @@ def labelled_questions(source: str) -> dict[JudgeQuestion, int]:
     ``question``, ``reference``, ``answer`` and ``grade`` (0 to 2) in every line.
 
     Raises:
-        UsageError: no such file, or a line that is not so.
+        UsageError: no such file, or a line of another form.
     """
     try:
         if source == SHIPPED:
@@ -296,7 +296,7 @@ def labelled_questions(source: str) -> dict[JudgeQuestion, int]:
                 ) from error
             labels[open_question(metric, "answer", item.question, item.reference, item.answer)] = item.grade
     if not labels:
-        raise UsageError(f"{source} holds no answers with grades")
+        raise UsageError(f"{source} contains no answers with grades")
     return labels
 
 
@@ -304,5 +304,5 @@ def _calibrated_metric() -> str:
     """Metric of answers that are compared with a reference text, as those with known grades are."""
     known = [plugin.judging.calibrated for plugin in plugins() if plugin.judging and plugin.judging.calibrated]
     if not known:
-        raise UsageError("no installed benchmark has answers that are graded beside a reference text")
+        raise UsageError("no installed benchmark has answers that are graded against a reference text")
     return known[0]

@@ -154,25 +154,25 @@ def estimate_canopy_height(
         notes.append("image was not used: the heights are in the other raster")
     if scale.gsd_m is None:
         flags.append("no_scale")
-    wanted = stat or _ALL
+    requested_stats = stat or _ALL
     count, pixel_m2 = statistics.count, None if scale.gsd_m is None else scale.gsd_m**2
     canopy = statistics.at_least(veg_min_height_m)
     notes.append(f"canopy is where height >= {veg_min_height_m:g} m")
-    if {"median", "p95", "max"} & set(wanted):
+    if {"median", "p95", "max"} & set(requested_stats):
         precision = f"exact to {statistics.resolution:.2g} m (histogram)" if statistics.resolution else "exact"
         notes.append(f"percentiles are {precision}")
     if not canopy:
         flags.append("no_canopy")
     return CanopyHeight(
-        mean_m=statistics.mean if "mean" in wanted else None,
-        mean_canopy_m=statistics.mean_above if "mean" in wanted and canopy else None,
-        median_m=statistics.percentile(50) if "median" in wanted else None,
-        p95_m=statistics.percentile(95) if "p95" in wanted else None,
-        p99_5_m=statistics.percentile(99.5) if "max" in wanted else None,
-        max_m=statistics.maximum if "max" in wanted else None,
+        mean_m=statistics.mean if "mean" in requested_stats else None,
+        mean_canopy_m=statistics.mean_above if "mean" in requested_stats and canopy else None,
+        median_m=statistics.percentile(50) if "median" in requested_stats else None,
+        p95_m=statistics.percentile(95) if "p95" in requested_stats else None,
+        p99_5_m=statistics.percentile(99.5) if "max" in requested_stats else None,
+        max_m=statistics.maximum if "max" in requested_stats else None,
         sd_m=statistics.sd,
-        cover_pct=100 * canopy / count if "cover" in wanted else None,
-        canopy_area_m2=canopy * pixel_m2 if "cover" in wanted and pixel_m2 else None,
+        cover_pct=100 * canopy / count if "cover" in requested_stats else None,
+        canopy_area_m2=canopy * pixel_m2 if "cover" in requested_stats and pixel_m2 else None,
         area_m2=count * pixel_m2 if pixel_m2 else None,
         bins=_bins(statistics, height_bins_m),
         measured_px=count,
@@ -205,10 +205,10 @@ def _refuse_without_heights(image: Path | None, chm: Path | None, dsm: Path | No
     if chm is not None or (dsm is not None and dtm is not None):
         return
     if dsm is not None or dtm is not None:
-        given, lacking = ("dsm", "dtm") if dsm is not None else ("dtm", "dsm")
+        present, lacking = ("dsm", "dtm") if dsm is not None else ("dtm", "dsm")
         raise ToolError(
             "missing_metadata",
-            f"{given} alone gives elevations, not heights above ground",
+            f"{present} alone gives elevations, not heights above ground",
             argument=lacking,
             hint=f"pass {lacking} too, or a canopy height model as chm",
         )

@@ -37,11 +37,14 @@ class HeightScale:
     flags: tuple[str, ...] = ()
 
 
-def height_scale_of(source: RasterSource, given: float | None) -> HeightScale:
+def height_scale_of(source: RasterSource, height_scale: float | None) -> HeightScale:
     """Metres per unit of the values: what was given, what the file says, else 1."""
     unit_name = (source.dataset.units[0] or "").strip().lower()
-    if given is not None:
-        return HeightScale(given, (f"values times {given:g} are metres, as height_scale says",) if given != 1 else ())
+    if height_scale is not None:
+        return HeightScale(
+            height_scale,
+            (f"values times {height_scale:g} are metres, as height_scale says",) if height_scale != 1 else (),
+        )
     if unit_name in METRES_PER_UNIT:
         factor = METRES_PER_UNIT[unit_name]
         return HeightScale(factor, (f"values are in {unit_name}, as the file says",) if factor != 1 else ())

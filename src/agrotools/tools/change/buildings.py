@@ -129,14 +129,14 @@ def settlement_texture(
     height, width = valid.shape
     reach = 2
     padded = cv2.copyMakeBorder(filled, reach, reach, reach, reach, cv2.BORDER_REFLECT)
-    counted = cv2.copyMakeBorder(there, reach, reach, reach, reach, cv2.BORDER_REFLECT)
+    padded_valid = cv2.copyMakeBorder(there, reach, reach, reach, reach, cv2.BORDER_REFLECT)
     least: NDArray[np.float32] | None = None
     # The windows are wide, so they are laid over a picture of half the size.
     half = ((width + 1) // 2, (height + 1) // 2) if sigma_px >= 4 else (width, height)
     sigma = sigma_px * half[0] / width
     for dx, dy in ((1, 0), (0, 1), (1, 1), (1, -1), (2, 0), (0, 2), (2, 1), (1, 2), (2, -1), (1, -2)):
         rows, columns = slice(reach + dy, reach + dy + height), slice(reach + dx, reach + dx + width)
-        both = there * counted[rows, columns]
+        both = there * padded_valid[rows, columns]
         squared = (filled - padded[rows, columns]) ** 2 * both
         small = (cv2.resize(part, half, interpolation=cv2.INTER_AREA) for part in (squared, both))
         sums, weights = (cv2.GaussianBlur(part, (0, 0), sigma, borderType=cv2.BORDER_REFLECT) for part in small)
@@ -197,15 +197,15 @@ def _without_lasting(
     count, labels, stats, _ = cv2.connectedComponentsWithStats(mask.astype(np.uint8), connectivity=8)
     margin = max(2, round(rule.margin_m / gsd_m))
     brush = disc(margin)
-    kept = np.zeros(count, np.bool_)
+    changed_patches = np.zeros(count, np.bool_)
     for number in range(1, count):
         x, y, width, height = (int(value) for value in stats[number, :4])
         rows, columns = slice(max(0, y - margin), y + height + margin), slice(max(0, x - margin), x + width + margin)
         around = cv2.dilate((labels[rows, columns] == number).astype(np.uint8), brush) > 0
         around &= valid[rows, columns]
         first, second = (picture[rows, columns][around].astype(np.float64) for picture in light)
-        kept[number] = _correlation(first, second) < rule.lasting
-    return np.asarray(kept[np.asarray(labels, np.int32)])
+        changed_patches[number] = _correlation(first, second) < rule.lasting
+    return np.asarray(changed_patches[np.asarray(labels, np.int32)])
 
 
 def _correlation(first: NDArray[np.float64], second: NDArray[np.float64]) -> float:
@@ -233,8 +233,8 @@ def roofs(
 
 def _to_half_height(patches: NDArray[np.bool_], values: NDArray[np.float32], usual: float) -> NDArray[np.bool_]:
     """Each patch without its rim beyond half of its own contrast: smoothing carries strong colours outwards."""
-    count, found = cv2.connectedComponents(patches.astype(np.uint8), connectivity=8)
-    labels = np.asarray(found, np.int32)
+    count, components = cv2.connectedComponents(patches.astype(np.uint8), connectivity=8)
+    labels = np.asarray(components, np.int32)
     sums = np.bincount(labels.ravel(), weights=values.ravel(), minlength=count)
     middle = sums / np.maximum(np.bincount(labels.ravel(), minlength=count), 1)
     return patches & (values < ((middle + usual) / 2).astype(np.float32)[labels])

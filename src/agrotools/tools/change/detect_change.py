@@ -21,7 +21,6 @@ MethodChoice = Literal["auto", "cva", "irmad", "pca_kmeans", "post_class", "mask
 Bands = dict[str, int | str]
 LabelMap = dict[str, list[int]]
 
-"""Weights of the two tests on ponds."""
 _OF_LABELS: tuple[MethodChoice, ...] = ("auto", "mask_diff")
 _MARKED: dict[Target, str] = {"farmland": "farmland", "pond": "water", "vegetation": "vegetation", "any": "marked"}
 
@@ -264,9 +263,12 @@ def detect_change(
     from agrotools.tools.change.result import change_result
 
     if (before_mask is None) != (after_mask is None):
-        given, missing = ("before_mask", "after_mask") if before_mask else ("after_mask", "before_mask")
+        mask_argument, missing = ("before_mask", "after_mask") if before_mask else ("after_mask", "before_mask")
         raise ToolError(
-            "invalid_argument", f"{given} is given without {missing}", argument=missing, hint="give masks of both dates"
+            "invalid_argument",
+            f"{mask_argument} is given without {missing}",
+            argument=missing,
+            hint="give masks of both dates",
         )
     request = ChangeRequest(gsd_m, region, min_area_px, min_area_m2)
     if before_mask is not None and after_mask is not None:
@@ -277,10 +279,10 @@ def detect_change(
         files = None
     if files is not None:
         _refuse_unfit(method, _OF_LABELS, "masks and label rasters are compared exactly")
-        found = label_change(files, label_map, marked=_MARKED[target], request=request)
+        inputs = label_change(files, label_map, marked=_MARKED[target], request=request)
         if target == "pond":
-            found = _with_pond(found)
-        return change_result(found)
+            inputs = _with_pond(inputs)
+        return change_result(inputs)
     return change_result(
         _from_pictures(before, after, target, method, bands, register=register, threshold=threshold, request=request)
     )
@@ -347,10 +349,10 @@ def _has_colours(path: Path, argument: str, bands: Bands | None) -> bool:
         return {"R", "G", "B"} <= roles.keys() or (bands is None and source.count >= 3 and source.dtype == "uint8")
 
 
-def _with_pond(found: "ChangeInputs") -> "ChangeInputs":
+def _with_pond(inputs: "ChangeInputs") -> "ChangeInputs":
     from agrotools.tools.change.label_change import pond_of_masks
 
-    return replace(found, pond=pond_of_masks(found.counts))
+    return replace(inputs, pond=pond_of_masks(inputs.counts))
 
 
 def _refuse_unfit(method: MethodChoice, possible: tuple[MethodChoice, ...], why: str) -> None:

@@ -123,15 +123,15 @@ def index_change(
             kinds[~valid] = NO_DATA
             changes[part[1] : part[3], part[0] : part[2]] = without_specks(kinds, least)
         check_common(np.array([number > 0]), names)
-        shown = grey_pair(*indices.thumbnails())
+        pictures = grey_pair(*indices.thumbnails())
         pair = indices.pair
     count = counts_of(changes[box[1] : box[3], box[0] : box[2]])
     changed, why, flags = answer_of_plants(int(count[GAINED]), int(count[LOST]), int(count.sum() - count[NO_DATA]))
     name = indices.index.upper()
     return ChangeInputs(
         changes=changes,
-        before=shown[0],
-        after=shown[1],
+        before=pictures[0],
+        after=pictures[1],
         box=box,
         method="index_difference",
         changed=changed,
@@ -173,16 +173,16 @@ def answer_of_plants(gain: int, loss: int, total: int) -> tuple[bool | None, tup
 @contextmanager
 def _open_indices(before: Path, after: Path, bands: Bands | None, names: tuple[str, str]) -> Iterator[_Indices]:
     with open_raster_pair(before, after, names) as pair:
-        found = [_index_of(source, path, bands) for source, path in ((pair.first, before), (pair.second, after))]
-        if found[0] is None or found[1] is None:
-            missing = pair.first if found[0] is None else pair.second
+        sources = [_index_of(source, path, bands) for source, path in ((pair.first, before), (pair.second, after))]
+        if sources[0] is None or sources[1] is None:
+            missing = pair.first if sources[0] is None else pair.second
             raise ToolError(
                 "band_not_found",
                 f"no vegetation index can be computed of {missing.name}; it has {listed_bands(missing.band_names)}",
                 argument="bands",
                 hint="say which bands are which, e.g. bands={'R': 3, 'NIR': 4}, or {'NDVI': 1} for a ready index",
             )
-        (index, first), (other, second) = found[0], found[1]
+        (index, first), (other, second) = sources[0], sources[1]
         if index != other or isinstance(first, int) != isinstance(second, int):
             raise ToolError(
                 "band_not_found",
@@ -202,8 +202,8 @@ def _index_of(source: RasterSource, path: Path, bands: Bands | None) -> tuple[In
     request = {key.strip().lower(): key for key in bands} if bands else {}
     for index in _NORMALISED:
         if index in request:
-            wanted = chosen_roles({"NIR": (bands or {})[request[index]]}, names, file=source.name)
-            return index, wanted["NIR"]
+            roles_of_index = chosen_roles({"NIR": (bands or {})[request[index]]}, names, file=source.name)
+            return index, roles_of_index["NIR"]
     if bands is None:
         for number, name in enumerate(names, start=1):
             for index in _NORMALISED:
@@ -271,10 +271,10 @@ def land_class_change(
     changes[~valid] = NO_DATA
     changes = without_specks(changes, least)
     inside = slice(box[1], box[3]), slice(box[0], box[2])
-    kept = np.where(changes == SAME, was, is_)[inside][valid[inside]]
+    final_classes = np.where(changes == SAME, was, is_)[inside][valid[inside]]
     titles = ("no water", "water") if water_only else CLASSES
     size = len(titles)
-    cells = np.bincount(was[inside][valid[inside]] * size + kept, minlength=size * size).reshape(size, size)
+    cells = np.bincount(was[inside][valid[inside]] * size + final_classes, minlength=size * size).reshape(size, size)
     counts = ChangeCounts(titles, cells)
     moved = int(cells.sum() - np.trace(cells))
     pond = pond_of_masks(counts) if water_only else None

@@ -71,7 +71,7 @@ def class_table(
 
     Args:
         present: the class numbers of each raster.
-        label_map: name to class numbers, as the caller says; ``ignore`` is not counted.
+        label_map: name to class numbers, as the caller says; ``ignore`` is not counted_names.
         classes: class number, as text, to name, as known of each file.
         marked: name of what a mask marks where it holds 0 and one other number and nobody says what they mean.
         names: of the two files.
@@ -87,8 +87,8 @@ def class_table(
             argument="before",
             hint=f"label rasters have up to {_MOST_CLASSES} classes; for pictures leave out label_map and mask_diff",
         )
-    named = _from_map(label_map) if label_map is not None else _from_files(classes, names)
-    if not named:
+    class_names = _from_map(label_map) if label_map is not None else _from_files(classes, names)
+    if not class_names:
         # Each date may write its marks with a number of its own (1 here, 255 there).
         if all(np.count_nonzero(values) <= 1 and (values >= 0).all() for values in present):
             places = (numbers != 0).astype(np.int64)
@@ -97,40 +97,40 @@ def class_table(
         notes: tuple[str, ...] = ("names of the classes are not known: give label_map for names",)
         flags: tuple[str, ...] = ("unnamed_classes",)
     else:
-        unnamed = [int(number) for number in numbers if int(number) not in named]
+        unnamed = [int(number) for number in numbers if int(number) not in class_names]
         notes = (f"class numbers {unnamed[:12]} have no name",) if unnamed else ()
         flags = ("unnamed_classes",) if unnamed else ()
-    titles = [named.get(int(number), f"class {number}") for number in numbers]
-    counted = list(dict.fromkeys(title for title in titles if title.lower() not in _IGNORED))
-    places = np.array([counted.index(title) if title in counted else -1 for title in titles], np.int64)
-    is_marked = len(counted) <= 2 and 0 in numbers and all(np.count_nonzero(values) <= 1 for values in present)
-    return ClassTable(numbers, places, tuple(counted), is_marked, notes, flags)
+    titles = [class_names.get(int(number), f"class {number}") for number in numbers]
+    counted_names = list(dict.fromkeys(title for title in titles if title.lower() not in _IGNORED))
+    places = np.array([counted_names.index(title) if title in counted_names else -1 for title in titles], np.int64)
+    is_marked = len(counted_names) <= 2 and 0 in numbers and all(np.count_nonzero(values) <= 1 for values in present)
+    return ClassTable(numbers, places, tuple(counted_names), is_marked, notes, flags)
 
 
 def _from_map(label_map: Mapping[str, Sequence[int]]) -> dict[int, str]:
-    named: dict[int, str] = {}
+    class_names: dict[int, str] = {}
     for name, members in label_map.items():
         title = name.strip()
         if not title:
             raise ToolError("invalid_argument", "label_map has a class without a name", argument="label_map")
         for number in members:
-            if named.setdefault(number, title) != title:
+            if class_names.setdefault(number, title) != title:
                 raise ToolError("invalid_argument", f"label_map: {number} has two names", argument="label_map")
-    return named
+    return class_names
 
 
 def _from_files(classes: tuple[Mapping[str, str] | None, ...], files: tuple[str, str]) -> dict[int, str]:
-    named: dict[int, str] = {}
+    class_names: dict[int, str] = {}
     for known in classes:
         for number, title in (known or {}).items():
-            if number.strip().lstrip("-").isdigit() and named.setdefault(int(number), title) != title:
+            if number.strip().lstrip("-").isdigit() and class_names.setdefault(int(number), title) != title:
                 raise ToolError(
                     "invalid_argument",
                     f"class {number} has another name in {files[0]} than in {files[1]}",
                     argument="label_map",
                     hint="say with label_map what the numbers mean in both",
                 )
-    return named
+    return class_names
 
 
 _PALETTE = np.array(
@@ -148,7 +148,7 @@ class _Labels:
     width: int
     height: int
     read: ClassReader
-    shown: Callable[[ClassTable], tuple[NDArray[np.uint8], NDArray[np.uint8]]]
+    draw: Callable[[ClassTable], tuple[NDArray[np.uint8], NDArray[np.uint8]]]
     in_file_m: float | None = None
     block_rows: int = 1
     notes: tuple[str, ...] = ()
@@ -202,7 +202,7 @@ def label_change(
             kinds, cells = _compare(labels.read(part), table, least)
             changes[part[1] : part[3], part[0] : part[2]] = kinds
             counts += cells
-        before, after = labels.shown(table)
+        before, after = labels.draw(table)
     if not counts.sum():
         raise ToolError("nothing_found", "no pixel has a class that counts in both files", argument=files.arguments[1])
     moved = int(counts.sum() - np.trace(counts))
@@ -298,10 +298,10 @@ def _open_labels(files: LabelFiles) -> Iterator[_Labels]:
         rows, columns = slice(box[1], box[3]), slice(box[0], box[2])
         return first.classes[rows, columns], second.classes[rows, columns], valid[rows, columns]
 
-    def shown(table: ClassTable) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
+    def draw(table: ClassTable) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
         return _colour_classes(first.classes, table), _colour_classes(second.classes, table)
 
-    yield _Labels(width, height, read, shown, notes=(*first.notes, *second.notes))
+    yield _Labels(width, height, read, draw, notes=(*first.notes, *second.notes))
 
 
 @contextmanager
@@ -320,12 +320,12 @@ def _open_rasters(files: LabelFiles) -> Iterator[_Labels]:
             valid = np.asarray(np.isfinite(first) & np.isfinite(second))
             return _read_whole(first, valid, pair.first.name), _read_whole(second, valid, pair.second.name), valid
 
-        def shown(table: ClassTable) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
+        def draw(table: ClassTable) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
             first, second = (_thumbnail(source, table) for source in (pair.first, pair.second))
             return first, second
 
         yield _Labels(
-            pair.first.width, pair.first.height, read, shown, pair.first.sampling.gsd_m, pair.block_rows,
+            pair.first.width, pair.first.height, read, draw, pair.first.sampling.gsd_m, pair.block_rows,
             (*pair.first.sampling.notes, *pair.notes), (*pair.first.sampling.flags, *pair.flags),
         )  # fmt: skip
 

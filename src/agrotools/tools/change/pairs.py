@@ -269,10 +269,10 @@ LARGEST_WHOLE_PX = 25_000_000
 """Size above which steps that need the whole picture in memory (specks, photographs) are refused."""
 
 
-def pair_scale(given: float | None, files: Sequence[Path], in_file: float | None = None) -> Scale:
+def pair_scale(gsd_m: float | None, files: Sequence[Path], in_file: float | None = None) -> Scale:
     """Metres per pixel: the argument, else what is known of any of the files, else what the raster says."""
-    known = next((info.gsd_m for info in map(file_info, files) if info and info.gsd_m), None)
-    return choose_scale(given, known, in_file)
+    gsd_of_files = next((info.gsd_m for info in map(file_info, files) if info and info.gsd_m), None)
+    return choose_scale(gsd_m, gsd_of_files, in_file)
 
 
 def refuse_too_large(width: int, height: int, name: str, why: str) -> None:
@@ -314,8 +314,8 @@ def grey_pair(first: NDArray[np.float32], second: NDArray[np.float32]) -> tuple[
 
     def grey(band: NDArray[np.float32]) -> NDArray[np.uint8]:
         scaled = (np.where(np.isfinite(band), band, high) - low) / max(float(high - low), 1e-9)
-        shown = np.where(np.isfinite(band), np.clip(scaled, 0, 1) * 235, 255).astype(np.uint8)
-        return np.dstack([shown, shown, shown])
+        grey_levels = np.where(np.isfinite(band), np.clip(scaled, 0, 1) * 235, 255).astype(np.uint8)
+        return np.dstack([grey_levels, grey_levels, grey_levels])
 
     return grey(first), grey(second)
 

@@ -82,8 +82,8 @@ def change_vectors(before: NDArray[np.float32], after: NDArray[np.float32], vali
         difference = second - first
         least = _LEAST_SPREAD * float(_subsample(second[valid]).std())
         total += (difference / np.float32(max(_spread(_subsample(difference[valid])), least, 1e-9))) ** 2
-    found = _change_threshold(np.sqrt(total), valid)
-    return Difference(found.magnitude, max(found.threshold, _LEAST_MAGNITUDE))
+    difference_map = _change_threshold(np.sqrt(total), valid)
+    return Difference(difference_map.magnitude, max(difference_map.threshold, _LEAST_MAGNITUDE))
 
 
 def iterated_mad(before: NDArray[np.float32], after: NDArray[np.float32], valid: NDArray[np.bool_]) -> Difference:
@@ -241,8 +241,8 @@ def built_up_change(pictures: Pictures, target: str, request: ChangeRequest) -> 
     gains_only = target == "farmland"
     built = built_change(pictures.before, pictures.after, pictures.valid, pictures.gsd_m, gains_only=gains_only)
     changes = _change_map(pictures, built.gained, built.lost, least)
-    counted = (GAINED,) if gains_only else (GAINED, LOST)
-    share = _share(pictures, changes, counted)
+    counted_kinds = (GAINED,) if gains_only else (GAINED, LOST)
+    share = _share(pictures, changes, counted_kinds)
     changed, why, flags = _answer_of_buildings(pictures, share, built.evidence)
     inside = _slices(pictures.box)
     what = "buildings" if built.evidence == "roofs" else "settlement texture"
@@ -251,8 +251,8 @@ def built_up_change(pictures: Pictures, target: str, request: ChangeRequest) -> 
         changes,
         method="post_class",
         changed=changed,
-        words={kind: f"{what} {'gained' if kind == GAINED else 'lost'}" for kind in counted},
-        counted=counted,
+        words={kind: f"{what} {'gained' if kind == GAINED else 'lost'}" for kind in counted_kinds},
+        counted_kinds=counted_kinds,
         counts=two_classes(("open land", "built-up"), built.before[inside], changes[inside]),
         notes=(built.note, *why, _speck_note(least)),
         flags=flags,
@@ -270,8 +270,8 @@ def unsupervised_change(
     )
     difference = difference_of(method, first, second, pictures.valid)
     level = difference.threshold if threshold == "otsu" else float(threshold)
-    found = (difference.magnitude > level) & pictures.valid
-    changes = np.where(found, np.uint8(CHANGED), np.uint8(SAME))
+    changed_pixels = (difference.magnitude > level) & pictures.valid
+    changes = np.where(changed_pixels, np.uint8(CHANGED), np.uint8(SAME))
     changes[~pictures.valid] = NO_DATA
     changes = without_specks(changes, least)
     any_change = _share(pictures, changes, (CHANGED,)) > 0

@@ -102,21 +102,21 @@ def draw_change(
     panels = [_resize(picture, size) for picture in (before, after)]
     red, green, blue = (panels[1][..., channel].astype(np.uint16) for channel in range(3))
     grey = ((red + green + blue) / 3).astype(np.float32)
-    shown = np.asarray(cv2.merge([grey, grey, grey]), np.float32)
+    canvas = np.asarray(cv2.merge([grey, grey, grey]), np.float32)
     for layer in layers:
-        drawn = np.where(changes == layer.value, np.uint8(255), np.uint8(0))
-        inside = np.asarray(cv2.resize(drawn, size, interpolation=_resize_method(size, width))) >= 128
-        tint(shown, inside, layer.colour, shown[inside], _FILL)
+        layer_mask = np.where(changes == layer.value, np.uint8(255), np.uint8(0))
+        inside = np.asarray(cv2.resize(layer_mask, size, interpolation=_resize_method(size, width))) >= 128
+        tint(canvas, inside, layer.colour, canvas[inside], _FILL)
     gone = cv2.resize((changes == NO_DATA).astype(np.uint8), size, interpolation=cv2.INTER_NEAREST) > 0
-    shown[gone] *= _DIMMED
-    panels.append(np.clip(shown, 0, 255).astype(np.uint8))
+    canvas[gone] *= _DIMMED
+    panels.append(np.clip(canvas, 0, 255).astype(np.uint8))
     if region is not None:
         box = tuple(round(edge * factor) for edge in region)
         panels = [_draw_frame(panel, (box[0], box[1], box[2], box[3])) for panel in panels]
     lying = size[0] > 2 * size[1]
-    named = [_draw_name(panel, name) for panel, name in zip(panels, ("before", "after", "change"), strict=True)]
+    titled_panels = [_draw_name(panel, name) for panel, name in zip(panels, ("before", "after", "change"), strict=True)]
     gap = np.full((_GAP_PX, size[0], 3) if lying else (size[1], _GAP_PX, 3), 255, np.uint8)
-    sheet = np.concatenate([named[0], gap, named[1], gap, named[2]], axis=0 if lying else 1)
+    sheet = np.concatenate([titled_panels[0], gap, titled_panels[1], gap, titled_panels[2]], axis=0 if lying else 1)
     return with_legend(Image.fromarray(sheet), layers, title, gsd_m / factor if gsd_m else None)
 
 
@@ -171,7 +171,7 @@ class ChangeInputs:
     method: Method
     changed: bool | None
     words: dict[int, str]
-    counted: tuple[int, ...] = (GAINED, LOST, CHANGED)
+    counted_kinds: tuple[int, ...] = (GAINED, LOST, CHANGED)
     counts: ChangeCounts | None = None
     gsd_m: float | None = None
     shift_px: tuple[float, float] | None = None
@@ -181,45 +181,46 @@ class ChangeInputs:
     flags: tuple[str, ...] = ()
 
 
-def change_result(found: ChangeInputs) -> ChangeResult:
+def change_result(inputs: ChangeInputs) -> ChangeResult:
     """Count, draw and keep.
 
     Raises:
         ToolError: ``region_empty`` where the part that counts has no pixel with data on both dates.
     """
-    height, width = found.changes.shape
-    x0, y0, x1, y1 = found.box
-    whole = found.box == (0, 0, width, height)
-    inside = found.changes[y0:y1, x0:x1]
-    changes = found.changes if whole else np.full_like(found.changes, NO_DATA)
+    height, width = inputs.changes.shape
+    x0, y0, x1, y1 = inputs.box
+    whole = inputs.box == (0, 0, width, height)
+    inside = inputs.changes[y0:y1, x0:x1]
+    changes = inputs.changes if whole else np.full_like(inputs.changes, NO_DATA)
     changes[y0:y1, x0:x1] = inside
     count = counts_of(inside)
     total = int(count.sum() - count[NO_DATA])
     if total == 0:
         raise ToolError("region_empty", "the region holds no data", argument="region", hint="choose one with data")
-    change = sum(int(count[kind]) for kind in found.counted)
-    gain = int(count[GAINED]) if GAINED in found.words else None
-    loss = int(count[LOST]) if LOST in found.words else None
-    pixel = None if found.gsd_m is None else found.gsd_m**2
-    transitions, matrix = _transitions(found.counts, pixel)
+    change = sum(int(count[kind]) for kind in inputs.counted_kinds)
+    change_pct = 100 * change / total
+    gain = int(count[GAINED]) if GAINED in inputs.words else None
+    loss = int(count[LOST]) if LOST in inputs.words else None
+    pixel = None if inputs.gsd_m is None else inputs.gsd_m**2
+    transitions, matrix = _transitions(inputs.counts, pixel)
     layers = [
         Layer(kind, MAP_COLOURS[kind], f"{word} {100 * count[kind] / total:.2f} %")
-        for kind, word in found.words.items()
+        for kind, word in inputs.words.items()
         if kind != SAME
     ]
     overlay = draw_change(
-        found.before,
-        found.after,
+        inputs.before,
+        inputs.after,
         changes,
         layers,
-        region=None if whole else found.box,
-        gsd_m=found.gsd_m,
-        title=f"change {100 * change / total:.2f} % of {total} px ({found.method}); changed: {_verdict(found.changed)}",
+        region=None if whole else inputs.box,
+        gsd_m=inputs.gsd_m,
+        title=f"change {change_pct:.2f} % of {total} px ({inputs.method}); changed: {_verdict(inputs.changed)}",
     )
     return ChangeResult(
-        changed=found.changed,
+        changed=inputs.changed,
         change_px=change,
-        change_pct=100 * change / total,
+        change_pct=change_pct,
         change_area_m2=_area(change, pixel),
         change_area_ha=_area(change, pixel, _HECTARE_M2),
         total_px=total,
@@ -230,15 +231,15 @@ def change_result(found: ChangeInputs) -> ChangeResult:
         transitions=transitions,
         dominant_transition=f"{transitions[0].from_class}->{transitions[0].to_class}" if transitions else None,
         transition_matrix=matrix,
-        pond=found.pond,
-        vegetation=found.vegetation,
-        registration_shift_px=found.shift_px,
-        gsd_m=found.gsd_m,
-        method=found.method,
+        pond=inputs.pond,
+        vegetation=inputs.vegetation,
+        registration_shift_px=inputs.shift_px,
+        gsd_m=inputs.gsd_m,
+        method=inputs.method,
         mask=save_artifact("change_mask.png", "mask", class_picture(changes, MAP_COLOURS)),
         overlay=save_artifact("change_overlay.png", "overlay", overlay),
-        notes=found.notes,
-        flags=tuple(dict.fromkeys(found.flags if found.gsd_m is not None else (*found.flags, "no_scale"))),
+        notes=inputs.notes,
+        flags=tuple(dict.fromkeys(inputs.flags if inputs.gsd_m is not None else (*inputs.flags, "no_scale"))),
     )
 
 

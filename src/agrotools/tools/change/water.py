@@ -164,10 +164,10 @@ def working_shrink(shape: tuple[int, ...], gsd_m: float | None) -> float:
     return max(1.0, max(shape) / _WORK_PX, _WORK_GSD_M / gsd_m if gsd_m and gsd_m < _FINEST_GSD_M else 1.0)
 
 
-def least_area_px(gsd_m: float | None, given: int | None) -> int:
+def least_area_px(gsd_m: float | None, min_area_px: int | None) -> int:
     """Pixels that a pond has at least: what was given, else 60 m^2 (40 pixels at least), else 80 pixels."""
-    if given is not None:
-        return max(1, given)
+    if min_area_px is not None:
+        return max(1, min_area_px)
     return max(LEAST_AREA_PX // 2, round(LEAST_AREA_M2 / gsd_m**2)) if gsd_m else LEAST_AREA_PX
 
 
@@ -194,8 +194,8 @@ def channels_of(rgb: NDArray[np.uint8], valid: Mask) -> Channels:
 
 def water_probability(channels: Channels, mask: Mask) -> float:
     """Probability by the ring test that ``mask`` is a pond, 0 to 1; 0 where it is too small to be tested."""
-    found = ring_features(channels, mask)
-    return 0.0 if found is None else RING_TEST.probability(found)
+    features = ring_features(channels, mask)
+    return 0.0 if features is None else RING_TEST.probability(features)
 
 
 def ring_features(channels: Channels, mask: Mask) -> NDArray[np.float64] | None:
@@ -308,16 +308,16 @@ def candidates(channels: Channels, least_px: int) -> list[Mask]:
     light, blue, green, rough = (small(p) for p in (channels.light, channels.blue, channels.green, channels.rough))
     slope, valid = small(channels.slope), small(channels.valid.astype(np.float32)) > 0.5
     least, most = max(8.0, 0.8 * least_px / shrink**2), LARGEST_SHARE * valid.sum()
-    found: list[tuple[float, Box, Mask]] = []
+    regions: list[tuple[float, Box, Mask]] = []
     for plane in (-light, blue, -green, -rough, 1.5 * blue - light):
         sample = plane[valid][::3]
         if not sample.size or sample.min() == sample.max():
             continue
         for level in np.unique(np.quantile(sample, 1 - np.geomspace(0.005, 0.5, _LEVELS))):
-            found += _components((plane > level) & valid, slope, least, most)
-    found.sort(key=lambda item: -item[0])
+            regions += _components((plane > level) & valid, slope, least, most)
+    regions.sort(key=lambda item: -item[0])
     chosen: list[tuple[Box, Mask]] = []
-    for _, box, mask in found:
+    for _, box, mask in regions:
         if len(chosen) >= number:
             break
         if all(_overlap_of_masks(box, mask, *other) < 0.6 for other in chosen):
@@ -332,7 +332,7 @@ def _components(above: Mask, slope: Plane, least: float, most: float) -> list[tu
     fits = (area >= least) & (area <= most) & (area > 0.40 * wide * high)
     fits &= np.maximum(wide, high) < 5 * np.minimum(wide, high)
     fits[0] = False
-    found: list[tuple[float, Box, Mask]] = []
+    components: list[tuple[float, Box, Mask]] = []
     for label in np.flatnonzero(fits[:count]):
         x, y, w, h = (int(value) for value in stats[label, :4])
         mask = np.asarray(labels[y : y + h, x : x + w] == label)
@@ -343,8 +343,8 @@ def _components(above: Mask, slope: Plane, least: float, most: float) -> list[tu
         core = inner[1:-1, 1:-1] > 0
         steep = slope[y : y + h, x : x + w]
         # Trees have sharp outlines too, but are rough inside.
-        found.append((float(steep[mask & ~core].mean() / (steep[core].mean() + 0.02)), (x, y, w, h), mask))
-    return found
+        components.append((float(steep[mask & ~core].mean() / (steep[core].mean() + 0.02)), (x, y, w, h), mask))
+    return components
 
 
 def refine_outline(channels: Channels, mask: Mask) -> Mask:
@@ -387,12 +387,12 @@ def _by_ring_test(channels: Channels, least_px: int) -> Water:
     tested.sort(key=lambda region: -region.probability)
     sure: list[Region] = []
     doubtful: list[Region] = []
-    taken = np.zeros(channels.valid.shape, bool)
+    occupied = np.zeros(channels.valid.shape, bool)
     for region in tested:
-        if (region.mask & taken).sum() > 0.2 * region.mask.sum():
+        if (region.mask & occupied).sum() > 0.2 * region.mask.sum():
             continue
         mask = refine_outline(channels, region.mask)
-        taken |= mask
+        occupied |= mask
         (sure if region.probability >= SURE else doubtful).append(Region(mask, region.probability))
     notes = (f"water: {len(sure)} region(s) that are compact, flat and unlike their surroundings on all sides",)
     return Water(_union(sure, channels.valid.shape), tuple(sure), tuple(doubtful), notes, ("water_from_colour_only",))

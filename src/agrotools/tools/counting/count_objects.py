@@ -167,7 +167,7 @@ def count_objects(
     notes: tuple[str, ...] = ()
     if not by_model:
         chosen = mode_for(target, chm is not None or _is_heights(image)) if mode == "auto" else mode
-        notes = () if mode == "auto" else _doubt_flags(target, mode)
+        notes = () if mode == "auto" else _doubt_notes(target, mode)
     if chosen == "crown_chm":
         return _count_in_heights(
             image, chm, target, region, gsd_m, min_height_m, (window_a_m, window_b), return_boxes, score_min, notes
@@ -178,8 +178,8 @@ def count_objects(
         box, clipped = clipped_region(region, picture.shape[1], picture.shape[0], name)
         index = choose_index("auto", picture.bands)
         plants = segment(index, colour_bands(picture)[0], picture.valid)
-        found = plants_on_soil(plants.mask, expected_size_px)
-        shown, valid = picture.shown, picture.valid
+        objects = plants_on_soil(plants.mask, expected_size_px)
+        display, valid = picture.shown, picture.valid
         scale = choose_scale(gsd_m, picture.gsd_m)
         notes = (*notes, *picture.notes, *plants.notes)
         flags = (*picture.flags, *plants.flags)
@@ -193,36 +193,36 @@ def count_objects(
                 argument="image",
                 hint="use a colour picture, mode='blob', or a canopy height model for trees",
             )
-        shown, flags = pixels.pixels, pixels.flags
-        valid = np.ones(shown.shape[:2], np.bool_) if pixels.valid is None else pixels.valid
+        display, flags = pixels.pixels, pixels.flags
+        valid = np.ones(display.shape[:2], np.bool_) if pixels.valid is None else pixels.valid
         scale = choose_scale(gsd_m, (info.gsd_m if info else None) or _gsd_of_raster(image))
         if by_model:
             if chosen == "vlm":
                 from agrotools.tools.services.vision_tasks import locate_by_model
 
-                pointed = locate_by_model(shown, box, target)
+                located = locate_by_model(display, box, target)
             else:
-                pointed = find_learned(backend, shown, box, target, score_min)
-            found = objects_in_boxes(pointed.boxes, pointed.scores)
+                located = find_learned(backend, display, box, target, score_min)
+            objects = objects_in_boxes(located.boxes, located.scores)
             notes = (
-                pointed.notes if mode == "auto" else (*pointed.notes, f"mode={mode!r} is of the offline back-end alone")
+                located.notes if mode == "auto" else (*located.notes, f"mode={mode!r} is of the offline back-end alone")
             )
-            flags = (*pointed.flags, *flags)
+            flags = (*located.flags, *flags)
         elif chosen == "crown_rgb":
-            found = crowns_in_colours(shown, scale.gsd_m, expected_size_px)
+            objects = crowns_in_colours(display, scale.gsd_m, expected_size_px)
         elif chosen == "fruit" and backend != RULES and (kinds := fruits_of_net(target)):
-            found = fruit_by_net(shown, kinds, expected_size_px)
+            objects = fruit_by_net(display, kinds, expected_size_px)
         elif chosen == "fruit":
-            found = fruit_by_colour(shown, target, expected_size_px)
+            objects = fruit_by_colour(display, target, expected_size_px)
         else:
-            found = round_spots(shown, expected_size_px)
+            objects = round_spots(display, expected_size_px)
         notes = (*notes, *pixels.notes)
     x0, y0, x1, y1 = box
     return count_result(
-        found.chosen(found.scores >= score_min).centred_in(box),
+        objects.chosen(objects.scores >= score_min).centred_in(box),
         chosen,
         target,
-        shown=shown,
+        shown=display,
         shown_per_px=1.0,
         region=None if region is None else box,
         looked_at_px=float(np.count_nonzero(valid[y0:y1, x0:x1])),
@@ -284,24 +284,24 @@ def _count_in_heights(
             x0, y0, x1, y1 = (edge / per_px for edge in region)
             inside = (round(x0), round(y0), max(round(x0) + 1, round(x1)), max(round(y0) + 1, round(y1)))
         box, clipped = clipped_region(inside, source.width, source.height, name)
-        counted = crowns_of_raster(source, scale.gsd_m, box, min_height_m=min_height_m, window_m=window_m)
+        crown_count = crowns_of_raster(source, scale.gsd_m, box, min_height_m=min_height_m, window_m=window_m)
         sampling = source.sampling if scale.gsd_m == source.sampling.gsd_m else None
-    found = counted.found.chosen(counted.found.scores >= score_min)
-    shown, shown_per_px = counted.shown, counted.shown_per_px / per_px
+    objects = crown_count.objects.chosen(crown_count.objects.scores >= score_min)
+    display, shown_per_px = crown_count.picture, crown_count.picture_per_px / per_px
     if chm is not None and chm != image and not flags:
-        shown, shown_per_px = read_image(image, shown_as=shown_name(image)).pixels, 1.0
+        display, shown_per_px = read_image(image, shown_as=shown_name(image)).pixels, 1.0
     return count_result(
-        _scale_factor_note(found, per_px),
+        _scale_objects(objects, per_px),
         "crown_chm",
         target,
-        shown=shown,
+        shown=display,
         shown_per_px=shown_per_px,
         region=region,
-        looked_at_px=counted.measured_px * per_px**2,
+        looked_at_px=crown_count.measured_px * per_px**2,
         gsd_m=scale.gsd_m / per_px,
         return_boxes=return_boxes,
-        notes=(*notes, *counted.notes, *(sampling.notes if sampling else ()), *scale.notes),
-        flags=(*counted.flags, *clipped, *flags, *(sampling.flags if sampling else ()), *scale.flags),
+        notes=(*notes, *crown_count.notes, *(sampling.notes if sampling else ()), *scale.notes),
+        flags=(*crown_count.flags, *clipped, *flags, *(sampling.flags if sampling else ()), *scale.flags),
     )
 
 
@@ -315,11 +315,11 @@ def _pixels_per_pixel(image: Path, chm: Path | None, width: int, height: int) ->
     return (across * down / (width * height)) ** 0.5, ()
 
 
-def _scale_factor_note(found: "CountedObjects", factor: float) -> "CountedObjects":
+def _scale_objects(objects: "CountedObjects", factor: float) -> "CountedObjects":
     if factor == 1:
-        return found
+        return objects
     return replace(
-        found, boxes=found.boxes * factor, centres=found.centres * factor, diameters=found.diameters * factor
+        objects, boxes=objects.boxes * factor, centres=objects.centres * factor, diameters=objects.diameters * factor
     )
 
 
@@ -355,7 +355,7 @@ def _size(image: Path) -> tuple[int, int]:
     return pixels.width, pixels.height
 
 
-def _doubt_flags(target: str, mode: Mode) -> tuple[str, ...]:
+def _doubt_notes(target: str, mode: Mode) -> tuple[str, ...]:
     """Say so where a detector was asked for that is not the one for such things."""
     from agrotools.tools.counting.targets import mode_for
 

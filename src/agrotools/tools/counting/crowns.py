@@ -90,7 +90,7 @@ def find_crowns(
     smooth = _smooth(filled, SMOOTHING_M / gsd_m)
     rows, columns = _tops(smooth, gsd_m, min_height_m, window_m)
     labels = _grow_crowns(smooth, rows, columns, min_height_m)
-    own = labels[rows, columns] > 0
+    has_crown = labels[rows, columns] > 0
     count = rows.size
     crowns = Crowns(
         tops=np.column_stack([columns, rows]).astype(np.float64) + 0.5,
@@ -99,7 +99,7 @@ def find_crowns(
         heights_m=filled[rows, columns].astype(np.float64),
         scores=_scores(smooth, labels, smooth[rows, columns]),
     )
-    return crowns.chosen(own).moved(factor, 0, 0)
+    return crowns.chosen(has_crown).moved(factor, 0, 0)
 
 
 def shrink_heights(heights: Heights, factor: int) -> Heights:
@@ -159,12 +159,12 @@ def _highest_within(
         reach = math.ceil(radius)
         across, down = (part.ravel() for part in np.meshgrid(*2 * [np.arange(-reach, reach + 1)]))
         inside = (across**2 + down**2 <= radius**2) & ((across != 0) | (down != 0))
-        own = np.flatnonzero(steps == step)
-        y, x, top = rows[own] + margin, columns[own] + margin, values[own]
-        passed = np.ones(own.size, np.bool_)
+        members = np.flatnonzero(steps == step)
+        y, x, top = rows[members] + margin, columns[members] + margin, values[members]
+        passed = np.ones(members.size, np.bool_)
         for dx, dy in zip(across[inside], down[inside], strict=True):
             passed &= padded[y + dy, x + dx] <= top
-        highest[own] = passed
+        highest[members] = passed
     return highest
 
 
@@ -204,9 +204,9 @@ def _boxes(labels: NDArray[np.int32], count: int) -> NDArray[np.float64]:
     from scipy.ndimage import find_objects
 
     boxes = np.zeros((count, 4), np.float64)
-    for number, found in enumerate(find_objects(labels, max_label=count)):
-        if found is not None:
-            down, across = found
+    for number, slices in enumerate(find_objects(labels, max_label=count)):
+        if slices is not None:
+            down, across = slices
             boxes[number] = across.start, down.start, across.stop, down.stop
     return boxes
 
@@ -228,12 +228,12 @@ _TILE_PX = 2_000_000
 
 @dataclass(frozen=True, eq=False)
 class CrownCount:
-    """``shown``: the heights as colours, uint8 (rows, columns, 3), ``shown_per_px`` pixels per pixel of the model, with
-    the region in it. ``measured_px``: pixels of the region that hold data."""
+    """``picture``: the heights as colours, uint8 (rows, columns, 3), ``picture_per_px`` pixels per pixel of the
+    model, with the region in it. ``measured_px``: pixels of the region that hold data."""
 
-    found: CountedObjects
-    shown: NDArray[np.uint8]
-    shown_per_px: float
+    objects: CountedObjects
+    picture: NDArray[np.uint8]
+    picture_per_px: float
     measured_px: int
     notes: tuple[str, ...]
     flags: tuple[str, ...]
@@ -285,18 +285,18 @@ def crowns_of_raster(
             argument=source.argument,
             hint="check the file's nodata value and the region",
         )
-    shown = picture.means
-    top_m = float(np.nanpercentile(shown, 99.5))
-    found = _as_objects(parts, source)
+    thumbnail = picture.means
+    top_m = float(np.nanpercentile(thumbnail, 99.5))
+    objects = _as_objects(parts, source)
     notes = (
         *unit.notes,
         f"tops are the highest points within {window_m[0]:g} + {window_m[1]:g} x height metres, at least "
         f"{min_height_m:g} m tall",
     )
     return CrownCount(
-        found=found,
-        shown=viridis(shown, 0.0, max(top_m, min_height_m + 1)),
-        shown_per_px=1 / picture.factor,
+        objects=objects,
+        picture=viridis(thumbnail, 0.0, max(top_m, min_height_m + 1)),
+        picture_per_px=1 / picture.factor,
         measured_px=measured,
         notes=notes,
         flags=(*unit.flags, *(("coarse_chm",) if gsd_m > COARSEST_M else ())),

@@ -82,18 +82,18 @@ def overlaps(one: Boxes, two: Boxes) -> NDArray[np.float64]:
     return joint / np.maximum(areas[0][:, None] + areas[1][None, :] - joint, 1e-12)
 
 
-def drop_duplicates(found: Detections, same: float = 0.5) -> Detections:
+def drop_duplicates(detections: Detections, same: float = 0.5) -> Detections:
     """The best of boxes that overlap by more than ``same`` (IoU), whatever their class: one place, one object.
 
-    ``found`` comes best first. Greedy, so what only overlaps a box that went stays (non-maximum suppression).
+    ``detections`` comes best first. Greedy, so what only overlaps a box that went stays (non-maximum suppression).
     """
-    keep = np.ones(len(found), np.bool_)
-    for place in range(len(found)):
+    keep = np.ones(len(detections), np.bool_)
+    for place in range(len(detections)):
         if keep[place]:
             rest = np.flatnonzero(keep[place + 1 :]) + place + 1
-            alike = overlaps(found.boxes[place : place + 1], found.boxes[rest])[0] > same
+            alike = overlaps(detections.boxes[place : place + 1], detections.boxes[rest])[0] > same
             keep[rest[alike]] = False
-    return found.chosen(keep)
+    return detections.chosen(keep)
 
 
 MOST_PEAKS = 400
@@ -176,16 +176,16 @@ def detect_in_tiles(
     parts: list[Detections] = []
     for tile in tiles_of(size[0], size[1], side, overlap):
         x0, y0, x1, y1 = tile.box
-        found = detect(np.ascontiguousarray(resized[y0:y1, x0:x1])).placed(1.0, x0, y0)
-        x, y = found.centres.T
+        detections = detect(np.ascontiguousarray(resized[y0:y1, x0:x1])).placed(1.0, x0, y0)
+        x, y = detections.centres.T
         left, top, right, bottom = tile.core
         # Boxes may reach beyond the picture; those of its own rim belong to the tile there.
         x, y = np.clip(x, 0, size[0] - 1e-6), np.clip(y, 0, size[1] - 1e-6)
-        parts.append(found.chosen((x >= left) & (x < right) & (y >= top) & (y < bottom)))
-    found = drop_duplicates(join_detections(parts))
+        parts.append(detections.chosen((x >= left) & (x < right) & (y >= top) & (y < bottom)))
+    detections = drop_duplicates(join_detections(parts))
     ratio = np.array([width / size[0], height / size[1]] * 2)
-    boxes = np.clip(found.boxes * ratio, 0, [width, height, width, height])
-    return Detections(boxes, found.scores, found.classes)
+    boxes = np.clip(detections.boxes * ratio, 0, [width, height, width, height])
+    return Detections(boxes, detections.scores, detections.classes)
 
 
 TILE_PX = 416
@@ -257,9 +257,9 @@ class FruitNet:
             heat, distances = self.session.run(["heat", "distances"], {"image": image})
         except Exception as error:  # ONNX Runtime's own kinds of error
             raise unusable_weights(_WHAT, "cannot be run", _HINT) from error
-        found = boxes_of_maps(heat[0], distances[0], _LEAST_KEPT, self.info.stride)
-        x, y = found.centres.T
-        return found.chosen((x < width) & (y < height))
+        detections = boxes_of_maps(heat[0], distances[0], _LEAST_KEPT, self.info.stride)
+        x, y = detections.centres.T
+        return detections.chosen((x < width) & (y < height))
 
     def count_interval(self, fruit: FruitName, count: int) -> tuple[float, float]:
         """About where 95 % of true counts lie when so many are found, by the errors on photographs not learnt from."""
@@ -309,6 +309,6 @@ def find_fruit(
     most = math.sqrt(_MOST_PX / area)
     scales = sorted({min(scale, most) for scale in scales}, reverse=True)
     parts = [detect_in_tiles(pixels, net.detect, scale=scale, side=TILE_PX, overlap=OVERLAP_PX) for scale in scales]
-    found = drop_duplicates(join_detections(parts)) if len(parts) > 1 else parts[0] if parts else NO_DETECTIONS
-    wanted = np.isin(found.classes, [net.info.classes.index(fruit) for fruit in fruits])
-    return found.chosen(wanted), tuple(scales)
+    detections = drop_duplicates(join_detections(parts)) if len(parts) > 1 else parts[0] if parts else NO_DETECTIONS
+    matches_target = np.isin(detections.classes, [net.info.classes.index(fruit) for fruit in fruits])
+    return detections.chosen(matches_target), tuple(scales)

@@ -93,8 +93,8 @@ def crowns_in_colours(pixels: NDArray[np.uint8], gsd_m: float | None, expected_s
     elif gsd_m is not None:
         size, note = _CROWN_M / gsd_m, f"crowns taken as about {_CROWN_M:g} m wide"
     else:
-        found = typical_size_px(values, largest)
-        size, note = found or largest / 4, "from the texture of the picture"
+        size_px = typical_size_px(values, largest)
+        size, note = size_px or largest / 4, "from the texture of the picture"
         flags.append("size_guessed")
     size = min(max(size, 3.0), largest)
     limits = (max(3.0, _CROWN_RANGE[0] * size), max(3.0, _CROWN_RANGE[1] * size))
@@ -159,10 +159,10 @@ def fruit_by_net(
         ToolError: ``backend_unavailable`` where the net cannot be loaded.
     """
     net = load_fruit_net()
-    found, scales = find_fruit(net, pixels, fruits, expected_size_px)
+    detections, scales = find_fruit(net, pixels, fruits, expected_size_px)
     least = np.array([net.info.thresholds[name].count for name in net.info.classes])
-    scores = _with_threshold_at(_DEFAULT_SCORE, found.scores, least[found.classes])
-    sizes = found.boxes[:, 2:] - found.boxes[:, :2]
+    scores = _with_threshold_at(_DEFAULT_SCORE, detections.scores, least[detections.classes])
+    sizes = detections.boxes[:, 2:] - detections.boxes[:, :2]
     notes = [f"found by the net {net.info.name}, trained on orchard photographs and one greenhouse of tomatoes"]
     flags: list[str] = []
     if len(scales) > 1:
@@ -174,8 +174,8 @@ def fruit_by_net(
         notes.append(f"F1 on photographs not learnt from: {', '.join(weak)}")
     order = np.argsort(-scores, kind="stable")
     return CountedObjects(
-        found.boxes[order],
-        found.centres[order],
+        detections.boxes[order],
+        detections.centres[order],
         np.sqrt(sizes.prod(axis=1))[order],
         scores[order],
         interval_of=_interval_of(net, fruits),
@@ -208,10 +208,10 @@ def fruit_by_colour(pixels: NDArray[np.uint8], target: str, expected_size_px: fl
     cut = min(max(float(otsu_threshold(beyond)) - around, 18.0), 45.0) if beyond.size else 18.0
     sure, likely = channel > around + cut, channel > around + 0.6 * cut
     stats, _, labels = _components(likely, 0)
-    kept = np.zeros(len(stats) + 1, np.bool_)
-    kept[np.unique(labels[sure])] = True
-    kept[0] = False
-    whole = _fill_holes(kept[labels], round(_HIGHLIGHT_SHARE * labels.size))
+    is_fruit = np.zeros(len(stats) + 1, np.bool_)
+    is_fruit[np.unique(labels[sure])] = True
+    is_fruit[0] = False
+    whole = _fill_holes(is_fruit[labels], round(_HIGHLIGHT_SHARE * labels.size))
     mask = cv2.morphologyEx(whole.astype(np.uint8), cv2.MORPH_OPEN, np.ones((3, 3), np.uint8))
     distance = cv2.distanceTransform(mask, cv2.DIST_L2, 5)
     radii = distance[distance > 2]

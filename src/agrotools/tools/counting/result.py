@@ -21,7 +21,7 @@ _SMALLEST_SIDE = 960
 
 
 def count_result(
-    found: "CountedObjects",
+    objects: "CountedObjects",
     mode: Detector,
     target: str,
     *,
@@ -42,47 +42,47 @@ def count_result(
         region: the part that counts, in pixels of that picture.
         looked_at_px: pixels with data in it.
     """
-    count = len(found.scores)
-    listed = found.chosen(np.arange(count) < MOST_LISTED)
+    count = len(objects.scores)
+    listed = objects.chosen(np.arange(count) < MOST_LISTED)
     more: list[str] = [] if gsd_m is not None else ["no_scale"]
     if return_boxes and count > MOST_LISTED:
         more.append("boxes_truncated")
         notes = (*notes, f"the {MOST_LISTED} best of {count} objects are listed; the table has all")
     area_ha = None if gsd_m is None else looked_at_px * gsd_m**2 / 10_000
-    size = float(np.median(found.diameters)) if count else None
-    tall = found.heights_m is not None and count > 0
+    size = float(np.median(objects.diameters)) if count else None
+    tall = objects.heights_m is not None and count > 0
     return ObjectCount(
         count=count,
-        count_interval=None if found.interval_of is None else found.interval_of(count),
+        count_interval=None if objects.interval_of is None else objects.interval_of(count),
         density_per_ha=count / area_ha if area_ha else None,
         median_size_px=size,
         median_size_m=None if size is None or gsd_m is None else size * gsd_m,
-        median_height_m=float(np.median(found.heights_m)) if tall and found.heights_m is not None else None,
+        median_height_m=float(np.median(objects.heights_m)) if tall and objects.heights_m is not None else None,
         boxes=tuple((x0, y0, x1, y1) for x0, y0, x1, y1 in listed.boxes.tolist()) if return_boxes else None,
         centres=tuple((x, y) for x, y in listed.centres.tolist()) if return_boxes else None,
         scores=tuple(listed.scores.tolist()) if return_boxes else None,
         mode=mode,
         gsd_m=gsd_m,
-        table=save_artifact("objects.csv", "table", _table(found)),
-        overlay=_overlay(found, mode, target, shown, shown_per_px, region, gsd_m),
-        notes=(*notes, *found.notes),
-        flags=tuple(dict.fromkeys((*flags, *found.flags, *more))),
+        table=save_artifact("objects.csv", "table", _table(objects)),
+        overlay=_overlay(objects, mode, target, shown, shown_per_px, region, gsd_m),
+        notes=(*notes, *objects.notes),
+        flags=tuple(dict.fromkeys((*flags, *objects.flags, *more))),
     )
 
 
-def _table(found: "CountedObjects") -> bytes:
+def _table(objects: "CountedObjects") -> bytes:
     out = io.StringIO()
-    out.write("x_px,y_px,x0,y0,x1,y1,diameter_px,score" + (",height_m" if found.heights_m is not None else "") + "\n")
-    columns = [found.centres, found.boxes, found.diameters[:, None], found.scores[:, None]]
-    if found.heights_m is not None:
-        columns.append(found.heights_m[:, None])
+    out.write("x_px,y_px,x0,y0,x1,y1,diameter_px,score" + (",height_m" if objects.heights_m is not None else "") + "\n")
+    columns = [objects.centres, objects.boxes, objects.diameters[:, None], objects.scores[:, None]]
+    if objects.heights_m is not None:
+        columns.append(objects.heights_m[:, None])
     for row in np.concatenate(columns, axis=1).tolist():
         out.write(",".join(f"{value:.6g}" for value in row) + "\n")
     return out.getvalue().encode()
 
 
 def _overlay(
-    found: "CountedObjects",
+    objects: "CountedObjects",
     mode: Detector,
     target: str,
     shown: NDArray[np.uint8],
@@ -96,18 +96,18 @@ def _overlay(
     colour = ORANGE if mode in ("plant", "crown_rgb", "blob") else SKY_BLUE
     marks: list[Mark] = []
     for centre, box, diameter in zip(
-        (found.centres * per_px).tolist(),
-        (found.boxes * per_px).tolist(),
-        (found.diameters * per_px).tolist(),
+        (objects.centres * per_px).tolist(),
+        (objects.boxes * per_px).tolist(),
+        (objects.diameters * per_px).tolist(),
         strict=True,
     ):
         if mode == "crown_chm":
             marks.append(Mark(ORANGE, circle=(centre[0], centre[1], max(1.0 / enlarge, diameter / 12))))
-        if found.round_marks:
+        if objects.round_marks:
             marks.append(Mark(colour, circle=(centre[0], centre[1], diameter / 2)))
         else:
             marks.append(Mark(colour, box=(box[0], box[1], box[2], box[3])))
-    what = f"{len(found.scores)} x {target} ({mode})"
+    what = f"{len(objects.scores)} x {target} ({mode})"
     legend = [(colour, "found")]
     if mode == "crown_chm":
         legend = [(SKY_BLUE, "crown"), (ORANGE, "top")]

@@ -79,5 +79,5 @@ def fruits_of_net(target: str) -> tuple[FruitName, ...]:
     """The kinds of fruit that the net knows and that a target means; empty where it means others."""
     words = target_words(target)
     last = singular(words[-1]) if words else ""
-    known: tuple[FruitName, ...] = get_args(FruitName)
-    return known if last == "fruit" and len(words) == 1 else tuple(name for name in known if name == last)
+    names: tuple[FruitName, ...] = get_args(FruitName)
+    return names if last == "fruit" and len(words) == 1 else tuple(name for name in names if name == last)

@@ -253,12 +253,12 @@ def _likelihoods(values: Matrix, chosen: tuple[int, ...], gaussians: Sequence[tu
     """Logarithm of each class's density but for a constant, (classes, pixels)."""
     index = np.array(chosen)
     part = values[:, index]
-    found: list[Matrix] = []
+    likelihoods: list[Matrix] = []
     for mean, covariance in gaussians:
         whiten = np.linalg.inv(np.linalg.cholesky(covariance[np.ix_(index, index)]))
         apart = (part - mean[index]) @ whiten.T
-        found.append(np.log(np.diagonal(whiten)).sum() - 0.5 * np.einsum("ij,ij->i", apart, apart))
-    return np.stack(found)
+        likelihoods.append(np.log(np.diagonal(whiten)).sum() - 0.5 * np.einsum("ij,ij->i", apart, apart))
+    return np.stack(likelihoods)
 
 
 def _gaussian(values: Matrix, ridge: Matrix) -> tuple[Matrix, Matrix]:
@@ -320,8 +320,8 @@ def ranked_bands(
     """Every three bands ranked for the classes within ``box``; None with fewer than three bands or two classes."""
     x0, y0, x1, y1 = box
     inside = classes[y0:y1, x0:x1]
-    named = {str(name): values[y0:y1, x0:x1] for name, values in bands.items()}
-    ranked = rank_triplets(named, {name: inside == value for value, name in _NAMES.items()})
+    band_values = {str(name): values[y0:y1, x0:x1] for name, values in bands.items()}
+    ranked = rank_triplets(band_values, {name: inside == value for value, name in _NAMES.items()})
     if not ranked:
         return None
     pairs = ranked[0].jm

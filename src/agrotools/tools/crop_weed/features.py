@@ -113,15 +113,15 @@ class _Pool:
 
     def sums(self, image: Map, windows: tuple[int, ...] = WINDOWS) -> dict[int, Map]:
         """An image that is 0 beside the plants, added up within each window."""
-        kept = self.on_grid(image)
-        return {width: self.blurred(kept, width) for width in windows}
+        cells = self.on_grid(image)
+        return {width: self.blurred(cells, width) for width in windows}
 
     def shares(self, sums: dict[int, Map]) -> list[Map]:
         return [total / self._plants_near[width] for width, total in sums.items()]
 
     def over_soil(self, image: Map) -> list[Map]:
-        kept = self.on_grid(image * (1 - self.plants))
-        return [self.blurred(kept, width) / self._soil_near[width] for width in _SOIL_WINDOWS]
+        cells = self.on_grid(image * (1 - self.plants))
+        return [self.blurred(cells, width) / self._soil_near[width] for width in _SOIL_WINDOWS]
 
     def alignment(self, direction: tuple[Map, Map], strength: dict[int, Map]) -> list[Map]:
         """Agreement of directions within the window: 0 for all directions alike, 1 for one direction."""

@@ -130,11 +130,11 @@ def applicable_heads(heads: Sequence[HeadInfo], sha256: str, pixels: NDArray[np.
     square = _square(pixels)
     looks = [_thumbnail_bits(np.rot90(side, quarter)) for side in (square, square[:, ::-1]) for quarter in range(4)]
 
-    def seen(image: TrainingImage) -> bool:
+    def is_known(image: TrainingImage) -> bool:
         apart = min(_bit_distance(image.fingerprint, look) for look in looks)
         return image.sha256 == sha256 or apart <= SAME_PICTURE_BITS
 
-    unseen = [head for head in heads if not any(seen(image) for image in head.training)]
+    unseen = [head for head in heads if not any(is_known(image) for image in head.training)]
     return sorted(unseen, key=lambda head: (-len(head.training), head.name))
 
 

@@ -75,7 +75,7 @@ def segment_raster(
     cut = choose_threshold(index, sample)
     cover = SmallPicture(region, longest_side)
     shape = cover.means.shape
-    shown: dict[Role, NDArray[np.float32]] = {role: np.full(shape, np.nan, np.float32) for role in used}
+    thumbnails: dict[Role, NDArray[np.float32]] = {role: np.full(shape, np.nan, np.float32) for role in used}
     measured = plants = 0
     for block in raster_blocks(source, list(used.values()), region, halo=HALO_PX, block_px=BLOCK_PX):
         values, there = _index_and_data(index, dict(zip(used, block.values, strict=True)), factor, dark)
@@ -87,14 +87,14 @@ def segment_raster(
         plants += int(np.count_nonzero(mask))
         cover.add(block.box, np.where(there, mask.astype(np.float32), np.float32(np.nan)))
         for role, values in zip(used, block.values, strict=True):
-            _sample_into(shown[role], block.box, values[block.inner], region, cover.factor)
+            _sample_into(thumbnails[role], block.box, values[block.inner], region, cover.factor)
     notes = [f"threshold from {sample.size} pixels of tiles spread over the raster"]
     if factor != 1.0:
         notes.append(f"red, green and blue scaled by one factor ({255 / factor:.4g} to 255)")
     if dark:
         notes.append("pixels that are 0 in all bands are taken as absence of data")
     return RasterVegetation(
-        measured, plants, cut, cover.means, shown, cover.factor,
+        measured, plants, cut, cover.means, thumbnails, cover.factor,
         tuple(notes),
     )  # fmt: skip
 
@@ -105,9 +105,9 @@ def _sample(
     """Smoothed index of spread blocks, the factor that brings colours to 0..255, and whether 0 is no data."""
     boxes = list(block_boxes(region, tile_shape(source, next(iter(used.values()))), _SAMPLE_BLOCK_PX))
     typical = max((x1 - x0) * (y1 - y0) for x0, y0, x1, y1 in boxes)
-    wanted = min(len(boxes), max(12, _SAMPLE_PX // typical))
+    sample_size = min(len(boxes), max(12, _SAMPLE_PX // typical))
     # Steps by the golden ratio: any number of them lies evenly, and not all in one column of tiles.
-    chosen = sorted({int(len(boxes) * ((k * 0.6180339887498949) % 1.0)) for k in range(wanted)})
+    chosen = sorted({int(len(boxes) * ((k * 0.6180339887498949) % 1.0)) for k in range(sample_size)})
     read = [dict(zip(used, source.read(list(used.values()), boxes[number]), strict=True)) for number in chosen]
     factor = 1.0
     if "B" in used and source.dtype != "uint8":
@@ -187,28 +187,33 @@ def measure_by_blocks(
             )
         roles, notes = raster_roles(source, bands, info)
         chosen = choose_index(index, roles)
-        found = segment_raster(source, roles, chosen, box, LONGEST_SIDE)
+        segmentation = segment_raster(source, roles, chosen, box, LONGEST_SIDE)
         scale = choose_scale(gsd_m, info.gsd_m if info else None, source.sampling.gsd_m)
         notes = (*source.sampling.notes, *notes, *scale.notes)
         flags = (*source.sampling.flags, *clipped, *scale.flags)
-    there = np.isfinite(found.cover)
-    classes = np.where(there, np.where(found.cover >= 0.5, PLANTS, SOIL), NO_DATA).astype(np.uint8)
+    there = np.isfinite(segmentation.cover)
+    classes = np.where(there, np.where(segmentation.cover >= 0.5, PLANTS, SOIL), NO_DATA).astype(np.uint8)
     count = np.zeros(256, np.int64)
-    count[PLANTS], count[SOIL] = found.plant_px, found.measured_px - found.plant_px
-    count[NO_DATA] = size - found.measured_px
-    shown_small = f"mask and overlay are small: one pixel for {found.factor} x {found.factor}, counts are of all pixels"
-    parts = f"crop and weeds are not parted in over {WHOLE_PX // 1_000_000} million pixels: use region"
-    not_parted = () if separation == "none" else (parts,)
+    count[PLANTS], count[SOIL] = segmentation.plant_px, segmentation.measured_px - segmentation.plant_px
+    count[NO_DATA] = size - segmentation.measured_px
+    factor = segmentation.factor
+    notes = (*notes, *segmentation.notes, *segmentation.cut.notes)
+    flags = (*flags, *segmentation.cut.flags)
+    if factor != 1:
+        notes += (f"mask and overlay are small: one pixel for {factor} x {factor}, counts are of all pixels",)
+    if separation != "none":
+        notes += (f"crop and weeds are not parted in over {WHOLE_PX // 1_000_000} million pixels: use region",)
+        flags += (NOT_SEPARATED,)
     return AreaInputs(
-        shown=stretched_picture(found.bands),
+        shown=stretched_picture(segmentation.bands),
         classes=classes,
         box=(0, 0, classes.shape[1], classes.shape[0]),
         gsd_m=scale.gsd_m,
-        parted=False,
+        separated=False,
         method="none",
         index=chosen,
         count=count,
-        shrink=found.factor,
-        notes=(*notes, *found.notes, *found.cut.notes, *(() if found.factor == 1 else (shown_small,)), *not_parted),
-        flags=(*flags, *found.cut.flags, *(() if separation == "none" else (NOT_SEPARATED,))),
+        shrink=factor,
+        notes=notes,
+        flags=flags,
     )

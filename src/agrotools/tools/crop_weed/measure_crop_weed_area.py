@@ -1,5 +1,6 @@
 """Area of crop, weeds and soil in a field picture."""
 
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Literal, cast
 
@@ -8,7 +9,7 @@ from numpy.typing import NDArray
 from pydantic import Field, JsonValue
 
 from agrotools.core import Arguments, Artifact, SampleFile
-from agrotools.core.files import cache_dir
+from agrotools.core.files import cache_dir, cached_files
 from agrotools.tools.arguments import ReferenceCall, drop_arguments
 from agrotools.tools.contract import Agree, ImageFile, MaskFile, Region, ToolResult, tool
 from agrotools.tools.result import ResultPart
@@ -138,15 +139,16 @@ class CropWeedArea(ToolResult):
     """the picture with the classes drawn in"""
 
 
+HEADS = ("heads", "crop_weed")
+
+
 def heads_folder() -> Path:
     """Folder of the heads in the user's cache."""
-    return cache_dir("heads", "crop_weed")
+    return cache_dir(*HEADS)
 
 
-def head_files() -> list[Path]:
-    """Every file that the choice and use of a head depends on."""
-    folder = heads_folder()
-    return sorted([*folder.glob("*.json"), *folder.glob("*.npz")]) if folder.is_dir() else []
+head_files = partial(cached_files, *HEADS, suffixes=(".json", ".npz"))
+"""Every file that the choice and use of a head depends on."""
 
 
 def _resolve(call: Arguments, known: ReferenceCall) -> Arguments:
@@ -175,8 +177,8 @@ def _automatic_choice(call: Arguments, known: ReferenceCall) -> Arguments:
     index, method = known.result.get("index"), known.result.get("method")
     if call["index"] == "auto" and known.left_open("index", "auto") and isinstance(index, str):
         call = {**call, "index": index}
-    parted = method in ("row", "model") or known.result.get("crop_px") is None
-    if call["separation"] == "auto" and known.left_open("separation", "auto") and parted:
+    separated = method in ("row", "model") or known.result.get("crop_px") is None
+    if call["separation"] == "auto" and known.left_open("separation", "auto") and separated:
         call = {**call, "separation": method}
     return call
 
@@ -265,31 +267,31 @@ def _from_picture(
     if picture.photo is not None and bands is None and is_false_colour(picture.photo):
         flags.append("false_colour_suspected")
         notes.append("red and blue are alike: this looks like a composite of two bands, not natural colours")
-    parted = separate_crop_in_picture(separation, picture, plants, image)
+    separated = separate_crop_in_picture(separation, picture, plants, image)
     classes = np.full(picture.shape, SOIL, np.uint8)
-    if parted.crop is None:
+    if separated.crop is None:
         classes[plants.mask] = PLANTS
     else:
-        classes[plants.mask & parted.crop] = CROP
-        classes[plants.mask & ~parted.crop] = WEED
+        classes[plants.mask & separated.crop] = CROP
+        classes[plants.mask & ~separated.crop] = WEED
     classes[~picture.valid] = NO_DATA
     scale = choose_scale(gsd_m, picture.gsd_m)
     ranking = None
     if picture.is_raster:
-        ranking = ranked_bands(picture.bands, classes, picture.box, _CLASSES_FROM[parted.method])
+        ranking = ranked_bands(picture.bands, classes, picture.box, _CLASSES_FROM[separated.method])
     return area_result(
         AreaInputs(
             shown=picture.shown,
             classes=classes,
             box=picture.box,
             gsd_m=scale.gsd_m,
-            parted=parted.crop is not None,
-            method=parted.method,
+            separated=separated.crop is not None,
+            method=separated.method,
             index=chosen,
-            rows=parted.rows,
+            rows=separated.rows,
             separability=ranking,
-            notes=(*notes, *scale.notes, *scaled, *plants.notes, *parted.notes, *ranking_notes(ranking)),
-            flags=(*flags, *scale.flags, *plants.flags, *parted.flags, *ranking_flags(ranking)),
+            notes=(*notes, *scale.notes, *scaled, *plants.notes, *separated.notes, *ranking_notes(ranking)),
+            flags=(*flags, *scale.flags, *plants.flags, *separated.flags, *ranking_flags(ranking)),
         )
     )
 
@@ -317,20 +319,20 @@ def _from_labels(
     for value, area in ((CROP, areas.crop), (WEED, areas.weed), (SOIL, areas.soil), (NO_DATA, ~areas.valid)):
         classes[area] = value
     known = next((item.gsd_m for item in (info, image_info) if item and item.gsd_m), None)
-    shown = np.full((height, width, 3), 235, np.uint8)
+    canvas = np.full((height, width, 3), 235, np.uint8)
     ranking = None
     if source != image:
-        shown, of_picture, of_bands = _picture_below_labels(image, (height, width), name, bands)
+        canvas, of_picture, of_bands = _picture_below_labels(image, (height, width), name, bands)
         known = known or of_picture
         ranking = ranked_bands(of_bands, classes, box, "labels")
     notes += ["classes counted in the label raster: exact", *ranking_notes(ranking)]
     return area_result(
         AreaInputs(
-            shown=shown,
+            shown=canvas,
             classes=classes,
             box=box,
             gsd_m=gsd_m or known,
-            parted=True,
+            separated=True,
             method="labels",
             separability=ranking,
             notes=tuple(notes),

@@ -34,7 +34,7 @@ class AreaInputs:
     """Inputs of a result.
 
     ``shown``: uint8 (rows, columns, 3) to draw on. ``classes``: uint8 (rows, columns) of the numbers above.
-    ``box``: the part that counts. ``parted``: whether crop and weeds were told apart. ``count``: pixels of each class
+    ``box``: the part that counts. ``separated``: True if crop and weeds are separated. ``count``: pixels of each class
     number, int64 (256), where ``classes`` is a small picture of what was counted; ``shrink`` pixels then make one of
     its own.
     """
@@ -43,7 +43,7 @@ class AreaInputs:
     classes: NDArray[np.uint8]
     box: Box
     gsd_m: float | None
-    parted: bool
+    separated: bool
     method: Literal["labels", "row", "model", "none"]
     index: Index | None = None
     rows: "Rows | None" = None
@@ -67,14 +67,14 @@ def area_result(measured: AreaInputs) -> CropWeedArea:
     if total == 0:
         raise ToolError("region_empty", "the region holds no data", argument="region", hint="choose one with data")
     veg, soil = int(count[CROP] + count[WEED] + count[PLANTS]), int(count[SOIL])
-    crop, weed = (int(count[CROP]), int(count[WEED])) if measured.parted else (None, None)
+    crop, weed = (int(count[CROP]), int(count[WEED])) if measured.separated else (None, None)
     pixel = None if gsd_m is None else gsd_m**2
     mask = np.full_like(classes, NO_DATA)
     mask[y0:y1, x0:x1] = classes[y0:y1, x0:x1]
     overlay = draw_overlay(
         measured.shown,
         mask,
-        _layers(count, total, measured.parted),
+        _layers(count, total, measured.separated),
         region=None if measured.box == (0, 0, classes.shape[1], classes.shape[0]) else measured.box,
         gsd_m=gsd_m and gsd_m * measured.shrink,
         title=f"plants {100 * veg / total:.2f} %, soil {100 * soil / total:.2f} % of {total} px",
@@ -124,12 +124,12 @@ def _row_geometry(rows: "Rows", gsd_m: float | None) -> RowGeometry:
     )
 
 
-def _layers(count: NDArray[np.int64], total: int, parted: bool) -> list[Layer]:
-    shown = [(CROP, "crop"), (WEED, "weeds")] if parted else [(PLANTS, "plants, crop and weeds not told apart")]
+def _layers(count: NDArray[np.int64], total: int, separated: bool) -> list[Layer]:
+    layers = [(CROP, "crop"), (WEED, "weeds")] if separated else [(PLANTS, "plants, crop and weeds not told apart")]
     if count[OTHER]:
-        shown.append((OTHER, "other"))
+        layers.append((OTHER, "other"))
     return [
-        Layer(value, CLASS_COLOURS[value], f"{label} {100.0 * count[value] / total:.2f} %") for value, label in shown
+        Layer(value, CLASS_COLOURS[value], f"{label} {100.0 * count[value] / total:.2f} %") for value, label in layers
     ]
 
 
@@ -202,8 +202,8 @@ def meaning_of_classes(
         ToolError: as :func:`label_areas`.
     """
     numbers, notes = _numbers(label_map, classes, name, present)
-    named = {number for members in numbers.values() for number in members}
-    unnamed = [number for number in present if number not in named]
+    mapped_numbers = {number for members in numbers.values() for number in members}
+    unnamed = [number for number in present if number not in mapped_numbers]
     if not unnamed:
         return ClassMeaning(numbers, notes, ())
     if numbers["soil"]:
@@ -254,5 +254,5 @@ def _numbers(
 
 
 def _list_numbers(numbers: Sequence[int]) -> str:
-    shown = ", ".join(str(number) for number in numbers[:12])
-    return f"{shown} and {len(numbers) - 12} more" if len(numbers) > 12 else shown
+    first_numbers = ", ".join(str(number) for number in numbers[:12])
+    return f"{first_numbers} and {len(numbers) - 12} more" if len(numbers) > 12 else first_numbers

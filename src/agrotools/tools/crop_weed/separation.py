@@ -74,10 +74,10 @@ def likeliest_rows(mask: NDArray[np.bool_], valid: NDArray[np.bool_] | None = No
     fine = [(_variation(cover, weight, angle), angle) for angle in np.arange(near - 2.0, near + 2.01, 0.25)]
     angle = max(fine)[1]
     profile, start = _profile(cover, weight, angle)
-    found = _spacing(profile)
-    if found is None:
+    spacing_and_repeat = _spacing(profile)
+    if spacing_and_repeat is None:
         return None
-    spacing, repeat = found
+    spacing, repeat = spacing_and_repeat
     spacing, offset = _comb(profile, spacing)
     distance = _distance(np.arange(len(profile)), offset, spacing) / spacing
     on_line, between = profile[distance < 0.12].mean(), profile[distance > 0.35].mean()
@@ -156,8 +156,8 @@ def _profile(
     place = across.astype(np.intp).ravel()
     total = np.bincount(place, weights=cover.ravel())
     length = np.bincount(place, weights=None if weight.min() == weight.max() == 1 else weight.ravel())
-    kept = np.flatnonzero(length >= 0.2 * length.max())
-    low, high = int(kept[0]), int(kept[-1]) + 1
+    usable_bins = np.flatnonzero(length >= 0.2 * length.max())
+    low, high = int(usable_bins[0]), int(usable_bins[-1]) + 1
     return total[low:high] / np.maximum(length[low:high], 1e-6), first + low
 
 
@@ -264,14 +264,14 @@ class Separation:
 
 
 def separate_crop_in_picture(
-    wanted: SeparationChoice, picture: FieldPicture, plants: Vegetation, path: Path
+    choice: SeparationChoice, picture: FieldPicture, plants: Vegetation, path: Path
 ) -> Separation:
     """Separate crop from weeds by the chosen method; ``auto`` takes a head that knows such pictures, else the rows.
 
     A method without grounds (no rows to be seen, no head, only heads that were trained on this very picture) does not
     guess: ``crop`` is None, with flag ``crop_weed_not_separated`` and a note that says what would help.
     """
-    if wanted == "none":
+    if choice == "none":
         return Separation(None, "none", notes=("crop and weeds not parted, as asked",))
     if not plants.mask.any():
         return Separation(plants.mask, "none")
@@ -282,11 +282,11 @@ def separate_crop_in_picture(
     if rows is None:
         flags.append(WEAK_ROWS)
         notes.append(_missing_row_evidence(likeliest))
-    if wanted in ("auto", "model"):
-        crop = _by_head(picture, plants, path, wanted == "model", notes, flags)
+    if choice in ("auto", "model"):
+        crop = _by_head(picture, plants, path, choice == "model", notes, flags)
         if crop is not None:
             return Separation(crop, "model", rows, tuple(notes), tuple(flags))
-    if wanted in ("auto", "row") and rows is not None:
+    if choice in ("auto", "row") and rows is not None:
         denser = f"{rows.peak_ratio:.2g}" if rows.peak_ratio < 100 else "over 100"
         note = (
             f"crop is what stands in the rows (within {rows.half_width_px:.3g} px of a row line); plants there are"
@@ -343,15 +343,15 @@ def _by_head(
         like = is_false_colour(photo) == info.false_colour
         if not like and not insist:
             continue
-        found = separate_crop(photo, _plants_for_heads(photo, plants), head)
-        familiar = like and found.is_familiar
+        separation = separate_crop(photo, _plants_for_heads(photo, plants), head)
+        familiar = like and separation.is_familiar
         if not familiar and not insist:
             continue
         notes.append(_head_note(info))
         if not familiar:
             flags.append("out_of_distribution")
             notes.append("this picture is unlike those the head was trained on: do not rely on crop and weeds")
-        return found.crop & plants.mask
+        return separation.crop & plants.mask
     if insist:
         notes.append("no head can be used on this picture" if heads else "there is no trained head on this machine")
     return None

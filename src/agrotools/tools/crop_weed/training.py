@@ -146,23 +146,23 @@ def plants_of(pixels: NDArray[np.uint8]) -> NDArray[np.bool_]:
 
 def _views(picture: TrainingPicture) -> _Views:
     mask = plants_of(picture.pixels)
-    own = cell_features(picture.pixels, mask)
+    features = cell_features(picture.pixels, mask)
     rows: list[NDArray[np.float32]] = []
     crops: list[NDArray[np.bool_]] = []
     weights: list[NDArray[np.float32]] = []
     for scale in SCALES:
         if scale == 1.0:
-            cells = own
+            cells = features
         else:
             how = cv2.INTER_AREA if scale < 1 else cv2.INTER_CUBIC
             resized = np.asarray(cv2.resize(picture.pixels, None, fx=scale, fy=scale, interpolation=how), np.uint8)
             cells = cell_features(resized, plants_of(resized))
         crop, weed = (_share_in_cells(picture.classes == label, cells.used.shape)[cells.used] for label in (CROP, WEED))
-        kept = crop + weed > LEAST_NAMED
-        rows.append(cells.values[kept])
-        crops.append((crop > weed)[kept])
-        weights.append((crop + weed)[kept])
-    return _Views(picture, mask, own, np.concatenate(rows), np.concatenate(crops), np.concatenate(weights))
+        labelled = crop + weed > LEAST_NAMED
+        rows.append(cells.values[labelled])
+        crops.append((crop > weed)[labelled])
+        weights.append((crop + weed)[labelled])
+    return _Views(picture, mask, features, np.concatenate(rows), np.concatenate(crops), np.concatenate(weights))
 
 
 def _share_in_cells(chosen: NDArray[np.bool_], grid: tuple[int, ...]) -> NDArray[np.float32]:
@@ -174,14 +174,14 @@ def _train(name: str, views: Sequence[_Views], licence_note: str) -> HeadInfo:
     """Fit a head; its threshold and its figures come from leaving out one pair of pictures at a time."""
     pairs = pairs_by_hash(view.picture.image.sha256 for view in views)
     left_out: list[tuple[_Views, NDArray[np.float32]]] = []
-    known: list[float] = []
+    pooled: list[float] = []
     for pair in pairs:
         arrays = _fit([view for view in views if view.picture.image.sha256 not in pair])
         head = _make_head(arrays)
         for view in views:
             if view.picture.image.sha256 in pair:
                 similarity = head.similarity(view.cells.values)
-                known.append(familiarity(similarity))
+                pooled.append(familiarity(similarity))
                 shape = (view.mask.shape[0], view.mask.shape[1])
                 left_out.append((view, spread_over_plants(view.cells, head.probability(similarity), shape)))
     figures = {threshold: _figures(left_out, threshold) for threshold in THRESHOLDS}
@@ -194,7 +194,7 @@ def _train(name: str, views: Sequence[_Views], licence_note: str) -> HeadInfo:
         training=tuple(view.picture.image for view in views),
         false_colour=sum(is_false_colour(view.picture.pixels) for view in views) * 2 > len(views),
         threshold=threshold,
-        familiar=UNFAMILIAR_MARGIN * min(known),
+        familiar=UNFAMILIAR_MARGIN * min(pooled),
         metrics={f"cross_validated_{key}": round(value, 4) for key, value in figures[threshold].items()},
         weights_sha256="",
     )
@@ -213,12 +213,12 @@ def _fit(views: Sequence[_Views]) -> Arrays:
     weight[is_crop] *= weight[~is_crop].sum() / weight[is_crop].sum()
     mean, scale = values.mean(axis=0), values.std(axis=0) + np.float32(1e-6)
     draw = np.random.default_rng(0)
-    drawn = draw.choice(len(values), size=ROWS, p=weight / weight.sum())
-    rows = standardise(values[drawn], mean, scale)
+    sample_rows = draw.choice(len(values), size=ROWS, p=weight / weight.sum())
+    rows = standardise(values[sample_rows], mean, scale)
     landmarks = rows[draw.choice(len(rows), size=LANDMARKS, replace=False)]
     whitening = _inverse_root(kernel(landmarks, landmarks, GAMMA))
     fitted = LogisticRegression(C=REGULARISATION, max_iter=500)
-    fitted.fit(kernel(rows, landmarks, GAMMA) @ whitening, is_crop[drawn])
+    fitted.fit(kernel(rows, landmarks, GAMMA) @ whitening, is_crop[sample_rows])
     return {
         "mean": mean,
         "scale": scale,
@@ -250,18 +250,18 @@ def _make_head(arrays: Arrays) -> Head:
 def _figures(left_out: Sequence[tuple[_Views, NDArray[np.float32]]], threshold: float) -> dict[str, float]:
     """Mean over pictures of the IoU of crop and of weeds; plants that nobody named count neither way, and a picture
     without a class is left out of that class's mean."""
-    found: dict[str, list[float]] = {"crop_iou": [], "weed_iou": []}
+    figures: dict[str, list[float]] = {"crop_iou": [], "weed_iou": []}
     for view, probability in left_out:
         picture, crop = view.picture, probability > threshold
-        counted = view.mask & ~picture.unnamed
+        named_pixels = view.mask & ~picture.unnamed
         for key, label, predicted in (
-            ("crop_iou", CROP, counted & crop),
-            ("weed_iou", WEED, counted & ~crop),
+            ("crop_iou", CROP, named_pixels & crop),
+            ("weed_iou", WEED, named_pixels & ~crop),
         ):
             truth = picture.classes == label
             if truth.any():
-                found[key].append(float((predicted & truth).sum() / (predicted | truth).sum()))
-    return {key: float(np.mean(values)) if values else 0.0 for key, values in found.items()}
+                figures[key].append(float((predicted & truth).sum() / (predicted | truth).sum()))
+    return {key: float(np.mean(values)) if values else 0.0 for key, values in figures.items()}
 
 
 def _require_sklearn() -> None:

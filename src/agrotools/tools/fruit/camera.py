@@ -115,7 +115,7 @@ class ChosenCamera:
 
 
 def choose_camera(
-    given: CameraArguments, known: SampleFile | None, image: Path, size: tuple[int, int], name: str
+    arguments: CameraArguments, known: SampleFile | None, image: Path, size: tuple[int, int], name: str
 ) -> ChosenCamera:
     """The camera of a picture of ``size`` (width, height).
 
@@ -123,25 +123,26 @@ def choose_camera(
         ToolError: ``missing_metadata`` where no focal length is known; ``shape_mismatch`` where the intrinsics belong
             to a picture of another shape; ``invalid_argument`` for half of a pair.
     """
-    if given.fx_px is None and given.fy_px is not None:
+    if arguments.fx_px is None and arguments.fy_px is not None:
         raise ToolError("invalid_argument", "fy_px was given without fx_px", argument="fx_px", hint="pass both")
-    if (given.focal_mm is None) != (given.sensor_width_mm is None):
+    if (arguments.focal_mm is None) != (arguments.sensor_width_mm is None):
         raise ToolError(
             "invalid_argument",
             "focal_mm and sensor_width_mm belong together",
-            argument="sensor_width_mm" if given.sensor_width_mm is None else "focal_mm",
+            argument="sensor_width_mm" if arguments.sensor_width_mm is None else "focal_mm",
             hint="pass both, or fx_px alone",
         )
-    if given.fx_px is not None:
-        return _from_pixels(given, size, name)
-    if given.focal_mm is not None and given.sensor_width_mm is not None:
-        focal = given.focal_mm / given.sensor_width_mm * size[0]
-        note = f"focal length {focal:.1f} px from {given.focal_mm:g} mm and a sensor {given.sensor_width_mm:g} mm wide"
-        return ChosenCamera(_camera_with_centre(given, focal, focal, size), (note + ", which the picture fills",))
+    if arguments.fx_px is not None:
+        return _from_pixels(arguments, size, name)
+    if arguments.focal_mm is not None and arguments.sensor_width_mm is not None:
+        focal_mm, sensor_mm = arguments.focal_mm, arguments.sensor_width_mm
+        focal = focal_mm / sensor_mm * size[0]
+        note = f"focal length {focal:.1f} px from {focal_mm:g} mm and a sensor {sensor_mm:g} mm wide"
+        return ChosenCamera(_camera_with_centre(arguments, focal, focal, size), (note + ", which the picture fills",))
     if known is not None and known.intrinsics is not None:
         inner = known.intrinsics
         camera = Camera(inner.fx_px, inner.fy_px, inner.cx_px, inner.cy_px)
-        calibrated = _calibrated_camera(given) or (
+        calibrated = _calibrated_camera(arguments) or (
             (known.width_px, known.height_px) if known.width_px and known.height_px else size
         )
         scaled = camera_at_size(camera, calibrated, size, name)
@@ -157,19 +158,19 @@ def choose_camera(
             hint="pass fx_px (pixels), or focal_mm with sensor_width_mm",
         )
     return ChosenCamera(
-        _camera_with_centre(given, focal, focal, size),
+        _camera_with_centre(arguments, focal, focal, size),
         (f"focal length {focal:.0f} px estimated from the 35 mm equivalent in EXIF: sizes may be off by some percent",),
         ("estimated_intrinsics",),
     )
 
 
-def _from_pixels(given: CameraArguments, size: tuple[int, int], name: str) -> ChosenCamera:
-    assert given.fx_px is not None
-    calibrated = _calibrated_camera(given) or size
-    camera = _camera_with_centre(given, given.fx_px, given.fy_px or given.fx_px, calibrated)
+def _from_pixels(arguments: CameraArguments, size: tuple[int, int], name: str) -> ChosenCamera:
+    assert arguments.fx_px is not None
+    calibrated = _calibrated_camera(arguments) or size
+    camera = _camera_with_centre(arguments, arguments.fx_px, arguments.fy_px or arguments.fx_px, calibrated)
     scaled = camera_at_size(camera, calibrated, size, name)
     notes = [f"fx = {scaled.fx_px:.1f} px{_resize_camera(calibrated, size)}"]
-    if given.cx_px is None or given.cy_px is None:
+    if arguments.cx_px is None or arguments.cy_px is None:
         notes.append("optical axis taken through the middle of the picture")
     flags = ()
     if not 0.2 <= scaled.fx_px / max(size) <= 20:
@@ -178,14 +179,14 @@ def _from_pixels(given: CameraArguments, size: tuple[int, int], name: str) -> Ch
     return ChosenCamera(scaled, tuple(notes), flags)
 
 
-def _camera_with_centre(given: CameraArguments, fx_px: float, fy_px: float, size: tuple[int, int]) -> Camera:
-    cx_px = size[0] / 2 if given.cx_px is None else given.cx_px
-    cy_px = size[1] / 2 if given.cy_px is None else given.cy_px
+def _camera_with_centre(arguments: CameraArguments, fx_px: float, fy_px: float, size: tuple[int, int]) -> Camera:
+    cx_px = size[0] / 2 if arguments.cx_px is None else arguments.cx_px
+    cy_px = size[1] / 2 if arguments.cy_px is None else arguments.cy_px
     return Camera(fx_px, fy_px, cx_px, cy_px)
 
 
-def _calibrated_camera(given: CameraArguments) -> tuple[int, int] | None:
-    width, height = given.calibrated_width_px, given.calibrated_height_px
+def _calibrated_camera(arguments: CameraArguments) -> tuple[int, int] | None:
+    width, height = arguments.calibrated_width_px, arguments.calibrated_height_px
     if width is None and height is None:
         return None
     if width is None or height is None:
@@ -271,8 +272,8 @@ def read_depth(
             argument="depth_unit_mm",
             hint="depth_unit_mm is what one step of the stored values is, in millimetres: 1000 for metres",
         )
-    taken = "as millimetres: depth_unit_mm was not given" if unit_mm is None else f"in steps of {unit_mm:g} mm"
-    return DepthMap(mm, (f"depth values taken {taken}; {100 * valid.mean():.0f} % of pixels have one",))
+    interpretation = "as millimetres: depth_unit_mm was not given" if unit_mm is None else f"in steps of {unit_mm:g} mm"
+    return DepthMap(mm, (f"depth values taken {interpretation}; {100 * valid.mean():.0f} % of pixels have one",))
 
 
 def _is_array(path: Path) -> bool:

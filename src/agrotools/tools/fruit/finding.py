@@ -88,8 +88,8 @@ def find_fruit_pixels(
     weak = channel > low
     if valid is not None:
         weak &= valid
-    count, found = cv2.connectedComponents(weak.astype(np.uint8), connectivity=4)
-    labels = np.asarray(found, np.int32)
+    count, components = cv2.connectedComponents(weak.astype(np.uint8), connectivity=4)
+    labels = np.asarray(components, np.int32)
     sure = np.zeros(count, np.bool_)
     sure[np.unique(labels[weak & (channel > high)])] = True
     sure[0] = False
@@ -136,10 +136,10 @@ _LEAST_PIXELS = 12
 def find_fruits(view: View, colour: FruitMask, region: Box) -> list[FruitMeasurement]:
     """All fruits of a region whose distance is known, surest and largest first."""
     segments = _segments(view, colour, region)
-    found = [fruit for segment in segments if (fruit := measure(view, segment)) is not None]
-    found = [fruit for fruit in found if fruit.fit.score >= _LEAST_SCORE and fruit.depth_share >= _LEAST_DEPTH]
+    fruits = [fruit for segment in segments if (fruit := measure(view, segment)) is not None]
+    fruits = [fruit for fruit in fruits if fruit.fit.score >= _LEAST_SCORE and fruit.depth_share >= _LEAST_DEPTH]
     # A well seen large outline explains more of the picture than a well seen fragment of it.
-    return _drop_duplicates(sorted(found, key=lambda fruit: -fruit.fit.score * fruit.cone.half_angle))
+    return _drop_duplicates(sorted(fruits, key=lambda fruit: -fruit.fit.score * fruit.cone.half_angle))
 
 
 def fruit_in_box(
@@ -185,8 +185,8 @@ def _central_fruit(view: View, colour: FruitMask, box: Box, ellipse: Mask) -> Ma
     main = int(np.argmax(central))
     if not central[main]:
         return None
-    own = labels == main
-    surface = surface_depth(view, Segment(own, (x0, y0)))
+    fruit_mask = labels == main
+    surface = surface_depth(view, Segment(fruit_mask, (x0, y0)))
     within = np.bincount(labels[_ellipse_in(labels.shape, (0, 0, x1 - x0, y1 - y0), 0.9)], minlength=count)
     for number in range(1, count):
         piece = labels == number
@@ -194,9 +194,9 @@ def _central_fruit(view: View, colour: FruitMask, box: Box, ellipse: Mask) -> Ma
             continue
         depth = surface_depth(view, Segment(piece, (x0, y0)))
         if surface is None or depth is None or abs(depth - surface) < _JUMP_MM:
-            own |= piece
-    moved = half_level(colour.channel[y0:y1, x0:x1], own, 4)
-    return moved & (own | (labels == 0))
+            fruit_mask |= piece
+    moved = half_level(colour.channel[y0:y1, x0:x1], fruit_mask, 4)
+    return moved & (fruit_mask | (labels == 0))
 
 
 def _split_fruits(view: View, fruit: Mask, box: Box) -> NDArray[np.int32]:
@@ -215,9 +215,9 @@ def _split_fruits(view: View, fruit: Mask, box: Box) -> NDArray[np.int32]:
             continue
         where = slice(top, top + height), slice(left, left + width)
         piece = piece_of[where] == number
-        own = _split_at_necks(piece)
-        labels[where][piece] = own[piece] + last
-        last += int(own.max())
+        part_labels = _split_at_necks(piece)
+        labels[where][piece] = part_labels[piece] + last
+        last += int(part_labels.max())
     return labels
 
 
@@ -235,9 +235,9 @@ def _split_at_necks(piece: Mask) -> NDArray[np.int32]:
     filled = reconstruction(_NECK * inner, inner, method="dilation")
     tops = (inner - filled > 1e-3) & (padded > 0)
     _, seeds = cv2.connectedComponents(tops.astype(np.uint8), connectivity=8)
-    own = seeds if seeds.max() < 2 else watershed(-inner, seeds, mask=padded > 0)
-    own = own[rim:-rim, rim:-rim].astype(np.int32)
-    return np.where(piece, np.maximum(own, 1) if seeds.max() < 2 else own, 0).astype(np.int32)
+    part_labels = seeds if seeds.max() < 2 else watershed(-inner, seeds, mask=padded > 0)
+    part_labels = part_labels[rim:-rim, rim:-rim].astype(np.int32)
+    return np.where(piece, np.maximum(part_labels, 1) if seeds.max() < 2 else part_labels, 0).astype(np.int32)
 
 
 def _has_one_top(surface: NDArray[np.float32]) -> bool:
@@ -258,11 +258,11 @@ def _segments(view: View, colour: FruitMask, region: Box) -> list[Segment]:
         top, left = max(0, top - pad), max(0, left - pad)
         bottom, right = min(labels.shape[0], bottom + pad), min(labels.shape[1], right + pad)
         cut = labels[top:bottom, left:right]
-        own = cut == number
-        moved = half_level(colour.channel[y0 + top : y0 + bottom, x0 + left : x0 + right], own, 4)
-        own = moved & ((cut == number) | (cut == 0))
-        segment = Segment(own, (x0 + left, y0 + top))
-        if own.any() and _large_enough(view, segment):
+        segment_mask = cut == number
+        moved = half_level(colour.channel[y0 + top : y0 + bottom, x0 + left : x0 + right], segment_mask, 4)
+        segment_mask = moved & ((cut == number) | (cut == 0))
+        segment = Segment(segment_mask, (x0 + left, y0 + top))
+        if segment_mask.any() and _large_enough(view, segment):
             segments.append(segment)
     return segments
 
@@ -294,17 +294,17 @@ def _depth_jumps(depth: Depth) -> Mask:
     return np.isfinite(depth) & (span > _JUMP_MM) & (span < 1e8)
 
 
-def _drop_duplicates(found: list[FruitMeasurement]) -> list[FruitMeasurement]:
+def _drop_duplicates(fruits: list[FruitMeasurement]) -> list[FruitMeasurement]:
     """Without outlines of one fruit that was found twice: a middle inside a better outline at the same distance."""
-    kept: list[FruitMeasurement] = []
-    for fruit in found:
+    distinct: list[FruitMeasurement] = []
+    for fruit in fruits:
         if all(
             angle_from(fruit.cone.axis, other.cone.axis) > _SAME * max(fruit.cone.half_angle, other.cone.half_angle)
             or abs(fruit.distance_mm - other.distance_mm) > max(fruit.diameter_mm, other.diameter_mm)
-            for other in kept
+            for other in distinct
         ):
-            kept.append(fruit)
-    return kept
+            distinct.append(fruit)
+    return distinct
 
 
 def _main_piece(part: Mask, ellipse: Mask) -> Mask | None:
@@ -318,8 +318,10 @@ def _main_piece(part: Mask, ellipse: Mask) -> Mask | None:
     main = int(np.argmax(central))
     if central[main] <= 0:
         return None
-    kept = [k for k in range(1, count) if k == main or stats[k, cv2.CC_STAT_AREA] > 0.1 * stats[main, cv2.CC_STAT_AREA]]
-    return np.isin(labels, kept)
+    main_labels = [
+        k for k in range(1, count) if k == main or stats[k, cv2.CC_STAT_AREA] > 0.1 * stats[main, cv2.CC_STAT_AREA]
+    ]
+    return np.isin(labels, main_labels)
 
 
 def _graph_cut(pixels: NDArray[np.uint8], view: View, box: Box) -> Mask:

@@ -86,10 +86,10 @@ def _resolve(call: Arguments, known: ReferenceCall) -> Arguments:
     if call["depth"] is None:
         call = drop_arguments(call, "depth_unit_mm")
     file, size = known.file(call["image"]), known.size(call["image"])
-    given = CameraArguments(**cast(dict[str, Any], {name: call[name] for name in _OF_CAMERA}))
-    if size is None or (given.fx_px is None and given.focal_mm is None and not (file and file.intrinsics)):
+    intrinsics = CameraArguments(**cast(dict[str, Any], {name: call[name] for name in _OF_CAMERA}))
+    if size is None or (intrinsics.fx_px is None and intrinsics.focal_mm is None and not (file and file.intrinsics)):
         return call
-    camera = choose_camera(given, file, Path(str(call["image"])), size, str(call["image"])).camera
+    camera = choose_camera(intrinsics, file, Path(str(call["image"])), size, str(call["image"])).camera
     seen = {"fx_px": camera.fx_px, "fy_px": camera.fy_px, "cx_px": camera.cx_px, "cy_px": camera.cy_px}
     return {**drop_arguments(call, *_OF_CAMERA), **{name: round_converted(value) for name, value in seen.items()}}
 
@@ -175,11 +175,11 @@ def measure_fruit_size(
     name = shown_name(image)
     picture = read_image(image, shown_as=name)
     size = (picture.width, picture.height)
-    given = CameraArguments(
+    camera_arguments = CameraArguments(
         fx_px, fy_px, cx_px, cy_px, focal_mm, sensor_width_mm, calibrated_width_px, calibrated_height_px
     )
     measured, far = _distances(depth, depth_unit_mm, distance_mm, picture, name)
-    chosen = choose_camera(given, file_info(image), image, size, name)
+    chosen = choose_camera(camera_arguments, file_info(image), image, size, name)
     box, clipped = clipped_region(region, *size, name)
     colour = find_fruit_pixels(picture.pixels, picture.valid, fruit)
     view = _view(chosen.camera, colour, measured, far, (float(min_diameter_mm), float(max_diameter_mm)))
@@ -197,8 +197,8 @@ def measure_fruit_size(
             flags.append("pale_fruit_possible")
             notes.append("fruits in some boxes do not differ from leaves by colour; their edges are less sure")
     else:
-        found = find_fruits(view, colour, box) if colour.contrast >= _NO_CONTRAST else []
-        fruits, failed = list(enumerate(found, start=1)), ()
+        detected = find_fruits(view, colour, box) if colour.contrast >= _NO_CONTRAST else []
+        fruits, failed = list(enumerate(detected, start=1)), ()
         if colour.contrast < _PALE_CONTRAST:
             flags.append("pale_fruit_possible")
         if measured is not None:
@@ -239,13 +239,14 @@ def _distances(
     known = file_info(depth)
     if unit_mm is None and known is not None:
         unit_mm = known.depth_unit_mm
-    shown = shown_name(depth)
-    measured = read_depth(depth, unit_mm, shown_as=shown)
+    depth_name = shown_name(depth)
+    measured = read_depth(depth, unit_mm, shown_as=depth_name)
     if measured.size != (picture.width, picture.height):
         turned = measured.size == (picture.height, picture.width)
         raise ToolError(
             "shape_mismatch",
-            f"{shown} is {measured.size[0]} x {measured.size[1]} pixels and {name} {picture.width} x {picture.height}",
+            f"{depth_name} is {measured.size[0]} x {measured.size[1]} pixels "
+            f"and {name} {picture.width} x {picture.height}",
             argument="depth",
             hint="turn the depth as the picture's EXIF orientation turns the picture"
             if turned
@@ -283,12 +284,12 @@ def _in_boxes(
                 argument="boxes",
                 hint="boxes are [x0, y0, x1, y1] in pixels of the original image",
             )
-        found, coloured = fruit_in_box(view, colour, picture.pixels, inside)
+        measurement, coloured = fruit_in_box(view, colour, picture.pixels, inside)
         by_colour += coloured
-        if found is None:
+        if measurement is None:
             failed.append(number)
         else:
-            fruits.append((number, found))
+            fruits.append((number, measurement))
     return fruits, tuple(failed), by_colour
 
 

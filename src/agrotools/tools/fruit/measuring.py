@@ -38,12 +38,12 @@ _MIDDLE = 0.85
 class Segment:
     """Pixels taken for one fruit. ``mask``: bool (rows, columns) of a cut-out; ``corner``: its x, y in the picture.
 
-    ``drawn``: the box that somebody drew around the fruit, beyond which they saw none of it.
+    ``drawn_box``: the box that somebody drew around the fruit, which does not reach beyond it.
     """
 
     mask: Mask
     corner: tuple[int, int]
-    drawn: Box | None = None
+    drawn_box: Box | None = None
 
     @property
     def area_px(self) -> int:
@@ -205,9 +205,9 @@ def _evidence(view: View, segment: Segment, surface: float) -> Evidence:
     part = np.zeros((y1 - y0, x1 - x0), np.bool_)
     part[top - y0 : top - y0 + mask.shape[0], left - x0 : left - x0 + mask.shape[1]] = mask
     doubt = _doubt(view, part, (x0, y0, x1, y1), surface)
-    if segment.drawn is not None:
+    if segment.drawn_box is not None:
         inner = np.zeros_like(part)
-        ax, ay, bx, by = segment.drawn
+        ax, ay, bx, by = segment.drawn_box
         inner[max(0, ay - y0) : max(0, by - y0), max(0, ax - x0) : max(0, bx - x0)] = True
         doubt[~inner & (doubt > 0)] = np.maximum(doubt[~inner & (doubt > 0)], _BEYOND_BOX)
     # Where two fruits of one colour meet, either may hide the other: no outline, unless the other is behind.
@@ -269,10 +269,10 @@ def _edges(part: Mask, hidden: Mask, depth: Depth | None, corner: tuple[int, int
             step = _at(depth, inner + _BESIDE_PX * outwards) - _at(depth, inner - (_BESIDE_PX - 1) * outwards)
             trust &= ~(step < _STEP_MM)
         trusted.append(trust)
-    found, trust = np.concatenate(points) + np.array(corner, float), np.concatenate(trusted)
-    if np.count_nonzero(trust) >= max(12, 0.2 * len(found)):
-        found = found[trust]
-    return found[:, 0], found[:, 1]
+    edge_points, trust = np.concatenate(points) + np.array(corner, float), np.concatenate(trusted)
+    if np.count_nonzero(trust) >= max(12, 0.2 * len(edge_points)):
+        edge_points = edge_points[trust]
+    return edge_points[:, 0], edge_points[:, 1]
 
 
 def _at(depth: Depth, places: NDArray[np.int64]) -> Depth:

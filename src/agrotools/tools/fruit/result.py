@@ -46,11 +46,11 @@ class FruitInputs:
     flags: tuple[str, ...] = ()
 
 
-def fruit_result(found: FruitInputs) -> FruitSizes:
+def fruit_result(inputs: FruitInputs) -> FruitSizes:
     """Count, draw and keep."""
-    smallest, largest = found.view.diameters_mm
-    fruits, notes, flags = list(found.fruits), list(found.notes), list(found.flags)
-    if not found.boxes:
+    smallest, largest = inputs.view.diameters_mm
+    fruits, notes, flags = list(inputs.fruits), list(inputs.notes), list(inputs.flags)
+    if not inputs.boxes:
         least = _FRAGMENT * _usual_size(fruits)
         whole = [fruit for _, fruit in fruits if fruit.diameter_mm >= least]
         if len(whole) < len(fruits):
@@ -66,7 +66,7 @@ def fruit_result(found: FruitInputs) -> FruitSizes:
             diameter_mm=fruit.diameter_mm,
             visibility=fruit.visibility,
             arc_coverage=fruit.fit.arc_coverage,
-            used_in_mean=fruit.visibility >= found.min_visibility
+            used_in_mean=fruit.visibility >= inputs.min_visibility
             and fruit.fit.arc_coverage >= LEAST_ARC
             and fruit.depth_share >= LEAST_DEPTH
             and fruit.fit.score >= _SURE_SCORE
@@ -92,8 +92,8 @@ def fruit_result(found: FruitInputs) -> FruitSizes:
         median_diameter_mm=float(np.median(sizes)) if len(sizes) else None,
         sd_mm=float(sizes.std(ddof=1)) if len(sizes) > 1 else None,
         size_classes=size_classes(sizes),
-        boxes_without_fruit=found.failed,
-        overlay=save_artifact("fruit_sizes.png", "overlay", _overlay(found, fruits, rows, mean)),
+        boxes_without_fruit=inputs.failed,
+        overlay=save_artifact("fruit_sizes.png", "overlay", _overlay(inputs, fruits, rows, mean)),
         notes=tuple(notes),
         flags=tuple(dict.fromkeys(flags)),
     )
@@ -121,17 +121,17 @@ def size_classes(diameters_mm: NDArray[np.float64]) -> dict[str, int]:
 
 
 def _overlay(
-    found: FruitInputs, fruits: Sequence[tuple[int, FruitMeasurement]], rows: Sequence[FruitSize], mean: float | None
+    inputs: FruitInputs, fruits: Sequence[tuple[int, FruitMeasurement]], rows: Sequence[FruitSize], mean: float | None
 ) -> "Image":
-    left, top, pixels, zoom = _cropped_view(found)
+    left, top, pixels, zoom = _cropped_view(inputs)
     marks = []
     for (_, fruit), row in zip(fruits, rows, strict=True):
-        x, y = found.view.camera.project(outline_points(fruit.cone))
+        x, y = inputs.view.camera.project(outline_points(fruit.cone))
         colour = SKY_BLUE if row.used_in_mean else ORANGE
         outline = tuple((float(a - left) * zoom, float(b - top) * zoom) for a, b in zip(x, y, strict=True))
         marks.append(Mark(colour, f"{row.diameter_mm:.0f}", outline=outline))
-    for number in found.failed:
-        x0, y0, x1, y1 = found.boxes[number - 1]
+    for number in inputs.failed:
+        x0, y0, x1, y1 = inputs.boxes[number - 1]
         box = ((x0 - left) * zoom, (y0 - top) * zoom, (x1 - left) * zoom, (y1 - top) * zoom)
         marks.append(Mark(BLACK, "?", box=box))
     used = sum(row.used_in_mean for row in rows)
@@ -139,27 +139,27 @@ def _overlay(
         (SKY_BLUE, f"diameter in mm, counted ({used})"),
         (ORANGE, f"too little seen, not counted ({len(rows) - used})"),
     ]
-    if found.failed:
-        legend.append((BLACK, f"box without a measurable fruit ({len(found.failed)})"))
+    if inputs.failed:
+        legend.append((BLACK, f"box without a measurable fruit ({len(inputs.failed)})"))
     title = "1 fruit" if len(rows) == 1 else f"{len(rows)} fruits"
     title += f", mean diameter {mean:.1f} mm of {used}" if mean is not None else ""
-    return draw_marks(pixels, marks, legend=legend, region=found.region, title=title)
+    return draw_marks(pixels, marks, legend=legend, region=inputs.region, title=title)
 
 
-def _cropped_view(found: FruitInputs) -> tuple[int, int, NDArray[np.uint8], float]:
+def _cropped_view(inputs: FruitInputs) -> tuple[int, int, NDArray[np.uint8], float]:
     """The part of the picture that is worth looking at: its left and top edge, its pixels, and their magnification.
 
     A few boxes are shown from near: in a picture of a whole row of trees nobody could check the outline of one fruit.
     """
-    rows, columns = found.pixels.shape[:2]
-    if not found.boxes:
-        return 0, 0, found.pixels, 1.0
-    edges = np.array(found.boxes)
+    rows, columns = inputs.pixels.shape[:2]
+    if not inputs.boxes:
+        return 0, 0, inputs.pixels, 1.0
+    edges = np.array(inputs.boxes)
     margin = int(2 * max((edges[:, 2] - edges[:, 0]).max(), (edges[:, 3] - edges[:, 1]).max()))
     left, top = max(0, int(edges[:, 0].min()) - margin), max(0, int(edges[:, 1].min()) - margin)
     right, bottom = min(columns, int(edges[:, 2].max()) + margin), min(rows, int(edges[:, 3].max()) + margin)
     zoom = min(_MOST_ZOOM, _NEAR_PX / max(right - left, bottom - top))
     if zoom <= 1:
-        return 0, 0, found.pixels, 1.0
-    near = found.pixels[top:bottom, left:right]
+        return 0, 0, inputs.pixels, 1.0
+    near = inputs.pixels[top:bottom, left:right]
     return left, top, cv2.resize(near, None, fx=zoom, fy=zoom, interpolation=cv2.INTER_CUBIC).astype(np.uint8), zoom

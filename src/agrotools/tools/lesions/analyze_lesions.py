@@ -165,7 +165,7 @@ def analyze_lesions(
             hint="use a colour picture",
         )
     view = leaf_view(pixels, leaf.mask, leaf.box)
-    found = _lesions(view, leaf, healthy_reference, sensitivity)
+    lesions = _lesions(view, leaf, healthy_reference, sensitivity)
     scale = choose_scale(
         None if scale_mm_px is None else scale_mm_px / 1000, info.gsd_m if info and info.gsd_m else None
     )
@@ -175,14 +175,14 @@ def analyze_lesions(
             shown=picture.pixels,
             box=box,
             leaf=leaf,
-            lesion=_resize_to_full(view, found.level, leaf),
-            healthy=found.healthy,
-            method=found.method,
+            lesion=_resize_to_full(view, lesions.level, leaf),
+            healthy=lesions.healthy,
+            method=lesions.method,
             scale_mm_px=None if scale.gsd_m is None else 1000 * scale.gsd_m,
             min_lesion_px=min_lesion_px,
             grade_scale=grade_scale,
-            notes=(*picture.notes, *leaf.notes, *found.notes, *scale.notes),
-            flags=(*picture.flags, *clipped, *leaf.flags, *found.flags, *scale.flags, *detail),
+            notes=(*picture.notes, *leaf.notes, *lesions.notes, *scale.notes),
+            flags=(*picture.flags, *clipped, *leaf.flags, *lesions.flags, *scale.flags, *detail),
         )
     )
 
@@ -204,8 +204,8 @@ def _leaf(
     else:
         if float(lab_of(shrink_image(pixels, 128)).std(axis=(0, 1)).max()) < _EVEN:
             raise no_leaf("the picture shows one colour only")
-        found = leaf_on_board(pixels) if mode == "leaf" else None
-        leaf = found or leaf_in_field(pixels)
+        leaf_on_plain = leaf_on_board(pixels) if mode == "leaf" else None
+        leaf = leaf_on_plain or leaf_in_field(pixels)
     mask = leaf.mask if valid is None else leaf.mask & valid
     if not mask.any():
         raise no_leaf("there is none where the picture holds data")
@@ -248,7 +248,7 @@ class _LesionMask:
     flags: tuple[str, ...] = ()
 
 
-def _lesions(view: "LeafView", leaf: "Leaf", given: Lab | None, sensitivity: float) -> _LesionMask:
+def _lesions(view: "LeafView", leaf: "Leaf", healthy_reference: Lab | None, sensitivity: float) -> _LesionMask:
     from agrotools.tools.lesions.segmentation import (
         GENERIC_GREEN,
         MOST_SHIFT,
@@ -261,8 +261,8 @@ def _lesions(view: "LeafView", leaf: "Leaf", given: Lab | None, sensitivity: flo
         remove_rim,
     )
 
-    healthy, flags, notes = given or healthy_colour(view), [], []
-    if given is None and healthy[1] > NO_GREEN:
+    healthy, flags, notes = healthy_reference or healthy_colour(view), [], []
+    if healthy_reference is None and healthy[1] > NO_GREEN:
         healthy = GENERIC_GREEN
         flags.append("no_healthy_tissue")
         notes.append("the leaf shows no healthy green; an ordinary leaf green was taken for healthy")
@@ -272,7 +272,7 @@ def _lesions(view: "LeafView", leaf: "Leaf", given: Lab | None, sensitivity: flo
         apart = is_unlike_training(model.info.domain, view, leaf.background)
         if "leaf_cut" in leaf.flags:
             apart = (*apart, "a leaf cut by the picture's edge")
-        if not apart and given is None:
+        if not apart and healthy_reference is None:
             threshold = model.info.threshold
             shifted = 1 / (1 + math.exp(-(math.log(threshold / (1 - threshold)) + 3 * (0.5 - sensitivity))))
             notes.append(f"lesions: model {model.info.name}, trained on {model.info.trained_on}")

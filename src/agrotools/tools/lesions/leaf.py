@@ -133,10 +133,10 @@ def leaf_on_board(pixels: NDArray[np.uint8]) -> Leaf | None:
     depth = np.where(lightness < 0, -lightness - np.float32(SHADOW_DEPTH), lightness - np.float32(GLARE_HEIGHT))
     distance = colour + np.maximum(0, depth)
     distance = np.asarray(cv2.GaussianBlur(distance, (0, 0), 0.7), np.float32)
-    found = distance[(distance > LEAST_DISTANCE) & is_plant_coloured(lab)]
-    if found.size < _MIN_AREA_SHARE * distance.size:
+    leaf_distances = distance[(distance > LEAST_DISTANCE) & is_plant_coloured(lab)]
+    if leaf_distances.size < _MIN_AREA_SHARE * distance.size:
         raise no_leaf("nothing stands out from the background in the colour of a leaf")
-    typical = float(np.median(found))
+    typical = float(np.median(leaf_distances))
     threshold = float(np.clip(typical / 2, LEAST_DISTANCE, LEAF_DISTANCE))
     mask, rest = largest_area(distance > threshold)
     if middle[0] < _DARK_BOARD:
@@ -186,12 +186,12 @@ def threshold_enlarged(
 ) -> NDArray[np.bool_]:
     """A mask at full size, from a small one and the levels (0..255, inside from 128) that it was cut from."""
     near = np.asarray(cv2.dilate(mask.astype(np.uint8), np.ones((3, 3), np.uint8)), np.bool_)
-    kept = np.where(near, level, 0)
-    kept = np.where(mask & (kept < 128), 160, kept)
-    kept = np.where(~mask & (kept >= 128), 127, kept).astype(np.uint8)
-    if kept.shape == shape:
+    near_levels = np.where(near, level, 0)
+    near_levels = np.where(mask & (near_levels < 128), 160, near_levels)
+    near_levels = np.where(~mask & (near_levels >= 128), 127, near_levels).astype(np.uint8)
+    if near_levels.shape == shape:
         return mask
-    larger = np.asarray(cv2.resize(kept, (shape[1], shape[0]), interpolation=cv2.INTER_LINEAR))
+    larger = np.asarray(cv2.resize(near_levels, (shape[1], shape[0]), interpolation=cv2.INTER_LINEAR))
     return larger >= 128
 
 

@@ -91,8 +91,8 @@ class LesionInputs:
 def lesion_result(analysed: LesionInputs) -> LeafLesions:
     """Count, list, draw and keep."""
     leaf, (left, top, right, bottom) = analysed.leaf, analysed.box
-    kept, lesions = _lesion_rows(analysed)
-    leaf_px, lesion_px = leaf.area_px, int(np.count_nonzero(kept))
+    lesion_mask, lesions = _lesion_rows(analysed)
+    leaf_px, lesion_px = leaf.area_px, int(np.count_nonzero(lesion_mask))
     severity = 100 * lesion_px / leaf_px
     pixel = None if analysed.scale_mm_px is None else analysed.scale_mm_px**2
     notes = [*analysed.notes, source_of(analysed.grade_scale)]
@@ -105,7 +105,7 @@ def lesion_result(analysed: LesionInputs) -> LeafLesions:
         flags.append("no_scale")
     classes = np.full(analysed.shown.shape[:2], OUTSIDE, np.uint8)
     part = np.where(leaf.mask, np.uint8(HEALTHY), np.uint8(BACKGROUND))
-    part[kept] = LESION
+    part[lesion_mask] = LESION
     classes[top:bottom, left:right] = part
     return LeafLesions(
         leaf_area_px=leaf_px,
@@ -122,7 +122,7 @@ def lesion_result(analysed: LesionInputs) -> LeafLesions:
         method=analysed.method,
         scale_mm_px=analysed.scale_mm_px,
         mask=save_artifact("lesion_mask.png", "mask", class_picture(classes, _CLASS_COLOURS)),
-        overlay=save_artifact("lesion_overlay.png", "overlay", _overlay(analysed, kept, len(lesions), severity)),
+        overlay=save_artifact("lesion_overlay.png", "overlay", _overlay(analysed, lesion_mask, len(lesions), severity)),
         table=save_artifact("lesions.csv", "table", _csv(lesions)) if lesions else None,
         notes=tuple(notes),
         flags=tuple(dict.fromkeys(flags)),
@@ -134,13 +134,13 @@ def _lesion_rows(analysed: LesionInputs) -> tuple[NDArray[np.bool_], list[Lesion
     leaf, (left, top, _, _) = analysed.leaf, analysed.box
     x0, y0, x1, y1 = leaf.box
     inside = leaf.mask[y0:y1, x0:x1]
-    found = analysed.lesion[y0:y1, x0:x1] & inside
-    _, labels, stats, _ = cv2.connectedComponentsWithStats(found.astype(np.uint8), connectivity=8)
+    lesion_pixels = analysed.lesion[y0:y1, x0:x1] & inside
+    _, labels, stats, _ = cv2.connectedComponentsWithStats(lesion_pixels.astype(np.uint8), connectivity=8)
     numbers, table = np.asarray(labels, np.int32), np.asarray(stats, np.int64)
     large = table[:, cv2.CC_STAT_AREA] >= analysed.min_lesion_px
     large[0] = False
-    kept = np.zeros_like(analysed.lesion)
-    kept[y0:y1, x0:x1] = large[numbers]
+    lesion_mask = np.zeros_like(analysed.lesion)
+    lesion_mask[y0:y1, x0:x1] = large[numbers]
     rows, columns = np.nonzero(large[numbers])
     belongs = numbers[rows, columns]
     count = len(table)
@@ -171,7 +171,7 @@ def _lesion_rows(analysed: LesionInputs) -> tuple[NDArray[np.bool_], list[Lesion
                 touches_edge=bool(touching[number]),
             )
         )
-    return kept, lesions
+    return lesion_mask, lesions
 
 
 def _eccentricities(
@@ -187,14 +187,14 @@ def _eccentricities(
     return np.sqrt(np.maximum(0, 1 - (xx + yy - apart) / (xx + yy + apart)))
 
 
-def _overlay(analysed: LesionInputs, kept: NDArray[np.bool_], count: int, severity: float) -> "Image":
+def _overlay(analysed: LesionInputs, lesion_mask: NDArray[np.bool_], count: int, severity: float) -> "Image":
     height, width = analysed.shown.shape[:2]
     left, top, right, bottom = analysed.box
     larger = max(1, math.ceil(_LEAST_SHOWN_PX / max(height, width)))
     # Shrunk pictures cannot show more; outlines of millions of points take longer to draw than all the rest.
     step = max(1, max(height, width) // 3000)
     marks: list[Mark] = []
-    for colour, mask in ((SKY_BLUE, analysed.leaf.mask), (VERMILLION, kept)):
+    for colour, mask in ((SKY_BLUE, analysed.leaf.mask), (VERMILLION, lesion_mask)):
         coarse = np.ascontiguousarray(mask[::step, ::step]).astype(np.uint8)
         outlines, _ = cv2.findContours(coarse, cv2.RETR_CCOMP, cv2.CHAIN_APPROX_SIMPLE)
         for outline in outlines:

@@ -170,7 +170,7 @@ class LesionModel:
 
     def probability(self, features: NDArray[np.float32]) -> NDArray[np.float32]:
         """Probability of lesion per row, float32 (rows,): the mean of the members."""
-        found = np.empty(len(features), np.float32)
+        probabilities = np.empty(len(features), np.float32)
         for start in range(0, len(features), _BLOCK):
             block = np.clip((features[start : start + _BLOCK] - self.mean) / self.scale, -CLIP, CLIP)
             total = np.zeros(len(block), np.float32)
@@ -181,8 +181,8 @@ class LesionModel:
                     if number < len(layers) - 1:
                         np.maximum(values, 0, out=values)
                 total += 1 / (1 + np.exp(-np.clip(values[:, 0], -60, 60)))
-            found[start : start + _BLOCK] = total / len(self.members)
-        return found
+            probabilities[start : start + _BLOCK] = total / len(self.members)
+        return probabilities
 
     def level(self, view: LeafView) -> NDArray[np.float32]:
         """Probability of lesion per pixel of the leaf, float32 (pixels of the mask,)."""

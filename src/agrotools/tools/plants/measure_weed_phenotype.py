@@ -154,8 +154,8 @@ def measure_weed_phenotype(
     inside[y0:y1, x0:x1] = green.mask[y0:y1, x0:x1]
     if ground_y_px is not None:
         inside[ground_y_px:] = False
-    found = find_plants(inside, side_view=view == "side")
-    if not found.plants:
+    plants = find_plants(inside, side_view=view == "side")
+    if not plants.plants:
         raise ToolError("nothing_found", f"there is no plant in {'the region of ' if region else ''}{name}",
                         argument="region" if region else "image",
                         hint="plants are found by their green; choose another picture or region")  # fmt: skip
@@ -167,28 +167,28 @@ def measure_weed_phenotype(
     if view == "side" and ground_y_px is None:
         flags.append("ground_line_from_plant")
         notes.append("height is from the lowest pixel of each plant; ground_y_px gives a ground line")
-    if any(_is_cut_off(plant, box) for plant in found.plants):
+    if any(_is_cut_off(plant, box) for plant in plants.plants):
         flags.append("plant_cut_by_edge")
-    if found.count > MOST_PLANTS:
+    if plants.count > MOST_PLANTS:
         flags.append("not_all_plants_listed")
-    if found.left_out_px:
-        notes.append(f"{found.left_out_px} px in specks under 2 % of the largest plant are left out")
+    if plants.left_out_px:
+        notes.append(f"{plants.left_out_px} px in specks under 2 % of the largest plant are left out")
     if species:
         notes.append("species does not change any value: no growth curve of a species is at hand")
-    forms = tuple(_form(plant, picture, scale.cm_px, view, ground_y_px) for plant in found.plants)
-    classes = _number_plants(found.plants, inside.shape)
+    forms = tuple(_form(plant, picture, scale.cm_px, view, ground_y_px) for plant in plants.plants)
+    classes = _number_plants(plants.plants, inside.shape)
     overlay = draw_plants(
         picture.pixels,
-        found.plants,
+        plants.plants,
         ground_y_px=ground_y_px,
         heights=view == "side",
         region=box if region else None,
         scale_cm_px=scale.cm_px,
         disc=scale.disc,
-        title=_title(found.count, forms[0]),
+        title=_title(plants.count, forms[0]),
     )
     return WeedPhenotype(
-        n_plants=found.count,
+        n_plants=plants.count,
         plants=forms,
         growth_stage=growth_stage(forms[0].leaf_count_est),
         view=view,

@@ -81,19 +81,19 @@ def find_discs(pixels: NDArray[np.uint8], exclude: NDArray[np.bool_] | None = No
             for cut in (channel > level, channel <= level):
                 for disc in _round_parts(cut.view(np.uint8), left_out):
                     _join(groups, disc)
-    found: list[Disc] = []
+    distinct: list[Disc] = []
     for group in sorted(groups, key=len, reverse=True):
         disc = _typical(group)
-        if len(group) >= _LEAST_SEEN and not any(_same(disc, other) for other in found):
-            found.append(disc)
-    discs = [Disc(d.x / shrink, d.y / shrink, d.radius / shrink) for d in found]
+        if len(group) >= _LEAST_SEEN and not any(_same(disc, other) for other in distinct):
+            distinct.append(disc)
+    discs = [Disc(d.x / shrink, d.y / shrink, d.radius / shrink) for d in distinct]
     return sorted(discs, key=lambda disc: -disc.radius)
 
 
 def _round_parts(cut: NDArray[np.uint8], left_out: NDArray[np.float32] | None) -> list[Disc]:
     contours, _ = cv2.findContours(cut, cv2.RETR_EXTERNAL, cv2.CHAIN_APPROX_NONE)
     height, width = cut.shape
-    found: list[Disc] = []
+    discs: list[Disc] = []
     fewest = 2 * (2 * _LEAST_RADIUS_PX - 1)
     for contour in [contour for contour in contours if len(contour) >= fewest]:  # shorter ones go around no disc
         x, y, w, h = cv2.boundingRect(contour)
@@ -115,8 +115,8 @@ def _round_parts(cut: NDArray[np.uint8], left_out: NDArray[np.float32] | None) -
             continue
         if left_out is not None and float(left_out[y : y + h, x : x + w].mean()) > 0.3:
             continue
-        found.append(Disc(float(centre[0]) + 0.5, float(centre[1]) + 0.5, radius))
-    return found
+        discs.append(Disc(float(centre[0]) + 0.5, float(centre[1]) + 0.5, radius))
+    return discs
 
 
 def _join(groups: list[list[Disc]], disc: Disc) -> None:
@@ -244,10 +244,10 @@ def find_plants(mask: Mask, *, side_view: bool) -> Plants:
     least = max(SMALLEST_PLANT_PX, SMALLEST_SHARE * int(areas.max(initial=0)))
     # Equal areas in the order of the labels, which is that of the rows: the same plants in the same order each time.
     numbers = [int(label) for label in np.argsort(-areas, kind="stable") if areas[label] >= least]
-    found: list[Plant] = []
+    plants: list[Plant] = []
     for label in numbers[:MOST_PLANTS]:
-        found.append(_plant(_box(np.asarray(stats[label], np.int32)), labels, label, mask, side_view))
-    return Plants(tuple(found), len(numbers), int(areas.sum() - areas[numbers].sum()))
+        plants.append(_plant(_box(np.asarray(stats[label], np.int32)), labels, label, mask, side_view))
+    return Plants(tuple(plants), len(numbers), int(areas.sum() - areas[numbers].sum()))
 
 
 def _plant(around: Box, labels: NDArray[np.int32], label: int, mask: Mask, side_view: bool) -> Plant:

@@ -62,11 +62,11 @@ def health_of(lab: NDArray[np.float32]) -> HealthHints:
 
 def band_values(picture: RegionPicture, inside: NDArray[np.bool_]) -> tuple[BandValues, ...]:
     """Each band of a raster over a region; bands without data there are left out."""
-    found: list[BandValues] = []
+    statistics: list[BandValues] = []
     for name, values in picture.values.items():
         there = values[inside & np.isfinite(values)].astype(np.float64)
         if there.size:
-            found.append(
+            statistics.append(
                 BandValues(
                     name=name,
                     mean=float(there.mean()),
@@ -75,7 +75,7 @@ def band_values(picture: RegionPicture, inside: NDArray[np.bool_]) -> tuple[Band
                     high=float(there.max()),
                 )
             )
-    return tuple(found)
+    return tuple(statistics)
 
 
 def shape_of(mask: NDArray[np.bool_]) -> RegionShape:

@@ -207,16 +207,16 @@ def class_counts(
     Raises:
         ToolError: ``invalid_argument``, a number stands for two names in ``label_map``.
     """
-    named = _names(label_map, names)
+    class_names = _names(label_map, names)
     present, counts = np.unique(classes[inside], return_counts=True)
-    found: dict[str, int] = {}
+    pixel_counts: dict[str, int] = {}
     unnamed: list[int] = []
     for number, count in zip(present.tolist(), counts.tolist(), strict=True):
-        if number not in named:
+        if number not in class_names:
             unnamed.append(number)
-        name = named.get(number, f"class {number}")
-        found[name] = found.get(name, 0) + count
-    ranked = dict(sorted(found.items(), key=lambda item: (-item[1], item[0])))
+        name = class_names.get(number, f"class {number}")
+        pixel_counts[name] = pixel_counts.get(name, 0) + count
+    ranked = dict(sorted(pixel_counts.items(), key=lambda item: (-item[1], item[0])))
     if not unnamed:
         return ranked, (), ()
     listed = ", ".join(str(number) for number in unnamed[:12]) + (" ..." if len(unnamed) > 12 else "")
@@ -231,13 +231,13 @@ def class_layers(
     names: Mapping[str, str] | None,
 ) -> tuple[NDArray[np.uint8], list[Layer]]:
     """A picture of the classes, uint8 (rows, columns), and the layers that draw it: nine, then the rest."""
-    named = _names(label_map, names)
+    class_names = _names(label_map, names)
     total = sum(counts.values())
     numbers = {name: place for place, name in enumerate(list(counts)[: len(_COLOURS) - 1], start=1)}
-    shown = np.zeros(classes.shape, np.uint8)
+    layer_values = np.zeros(classes.shape, np.uint8)
     for number in np.unique(classes[inside]).tolist():
-        name = named.get(number, f"class {number}")
-        shown[inside & (classes == number)] = numbers.get(name, len(_COLOURS))
+        name = class_names.get(number, f"class {number}")
+        layer_values[inside & (classes == number)] = numbers.get(name, len(_COLOURS))
     layers = [
         Layer(place, _COLOURS[place - 1], f"{name} {100 * counts[name] / total:.2f} %")
         for name, place in numbers.items()
@@ -245,22 +245,22 @@ def class_layers(
     rest = total - sum(counts[name] for name in numbers)
     if rest:
         layers.append(Layer(len(_COLOURS), _COLOURS[-1], f"other classes {100 * rest / total:.2f} %"))
-    return shown, layers
+    return layer_values, layers
 
 
 def _names(label_map: Mapping[str, Sequence[int]] | None, names: Mapping[str, str] | None) -> dict[int, str]:
-    named: dict[int, str] = {}
+    class_names: dict[int, str] = {}
     for number, name in (names or {}).items():
         if number.strip().lstrip("-").isdigit():
-            named[int(number)] = name
-    given: dict[int, str] = {}
+            class_names[int(number)] = name
+    mapped_names: dict[int, str] = {}
     for name, numbers in (label_map or {}).items():
         for number in numbers:
-            if given.setdefault(number, name) != name:
+            if mapped_names.setdefault(number, name) != name:
                 raise ToolError(
                     "invalid_argument",
-                    f"label_map: {number} stands for {given[number]} and for {name}",
+                    f"label_map: {number} stands for {mapped_names[number]} and for {name}",
                     argument="label_map",
                 )
-    named |= given
-    return named
+    class_names |= mapped_names
+    return class_names

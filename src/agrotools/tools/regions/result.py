@@ -54,7 +54,7 @@ def describe(
     image: Path,
     region: Box | None,
     mask: Path | None,
-    wanted: frozenset[Attribute],
+    attributes: frozenset[Attribute],
     question: str | None,
     bands: dict[str, int | str] | None,
     label_map: dict[str, list[int]] | None,
@@ -63,14 +63,14 @@ def describe(
     """Description of a region, arguments as of the tool."""
     answer: TextAnswer | None = None
     if evidence := is_label_file(image, file_info(image), label_map):
-        seen = _describe_labels(image, region, mask, wanted, label_map, gsd_m)
+        seen = _describe_labels(image, region, mask, attributes, label_map, gsd_m)
         if evidence == "guessed":
             seen.flags.append("taken_as_labels")
             seen.notes.append("few small values in a palette or grey PNG: taken as class numbers")
     else:
         if (backend := backend_in_use()) and backend != "offline":
             answer = _describe_by_model(backend, image, region, mask, bands, question)
-        seen = _describe_picture(image, region, mask, wanted, bands, gsd_m)
+        seen = _describe_picture(image, region, mask, attributes, bands, gsd_m)
     if answer is not None:
         seen.notes += answer.notes
         seen.flags += answer.flags
@@ -106,12 +106,12 @@ def _describe_by_model(
     picture = read_region_picture(image, bands, region, file_info(image))
     pixels = picture.pixels
     if mask is not None:
-        drawn = read_mask_pixels(
+        mask_pixels = read_mask_pixels(
             mask, (picture.size[1], picture.size[0]), shown_name(image), argument="mask", called="a mask"
         )
         left, top = picture.origin
         pixels = pixels.copy()
-        outside = ~drawn[top : top + pixels.shape[0], left : left + pixels.shape[1]]
+        outside = ~mask_pixels[top : top + pixels.shape[0], left : left + pixels.shape[1]]
         pixels[outside] = (pixels[outside] * _DIMMED).astype(np.uint8)
     question = question.strip() or None if question else None
     if backend == VLM:
@@ -125,14 +125,14 @@ def _describe_picture(
     image: Path,
     region: Box | None,
     mask: Path | None,
-    wanted: frozenset[Attribute],
+    attributes: frozenset[Attribute],
     bands: dict[str, int | str] | None,
     gsd_m: float | None,
 ) -> _Description:
     info = file_info(image)
     picture = read_region_picture(image, bands, region, info)
     notes, flags = [*picture.notes], [*picture.flags]
-    drawn = (
+    mask_pixels = (
         None
         if mask is None
         else read_mask_pixels(
@@ -140,41 +140,41 @@ def _describe_picture(
         )
     )
     inside = picture.valid & _mask_in_box(picture.valid.shape, picture.box)
-    if drawn is not None:
+    if mask_pixels is not None:
         left, top = picture.origin
-        inside &= drawn[top : top + inside.shape[0], left : left + inside.shape[1]]
+        inside &= mask_pixels[top : top + inside.shape[0], left : left + inside.shape[1]]
     count = _count_pixels(inside, "mask" if mask is not None else "region")
     scale = choose_scale(gsd_m, picture.gsd_m)
-    plants = plants_of(picture) if "cover" in wanted else None
-    if "cover" in wanted and plants is None:
+    plants = plants_of(picture) if "cover" in attributes else None
+    if "cover" in attributes and plants is None:
         notes.append("plants cannot be told from the rest by these bands")
     covered = None if plants is None else _cover(picture, plants, inside, count, flags, notes)
     x0, y0, x1, y1 = picture.box
     pixels, part = picture.pixels[y0:y1, x0:x1], inside[y0:y1, x0:x1]
     samples = pixels[part]
     lab = lab_of_list(samples[:: -(-count // _MOST_SAMPLES)]) if picture.natural else None
-    named = picture.natural and "colour" in wanted
+    with_colour_names = picture.natural and "colour" in attributes
     description = RegionDescription(
         area_px=count,
         image_pct=100 * count / (picture.size[0] * picture.size[1]),
         area_m2=None if scale.gsd_m is None else count * scale.gsd_m**2,
-        mean_rgb=_triple(samples.sum(axis=0, dtype=np.int64) / count) if named else None,
-        mean_lab=_triple(lab.mean(axis=0, dtype=np.float64)) if lab is not None and named else None,
-        dominant_colours=colours_of(samples) if named else None,
+        mean_rgb=_triple(samples.sum(axis=0, dtype=np.int64) / count) if with_colour_names else None,
+        mean_lab=_triple(lab.mean(axis=0, dtype=np.float64)) if lab is not None and with_colour_names else None,
+        dominant_colours=colours_of(samples) if with_colour_names else None,
         vegetation_pct=covered,
         vegetation_index=None if plants is None or covered is None else plants.index,
-        exg=mean_index("exg", picture, inside) if "cover" in wanted else None,
-        ndvi=mean_index("ndvi", picture, inside) if "cover" in wanted else None,
-        texture=texture_of(pixels, part) if "texture" in wanted else None,
-        shape=_shape(inside, picture.origin) if drawn is not None and "shape" in wanted else None,
-        health=health_of(lab) if lab is not None and "health" in wanted else None,
+        exg=mean_index("exg", picture, inside) if "cover" in attributes else None,
+        ndvi=mean_index("ndvi", picture, inside) if "cover" in attributes else None,
+        texture=texture_of(pixels, part) if "texture" in attributes else None,
+        shape=_shape(inside, picture.origin) if mask_pixels is not None and "shape" in attributes else None,
+        health=health_of(lab) if lab is not None and "health" in attributes else None,
         class_pcts=None,
         class_px=None,
         bands=band_values(picture, inside) or None,
         summary="",
         overlay=_picture_overlay(picture, inside, None if covered is None else plants, scale.gsd_m),
     )
-    if "landcover" in wanted:
+    if "landcover" in attributes:
         notes.append("class_pcts: only a label raster has classes")
     if not picture.natural and description.texture is not None:
         notes.append("texture: of the values stretched between their 1st and 99th percentile")
@@ -189,7 +189,7 @@ def _describe_labels(
     image: Path,
     region: Box | None,
     mask: Path | None,
-    wanted: frozenset[Attribute],
+    attributes: frozenset[Attribute],
     label_map: dict[str, list[int]] | None,
     gsd_m: float | None,
 ) -> _Description:
@@ -203,13 +203,13 @@ def _describe_labels(
     if mask is not None:
         inside &= read_mask_pixels(mask, (height, width), name, argument="mask", called="a mask")
     count = _count_pixels(inside, "mask" if mask is not None else "region")
-    found, notes, flags = class_counts(labels.classes, inside, label_map, info.classes if info else None)
+    class_pixels, notes, flags = class_counts(labels.classes, inside, label_map, info.classes if info else None)
     scale = choose_scale(gsd_m, info.gsd_m if info else None)
-    shown, layers = class_layers(labels.classes, inside, found, label_map, info.classes if info else None)
-    title = f"{len(found)} classes in {count} px"
+    layer_values, layers = class_layers(labels.classes, inside, class_pixels, label_map, info.classes if info else None)
+    title = f"{len(class_pixels)} classes in {count} px"
     grey = np.full((height, width, 3), 235, np.uint8)
     overlay = draw_overlay(
-        grey, shown, layers, region=None if box == (0, 0, width, height) else box, gsd_m=scale.gsd_m, title=title
+        grey, layer_values, layers, region=None if box == (0, 0, width, height) else box, gsd_m=scale.gsd_m, title=title
     )
     nothing: dict[str, Any] = dict.fromkeys(_OF_PICTURES)
     description = RegionDescription(
@@ -217,9 +217,9 @@ def _describe_labels(
         area_px=count,
         image_pct=100 * count / (width * height),
         area_m2=None if scale.gsd_m is None else count * scale.gsd_m**2,
-        shape=_shape(inside, (0, 0)) if mask is not None and "shape" in wanted else None,
-        class_pcts={label: 100 * pixels / count for label, pixels in found.items()},
-        class_px=found,
+        shape=_shape(inside, (0, 0)) if mask is not None and "shape" in attributes else None,
+        class_pcts={label: 100 * pixels / count for label, pixels in class_pixels.items()},
+        class_px=class_pixels,
         summary="",
         overlay=save_artifact("region_overlay.jpg", "overlay", overlay),
     )
@@ -266,17 +266,17 @@ def _count_pixels(inside: NDArray[np.bool_], argument: str) -> int:
 
 
 def _shape(inside: NDArray[np.bool_], origin: tuple[int, int]) -> "RegionShape":
-    found = shape_of(inside)
-    x0, y0, x1, y1 = found.box
+    shape = shape_of(inside)
+    x0, y0, x1, y1 = shape.box
     left, top = origin
-    return found.model_copy(update={"box": (x0 + left, y0 + top, x1 + left, y1 + top)})
+    return shape.model_copy(update={"box": (x0 + left, y0 + top, x1 + left, y1 + top)})
 
 
 def _picture_overlay(
     picture: "RegionPicture", inside: NDArray[np.bool_], plants: "Vegetation | None", gsd_m: float | None
 ) -> Artifact:
-    shown = picture.pixels.copy()
-    shown[~inside] = (shown[~inside] * _DIMMED).astype(np.uint8)
+    canvas = picture.pixels.copy()
+    canvas[~inside] = (canvas[~inside] * _DIMMED).astype(np.uint8)
     classes = np.zeros(inside.shape, np.uint8)
     layers: list[Layer] = []
     if plants is not None:
@@ -284,47 +284,48 @@ def _picture_overlay(
         share = 100 * np.count_nonzero(classes) / np.count_nonzero(inside)
         layers.append(Layer(_PLANTS, SKY_BLUE, f"plants {share:.2f} %"))
     title = f"region of {np.count_nonzero(inside)} px" + ("" if inside.all() else "; what is dark does not count")
-    drawn = draw_overlay(shown, classes, layers, gsd_m=gsd_m, title=title)
-    return save_artifact("region_overlay.jpg", "overlay", drawn)
+    overlay = draw_overlay(canvas, classes, layers, gsd_m=gsd_m, title=title)
+    return save_artifact("region_overlay.jpg", "overlay", overlay)
 
 
 def _triple(values: NDArray[np.floating]) -> tuple[float, float, float]:
     return float(values[0]), float(values[1]), float(values[2])
 
 
-def summary_of(said: RegionDescription, name: str) -> str:
+def summary_of(description: RegionDescription, name: str) -> str:
     """Sentence of the numbers, in a fixed wording and order."""
-    size = f"The region of {name} has {said.area_px} pixels, {said.image_pct:.3g} % of the image"
-    parts = [size + (f", {said.area_m2:.4g} m^2 on the ground" if said.area_m2 is not None else "")]
-    if said.class_pcts:
-        ranked = sorted(said.class_pcts.items(), key=lambda item: (-item[1], item[0]))
+    size = f"The region of {name} has {description.area_px} pixels, {description.image_pct:.3g} % of the image"
+    parts = [size + (f", {description.area_m2:.4g} m^2 on the ground" if description.area_m2 is not None else "")]
+    if description.class_pcts:
+        ranked = sorted(description.class_pcts.items(), key=lambda item: (-item[1], item[0]))
         rest = f" and {len(ranked) - 8} more classes" if len(ranked) > 8 else ""
         parts.append(f"It holds {_listed([f'{label} {pct:.4g} %' for label, pct in ranked[:8]])}{rest}")
-    if said.dominant_colours:
-        colours = [f"{colour.name} {colour.pct:.3g} %" for colour in said.dominant_colours]
+    if description.dominant_colours:
+        colours = [f"{colour.name} {colour.pct:.3g} %" for colour in description.dominant_colours]
         parts.append(f"Its colours are {_listed(colours)}")
-    if said.vegetation_pct is not None:
-        parts.append(f"Plants cover {said.vegetation_pct:.3g} % of it (index {said.vegetation_index})")
-    if said.bands and not said.dominant_colours:
+    if description.vegetation_pct is not None:
+        parts.append(f"Plants cover {description.vegetation_pct:.3g} % of it (index {description.vegetation_index})")
+    if description.bands and not description.dominant_colours:
         values = [
-            f"{band.name} has a mean of {band.mean:.4g} ({band.low:.4g} to {band.high:.4g})" for band in said.bands
+            f"{band.name} has a mean of {band.mean:.4g} ({band.low:.4g} to {band.high:.4g})"
+            for band in description.bands
         ]
         parts.append(_listed(values[:3])[:1].upper() + _listed(values[:3])[1:])
-    if said.ndvi is not None:
-        parts.append(f"Its mean NDVI is {said.ndvi:.3g}")
-    if said.health is not None:
-        hints = said.health
+    if description.ndvi is not None:
+        parts.append(f"Its mean NDVI is {description.ndvi:.3g}")
+    if description.health is not None:
+        hints = description.health
         parts.append(
             f"By colour {hints.green_pct:.3g} % is green, {hints.yellow_pct:.3g} % yellow and"
             f" {hints.brown_pct:.3g} % brown"
         )
-    if said.texture is not None:
-        texture = said.texture
+    if description.texture is not None:
+        texture = description.texture
         parts.append(
             f"Its texture has an entropy of {texture.entropy:.3g} bits and a contrast of {texture.contrast:.3g}"
         )
-    if said.shape is not None:
-        form = said.shape
+    if description.shape is not None:
+        form = description.shape
         pieces = "one piece" if form.pieces == 1 else f"{form.pieces} pieces, the largest of {form.largest_px} pixels"
         parts.append(f"It is {pieces}, with solidity {form.solidity:.3g} and eccentricity {form.eccentricity:.3g}")
     return ". ".join(parts) + "."

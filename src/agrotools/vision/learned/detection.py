@@ -42,26 +42,28 @@ def find_by_text(pixels: NDArray[np.uint8], text: str, weights: Weights, *, scor
         raise wrong_kind(weights, "find things by their name", OPEN_VOCABULARY_KINDS)
     processor, model = _load_open_vocabulary(weights)
     image = Image.fromarray(pixels)
-    wanted = f"{' '.join(text.split())}".rstrip(".")
+    phrase = f"{' '.join(text.split())}".rstrip(".")
     grounding = weights.kind == "grounding-dino"
     # GroundingDINO was taught phrases in lower case that end in a full stop; OWLv2 sentences of CLIP.
-    given = f"{wanted.lower()}." if grounding else [[f"a photo of a {wanted}"]]
-    inputs = processor(images=image, text=given, return_tensors="pt", **({} if grounding else {"truncation": True}))
+    prompt = f"{phrase.lower()}." if grounding else [[f"a photo of a {phrase}"]]
+    inputs = processor(images=image, text=prompt, return_tensors="pt", **({} if grounding else {"truncation": True}))
     with torch.inference_mode():
         outputs = model(**inputs)
     size = [(image.height, image.width)]
     if grounding:
-        found = processor.post_process_grounded_object_detection(
+        detections = processor.post_process_grounded_object_detection(
             outputs, inputs["input_ids"], threshold=score_min, text_threshold=min(score_min, 0.25), target_sizes=size
         )[0]
     else:
-        found = processor.post_process_grounded_object_detection(outputs, threshold=score_min, target_sizes=size)[0]
-    boxes = found["boxes"].double().numpy().reshape(-1, 4)
-    scores = found["scores"].double().numpy()
+        detections = processor.post_process_grounded_object_detection(outputs, threshold=score_min, target_sizes=size)[
+            0
+        ]
+    boxes = detections["boxes"].double().numpy().reshape(-1, 4)
+    scores = detections["scores"].double().numpy()
     boxes = np.clip(boxes, 0, [image.width, image.height, image.width, image.height])
-    kept = _best(boxes, scores)
+    selected = _best(boxes, scores)
     flags = ("large_picture_shrunk",) if max(image.size) > _LARGE_PX else ()
-    return Detections(boxes[kept], scores[kept], flags)
+    return Detections(boxes[selected], scores[selected], flags)
 
 
 @model_loader
@@ -85,16 +87,16 @@ def _best(boxes: NDArray[np.float64], scores: NDArray[np.float64]) -> NDArray[np
     """Indices of the boxes to keep, best first: those with an area that no better one covers."""
     order = np.lexsort((boxes[:, 0], boxes[:, 1], -scores))
     areas = np.prod(boxes[:, 2:] - boxes[:, :2], axis=1)
-    kept: list[int] = []
+    selected: list[int] = []
     for index in order.tolist():
         if areas[index] <= 0:
             continue
-        others = boxes[kept]
+        others = boxes[selected]
         low, high = np.maximum(others[:, :2], boxes[index, :2]), np.minimum(others[:, 2:], boxes[index, 2:])
         common = np.prod(np.clip(high - low, 0, None), axis=1)
-        if not np.any(common > _SAME * (areas[kept] + areas[index] - common)):
-            kept.append(index)
-    return np.asarray(kept, np.intp)
+        if not np.any(common > _SAME * (areas[selected] + areas[index] - common)):
+            selected.append(index)
+    return np.asarray(selected, np.intp)
 
 
 FIXED_CLASS_KINDS = ("rt-detr", "detr")
@@ -125,15 +127,15 @@ def find_common(pixels: NDArray[np.uint8], weights: Weights, *, score_min: float
     with torch.inference_mode():
         outputs = model(**inputs)
     size = [(image.height, image.width)]
-    found = processor.post_process_object_detection(outputs, threshold=score_min, target_sizes=size)[0]
+    detections = processor.post_process_object_detection(outputs, threshold=score_min, target_sizes=size)[0]
     boxes = np.clip(
-        found["boxes"].double().numpy().reshape(-1, 4), 0, [image.width, image.height, image.width, image.height]
+        detections["boxes"].double().numpy().reshape(-1, 4), 0, [image.width, image.height, image.width, image.height]
     )
-    scores = found["scores"].double().numpy()
-    names = [str(model.config.id2label.get(int(label), f"class {int(label)}")) for label in found["labels"]]
+    scores = detections["scores"].double().numpy()
+    names = [str(model.config.id2label.get(int(label), f"class {int(label)}")) for label in detections["labels"]]
     order = np.lexsort((boxes[:, 0], boxes[:, 1], -scores))
-    kept = [index for index in order.tolist() if (boxes[index, 2:] > boxes[index, :2]).all()]
-    return NamedDetections(boxes[kept], scores[kept], [names[index] for index in kept])
+    valid_indices = [index for index in order.tolist() if (boxes[index, 2:] > boxes[index, :2]).all()]
+    return NamedDetections(boxes[valid_indices], scores[valid_indices], [names[index] for index in valid_indices])
 
 
 @model_loader
@@ -173,13 +175,13 @@ def find_crowns(
     with torch.inference_mode():
         for left, top in tiles(pixels.shape[1], pixels.shape[0]):
             part = np.ascontiguousarray(pixels[top : top + _TILE_PX, left : left + _TILE_PX].transpose(2, 0, 1))
-            found = model([torch.from_numpy(part).float() / 255])[0]
-            sure = found["scores"] >= score_min
-            boxes.append(found["boxes"][sure] + torch.tensor([left, top, left, top]))
-            scores.append(found["scores"][sure])
+            prediction = model([torch.from_numpy(part).float() / 255])[0]
+            sure = prediction["scores"] >= score_min
+            boxes.append(prediction["boxes"][sure] + torch.tensor([left, top, left, top]))
+            scores.append(prediction["scores"][sure])
         every, sureness = torch.cat(boxes), torch.cat(scores)
-        kept = ops.nms(every, sureness, _OVERLAP_KEPT)
-    return every[kept].double().numpy(), sureness[kept].double().numpy()
+        selected = ops.nms(every, sureness, _OVERLAP_KEPT)
+    return every[selected].double().numpy(), sureness[selected].double().numpy()
 
 
 def tiles(width: int, height: int) -> list[tuple[int, int]]:
@@ -204,7 +206,7 @@ def _load_crown_model(weights: Weights) -> Any:
     detection, safetensors = library("torchvision.models.detection"), library("safetensors.torch")
     make = detection.retinanet_resnet50_fpn
     state = safetensors.load_file(weights.folder / WEIGHTS_FILE)
-    detection.retinanet_resnet50_fpn = lambda **given: make(**{**given, "weights_backbone": None})
+    detection.retinanet_resnet50_fpn = lambda **options: make(**{**options, "weights_backbone": None})
     try:
         model = retinanet.RetinaNetHub(num_classes=1, label_dict={"Tree": 0}, score_thresh=0.05)
     finally:

@@ -98,12 +98,12 @@ def find_weights(model: str) -> Weights:
 
 
 def available(model: str) -> tuple[bool, str]:
-    """Reason why a model cannot be loaded here."""
+    """True if a model can be loaded here, and its kind and folder; else False and the reason."""
     try:
-        found = find_weights(model)
+        weights = find_weights(model)
     except ToolError as error:
         return False, str(error)
-    return True, f"{found.kind} in {found.folder}"
+    return True, f"{weights.kind} in {weights.folder}"
 
 
 def missing_libraries(names: Iterable[str]) -> list[str]:
@@ -121,12 +121,12 @@ def library(name: str) -> Any:
         ToolError: ``backend_unavailable``: it cannot be imported.
     """
     try:
-        found = import_module(name)
+        module = import_module(name)
     except ImportError as error:
         raise ToolError("backend_unavailable", f"{name} cannot be imported: {error}", hint=_INSTALL) from error
     if name == "torch":
-        found.set_num_threads(1)
-    return found
+        module.set_num_threads(1)
+    return module
 
 
 def wrong_kind(weights: Weights, does: str, kinds: Iterable[str]) -> ToolError:
@@ -215,11 +215,11 @@ def _kind(folder: Path, model: str) -> str:
         return "diffusers"
     config = _json(folder / "config.json")
     kind = str(config.get("model_type") or "").replace("_", "-")
-    named = {"grounding-dino": "grounding-dino", "owlv2": "owlv2", "sam2": "sam2", "sam2-video": "sam2",
+    kind_of_type = {"grounding-dino": "grounding-dino", "owlv2": "owlv2", "sam2": "sam2", "sam2-video": "sam2",
              "florence2": "florence2", "clip": "clip", "rt-detr": "rt-detr", "rt-detr-v2": "rt-detr", "detr": "detr",
              "blip": "blip", "vision-encoder-decoder": "vision-encoder-decoder"}  # fmt: skip
-    if kind in named:
-        return named[kind]
+    if kind in kind_of_type:
+        return kind_of_type[kind]
     if not kind and "label_dict" in config:  # as DeepForest writes the arguments of its network
         return "deepforest"
     raise ToolError(

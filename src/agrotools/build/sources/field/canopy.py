@@ -105,9 +105,9 @@ def height_truth(heights: NDArray[np.float32], region: Region | None, gsd_m: flo
 
 def _boxes(rng: np.random.Generator, rows: int, columns: int) -> list[Region]:
     """Three windows of a third to a half of each side."""
-    found: list[Region] = []
+    regions: list[Region] = []
     for _ in range(3):
         width, height = (round(side * rng.uniform(0.33, 0.5)) for side in (columns, rows))
         x0, y0 = int(rng.integers(0, columns - width + 1)), int(rng.integers(0, rows - height + 1))
-        found.append((x0, y0, x0 + width, y0 + height))
-    return found
+        regions.append((x0, y0, x0 + width, y0 + height))
+    return regions

@@ -99,10 +99,10 @@ def _read(name: str, image: Path, classes: Path, vegetation: Path) -> FieldImage
         raise BenchmarkError(f"image {name} and its masks differ in size")
     if mask.max(initial=0) > 2:
         raise BenchmarkError(f"the mask of image {name} has classes other than 0, 1, 2")
-    named = mask > 0
-    if named.any() and plants[named].mean() < 0.5:
+    marked = mask > 0
+    if marked.any() and plants[marked].mean() < 0.5:
         plants = ~plants  # Masks with plants in black: whatever was named is a plant.
-    return FieldImage(name, image, mask, plants | named)
+    return FieldImage(name, image, mask, plants | marked)
 
 
 def _classes_of_colours(labels: NDArray[np.uint8]) -> NDArray[np.uint8]:

@@ -69,11 +69,11 @@ def _built(
 ) -> BenchmarkHeader:
     check_replaceable(out)
     with tempfile.TemporaryDirectory(prefix="agrotools-") as scratch:
-        wanted = apportioned(DATASETS, queries)
-        parts = [adapter_of(one)(folder, Path(scratch), wanted[one]) for one, folder in folders.items()]
+        shares = apportioned(DATASETS, queries)
+        parts = [adapter_of(one)(folder, Path(scratch), shares[one]) for one, folder in folders.items()]
         absent = sorted(DATASETS.keys() - folders.keys()) if name not in DATASETS else []
         missing: dict[str, JsonValue] = {
-            one: {"wanted": wanted[one], "made": 0, "why": "its data set is not there"} for one in absent
+            one: {"wanted": shares[one], "made": 0, "why": "its data set is not there"} for one in absent
         }
         return assembled(
             parts,

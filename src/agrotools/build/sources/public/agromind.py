@@ -104,16 +104,16 @@ def _items(questions: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
     for path in sorted(questions.rglob("*.json")):
         if not _NAME.fullmatch(path.stem):
             continue
-        found = read_json(path, _LARGEST_JSON)
-        if not isinstance(found, list) or not all(isinstance(item, dict) for item in cast("list[Any]", found)):
+        entries = read_json(path, _LARGEST_JSON)
+        if not isinstance(entries, list) or not all(isinstance(item, dict) for item in cast("list[Any]", entries)):
             raise BenchmarkError(f"{path} is not a list of questions")
-        for item in cast("list[dict[str, Any]]", found):
+        for item in cast("list[dict[str, Any]]", entries):
             yield path.stem, item
 
 
 def _counted(root: Path, items: Iterator[tuple[str, Mapping[str, Any]]], data: DataSet) -> list[_Counted]:
     """Pictures that an answer counts something in, each once; what else is asked is counted as dropped."""
-    found: dict[str, _Counted | None] = {}
+    by_place: dict[str, _Counted | None] = {}
     for of, item in items:
         place = str(item.get("image_path", "")).removeprefix("./").replace("\\", "/")
         top = place.partition("/")[0]
@@ -126,14 +126,14 @@ def _counted(root: Path, items: Iterator[tuple[str, Mapping[str, Any]]], data: D
             data.dropped["incomplete"] += 1
             continue
         one = _Counted(root / "images" / place, _TOOL_WORDS.get(target[1], target[1]), count)
-        if place not in found:
-            found[place] = one
+        if place not in by_place:
+            by_place[place] = one
             continue
         data.dropped["repeated"] += 1
-        if found[place] != one:
-            found[place] = None
-    data.dropped["with two answers for one picture"] += sum(one is None for one in found.values())
-    return [one for one in found.values() if one is not None]
+        if by_place[place] != one:
+            by_place[place] = None
+    data.dropped["with two answers for one picture"] += sum(one is None for one in by_place.values())
+    return [one for one in by_place.values() if one is not None]
 
 
 def _answer(item: Mapping[str, Any]) -> int | None:

@@ -107,9 +107,9 @@ def distinct_pairs(
         shown: the files of a pair with what they show, or why it is left out.
     """
     used: set[tuple[str | None, ...]] = set()
-    found: list[tuple[T, Files, X]] = []
+    distinct: list[tuple[T, Files, X]] = []
     for pair in ordered:
-        if len(found) == data.wanted:
+        if len(distinct) == data.wanted:
             break
         one = shown(pair)
         if isinstance(one, str):
@@ -118,8 +118,8 @@ def distinct_pairs(
             data.dropped["repeated"] += 1
         else:
             used.add(hashes)
-            found.append((pair, *one))
-    return found
+            distinct.append((pair, *one))
+    return distinct
 
 
 def dated(file: SampleFile, date: str) -> SampleFile:

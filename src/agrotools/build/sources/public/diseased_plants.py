@@ -113,19 +113,19 @@ def _pairs(pictures: Sequence[DiseasedPlant]) -> Iterator[tuple[DiseasedPlant, D
     for picture in spread(pictures, lambda picture: picture.disease.label, len(pictures), _SEED):
         waiting.setdefault(picture.disease.label, []).append(picture)
     alike = zlib.crc32(pictures[0].disease.plant.encode()) % 2 == 0
-    while taken := _taken(waiting, alike=alike) or _taken(waiting, alike=not alike):
-        first, second = (waiting[label].pop(0) for label in taken)
-        for label in dict.fromkeys(taken):
+    while labels := _next_labels(waiting, alike=alike) or _next_labels(waiting, alike=not alike):
+        first, second = (waiting[label].pop(0) for label in labels)
+        for label in dict.fromkeys(labels):
             waiting[label] = waiting.pop(label)
         yield first, second
         alike = not alike
 
 
-def _taken(waiting: Mapping[str, Sequence[DiseasedPlant]], *, alike: bool) -> tuple[str, str] | None:
+def _next_labels(waiting: Mapping[str, Sequence[DiseasedPlant]], *, alike: bool) -> tuple[str, str] | None:
     """The diseases of the next two pictures, those first that waited longest."""
     if alike:
-        return next(((label, label) for label, left in waiting.items() if len(left) >= 2), None)
-    some = [label for label, left in waiting.items() if left]
+        return next(((label, label) for label, remaining in waiting.items() if len(remaining) >= 2), None)
+    some = [label for label, remaining in waiting.items() if remaining]
     return (some[0], some[1]) if len(some) >= 2 else None
 
 

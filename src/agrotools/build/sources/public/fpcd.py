@@ -119,7 +119,7 @@ def read(data: DataSet) -> Part:
     masks = _masks(root)
     ordered = _ordered(_places(root, test, data), masks, data)
     subjects: list[Subject] = []
-    pairs = distinct_pairs(data, ordered, lambda place: _shown(place, masks, data))
+    pairs = distinct_pairs(data, ordered, lambda place: _pair_files(place, masks, data))
     for place, files, events in pairs:
         subjects += pond_subjects(f"fpcd-{place.key}", files, events)
     if not subjects:
@@ -187,12 +187,12 @@ def _events_in(codes: Codes) -> PondEvents:
         count, labels, stats, _ = cv2.connectedComponentsWithStats((codes == value).astype(np.uint8), connectivity=8)
         is_pond = stats[:count, cv2.CC_STAT_AREA] >= LEAST_PX
         is_pond[0] = False
-        found = int(np.count_nonzero(is_pond))
-        if found:
+        pond_pieces = int(np.count_nonzero(is_pond))
+        if pond_pieces:
             there.add(value)
             ponds |= is_pond[np.asarray(labels)]
-        pieces += found
-        specks += count - 1 - found
+        pieces += pond_pieces
+        specks += count - 1 - pond_pieces
     names = [EVENTS.get(value) for value in there] or ["none"]
     event = None if len(names) > 1 or (codes.any() and not there) else names[0]
     return PondEvents(codes, ponds, specks, event, pieces)
@@ -213,7 +213,7 @@ def _ordered(places: Sequence[Place], masks: Masks, data: DataSet) -> list[Place
     return spread(there, lambda place: kinds[place.key], len(there), _SEED)
 
 
-def _shown(place: Place, masks: Masks, data: DataSet) -> tuple[Files, PondEvents] | str:
+def _pair_files(place: Place, masks: Masks, data: DataSet) -> tuple[Files, PondEvents] | str:
     """The files of a pair, named, and what happened on the ground that both show; or why it cannot be used."""
     codes = masks.codes(place.key)
     assert codes is not None
@@ -307,7 +307,7 @@ def _masks(root: Path) -> Masks:
 
 def _by_key(place: Path, suffixes: Sequence[str]) -> dict[str, list[Path]]:
     """Files by key; archives often hold a folder of their own name."""
-    found: dict[str, list[Path]] = {}
+    by_key: dict[str, list[Path]] = {}
     for path in files_in(place, suffixes, deep=True):
-        found.setdefault(_key(path.stem)[0], []).append(path)
-    return found
+        by_key.setdefault(_key(path.stem)[0], []).append(path)
+    return by_key

@@ -97,29 +97,29 @@ def _listed(root: Path, split: str, dropped: Counter[str]) -> list[tuple[str, in
         BenchmarkError: it cannot be read, or a line is no name with a label from 0 to 101.
     """
     path = root / f"{split}.txt"
-    found: dict[str, int] = {}
+    labels: dict[str, int] = {}
     for number, line in read_lines(path):
         parts = line.rsplit(maxsplit=1)
         if len(parts) != 2 or not parts[1].isdecimal() or int(parts[1]) >= len(CLASSES):
             what = f"not a picture with a label from 0 to {len(CLASSES) - 1}"
             raise BenchmarkError(f"{path}, line {number} is {what}: {line[:60]}")
         name, label = PurePath(parts[0].replace("\\", "/")).name, int(parts[1])
-        if found.setdefault(name, label) != label:
+        if labels.setdefault(name, label) != label:
             dropped["of two classes"] += 1
-    return list(found.items())
+    return list(labels.items())
 
 
 def _by_size(root: Path) -> dict[int, list[Path]]:
     """Pictures of the other splits by size in bytes: only those of equal size can be the same file."""
-    found: dict[int, list[Path]] = {}
+    by_size: dict[int, list[Path]] = {}
     for split in ("train", "val"):
         if not (root / f"{split}.txt").is_file():
             continue
         for name, _ in _listed(root, split, Counter()):
             path = root / "images" / name
             if path.is_file():
-                found.setdefault(path.stat().st_size, []).append(path)
-    return found
+                by_size.setdefault(path.stat().st_size, []).append(path)
+    return by_size
 
 
 def _digest(path: Path) -> str:
@@ -153,7 +153,7 @@ def photo_subjects(photos: Sequence[Photo], most: int) -> list[Subject]:
     subjects: list[Subject] = []
     failed = 0
     for kind in cycle(_TURNS):
-        group = next((found for crop in crops if (found := _taken(waiting[crop], kind))), [])
+        group = next((pictures for crop in crops if (pictures := _take_group(waiting[crop], kind))), [])
         failed = 0 if group else failed + 1
         if failed == len(_TURNS) or len(subjects) >= most:
             return subjects
@@ -163,7 +163,7 @@ def photo_subjects(photos: Sequence[Photo], most: int) -> list[Subject]:
     return subjects
 
 
-def _taken(waiting: list[Photo], kind: str) -> list[Photo]:
+def _take_group(waiting: list[Photo], kind: str) -> list[Photo]:
     """The next pictures of a crop for such a subject, taken out; empty where there are too few."""
     group: list[Photo] = []
     for photo in waiting:

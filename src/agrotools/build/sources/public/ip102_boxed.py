@@ -88,7 +88,7 @@ def read_boxed(folder: Path, dropped: Counter[str]) -> tuple[list[Boxed], str | 
     if reading is None:
         dropped["boxed, with class numbers that cannot be told"] += len(annotated)
         return [], None
-    found: list[Boxed] = []
+    boxed: list[Boxed] = []
     for one in annotated:
         label = _READINGS[reading](one.numbers[0])
         pest = pests().get(label)
@@ -99,8 +99,8 @@ def read_boxed(folder: Path, dropped: Counter[str]) -> tuple[list[Boxed], str | 
         elif pest is None:
             dropped["of a class that cannot be told"] += 1
         else:
-            found.append(Boxed(one.path, pest, one.boxes, one.size))
-    return found, reading
+            boxed.append(Boxed(one.path, pest, one.boxes, one.size))
+    return boxed, reading
 
 
 def _annotated(root: Path, stem: str, dropped: Counter[str]) -> _Annotated | None:
@@ -209,13 +209,13 @@ def _outlined(one: Boxed, picture: RgbImage, data: DataSet) -> _Outlined | None:
         fits = min(outer[:2]) >= 1 and outer[2] < picture.width and outer[3] < picture.height
         if fits and _LEAST_SHARE <= share <= _MOST_SHARE:
             file = data.originals.made(
-                _drawn(picture, outer, inner), ".jpg", note=f"{NOTE} An outline was drawn on it."
+                _outlined_jpeg(picture, outer, inner), ".jpg", note=f"{NOTE} An outline was drawn on it."
             )
             return _Outlined(file, one.pest, outer, inner)
     return None
 
 
-def _drawn(picture: RgbImage, outer: Box, inner: Box) -> bytes:
+def _outlined_jpeg(picture: RgbImage, outer: Box, inner: Box) -> bytes:
     from PIL import Image
 
     pixels = picture.pixels.copy()

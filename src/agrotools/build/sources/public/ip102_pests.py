@@ -85,10 +85,10 @@ class Pest:
 def pests() -> dict[int, Pest]:
     """The classes by label; without those that the knowledge base has no entry for, or cannot tell what they are."""
     by_label = {label: entry for entry in kb_names().entries for label in entry.names.datasets.get(_KEY, ())}
-    found = {number: by_label.get(name) for number, name in enumerate(CLASSES)}
+    by_number = {number: by_label.get(name) for number, name in enumerate(CLASSES)}
     return {
         number: Pest(CLASSES[number], CROPS[number], entry)
-        for number, entry in found.items()
+        for number, entry in by_number.items()
         if entry is not None and entry.id not in UNKNOWN
     }
 
@@ -150,12 +150,12 @@ def words_of(pest: Pest, rng: np.random.Generator) -> dict[str, str]:
     ``at`` is the place of its names among what is looked up on its identification.
     """
     others = list(others_on(pest))
-    drawn = [others[int(place)] for place in rng.permutation(len(others))]
-    offered = sorted([pest, *drawn[: _OFFERED - 1]], key=lambda one: one.name)
-    suspected = drawn[0] if drawn and rng.random() < 0.5 else pest
+    shuffled = [others[int(place)] for place in rng.permutation(len(others))]
+    offered = sorted([pest, *shuffled[: _OFFERED - 1]], key=lambda one: one.name)
+    suspected = shuffled[0] if shuffled and rng.random() < 0.5 else pest
     taxonomy = pest.entry.taxonomy
     order, family = taxonomy.order or "", taxonomy.family or ""
-    families = dict.fromkeys(one.entry.taxonomy.family for one in drawn if one.entry.taxonomy.family)
+    families = dict.fromkeys(one.entry.taxonomy.family for one in shuffled if one.entry.taxonomy.family)
     near = [one for one in families if one != family][: _OFFERED - 1]
     other_orders = [one for one in rng.permutation(sorted(ORDERS)).tolist() if one != order][: _OFFERED - 1]
     words = {
@@ -163,7 +163,7 @@ def words_of(pest: Pest, rng: np.random.Generator) -> dict[str, str]:
         "name": pest.name,
         "id": pest.entry.id,
         "names": JOINED.join(known_as(pest)),
-        "others": JOINED.join(dict.fromkeys(one.name for one in drawn[:_MOST_OTHERS])),
+        "others": JOINED.join(dict.fromkeys(one.name for one in shuffled[:_MOST_OTHERS])),
         "choices": JOINED.join(one.name for one in offered),
         "offered": _listed([one.name for one in offered], "or"),
         "offered_zh": "、".join(zh(one) for one in offered),

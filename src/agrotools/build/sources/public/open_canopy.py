@@ -105,8 +105,8 @@ def _crs_of(found: dict[str, Any]) -> Any:
     """The coordinate system that the file names, or None."""
     from rasterio.crs import CRS
 
-    named = found.get("crs")
-    return CRS.from_user_input(str(named["properties"]["name"])) if named else None
+    crs = found.get("crs")
+    return CRS.from_user_input(str(crs["properties"]["name"])) if crs else None
 
 
 def _bounds(coordinates: Any) -> Bounds:
@@ -172,8 +172,8 @@ def _opened_year(folder: Path, opened: ExitStack) -> tuple[Any, Any] | None:
         raise BenchmarkError(f"the rasters in {folder} cannot be read: {error}") from error
     for dataset, path, dtype in ((heights, paths[0], "uint16"), (classes, paths[1], "uint8")):
         if dataset.dtypes != (dtype,):
-            meant = "decimetres" if dtype == "uint16" else "classes"
-            raise BenchmarkError(f"{path} holds {', '.join(dataset.dtypes)}, not {meant} as {dtype}")
+            meaning = "decimetres" if dtype == "uint16" else "classes"
+            raise BenchmarkError(f"{path} holds {', '.join(dataset.dtypes)}, not {meaning} as {dtype}")
         if dataset.crs is None or not dataset.crs.is_projected or not _has_the_pixels(dataset.transform):
             raise BenchmarkError(f"{path} is not a map with pixels of {_PIXEL_M} m, north up")
     return heights, classes
@@ -223,12 +223,12 @@ def _in_crs(tile: Tile, crs: Any) -> Bounds | None:
     from rasterio.warp import transform_bounds
 
     in_degrees = all(abs(value) <= 180 for value in tile.bounds)
-    own = tile.crs or (CRS.from_epsg(4326) if in_degrees else crs)
+    tile_crs = tile.crs or (CRS.from_epsg(4326) if in_degrees else crs)
     try:
-        found = tile.bounds if own == crs else transform_bounds(own, crs, *tile.bounds)
+        bounds = tile.bounds if tile_crs == crs else transform_bounds(tile_crs, crs, *tile.bounds)
     except (RasterioError, ValueError):
         return None
-    left, bottom, right, top = found
+    left, bottom, right, top = bounds
     needed = 2 * WINDOW_PX * _PIXEL_M
     # Degrees lie askew on the map: what is upright around a tile is then somewhat larger than the tile.
     fits = all(needed <= side < 1.2 * needed for side in (right - left, top - bottom))

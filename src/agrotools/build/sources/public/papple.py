@@ -63,7 +63,7 @@ class _Picture:
 
 @adapter("papple")
 def read(data: DataSet) -> Part:
-    """Diameters of apples in boxes, each apple shown once."""
+    """Diameters of apples in boxes, each apple used once."""
     root = find_root(data.folder, (f"gt_json/test/{_OUTLINES}", f"gt_json/test/{_WHOLE_OUTLINES}", "images/test"))
     depths = first_of(root, _DEPTH_FOLDERS)
     diameters, focals = _diameters(first_of(root, _DIAMETER_FILES)), _focals(root / _FOCAL_FILE)
@@ -72,9 +72,9 @@ def read(data: DataSet) -> Part:
     in_turn = spread(pictures, lambda one: (one.year, min(len(one.apples), TOGETHER)), len(pictures), _SEED)
     subjects: list[Subject] = []
     shown_keys: set[tuple[int, int]] = set()
-    shown = 0
+    in_use = 0
     for number, picture in enumerate(in_turn):
-        if shown == data.wanted:
+        if in_use == data.wanted:
             break
         # One apple is in several crops and would give its answer away to whoever knows it from another.
         fresh = [apple for apple in picture.apples if apple.key not in shown_keys]
@@ -83,7 +83,7 @@ def read(data: DataSet) -> Part:
         some, keys = _subjects(f"papple-{number}", picture, fresh, focal, data) if fresh else ([], set())
         subjects += some
         shown_keys |= keys
-        shown += bool(some)
+        in_use += bool(some)
     if not subjects:
         why = reasons(data.dropped) or "none is annotated"
         raise BenchmarkError(f"{root} has no picture with an apple that can be asked about: {why}")
@@ -92,7 +92,7 @@ def read(data: DataSet) -> Part:
 
 def _diameters(path: Path) -> dict[tuple[int, int], float]:
     """Calliper diameters in millimetres by year and number of the apple; those with two different ones are left out."""
-    found: dict[tuple[int, int], set[float]] = {}
+    diameters: dict[tuple[int, int], set[float]] = {}
     for number, line in read_lines(path):
         match = _DIAMETER.fullmatch(line)
         if match is None:
@@ -102,19 +102,19 @@ def _diameters(path: Path) -> dict[tuple[int, int], float]:
         diameter = float(match[4])
         if not _LEAST_MM <= diameter <= _MOST_MM:
             raise BenchmarkError(f"{path}, line {number}: no apple measures {diameter:g} mm")
-        found.setdefault((int(match[1]), int(match[3])), set()).add(diameter)
-    return {key: values.pop() for key, values in found.items() if len(values) == 1}
+        diameters.setdefault((int(match[1]), int(match[3])), set()).add(diameter)
+    return {key: values.pop() for key, values in diameters.items() if len(values) == 1}
 
 
 def _focals(path: Path) -> dict[str, float]:
     """Focal lengths in pixels by picture; none where the file, which is optional, is absent."""
-    found: dict[str, float] = {}
+    focals: dict[str, float] = {}
     for number, line in read_lines(path) if path.is_file() else ():
         match = _FOCAL.fullmatch(line)
         if match is None or not 100 <= float(match[2]) <= 100_000:
             raise BenchmarkError(f"{path}, line {number} is not a focal length in pixels: {line[:60]}")
-        found[match[1].strip()] = float(match[2])
-    return found
+        focals[match[1].strip()] = float(match[2])
+    return focals
 
 
 def _pictures(

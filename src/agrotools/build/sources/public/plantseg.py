@@ -67,13 +67,13 @@ def _outcomes_of_calls(samples: Sequence[Sample]) -> dict[str, JsonValue]:
 
 def known_diseases() -> dict[str, Disease]:
     """The authors' labels that the knowledge base has an entry for, by label as names are compared."""
-    found: dict[str, Disease] = {}
+    diseases: dict[str, Disease] = {}
     for entry in kb_names().entries:
         for label in entry.names.datasets.get(_KEY, ()):
             plant = next((plant for plant in PLANTS if label.startswith(plant)), None)
             if plant is not None:
-                found.setdefault(folded(label), Disease(label, plant, entry))
-    return found
+                diseases.setdefault(folded(label), Disease(label, plant, entry))
+    return diseases
 
 
 def _version(name: str, in_split: Mapping[str, int]) -> str:

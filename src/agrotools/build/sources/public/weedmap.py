@@ -56,14 +56,14 @@ def maps_in(folder: Path) -> dict[str, Path]:
     Raises:
         BenchmarkError: there is none.
     """
-    found: dict[str, Path] = {}
+    folders: dict[str, Path] = {}
     for name in MAPS:
         markers = [f"{name}/{part}" for part in ("tile", "groundtruth", "mask")]
         with suppress(BenchmarkError):
-            found[name] = find_root(folder, markers) / name
-    if not found:
+            folders[name] = find_root(folder, markers) / name
+    if not folders:
         raise BenchmarkError(f"{folder} has no tiles of map {' or '.join(MAPS)}")
-    return found
+    return folders
 
 
 def tiles_of(root: Path, name: str, dropped: Counter[str]) -> list[Tile]:
@@ -200,26 +200,26 @@ def read(data: DataSet) -> Part:
     tiles: list[tuple[Tile, Mask]] = []
     of_maps: dict[str, JsonValue] = {}
     for name, root in maps_in(data.folder).items():
-        found = tiles_of(root, name, dropped)
-        if not found:
+        tiles_of_map = tiles_of(root, name, dropped)
+        if not tiles_of_map:
             continue
-        white = white_is_data(root, found)
-        of_maps[name] = {"labelled_tiles": len(found), "data_in_mask": "white" if white else "black"}
-        for tile in found:
+        white = white_is_data(root, tiles_of_map)
+        of_maps[name] = {"labelled_tiles": len(tiles_of_map), "data_in_mask": "white" if white else "black"}
+        for tile in tiles_of_map:
             valid = tile.white if white else ~tile.white
             if _enough_data(valid) and (tile.classes[valid] > 0).any():
                 tiles.append((tile, valid))
             else:
                 dropped["mostly outside the map"] += 1
-    shown = _shown(_in_order(tiles), data)
-    if data.samples and not any(shown.values()):
+    by_map = _usable_files(_in_order(tiles), data)
+    if data.samples and not any(by_map.values()):
         raise BenchmarkError(f"no tile in {data.folder} can be used ({reasons(dropped) or 'there is none'})")
     facts: dict[str, JsonValue] = {"maps": of_maps, "tiles": len(data.originals.files)}
 
     def described(finished: Sequence[Sample]) -> dict[str, JsonValue]:
         return {"weedmap": {**facts, **describe_separation(finished)}}
 
-    pairs = [pair for of_map in shown.values() for pair in pairs_of(of_map)]
+    pairs = [pair for of_map in by_map.values() for pair in pairs_of(of_map)]
     subjects = [_subject(f"weedmap-{number}", number, pair) for number, pair in enumerate(pairs)]
     subjects += _band_subjects(pairs, data)
     return data.part(subjects, [*field_templates(), "bands"], {"weedmap": facts}, described)
@@ -242,11 +242,11 @@ def _in_order(tiles: Sequence[tuple[Tile, Mask]]) -> list[tuple[Tile, Mask]]:
     return [item for some in (both, others) for item in spread(some, lambda item: item[0].map, len(some), _SEED)]
 
 
-def _shown(tiles: Sequence[tuple[Tile, Mask]], data: DataSet) -> dict[str, list[_Shown]]:
+def _usable_files(tiles: Sequence[tuple[Tile, Mask]], data: DataSet) -> dict[str, list[_Shown]]:
     """Files made of the first tiles that can be used, as many as are wanted: by map."""
-    made: dict[str, dict[str, _Shown]] = {name: {} for name in MAPS}
+    by_map: dict[str, dict[str, _Shown]] = {name: {} for name in MAPS}
     for tile, valid in tiles:
-        if sum(map(len, made.values())) == data.wanted:
+        if sum(map(len, by_map.values())) == data.wanted:
             break
         bands = bands_of(tile)
         if bands is None:
@@ -261,8 +261,8 @@ def _shown(tiles: Sequence[tuple[Tile, Mask]], data: DataSet) -> dict[str, list[
             marked = np.where(valid, np.maximum(bands, 1), 0).astype(np.uint8)
             content = geotiff_of(marked, names, nodata=0, predictor=2, photometric="MINISBLACK")
             file = data.originals.made(content, ".tif", kind="raster", bands=names, **facts)
-            made[tile.map][str(file.sha256)] = (file, _Truth(tile.classes, valid))
-    return {name: [*some.values()] for name, some in made.items()}
+            by_map[tile.map][str(file.sha256)] = (file, _Truth(tile.classes, valid))
+    return {name: [*some.values()] for name, some in by_map.items()}
 
 
 def _note(names: Sequence[str]) -> str:

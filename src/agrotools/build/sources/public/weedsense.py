@@ -85,18 +85,18 @@ def read(data: DataSet) -> Part:
     some = _chosen(_frames(root, data.dropped), data.wanted)
     masks = [_values(frame) for frame in some]
     numbers = _numbers(some, masks)
-    shown: defaultdict[str, list[_Shown]] = defaultdict(list)
+    by_species: defaultdict[str, list[_Shown]] = defaultdict(list)
     for frame, values in zip(some, masks, strict=True):
         reason = _refusal(values, numbers.get(frame.species))
         if reason:
             data.dropped[reason] += 1
         else:
-            shown[frame.species].append(_shown(frame, values, data))
-    used = sum(map(len, shown.values()))
+            by_species[frame.species].append(_pot_picture(frame, values, data))
+    used = sum(map(len, by_species.values()))
     if 2 * used < len(some):
         raise BenchmarkError(f"most of the masks compared in {root} cannot be used ({reasons(data.dropped)})")
-    subjects = [subject for code in sorted(shown) for subject in _subjects(code, shown[code])]
-    return data.part(subjects, ["pot_weed"], {"weedsense": {"pictures": used, "species": len(shown)}})
+    subjects = [subject for code in sorted(by_species) for subject in _subjects(code, by_species[code])]
+    return data.part(subjects, ["pot_weed"], {"weedsense": {"pictures": used, "species": len(by_species)}})
 
 
 def _frames(root: Path, dropped: Counter[str]) -> list[Frame]:
@@ -147,8 +147,10 @@ def _chosen(frames: Sequence[Frame], wanted: int) -> list[Frame]:
     one_of_each = spread(frames, lambda frame: (frame.species, frame.week), len(kinds), _SEED)
     species = sorted({frame.species for frame in frames})
     order = [species[int(place)] for place in np.random.default_rng(_SEED).permutation(len(species))]
-    taken = set(order[: max(1, wanted // _WEEKS_OF_A_SPECIES)])
-    return spread((frame for frame in one_of_each if frame.species in taken), lambda one: one.species, wanted, _SEED)
+    chosen_species = set(order[: max(1, wanted // _WEEKS_OF_A_SPECIES)])
+    return spread(
+        (frame for frame in one_of_each if frame.species in chosen_species), lambda one: one.species, wanted, _SEED
+    )
 
 
 def _values(frame: Frame) -> NDArray[np.uint8]:
@@ -168,21 +170,21 @@ def _numbers(frames: Sequence[Frame], masks: Sequence[NDArray[np.uint8]]) -> dic
     No two species have one number. Where two want the same, that with more pictures has it, and the other's pictures
     are not used.
     """
-    wanted: Counter[tuple[str, int]] = Counter()
+    frames_of_count: Counter[tuple[str, int]] = Counter()
     for frame, values in zip(frames, masks, strict=True):
         counts = np.bincount(values.ravel(), minlength=IGNORE + 1)
         counts[[0, IGNORE]] = 0
         if counts.any():
-            wanted[frame.species, int(counts.argmax())] += 1
+            frames_of_count[frame.species, int(counts.argmax())] += 1
     numbers: dict[str, int] = {}
-    for (species, number), _ in sorted(wanted.items(), key=lambda item: (-item[1], item[0])):
+    for (species, number), _ in sorted(frames_of_count.items(), key=lambda item: (-item[1], item[0])):
         if species not in numbers and number not in numbers.values():
             numbers[species] = number
     return numbers
 
 
 def _refusal(values: NDArray[np.uint8], number: int | None) -> str | None:
-    """Why nothing can be asked about a picture."""
+    """Reason that no question can be asked about a picture; None if one can."""
     if np.mean(values == IGNORE) > _MOST_IGNORED:
         return "with more than 1 % left undecided"
     plant = int(np.count_nonzero(_plant(values)))
@@ -198,7 +200,7 @@ def _plant(values: NDArray[np.uint8]) -> Mask:
     return (values > 0) & (values != IGNORE)
 
 
-def _shown(frame: Frame, values: NDArray[np.uint8], data: DataSet) -> _Shown:
+def _pot_picture(frame: Frame, values: NDArray[np.uint8], data: DataSet) -> _Shown:
     file = data.originals.file(frame.image, note=f"Frame of a video of potted {SPECIES[frame.species]}.")
     plant = _plant(values)
     result = AreaTruth(0, int(plant.sum()), 0, int(np.count_nonzero(values != IGNORE))).as_result()
@@ -209,10 +211,10 @@ def _shown(frame: Frame, values: NDArray[np.uint8], data: DataSet) -> _Shown:
 
 def _form(mask: Mask) -> dict[str, Any] | None:
     """Form of the plant by a perfect tool: the same geometry, on the annotators' outline."""
-    found = find_plants(mask, side_view=True)
-    if not found.plants or found.plants[0].area_px < _LEAST_IN_ONE_PIECE * mask.sum():
+    form = find_plants(mask, side_view=True)
+    if not form.plants or form.plants[0].area_px < _LEAST_IN_ONE_PIECE * mask.sum():
         return None
-    return {"plants": [_described(found.plants[0])]}
+    return {"plants": [_described(form.plants[0])]}
 
 
 def _described(plant: Plant) -> dict[str, Any]:
