@@ -13,7 +13,7 @@ counted.
   processes of their own and not counted.
 * ``config_rooms``, ``config_climbs``: files with a function to which the configuration of a run, a part of it, or an
   object that holds it is handed, followed through the source from ``evaluate``; and how often that walk goes on in a
-  package on a higher floor.
+  package on a higher floor. An exception that is raised with a part of it is no visit.
 * ``tables``: module-level collections, type aliases and comparisons outside of Agent-X's own modules that
   name Agent-X, its protocol, its metrics, or a function or class of its own. It is the benchmark with its own scorer
   and protocol, so that another one of its kind must be entered in as many places.
@@ -301,6 +301,8 @@ class Walk:
 
     def _hand_over(self, module: Module, found: ast.AST, handed: list[tuple[int | None, str | None]]) -> None:
         if isinstance(found, ast.ClassDef):
+            if found.name.endswith("Error"):  # raised: the walk ends there
+                return
             method = _method(found, "__init__")
             if method is not None:
                 self._parameters(module, method, handed, 1, found)

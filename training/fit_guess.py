@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 from pydantic import JsonValue, TypeAdapter
 
 from agrotools.build.building import with_plot_weights
-from agrotools.build.choosing import Chosen, asked_of
+from agrotools.build.choosing import Chosen, ask_subject
 from agrotools.build.sources.drawn.benchmark import drawn_questions
 from agrotools.build.sources.field import PARTS
 from agrotools.core import (
@@ -90,7 +90,7 @@ def write_field_questions(data: Path, seeds: Sequence[int], out: Path) -> None:
     parts = [make(data / name) for name, make in PARTS.items() if (data / name).is_dir()]
     for place, seed in enumerate(seeds):
         asked = (
-            asked_of(subject, question, seed)
+            ask_subject(subject, question, seed)
             for part in parts
             for subject in part.subjects[place :: len(seeds)]
             for question in part.questions
@@ -104,9 +104,9 @@ def _write(target: Path, chosen: Iterable[Chosen]) -> None:
             "template": item.question.template,
             "cluster": f"{target.stem}-{item.subject.name}",
             "query": item.query,
-            "files": [file.model_dump(mode="json", exclude_none=True) for file in item.asked.files],
-            "slots": SLOTS.dump_python(with_plot_weights(item.asked.slots), mode="json", by_alias=True),
-            "calls": [[call.tool, dict(call.arguments)] for call in item.asked.calls],
+            "files": [file.model_dump(mode="json", exclude_none=True) for file in item.instance.files],
+            "slots": SLOTS.dump_python(with_plot_weights(item.instance.slots), mode="json", by_alias=True),
+            "calls": [[call.tool, dict(call.arguments)] for call in item.instance.calls],
         }
         for item in chosen
     ]

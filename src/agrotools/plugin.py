@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from agrotools.agents import ModelAgent
+    from agrotools.benchmarks.builtin import BuiltIn
     from agrotools.benchmarks.checking import FileCheck
     from agrotools.benchmarks.loading import Loading
     from agrotools.core.progress import Progress
@@ -394,8 +395,8 @@ class BenchmarkPlugin:
 def deferred(target: str) -> Callable[..., Any]:
     """The function of a target ``"package.module:NAME"``, imported when it is first called."""
 
-    def call(*arguments: Any, **named: Any) -> Any:
-        return imported(target)(*arguments, **named)
+    def call(*arguments: Any, **keyword_arguments: Any) -> Any:
+        return imported(target)(*arguments, **keyword_arguments)
 
     return call
 
@@ -428,8 +429,10 @@ def plugins_about(types: frozenset[str]) -> list[BenchmarkPlugin]:
 
     Of the benchmarks of this package those are imported that have; what is installed beside it is always imported.
     """
-    known: Mapping[str, frozenset[str]] = imported("agrotools.benchmarks.builtin:SLOT_TYPES")
-    return BENCHMARKS.loaded(name for name in BENCHMARKS if name not in known or not types.isdisjoint(known[name]))
+    known: Mapping[str, BuiltIn] = imported("agrotools.benchmarks.builtin:BUILT_IN")
+    return BENCHMARKS.loaded(
+        name for name in BENCHMARKS if name not in known or not types.isdisjoint(known[name].slot_types)
+    )
 
 
 def plugins_of_metrics(metrics: Iterable[str]) -> list[BenchmarkPlugin]:

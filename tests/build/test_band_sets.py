@@ -72,9 +72,9 @@ def test_what_is_asked_of_bands_follows_from_the_ranking(tiles: list[BandTile]) 
     for item in chosen:
         assert item.question.task_type == "band_selection"
         slot: Any = item.slots[0]
-        truths: list[Any] = [call.truth["separability"]["triplets"] for call in item.asked.calls if call.truth]
+        truths: list[Any] = [call.truth["separability"]["triplets"] for call in item.instance.calls if call.truth]
         accuracies = [triplets[0]["expected_accuracy"] for triplets in truths]
-        things: list[Any] = [call.arguments for call in item.asked.calls if call.tool == "measure_crop_weed_area"]
+        things: list[Any] = [call.arguments for call in item.instance.calls if call.tool == "measure_crop_weed_area"]
         match item.question.template:
             case "bands_best":
                 assert set(slot.value) == {"R", "RE", "NIR"}

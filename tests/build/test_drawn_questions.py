@@ -51,13 +51,13 @@ def test_every_question_can_be_asked_of_some_subject_and_of_its_files(name):
         never = NEVER_OF_DRAWINGS | {each for each in wanted if each.endswith(("_first", "_harm", "_manage"))}
         assert wanted - {item.question.template for item in items} <= never
         for item in items:
-            assert {file.path for file in item.asked.files} <= originals.files.keys()
-            query = item.asked.query(item.question.wordings[0])
+            assert {file.path for file in item.instance.files} <= originals.files.keys()
+            query = item.instance.query(item.question.wordings[0])
             assert not re.search(r"[{}\[\]]", query), query
             names = [
-                call.arguments.get(key) for call in item.asked.calls for key in ("image", "chm", "before", "after")
+                call.arguments.get(key) for call in item.instance.calls for key in ("image", "chm", "before", "after")
             ]
-            assert {name for name in names if name} <= {file.name for file in item.asked.files}
+            assert {name for name in names if name} <= {file.name for file in item.instance.files}
 
 
 @pytest.mark.parametrize("name", MODULES)
@@ -85,7 +85,7 @@ def test_both_languages_ask_the_same(name):
 
 @pytest.mark.parametrize("name", MODULES)
 def test_chains_use_one_to_four_tools_and_answers_are_of_all_kinds(name):
-    items = [item.asked for item in asked_of_drawings(name)]
+    items = [item.instance for item in asked_of_drawings(name)]
     lengths = {len({call.tool for call in asked.calls}) for asked in items}
     assert {1, 2, 3} <= lengths <= {1, 2, 3, 4}
     assert 4 in lengths or name not in ("apples", "fruit_counts", "leaf_lesions")
@@ -99,12 +99,12 @@ def test_arguments_are_ones_that_tools_take_and_answers_follow_from_what_perfect
     checked = 0
     for item in asked_of_drawings(name):
         results = []
-        for call in item.asked.calls:
+        for call in item.instance.calls:
             arguments = resolved_value(dict(call.arguments), results)
             known = get_tool(call.tool).spec.parameters["properties"]
             assert set(arguments) <= set(known), (item.question.template, call.tool)
             results.append(exact_result(call.tool, arguments) if call.truth is None else {"mask": "", **call.truth})
-        for slot in item.asked.slots:
+        for slot in item.instance.slots:
             if slot.type in ("plot", "open_text"):
                 continue
             checked += 1

@@ -69,7 +69,7 @@ def test_every_from_yields_its_value_from_the_truth(unnamed, tmp_path):
         # A choice of two would be right half of the time by chance.
         two_way = [slot.type == "boolean" or len(getattr(slot, "choices", ())) == 2 for slot in item.slots]
         assert not all(two_way), item.question.template
-        results = _true_results(item.asked.calls, tmp_path)
+        results = _true_results(item.instance.calls, tmp_path)
         for slot in item.slots:
             value = evaluate_from(slot.from_, results)
             if isinstance(slot, ToleranceSlot):
@@ -84,7 +84,7 @@ def test_every_from_yields_its_value_from_the_truth(unnamed, tmp_path):
 
 def test_arguments_fit_the_tools_and_only_later_steps_refer_to_earlier_ones():
     for item in choose([_subject(seed) for seed in range(6)], QUESTIONS, 50, 1):
-        calls = item.asked.calls
+        calls = item.instance.calls
         assert 1 <= len(calls) <= 5
         groups = {call.group for call in calls if call.tool == "measure_crop_weed_area"}
         measured = sum(call.tool == "measure_crop_weed_area" for call in calls)
@@ -102,7 +102,7 @@ def test_what_unnamed_plants_could_change_is_not_asked():
     file = SampleFile(name="image_1.jpg", path="1.jpg", kind="image")
     picture = field_picture((file,), {"image": file.name}, lambda region: area, _SIDE, _SIDE)
     rng = np.random.default_rng(0)
-    asked = {q.template for q in QUESTIONS if q.things == 1 and q.asked((picture,), rng) is not None}
+    asked = {q.template for q in QUESTIONS if q.things == 1 and q.instantiate((picture,), rng) is not None}
     assert "plant_cover" in asked
     assert "bare_soil" in asked
     assert not asked & {"weed_share", "crop_share", "weed_crop_ratio", "leading_plants", "surface_bars", "weed_cover"}
@@ -112,13 +112,13 @@ def test_what_unnamed_plants_could_change_is_not_asked():
 def test_an_answer_is_right_however_unnamed_plants_are_counted(seed, question):
     """The question is asked of the truth as it is read; where all unnamed plants are weeds, its answer still holds."""
     picture = _picture(seed, 1, True)
-    asked = question.asked((picture,), np.random.default_rng(seed))
+    asked = question.instantiate((picture,), np.random.default_rng(seed))
     last = replace(picture, area=lambda region: picture.area(region).readings()[-1])
     whole = last.part((0, 0, _SIDE, _SIDE))
     last = replace(last, truth=whole.truth, readings=whole.readings)
     if asked is None:
         return
-    other = question.asked((last,), np.random.default_rng(seed))
+    other = question.instantiate((last,), np.random.default_rng(seed))
     if other is None or other.words != asked.words:
         return  # Near a rule of its own, or with another drawn value.
     for slot, alike in zip(asked.slots, other.slots, strict=True):
@@ -131,7 +131,7 @@ def test_near_ties_are_not_asked():
         file = SampleFile(name="image_1.jpg", path="1.jpg", kind="image")
         picture = field_picture((file,), {}, lambda region, area=area: area, _SIDE, _SIDE)
         question = next(q for q in QUESTIONS if q.template == "leading_plants")
-        assert (question.asked((picture,), np.random.default_rng(0)) is not None) is asked
+        assert (question.instantiate((picture,), np.random.default_rng(0)) is not None) is asked
 
 
 def test_the_choice_is_even_and_repeatable_and_uses_no_wording_twice():
@@ -150,7 +150,7 @@ def test_the_choice_is_even_and_repeatable_and_uses_no_wording_twice():
 def test_one_picture_is_never_asked_about_two():
     chosen = choose([_subject(3, pictures=1)], QUESTIONS, 100, 7)
     assert chosen
-    assert all(item.question.things == 1 and len(item.asked.files) == 1 for item in chosen)
+    assert all(item.question.things == 1 and len(item.instance.files) == 1 for item in chosen)
 
 
 def test_the_answer_form_lists_each_choice_once_whatever_the_answer():
@@ -177,7 +177,7 @@ def test_a_question_in_chinese_names_answers_and_bars_in_chinese(tmp_path):
     chosen = choose([_subject(seed) for seed in range(8)], field_templates("zh"), 80, 3)
     assert {"surface_bars", "leading_plants", "quarter_bars"} <= {item.question.template for item in chosen}
     for item in chosen:
-        results = _true_results(item.asked.calls, tmp_path)
+        results = _true_results(item.instance.calls, tmp_path)
         for slot in item.slots:
             assert chinese.search(slot.label), (item.question.template, slot.label)
             if slot.type == "exact":

@@ -11,7 +11,7 @@ from agrotools.build.quality.order import order_faults
 from agrotools.build.sources.drawn.benchmark import MODULES
 from agrotools.build.templates import Template, load_templates
 from agrotools.build.templates.template import exact_result
-from agrotools.build.templates.thing import Asked
+from agrotools.build.templates.thing import QuestionInstance
 from agrotools.core import ReferenceStep, ReferenceTrajectory, Sample
 from agrotools.core.refs import resolved_value
 from support.drawn_scenes import asked_of_drawings
@@ -32,7 +32,7 @@ def test_every_measurement_and_every_step_has_a_use(template: Template):
     assert len(used) >= template.things + len(template.steps)
 
 
-def _sample(asked: Asked) -> Sample:
+def _sample(asked: QuestionInstance) -> Sample:
     truths: list[dict[str, Any] | None] = []
     steps: list[ReferenceStep] = []
     for call in asked.calls:
@@ -54,6 +54,6 @@ def test_no_other_order_answers_what_is_asked_of_drawings(name: str):
         if not isinstance(item.question, Template) or seen[item.question.template] == 3:
             continue
         seen[item.question.template] += 1
-        if found := order_faults(_sample(item.asked)):
+        if found := order_faults(_sample(item.instance)):
             faults[item.question.template] = found
     assert faults == {}

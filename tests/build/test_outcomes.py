@@ -8,7 +8,7 @@ from agrotools.build.building import Group, build_samples
 from agrotools.build.choosing import Chosen
 from agrotools.build.references import ChainBroken, PlannedCall, Tally, build_notes, check_observed
 from agrotools.build.templates.template import Template
-from agrotools.build.templates.thing import Asked, Subject
+from agrotools.build.templates.thing import QuestionInstance, Subject
 from agrotools.core import BenchmarkError, BooleanSlot, SampleFile
 from agrotools.core.errors import ErrorInfo
 from agrotools.tools import AGROTOOLS
@@ -40,7 +40,7 @@ def _chosen(call: PlannedCall, path: str = "a.png", truth: bool = True) -> Chose
     slot = BooleanSlot.model_validate(
         {"name": "so", "label": "so", "value": truth, "from": "steps[0].observation.best == 'a'"}
     )
-    asked = Asked(files, (call,), (slot,), "exact", {})
+    asked = QuestionInstance(files, (call,), (slot,), "exact", {})
     return Chosen(Subject("s", 1, lambda *_: None), _QUESTION, asked, "Is it so?")
 
 

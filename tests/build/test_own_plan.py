@@ -7,7 +7,7 @@ import pytest
 from PIL import Image
 
 from agrotools.benchmarks.checks.leaks import step_words
-from agrotools.build.choosing import asked_of
+from agrotools.build.choosing import ask_subject
 from agrotools.build.own_photos import Column, Plan, cells, detect_columns, open_questions, read_plan, write_plan
 from agrotools.build.own_photos.answers import answers_of
 from agrotools.build.own_photos.asking import round_limits, templates_for
@@ -205,7 +205,7 @@ def test_the_photo_that_is_sought_is_as_often_the_first_as_the_second():
     groups = [digests[k : k + 4] for k in range(0, len(digests), 4)]
     subjects = subjects_of(column, 0, pictured, groups, None)
     for template in templates_for(column, 0, plan, [], counted_per_area=False):
-        asked = [item.asked for subject in subjects if (item := asked_of(subject, template, 1)) is not None]
+        asked = [item.instance for subject in subjects if (item := ask_subject(subject, template, 1)) is not None]
         assert asked, template.template
         if template.template.removesuffix("_zh") == "own_name_which":
             assert 0.3 < sum(one.slots[0].value == "image_1.jpg" for one in asked) / len(asked) < 0.7

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agrotools.build.choosing import asked_of, choose
+from agrotools.build.choosing import ask_subject, choose
 from agrotools.build.references import PlannedCall, ref
 from agrotools.build.templates import Template, Thing, load_templates
 from agrotools.build.templates.thing import Subject
@@ -43,7 +43,7 @@ def _template(**more) -> Template:
 
 
 def _asked(template: Template, *things: Thing, seed: int = 0):
-    return template.asked(things, np.random.default_rng(seed))
+    return template.instantiate(things, np.random.default_rng(seed))
 
 
 def test_templates_are_complete_and_unlike():
@@ -177,7 +177,7 @@ def test_of_two_things_the_rare_one_is_as_often_first_as_second():
         Subject(f"s{k}", 4, lambda index, number: _leaf(90.0 if index == 0 else 5.0, number), of="leaf")
         for k in range(200)
     ]
-    first = sum(asked_of(subject, template, 1).slots[0].value == "image_1.jpg" for subject in subjects)
+    first = sum(ask_subject(subject, template, 1).slots[0].value == "image_1.jpg" for subject in subjects)
     assert 75 < first < 125
 
 
@@ -190,7 +190,7 @@ def test_things_in_any_order_or_in_their_own():
     subjects = [Subject(f"s{k}", 4, lambda index, number: _leaf(5.0 + index, number), of="leaf") for k in range(150)]
     for shuffled, least, most in ((False, 0, 0), (True, 35, 65)):
         template = _template(things=3, answer_type="exact", slots=[worst], shuffled=shuffled)
-        first = sum(asked_of(subject, template, 1).slots[0].value == "image_1.jpg" for subject in subjects)
+        first = sum(ask_subject(subject, template, 1).slots[0].value == "image_1.jpg" for subject in subjects)
         assert least <= first <= most
 
 

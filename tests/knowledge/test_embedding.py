@@ -147,14 +147,14 @@ def test_scores_of_a_base_are_kept_for_the_next_process(folder, tmp_path, monkey
 
     monkeypatch.setenv("AGROTOOLS_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr(embedding, "model_folder", lambda: folder)
-    embedding._kept.clear()
+    embedding._vectors_of_digest.clear()
     index = KnowledgeIndex(ENTRIES)
     once = meaning_scores(index, "apple scab")
     assert once.shape == (len(ENTRIES),)
     assert len(list((tmp_path / "cache" / "knowledge").glob("*.npy"))) == 1
-    embedding._kept.clear()
+    embedding._vectors_of_digest.clear()
     np.testing.assert_array_equal(meaning_scores(index, "apple scab"), once)
-    embedding._kept.clear()
+    embedding._vectors_of_digest.clear()
     embedding._encoder.cache_clear()
 
 

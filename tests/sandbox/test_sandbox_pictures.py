@@ -5,7 +5,7 @@ import zlib
 
 import pytest
 
-from agrotools.sandbox.result import DEFAULT_LIMITS, BadPicture, checked
+from agrotools.sandbox.result import DEFAULT_LIMITS, BadPicture, check_picture
 
 
 def _chunk(kind: bytes, data: bytes) -> bytes:
@@ -21,4 +21,4 @@ def test_the_size_that_counts_is_the_one_that_is_decoded(before: bytes) -> None:
     pixels = _chunk(b"IDAT", zlib.compress(bytes(9001 * 9000)))
     content = b"\x89PNG\r\n\x1a\n" + before + _size(9000) + pixels + _chunk(b"IEND", b"")
     with pytest.raises(BadPicture, match="9000 x 9000 pixels"):
-        checked("plot.png", content, DEFAULT_LIMITS)
+        check_picture("plot.png", content, DEFAULT_LIMITS)

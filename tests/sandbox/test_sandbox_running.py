@@ -222,7 +222,7 @@ def test_without_isolation_only_by_name(monkeypatch: pytest.MonkeyPatch) -> None
 def test_a_runner_that_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(UsageError, match="no sandbox 'docker'"):
         run_code("", runner="docker")
-    monkeypatch.setattr(probing, "_found", {})
+    monkeypatch.setattr(probing, "_probes", {})
     monkeypatch.setattr(probing, "missing", lambda runner: ("it is not there", f"install {runner}"))
     assert probing.available_runners() == ()
     with pytest.raises(SandboxUnavailable, match="nothing here can run") as caught:
@@ -240,7 +240,7 @@ def test_a_runner_that_lets_something_through_is_not_used(monkeypatch: pytest.Mo
 
     start = runners.start
     monkeypatch.setattr(runners, "start", lambda runner, *rest, **named: start("none", *rest, **named))
-    monkeypatch.setattr(probing, "_found", {})
+    monkeypatch.setattr(probing, "_probes", {})
     found = probing.probe("landlock")
     assert not found.holds
     for reached in ("read", "connect", "write", "signal"):

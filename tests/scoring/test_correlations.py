@@ -28,9 +28,9 @@ def table_of(count: int, files: int = 0) -> SampleTable:
 
 def units(metric: str, values: dict[int, list[float]], table: SampleTable) -> Units:
     rows = Rows()
-    for place, own in enumerate(values.values()):
-        for step, value in enumerate(own):
-            rows.add(place, None if len(own) == 1 else step, value)
+    for place, step_values in enumerate(values.values()):
+        for step, value in enumerate(step_values):
+            rows.add(place, None if len(step_values) == 1 else step, value)
     numbers = [table.number(plain_sample(f"s{sample}")) for sample in values]
     n = len(values)
     return units_of(metric, rows, array("I", numbers), array("I", [1] * n), array("I", [0] * n), table)
@@ -40,43 +40,43 @@ def test_r_is_that_of_the_samples_means_and_its_interval_holds_it():
     lots = random.Random(3)
     table = table_of(60)
     steps = {n: [float(lots.random() < 0.7) for _ in range(lots.choice((2, 3, 5)))] for n in range(60)}
-    outcome = {n: [min(1.0, max(0.0, np.mean(own) + lots.gauss(0, 0.2)))] for n, own in steps.items()}
-    (found,) = correlations(
+    outcome = {n: [min(1.0, max(0.0, np.mean(each) + lots.gauss(0, 0.2)))] for n, each in steps.items()}
+    (result,) = correlations(
         {"agrotools.arg_acc": units("agrotools.arg_acc", steps, table)},
         {"agrotools.fas": units("agrotools.fas", outcome, table)},
         table,
     )
-    expected = np.corrcoef([np.mean(own) for own in steps.values()], [own[0] for own in outcome.values()])[0, 1]
-    assert found.r == pytest.approx(expected)
-    assert found.n == 60
-    assert found.interval is not None
-    assert found.interval.lower < found.r < found.interval.upper
-    assert found.interval.upper - found.interval.lower < 0.5
+    expected = np.corrcoef([np.mean(each) for each in steps.values()], [each[0] for each in outcome.values()])[0, 1]
+    assert result.r == pytest.approx(expected)
+    assert result.n == 60
+    assert result.interval is not None
+    assert result.interval.lower < result.r < result.interval.upper
+    assert result.interval.upper - result.interval.lower < 0.5
 
 
 def test_samples_that_one_mode_lacks_do_not_count():
     table = table_of(12)
     steps = {n: [float(n % 2), float(n % 3 == 0)] for n in range(10)}
     outcome = {n: [float(n % 2)] for n in range(2, 12)}
-    (found,) = correlations(
+    (result,) = correlations(
         {"agrotools.tool_acc": units("agrotools.tool_acc", steps, table)},
         {"agrotools.fas": units("agrotools.fas", outcome, table)},
         table,
     )
-    assert found.n == 8
-    assert found.interval is None, "fewer than ten clusters"
+    assert result.n == 8
+    assert result.interval is None, "fewer than ten clusters"
 
 
 def test_there_is_no_r_where_nothing_varies():
     table = table_of(20)
     same = {n: [1.0, 1.0] for n in range(20)}
     outcome = {n: [n / 20] for n in range(20)}
-    (found,) = correlations(
+    (result,) = correlations(
         {"agrotools.st_acc": units("agrotools.st_acc", same, table)},
         {"agrotools.fas": units("agrotools.fas", outcome, table)},
         table,
     )
-    assert found.r is None
+    assert result.r is None
 
 
 def test_samples_of_one_file_count_as_one_draw():
@@ -87,13 +87,13 @@ def test_samples_of_one_file_count_as_one_draw():
     outcome = {n: [min(1.0, values[n % 12] / 2 + 0.4 * ((n % 12) % 2))] for n in range(240)}
     widths = []
     for table in (apart, shared):
-        (found,) = correlations(
+        (result,) = correlations(
             {"agrotools.arg_acc": units("agrotools.arg_acc", steps, table)},
             {"agrotools.fas": units("agrotools.fas", outcome, table)},
             table,
         )
-        assert found.interval is not None
-        widths.append(found.interval.upper - found.interval.lower)
+        assert result.interval is not None
+        widths.append(result.interval.upper - result.interval.lower)
     assert widths[1] > 2 * widths[0]
 
 
@@ -102,8 +102,8 @@ def metric(value: float) -> Metric:
 
 
 def part(metrics: dict[str, float], published: PublishedFigures | None = None, **changes) -> ModeSummary:
-    found = {name: metric(value) for name, value in metrics.items()}
-    fields = {"n_records": 40, "n_samples": 40, "n_clusters": 40, "epochs": 1, "metrics": found}
+    by_name = {name: metric(value) for name, value in metrics.items()}
+    fields = {"n_records": 40, "n_samples": 40, "n_clusters": 40, "epochs": 1, "metrics": by_name}
     return ModeSummary.model_validate({**fields, "published": published, **changes})
 
 
@@ -117,34 +117,36 @@ def run(name: str, step: float, outcome: float, *, benchmark: str = "b", **chang
 
 @given(st.lists(st.tuples(st.sampled_from([k / 8 for k in range(9)]), st.floats(0, 1)), min_size=3, max_size=15))
 def test_r_and_rho_are_those_of_scipy(values):
-    found = across_runs([run(f"m{at}", *pair) for at, pair in enumerate(values)])
-    assert found is not None
-    (told,) = [each for each in found.correlations if each.step == "agrotools.arg_acc"]
+    result = across_runs([run(f"m{at}", *pair) for at, pair in enumerate(values)])
+    assert result is not None
+    (correlation,) = [each for each in result.correlations if each.step == "agrotools.arg_acc"]
     x, y = np.array(values).T
-    if told.pearson is None:
+    if correlation.pearson is None:
         assert np.ptp(x) * np.ptp(y) < 1e-6
         return
-    assert told.n == len(values)
-    assert told.pearson == pytest.approx(pearsonr(x, y)[0], abs=1e-6)
-    assert told.spearman == pytest.approx(spearmanr(x, y)[0], abs=1e-9)
-    assert (told.interval is None) == (len(values) < 10 or abs(told.pearson) > 1 - 1e-12)
+    assert correlation.n == len(values)
+    assert correlation.pearson == pytest.approx(pearsonr(x, y)[0], abs=1e-6)
+    assert correlation.spearman == pytest.approx(spearmanr(x, y)[0], abs=1e-9)
+    assert (correlation.interval is None) == (len(values) < 10 or abs(correlation.pearson) > 1 - 1e-12)
 
 
 def test_the_interval_is_that_of_fishers_z():
     lots = random.Random(1)
     values = [(step, step + lots.gauss(0, 0.2)) for step in (lots.random() for _ in range(12))]
-    found = across_runs([run(f"m{at}", *pair) for at, pair in enumerate(values)])
-    assert found is not None
-    told = next(each for each in found.correlations if each.step == "agrotools.arg_acc")
-    assert told.interval is not None
+    result = across_runs([run(f"m{at}", *pair) for at, pair in enumerate(values)])
+    assert result is not None
+    correlation = next(each for each in result.correlations if each.step == "agrotools.arg_acc")
+    assert correlation.interval is not None
     theirs = pearsonr(*np.array(values).T).confidence_interval(0.95)
-    assert (told.interval.lower, told.interval.upper) == pytest.approx((theirs.low, theirs.high), abs=1e-6)
+    assert (correlation.interval.lower, correlation.interval.upper) == pytest.approx(
+        (theirs.low, theirs.high), abs=1e-6
+    )
 
 
 def test_a_metric_that_is_the_same_in_all_runs_has_no_r():
-    found = across_runs([run("a", 0.1, 0.2), run("b", 0.5, 0.1), run("c", 0.3, 0.9)])
-    assert found is not None
-    constant = next(each for each in found.correlations if each.step == "agrotools.tool_acc")
+    result = across_runs([run("a", 0.1, 0.2), run("b", 0.5, 0.1), run("c", 0.3, 0.9)])
+    assert result is not None
+    constant = next(each for each in result.correlations if each.step == "agrotools.tool_acc")
     assert (constant.pearson, constant.spearman, constant.n) == (None, None, 3)
 
 
@@ -160,10 +162,10 @@ def test_runs_that_do_not_count_are_left_out_by_name():
     invalid = run("e", 0.1, 0.9)
     modes = {**invalid.modes, "end-to-end": part({"agrotools.fas": 0.9}, headline=False)}
     others = [run("oracle", 1, 1, privileged=True), one_mode, invalid.model_copy(update={"modes": modes})]
-    found = across_runs([*good, *others])
-    assert found is not None
-    assert found.runs == ("a", "b", "c")
-    assert list(found.left_out.values()) == [("oracle",), ("d",), ("e",)]
+    result = across_runs([*good, *others])
+    assert result is not None
+    assert result.runs == ("a", "b", "c")
+    assert list(result.left_out.values()) == [("oracle",), ("d",), ("e",)]
     assert across_runs([*good[:2], *others]) is None
 
 
@@ -171,8 +173,8 @@ def test_only_runs_on_one_benchmark_are_set_together():
     here = [run(f"m{at}", at / 4, at / 4) for at in range(3)]
     there = [run(f"m{at}", at / 4, 1 - at / 4, benchmark="other") for at in range(3)]
     split = [run(f"m{at}", 0, 0, benchmark_options={"split": "sar"}) for at in range(2)]
-    told = [each.across_runs for each in with_correlations([*here, *there, *split])]
-    assert [each and (each.benchmark, round(each.correlations[1].pearson or 0, 6)) for each in told] == [
+    across = [each.across_runs for each in with_correlations([*here, *there, *split])]
+    assert [each and (each.benchmark, round(each.correlations[1].pearson or 0, 6)) for each in across] == [
         *[("b", 1.0)] * 3, *[("other", -1.0)] * 3, None, None,
     ]  # fmt: skip
 
@@ -187,19 +189,19 @@ def figures(mode: Mode, value: float) -> PublishedFigures:
 def published_runs() -> list[Summary]:
     runs: list[Summary] = []
     for at, (step, outcome) in enumerate(((0.1, 0.2), (0.5, 0.4), (0.3, 0.9), (0.7, 0.8))):
-        made = run(f"m{at}", step, outcome, benchmark="gta")
+        summary = run(f"m{at}", step, outcome, benchmark="gta")
         modes: dict[Mode, ModeSummary] = {
             mode: each.model_copy(update={"published": figures(mode, step if mode == "step-by-step" else outcome)})
-            for mode, each in made.modes.items()
+            for mode, each in summary.modes.items()
         }
-        runs.append(made.model_copy(update={"modes": modes}))
+        runs.append(summary.model_copy(update={"modes": modes}))
     return runs
 
 
 def test_the_papers_metrics_go_with_each_other_as_published_and_corrected():
-    found = across_runs(published_runs())
-    assert found is not None
-    pairs = {(each.step, each.outcome) for each in found.correlations}
+    result = across_runs(published_runs())
+    assert result is not None
+    pairs = {(each.step, each.outcome) for each in result.correlations}
     assert pairs == {
         ("agrotools.arg_acc", "agrotools.fas"),
         ("agrotools.tool_acc", "agrotools.fas"),
@@ -211,9 +213,9 @@ def test_the_papers_metrics_go_with_each_other_as_published_and_corrected():
 def test_tables_tell_them_with_the_number_of_runs():
     summaries = with_correlations(published_runs())
     text = tables_text(summaries)
-    found = summaries[0].across_runs
-    assert found is not None
-    r = next(each for each in found.correlations if each.step == "gta.tool_acc")
+    result = summaries[0].across_runs
+    assert result is not None
+    r = next(each for each in result.correlations if each.step == "gta.tool_acc")
     assert f"r {r.pearson:+.2f}" in text
     assert f"rho {r.spearman:+.2f}" in text
     assert "4 runs on gta" in " ".join(text.split())

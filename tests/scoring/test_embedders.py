@@ -19,7 +19,7 @@ def folder(tmp_path_factory):
     transformers = pytest.importorskip("transformers")
     from tokenizers import Tokenizer, models, pre_tokenizers, processors
 
-    made = tmp_path_factory.mktemp("mpnet")
+    model_folder = tmp_path_factory.mktemp("mpnet")
     marks = ["<s>", "<pad>", "</s>", "[UNK]", "<mask>"]
     vocabulary = {word: number for number, word in enumerate([*marks, *WORDS])}
     tokenizer = Tokenizer(models.WordLevel(vocabulary, unk_token="[UNK]"))
@@ -28,24 +28,24 @@ def folder(tmp_path_factory):
         single="<s> $A </s>", special_tokens=[("<s>", 0), ("</s>", 2)]
     )
     fast = transformers.PreTrainedTokenizerFast(tokenizer_object=tokenizer, pad_token="<pad>", unk_token="[UNK]")
-    fast.save_pretrained(made)
+    fast.save_pretrained(model_folder)
     torch.manual_seed(0)
     config = transformers.MPNetConfig(
         vocab_size=len(vocabulary), hidden_size=16, num_hidden_layers=2, num_attention_heads=2, intermediate_size=32
     )
-    transformers.MPNetModel(config).save_pretrained(made)
-    (made / "sentence_bert_config.json").write_text(json.dumps({"max_seq_length": 12}))
-    (made / "1_Pooling").mkdir()
+    transformers.MPNetModel(config).save_pretrained(model_folder)
+    (model_folder / "sentence_bert_config.json").write_text(json.dumps({"max_seq_length": 12}))
+    (model_folder / "1_Pooling").mkdir()
     pooling = {"word_embedding_dimension": 16, "pooling_mode_cls_token": False, "pooling_mode_mean_tokens": True}
-    (made / "1_Pooling" / "config.json").write_text(json.dumps(pooling))
-    (made / "2_Normalize").mkdir()
+    (model_folder / "1_Pooling" / "config.json").write_text(json.dumps(pooling))
+    (model_folder / "2_Normalize").mkdir()
     parts = {"": "Transformer", "1_Pooling": "Pooling", "2_Normalize": "Normalize"}
     modules = [
         {"idx": index, "name": str(index), "path": path, "type": f"sentence_transformers.models.{kind}"}
         for index, (path, kind) in enumerate(parts.items())
     ]
-    (made / "modules.json").write_text(json.dumps(modules))
-    return made
+    (model_folder / "modules.json").write_text(json.dumps(modules))
+    return model_folder
 
 
 def test_cosines_are_those_of_the_model(folder):

@@ -126,8 +126,8 @@ def marks(folder: Path) -> list[SampleFile]:
     pixels = field(discs((240, 320), [(60, 60), (200, 100), (120, 190), (280, 200)], 24))
     both = pixels.copy()
     first, second, red, blue = (70, 50, 150, 120), (180, 100, 260, 200), (255, 0, 0), (0, 0, 255)
-    drawn = ((pixels, first, red), (pixels, second, red), (both, first, red), (both, second, blue))
-    for picture, (x0, y0, x1, y1), colour in drawn:
+    cases = ((pixels, first, red), (pixels, second, red), (both, first, red), (both, second, blue))
+    for picture, (x0, y0, x1, y1), colour in cases:
         inside = picture[y0 + 3 : y1 - 3, x0 + 3 : x1 - 3].copy()
         picture[y0:y1, x0:x1] = colour
         picture[y0 + 3 : y1 - 3, x0 + 3 : x1 - 3] = inside
@@ -199,10 +199,10 @@ def test_calls_agree_where_the_tool_does_the_same(tmp_path: Path, case: dict[str
         assert not place.agrees(tool, call, reference, result), call
     calls = [reference, *equal, *other]
     results = [result_or_fault(place, tool, call) for call in calls]
-    for wanted, of in zip(results, calls, strict=True):
-        for found, call in zip(results, calls, strict=True):
-            if place.agrees(tool, call, of, wanted if "fault" not in wanted else None):
-                assert alike(numbers(found), numbers(wanted)), (call, of)
+    for expected, of in zip(results, calls, strict=True):
+        for actual, call in zip(results, calls, strict=True):
+            if place.agrees(tool, call, of, expected if "fault" not in expected else None):
+                assert alike(numbers(actual), numbers(expected)), (call, of)
 
 
 def result_or_fault(place: Place, tool: str, call: Arguments) -> dict[str, Any]:

@@ -58,8 +58,8 @@ REPLIES = {
 
 def saying(replies: Sequence[str | Completion]) -> ScriptedModel:
     """A model that says one reply after the other, and the last for ever."""
-    left = list(replies)
-    return ScriptedModel(lambda messages, tools, settings: left.pop(0) if len(left) > 1 else left[0])
+    remaining = list(replies)
+    return ScriptedModel(lambda messages, tools, settings: remaining.pop(0) if len(remaining) > 1 else remaining[0])
 
 
 def sample(name: str = "s1", calls: int = 2, **changes: Any) -> Sample:
@@ -90,15 +90,15 @@ async def lagent_record(mode: Mode, replies: Sequence[str], name: str = "s1") ->
     if mode == "step-by-step":
         assert of.reference is not None
         return Record(sample=of, mode=mode, actions=await run_step_by_step(policy, view(of), of.reference))
-    done = await run_end_to_end(policy, view(of), tool, max_steps=6, unparseable_limit=None)
-    return Record(sample=of, mode=mode, trajectory=done)
+    trajectory = await run_end_to_end(policy, view(of), tool, max_steps=6, unparseable_limit=None)
+    return Record(sample=of, mode=mode, trajectory=trajectory)
 
 
 async def agent_x_record(reply: str | Completion, name: str = "s1") -> Record:
     steps = [{"step": 1, "task": "t", "tool_used": "OCR", "tool_output": "seven ships", "thought": "read"}]
     of = sample(name, metadata={"reasoning_steps": steps, "final_answer": {"value": "seven ships"}})
-    done = await run_single_shot(AgentXAgent(saying([reply]), images=False), view(of))
-    return Record(sample=of, mode="no-tool", trajectory=done)
+    trajectory = await run_single_shot(AgentXAgent(saying([reply]), images=False), view(of))
+    return Record(sample=of, mode="no-tool", trajectory=trajectory)
 
 
 def summary(records: Sequence[Record], protocol: Protocol = "react") -> Summary:
@@ -121,8 +121,8 @@ SCRIPT = ("right", "right", "no json", "unknown argument", "no such tool", "no a
 
 
 async def test_a_lagent_run_has_the_classes_that_its_prediction_file_has():
-    found = rows([await lagent_record("end-to-end", SCRIPT)], "lagent")
-    assert counted(found) == {
+    counts = rows([await lagent_record("end-to-end", SCRIPT)], "lagent")
+    assert counted(counts) == {
         "redundant_call": 1,
         "repeated_tool": 1,
         "invalid_json": 1,
@@ -130,7 +130,7 @@ async def test_a_lagent_run_has_the_classes_that_its_prediction_file_has():
         "wrong_tool_name": 1,
         "format_error": 1,
     }
-    assert (found["invalid_json"].of, found["invalid_json"].share) == (6, 1 / 6)
+    assert (counts["invalid_json"].of, counts["invalid_json"].share) == (6, 1 / 6)
     by_step = rows([await lagent_record("step-by-step", ("answer", "no such file", "no json"))], "lagent")
     assert counted(by_step) == {"single_step_answer": 1, "tool_error": 1, "invalid_json": 1}
 
@@ -141,14 +141,14 @@ async def test_a_lagent_run_has_the_classes_that_its_prediction_file_has():
 )
 async def test_any_lagent_run_agrees_with_its_prediction_file(mode: Mode, scripts: list[list[str]]):
     records = [await lagent_record(mode, script, f"s{at}") for at, script in enumerate(scripts)]
-    found = rows(records, "lagent")
+    counts = rows(records, "lagent")
     theirs = errors_of_dialogues([dialogue_of(record, "lagent") for record in records])
-    for error, row in found.items():
+    for error, row in counts.items():
         # Prediction files hold no thoughts and no right texts that keywords could be taken of; records do.
         if error not in OF_KEYWORDS and not row.not_looked_for:
             assert (row.count, row.samples) == (theirs.counts[error], len(theirs.samples.get(error, []))), error
     if mode == "end-to-end":
-        assert [error for error, row in found.items() if row.not_looked_for and error not in OF_KEYWORDS] == [
+        assert [error for error, row in counts.items() if row.not_looked_for and error not in OF_KEYWORDS] == [
             error for error in theirs.not_looked_for if error not in OF_KEYWORDS
         ]
 
@@ -181,11 +181,11 @@ async def test_what_is_made_up_in_one_go_has_the_classes_of_agent_x(reply: str, 
 
 async def test_a_reply_cut_off_in_its_object_is_in_an_invalid_format():
     cut = Completion(text='{"reasoning_steps": [', finish_reason="length")
-    found = rows([await agent_x_record(cut), await agent_x_record(json.dumps(WHOLE), "s2")], "agent-x")
-    assert counted(found) == {"invalid_format": 1}
-    assert (found["invalid_format"].of, found["invalid_format"].examples) == (2, ("s1",))
-    assert found["invalid_json"].not_looked_for
-    assert found["no_step_keyword"].of == 1
+    counts = rows([await agent_x_record(cut), await agent_x_record(json.dumps(WHOLE), "s2")], "agent-x")
+    assert counted(counts) == {"invalid_format": 1}
+    assert (counts["invalid_format"].of, counts["invalid_format"].examples) == (2, ("s1",))
+    assert counts["invalid_json"].not_looked_for
+    assert counts["no_step_keyword"].of == 1
 
 
 @pytest.mark.parametrize(
@@ -200,20 +200,22 @@ async def test_a_reply_cut_off_in_its_object_is_in_an_invalid_format():
 )
 @pytest.mark.parametrize("protocol", ["react", "tool-calling"])
 def test_calls_that_are_no_json_are_told_from_other_unreadable_replies(text: str, protocol: Protocol):
-    said = parse_output(text, protocol=protocol)
-    assert isinstance(said, Unparseable), said
-    step = Step(turn=0, kind="unparseable", text=said.text, reason=f"{said.reason} {said.hint}")
-    done = Record(sample=sample(), mode="end-to-end", trajectory=Trajectory(steps=(step,), termination="unparseable"))
-    assert counted(rows([done])) == {"invalid_json": 1, "only_thought": 1}
-    by_step = Record(sample=sample(), mode="step-by-step", actions=(said,))
+    action = parse_output(text, protocol=protocol)
+    assert isinstance(action, Unparseable), action
+    step = Step(turn=0, kind="unparseable", text=action.text, reason=f"{action.reason} {action.hint}")
+    stopped = Record(
+        sample=sample(), mode="end-to-end", trajectory=Trajectory(steps=(step,), termination="unparseable")
+    )
+    assert counted(rows([stopped])) == {"invalid_json": 1, "only_thought": 1}
+    by_step = Record(sample=sample(), mode="step-by-step", actions=(action,))
     assert counted(rows([by_step])) == {"invalid_json": 1}
 
 
 def test_a_reply_that_is_neither_is_a_format_error_though_the_hint_speaks_of_json():
-    said = parse_output("I wonder.", protocol="react")
-    assert isinstance(said, Unparseable)
-    assert "JSON" in said.hint
-    assert counted(rows([Record(sample=sample(), mode="step-by-step", actions=(said,))])) == {"format_error": 1}
+    action = parse_output("I wonder.", protocol="react")
+    assert isinstance(action, Unparseable)
+    assert "JSON" in action.hint
+    assert counted(rows([Record(sample=sample(), mode="step-by-step", actions=(action,))])) == {"format_error": 1}
 
 
 def answered(text: str, name: str = "s1", mode: Mode = "end-to-end", **changes: Any) -> Record:
@@ -237,43 +239,43 @@ def test_keywords_are_looked_for_where_there_is_english_text_alone():
         answered("two trains", sample=number),
         answered("spray it", sample=advice),
     ]
-    found = rows(records)
-    assert (found["no_answer_keyword"].count, found["no_answer_keyword"].of) == (1, 2)
-    assert found["no_answer_keyword"].examples == ("s1",)
-    assert (found["no_step_keyword"].count, found["no_step_keyword"].of) == (0, 3), "the name of the tool is one"
+    counts = rows(records)
+    assert (counts["no_answer_keyword"].count, counts["no_answer_keyword"].of) == (1, 2)
+    assert counts["no_answer_keyword"].examples == ("s1",)
+    assert (counts["no_step_keyword"].count, counts["no_step_keyword"].of) == (0, 3), "the name of the tool is one"
     alone = rows([answered("two trains", sample=number)])
     assert "keywords" in alone["no_answer_keyword"].not_looked_for
     assert alone["no_answer_keyword"].count is None
 
 
 def test_invalid_records_count_for_nothing_and_epochs_for_one_sample():
-    lost = Record(sample=sample("s9"), mode="end-to-end", invalid="refused")
-    stopped = lost.model_copy(update={"invalid": None, "trajectory": Trajectory(termination="infrastructure")})
+    invalid = Record(sample=sample("s9"), mode="end-to-end", invalid="refused")
+    stopped = invalid.model_copy(update={"invalid": None, "trajectory": Trajectory(termination="infrastructure")})
     twice = [answered("trains", "s1", epoch=epoch) for epoch in range(2)]
-    found = rows([lost, stopped, *twice, answered("trains", "s2")])
-    assert (found["no_answer_keyword"].count, found["no_answer_keyword"].samples) == (3, 2)
-    assert found["no_answer_keyword"].examples == ("s1", "s2")
-    assert found["no_response"].of == 3
-    assert counted(rows([lost])) == {}
+    counts = rows([invalid, stopped, *twice, answered("trains", "s2")])
+    assert (counts["no_answer_keyword"].count, counts["no_answer_keyword"].samples) == (3, 2)
+    assert counts["no_answer_keyword"].examples == ("s1", "s2")
+    assert counts["no_response"].of == 3
+    assert counted(rows([invalid])) == {}
 
 
 def test_a_few_examples_are_kept_of_many():
-    found = rows([answered("trains", f"s{number}") for number in range(40)])["no_answer_keyword"]
-    assert (found.samples, found.examples) == (40, ("s0", "s1", "s2", "s3", "s4"))
+    counts = rows([answered("trains", f"s{number}") for number in range(40)])["no_answer_keyword"]
+    assert (counts.samples, counts.examples) == (40, ("s0", "s1", "s2", "s3", "s4"))
 
 
 def test_each_mode_has_every_class_and_says_which_it_cannot_tell():
     by_step = Record(sample=sample(), mode="step-by-step", actions=(CallTools(calls=(ToolCall(tool="OCR"),)),))
-    made = summary([by_step, answered("x"), answered("x", mode="no-tool")])
-    for part in made.modes.values():
+    result = summary([by_step, answered("x"), answered("x", mode="no-tool")])
+    for part in result.modes.values():
         assert [row.error for row in part.errors] == list(CLASSES)
         assert all((row.count is None) == bool(row.not_looked_for) for row in part.errors)
-    looked = {mode: {row.error for row in part.errors if row.count is not None} for mode, part in made.modes.items()}
+    looked = {mode: {row.error for row in part.errors if row.count is not None} for mode, part in result.modes.items()}
     assert looked["no-tool"] == {"format_error", "no_response", "only_thought", "no_answer_keyword"}
     assert "tool_error" not in looked["step-by-step"]
     assert {"tool_error", "redundant_call", "several_calls", "single_step_answer"} <= looked["end-to-end"]
-    again = Summary.model_validate_json(made.model_dump_json())
-    assert again.modes["end-to-end"].errors == made.modes["end-to-end"].errors
+    again = Summary.model_validate_json(result.model_dump_json())
+    assert again.modes["end-to-end"].errors == result.modes["end-to-end"].errors
 
 
 def test_the_tally_and_all_records_at_once_agree():
@@ -299,11 +301,11 @@ def test_seconds_per_query_are_means_of_the_valid_records_of_each_part():
         answered("x", seconds=8.0, sample=sample("s2", groups=hard, calls=3)),
         Record(sample=sample("s3", groups=hard), mode="end-to-end", invalid="refused", seconds=99),
     ]
-    found = summary(records).modes["end-to-end"].seconds
-    assert found is not None
-    assert (found.overall.mean, found.overall.n) == (4.0, 3)
-    assert {value: each.mean for value, each in found.by_group["difficulty"].items()} == {"easy": 2.0, "hard": 8.0}
-    assert {value: each.mean for value, each in found.by_group["calls of the reference"].items()} == {"2": 2, "3": 8}
-    assert {value: each.n for value, each in found.by_group["tools of the reference"].items()} == {"1": 3}
-    assert found.by_task_type["weed_crop_area"] == found.overall
+    seconds = summary(records).modes["end-to-end"].seconds
+    assert seconds is not None
+    assert (seconds.overall.mean, seconds.overall.n) == (4.0, 3)
+    assert {value: each.mean for value, each in seconds.by_group["difficulty"].items()} == {"easy": 2.0, "hard": 8.0}
+    assert {value: each.mean for value, each in seconds.by_group["calls of the reference"].items()} == {"2": 2, "3": 8}
+    assert {value: each.n for value, each in seconds.by_group["tools of the reference"].items()} == {"1": 3}
+    assert seconds.by_task_type["weed_crop_area"] == seconds.overall
     assert summary(records[3:]).modes["end-to-end"].seconds is None

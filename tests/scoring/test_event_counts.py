@@ -150,5 +150,5 @@ def test_the_default_table_shows_it_as_it_is_and_not_in_percent():
     assert "1.25" in text
     assert "10 / 8" in text
     assert "125.0" not in text
-    kept = Summary.model_validate_json(scored.model_dump_json()).modes["end-to-end"].call_ratio
-    assert kept == scored.modes["end-to-end"].call_ratio
+    ratio = Summary.model_validate_json(scored.model_dump_json()).modes["end-to-end"].call_ratio
+    assert ratio == scored.modes["end-to-end"].call_ratio

@@ -202,9 +202,9 @@ def test_baselines_answer_in_words() -> None:
     import random
 
     slots = (keywords(("2", "two"), ("red",)), texts("some words").model_copy(update={"name": "text"}), IMAGE)
-    said = random_answer(slots, random.Random(1))
-    assert "answer: " in said
-    assert "image" not in said.split("\n")[-1].split(":")[0]
+    answer = random_answer(slots, random.Random(1))
+    assert "answer: " in answer
+    assert "image" not in answer.split("\n")[-1].split(":")[0]
     assert answer_from(slots, [{"text": "2 red"}, {"image": "x.png"}]) == "answer: 2 red\ntext: 2 red"
     samples = [plain_sample(f"s{number}", answer=slots, cluster=f"s{number}") for number in range(2)]
     table = PriorTable(samples)

@@ -6,5 +6,5 @@ HEAVY = ("numpy", "scipy", "rich", "matplotlib", "rasterio", "cv2", "skimage", "
 
 def test_scoring_and_report_are_imported_without_anything_heavy():
     code = f"import sys, agrotools.report, agrotools.scoring; print([m for m in {HEAVY!r} if m in sys.modules])"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "[]"
+    process = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert process.stdout.strip() == "[]"

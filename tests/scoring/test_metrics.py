@@ -65,8 +65,8 @@ def row(of, value, metric="agrotools.fas", step=None):
 
 def summary_of(pairs, **options) -> Summary:
     """Summary of (record, value of its fas row) pairs."""
-    records = [made for made, _ in pairs]
-    return summarise(records, [[] if made.invalid else [row(made, value)] for made, value in pairs], **options)
+    records = [each for each, _ in pairs]
+    return summarise(records, [[] if each.invalid else [row(each, value)] for each, value in pairs], **options)
 
 
 def fas(summary, mode="end-to-end"):
@@ -145,13 +145,15 @@ def test_an_invalid_epoch_counts_in_the_bounds_of_its_sample_only():
 
 @given(st.lists(st.tuples(st.floats(0, 1), st.booleans()), min_size=1, max_size=30))
 def test_the_bounds_hold_what_the_mean_would_be_with_any_outcome_of_the_invalid(rows):
-    pairs = [(record(sample(at), invalid="lost" if lost else None), value) for at, (value, lost) in enumerate(rows)]
+    pairs = [
+        (record(sample(at), invalid="lost" if invalid else None), value) for at, (value, invalid) in enumerate(rows)
+    ]
     metrics = summary_of(pairs).modes["end-to-end"].metrics
-    if all(lost for _, lost in rows):
+    if all(invalid for _, invalid in rows):
         assert metrics == {}
         return
     metric = metrics["agrotools.fas"]
-    if not any(lost for _, lost in rows):
+    if not any(invalid for _, invalid in rows):
         assert metric.bounds is None
         return
     truth = sum(value for value, _ in rows) / len(rows)
@@ -161,7 +163,7 @@ def test_the_bounds_hold_what_the_mean_would_be_with_any_outcome_of_the_invalid(
 
 
 def test_an_invalid_step_by_step_record_weighs_as_many_steps_as_it_would_have_had():
-    good, lost = sample(0, calls=1), sample(1, calls=3)
+    good, invalid = sample(0, calls=1), sample(1, calls=3)
     scored = record(good, "step-by-step", actions=(Answer(text="x"), Answer(text="7 %")))
     rows = [
         row(scored, 0.0, "agrotools.st_acc", 0),
@@ -169,7 +171,7 @@ def test_an_invalid_step_by_step_record_weighs_as_many_steps_as_it_would_have_ha
         row(scored, 1.0, "agrotools.ear", 0),
         row(scored, 1.0, "agrotools.summ_acc", 1),
     ]
-    summary = summarise([scored, record(lost, "step-by-step", invalid="refused")], [rows, []])
+    summary = summarise([scored, record(invalid, "step-by-step", invalid="refused")], [rows, []])
     metrics = summary.modes["step-by-step"].metrics
     st_acc, ear, summ = (metrics[f"agrotools.{name}"].bounds for name in ("st_acc", "ear", "summ_acc"))
     assert st_acc is not None
@@ -182,8 +184,8 @@ def test_an_invalid_step_by_step_record_weighs_as_many_steps_as_it_would_have_ha
 
 def test_invalid_records_get_no_rows_whatever_they_hold():
     infrastructure = Trajectory(termination="infrastructure", reason="HTTP 500 after 6 attempts")
-    for lost in (record(sample(), invalid="refused"), record(sample(), trajectory=infrastructure)):
-        assert score_record(lost) == []
+    for invalid in (record(sample(), invalid="refused"), record(sample(), trajectory=infrastructure)):
+        assert score_record(invalid) == []
     summary = summarise([record(sample(), trajectory=infrastructure), record(sample(1))])
     assert summary.modes["end-to-end"].invalid.reasons == {"HTTP 500 after 6 attempts": 1}
     assert fas(summary).overall.n == 1

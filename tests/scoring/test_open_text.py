@@ -29,11 +29,11 @@ def value(entry: str, topic: str, reply: str) -> float:
 
 @cache
 def scores_by_kind() -> dict[str, list[float]]:
-    found: dict[str, list[float]] = defaultdict(list)
+    scores: dict[str, list[float]] = defaultdict(list)
     for line in REPLIES.read_text("utf-8").splitlines():
         reply = json.loads(line)
-        found[reply["kind"]].append(value(reply["entry"], reply["topic"], reply["reply"]))
-    return found
+        scores[reply["kind"]].append(value(reply["entry"], reply["topic"], reply["reply"]))
+    return scores
 
 
 @pytest.mark.parametrize(
@@ -62,9 +62,9 @@ def test_no_constant_reply_earns_much():
     search = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(search)
     for language in ("en", "zh"):
-        found = search.best_constant("causes", language, headline=True, most=5)
-        assert found.slots >= 10
-        assert 0.01 < found.mean <= 0.1
+        result = search.best_constant("causes", language, headline=True, most=5)
+        assert result.slots >= 10
+        assert 0.01 < result.mean <= 0.1
 
 
 BEAN = ("disease.bean_rust", "management")
@@ -242,10 +242,10 @@ def test_far_from_doing_denies_all_that_follows():
 
 
 def test_facts_of_others_cut_across_no_chinese_word_and_no_clause():
-    own = slot("weed.prickly_acacia", "management")
-    found = score_facts(own, "不让它扩散，小树人工挖除，要在结种之前动手，之后继续清理小苗。")[1]
-    assert found["foreign"] == {}
-    assert found["facts"]["work before seed set"] == "stated"
+    fact_slot = slot("weed.prickly_acacia", "management")
+    result = score_facts(fact_slot, "不让它扩散，小树人工挖除，要在结种之前动手，之后继续清理小苗。")[1]
+    assert result["foreign"] == {}
+    assert result["facts"]["work before seed set"] == "stated"
     spot = score_facts(
         slot("disease.coffee_brown_eye_spot", "management"), "Mind nutrition: with much potash, it had less spot."
     )

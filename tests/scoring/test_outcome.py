@@ -69,8 +69,8 @@ def test_a_sample_scores_the_mean_of_its_slots_and_each_kind_its_own():
 
 
 def test_a_metric_without_slots_has_no_row():
-    found = set(values(record(AREA, answer="area: 7 %")))
-    assert found == {"area", "agrotools.fas", "agrotools.css", "agrotools.guess"}
+    names = set(values(record(AREA, answer="area: 7 %")))
+    assert names == {"area", "agrotools.fas", "agrotools.css", "agrotools.guess"}
 
 
 SHARED = ADVICE.model_copy(update={"name": "shared", "headline": False})
@@ -89,9 +89,9 @@ def test_a_sample_with_no_slot_that_counts_has_no_fas():
 
 @pytest.mark.parametrize("termination", ["max_steps", "length", "context", "filtered", "timeout", "unparseable"])
 def test_no_answer_scores_zero_even_with_a_figure(termination):
-    made = record(AREA, CHART, answer=None, drawn=SPEC, termination=termination)
-    assert {value for name, value in values(made).items() if name != "agrotools.guess"} == {0.0}
-    slot_rows = [row for row in outcome_scores(made) if row.slot]
+    answered = record(AREA, CHART, answer=None, drawn=SPEC, termination=termination)
+    assert {value for name, value in values(answered).items() if name != "agrotools.guess"} == {0.0}
+    slot_rows = [row for row in outcome_scores(answered) if row.slot]
     assert all(row.reading["termination"] == termination for row in slot_rows)
 
 
@@ -102,9 +102,9 @@ def test_without_a_figure_a_plot_scores_zero_and_text_is_still_read():
 
 @given(st.text(max_size=200))
 def test_any_answer_gets_scores_in_bounds_and_the_same_ones_again(answer):
-    made = record(AREA, WEED, ADVICE, CHART, answer=answer)
-    rows = outcome_scores(made)
-    assert rows == outcome_scores(made)
+    answered = record(AREA, WEED, ADVICE, CHART, answer=answer)
+    rows = outcome_scores(answered)
+    assert rows == outcome_scores(answered)
     assert all(0 <= row.value <= 1 for row in rows)
     assert len(rows) == 9
 
@@ -115,9 +115,9 @@ def test_the_use_of_the_answer_form_is_noted_per_slot():
 
 
 def test_a_record_without_trajectory_is_refused_with_a_reason():
-    made = record(AREA).model_copy(update={"trajectory": None})
+    answered = record(AREA).model_copy(update={"trajectory": None})
     with pytest.raises(RunStoreError, match="no trajectory"):
-        score_record(made)
+        score_record(answered)
 
 
 def test_a_plot_slot_without_specification_is_a_fault_of_the_benchmark():
@@ -128,9 +128,9 @@ def test_a_plot_slot_without_specification_is_a_fault_of_the_benchmark():
 
 def test_figures_weigh_half_of_a_sample_that_has_one():
     chart, count = CHART.model_copy(update={"weight": 0.5}), AREA.model_copy(update={"weight": 0.25})
-    made = record(chart, count, WEED.model_copy(update={"weight": 0.25}), answer="area: 7 %\nweed: Lantana")
-    assert values(made)["agrotools.fas"] == 0.5  # The right words without the figure.
-    rows = {row.metric: row for row in outcome_scores(made)}
+    answered = record(chart, count, WEED.model_copy(update={"weight": 0.25}), answer="area: 7 %\nweed: Lantana")
+    assert values(answered)["agrotools.fas"] == 0.5  # The right words without the figure.
+    rows = {row.metric: row for row in outcome_scores(answered)}
     assert rows["agrotools.fas"].reading["weights"] == {"chart": 0.5, "area": 0.25, "weed": 0.25}
 
 

@@ -14,18 +14,18 @@ from agrotools.scoring.plots import drawn_spec, match_points, score_plot, unit_o
 
 def figure(*series, kind="bar", **labels):
     """A figure with all labels, of series given as (name, {x: y}) or (name, [(x, y), ...])."""
-    drawn = []
+    plot_series = []
     for name, points in series:
         pairs = list(points.items()) if isinstance(points, dict) else list(points)
-        drawn.append(PlotSeries(name=name, x=tuple(x for x, _ in pairs), y=tuple(y for _, y in pairs)))
+        plot_series.append(PlotSeries(name=name, x=tuple(x for x, _ in pairs), y=tuple(y for _, y in pairs)))
     given_labels = {
         "title": "Weed cover of the fields",
         "x_label": "Field",
         "y_label": "Weed cover",
         "y_unit": "%",
-        "legend": len(drawn) > 1,
+        "legend": len(plot_series) > 1,
     }
-    return PlotSpec(kind=kind, series=tuple(drawn), **{**given_labels, **labels})
+    return PlotSpec(kind=kind, series=tuple(plot_series), **{**given_labels, **labels})
 
 
 WEEDS = figure(("weed", {"A": 8.9, "B": 3.2, "C": 12.5, "D": 0.0}))
@@ -133,15 +133,15 @@ def test_series_are_paired_by_their_points_not_their_names():
 def test_the_pairing_is_the_best_of_all():
     # Greedy pairing would give the first series the whole of the first drawn one and leave 1 point for the second.
     reference = figure(("a", {"A": 1, "B": 2, "C": 3}), ("b", {"A": 1, "B": 2, "C": 9}))
-    drawn = figure(("p", {"A": 1, "B": 2, "C": 9}), ("q", {"A": 1, "B": 7, "C": 3}))
-    assert match_points(reference, drawn).matched == 3 + 2
+    chart = figure(("p", {"A": 1, "B": 2, "C": 9}), ("q", {"A": 1, "B": 7, "C": 3}))
+    assert match_points(reference, chart).matched == 3 + 2
 
 
 def test_duplicate_x_are_matched_one_to_one():
     reference = figure(("height", [(1.5, 10.0), (1.5, 10.4), (1.5, 20.0)]), kind="scatter")
     # 10.2 is near both of the first two: it must not use up the only partner of 10.9 (within 5 % of 10.4 alone).
-    drawn = figure(("height", [(1.5, 10.2), (1.5, 10.9), (1.5, 20.0)]), kind="scatter")
-    assert match_points(reference, drawn).matched == 3
+    chart = figure(("height", [(1.5, 10.2), (1.5, 10.9), (1.5, 20.0)]), kind="scatter")
+    assert match_points(reference, chart).matched == 3
     assert match_points(reference, figure(("height", [(1.5, 10.2)] * 3), kind="scatter")).matched == 2
 
 
@@ -214,8 +214,8 @@ def test_a_numeric_axis_needs_its_unit():
 
 def test_a_counted_noun_is_a_unit_wherever_it_stands():
     spec = figure(("stand", {"A": 14, "B": 20}), y_label="Stand density", y_unit="trees", title="Stand density")
-    named = spec.model_copy(update={"y_unit": None, "y_label": "Number of trees"})
-    assert score_plot(spec, named)[0] == 1
+    labelled = spec.model_copy(update={"y_unit": None, "y_label": "Number of trees"})
+    assert score_plot(spec, labelled)[0] == 1
     assert score_plot(spec, spec.model_copy(update={"y_unit": None}))[0] == pytest.approx(0.9)
 
 

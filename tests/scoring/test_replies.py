@@ -30,8 +30,8 @@ def slot_of(named: Any) -> Slot:
 @pytest.mark.parametrize(("slot", "beside", "reply", "score"), REPLIES)
 def test_a_reply_scores_what_a_careful_reader_would_give(slot: Any, beside: list[Any], reply: str, score: int):
     """``slot`` and those ``beside`` it in the sample: names in ``reply_slots.json``, or slots."""
-    own = slot_of(slot)
-    scored = score_slot(own, [own, *map(slot_of, beside)], reply)
+    slots = slot_of(slot)
+    scored = score_slot(slots, [slots, *map(slot_of, beside)], reply)
     assert scored.value == score, scored.reading
 
 

@@ -50,12 +50,14 @@ def test_only_true_keeps_a_sample_out(said):
 
 
 def test_steps_on_drawings_are_in_no_process_metric():
-    made = [Record(sample=sample(0, drawn=drawn), mode="step-by-step", actions=()) for drawn in (True, False)]
+    records = [
+        Record(sample=sample(0, drawn=schematic), mode="step-by-step", actions=()) for schematic in (True, False)
+    ]
     rows = [
         [Score(metric="agrotools.tool_acc", version="1", sample_id=each.sample.id, step=step, value=value)]
-        for each, step, value in zip(made, (0, 0), (1.0, 0.0), strict=True)
+        for each, step, value in zip(records, (0, 0), (1.0, 0.0), strict=True)
     ]
-    mode = summarise(made, rows).modes["step-by-step"]
+    mode = summarise(records, rows).modes["step-by-step"]
     assert mode.metrics["agrotools.tool_acc"].overall.value == 0.0
     assert mode.schematic.metrics["agrotools.tool_acc"].overall.value == 1.0
 
@@ -68,8 +70,8 @@ def test_a_benchmark_of_drawings_alone_has_no_headline():
 
 
 def test_the_share_of_invalid_records_is_taken_of_what_is_shown():
-    lost = [record(sample(99, drawn=False), invalid="refused")]
-    many = summarise(drawings(200) + photos(50) + lost).modes["end-to-end"]
+    invalid = [record(sample(99, drawn=False), invalid="refused")]
+    many = summarise(drawings(200) + photos(50) + invalid).modes["end-to-end"]
     assert many.invalid.share < 0.01
     assert not many.headline
     assert many.schematic.headline

@@ -80,10 +80,10 @@ def answer_of(told, slots: tuple[Slot, ...]) -> str:
 )
 def test_closed_slots_are_read_as_a_person_would(number, least):
     right = []
-    for told in lines(f"reading_{number}.jsonl"):
-        slots = SLOTS.validate_json(json.dumps(told["slots"]))
-        slot = next(each for each in slots if each.name == told["slot"])
-        right.append(score_slot(slot, slots, answer_of(told, slots)).value == told["expected"])
+    for entry in lines(f"reading_{number}.jsonl"):
+        slots = SLOTS.validate_json(json.dumps(entry["slots"]))
+        slot = next(each for each in slots if each.name == entry["slot"])
+        right.append(score_slot(slot, slots, answer_of(entry, slots)).value == entry["expected"])
     assert len(right) >= 280
     assert sum(right) / len(right) >= least
 
@@ -94,15 +94,15 @@ def test_closed_slots_are_read_as_a_person_would(number, least):
 )
 def test_open_text_earns_what_it_is_worth(number, worthless):
     earned = defaultdict(list)
-    for told in lines(f"open_{number}.jsonl"):
-        asked = {"type": "open_text", "name": "advice", "label": "advice", "from": "'x'"}
-        draft = SlotDraft.model_validate({**asked, "entry": told["entry"], "topic": told["topic"]})
+    for entry in lines(f"open_{number}.jsonl"):
+        data = {"type": "open_text", "name": "advice", "label": "advice", "from": "'x'"}
+        draft = SlotDraft.model_validate({**data, "entry": entry["entry"], "topic": entry["topic"]})
         try:
-            slot = draft.slot({}, [], [], told["lang"])
+            slot = draft.slot({}, [], [], entry["lang"])
         except UnresolvedRef:
             continue  # No key facts are held: it is never asked.
         if slot.headline:
-            earned[told["kind"]].append(score_slot(slot, (slot,), told["reply"]).value)
+            earned[entry["kind"]].append(score_slot(slot, (slot,), entry["reply"]).value)
     assert sum(earned["paraphrase"]) / len(earned["paraphrase"]) >= 0.9
     spent = [value for kind in WORTHLESS for value in earned[kind]]
     assert sum(spent) / len(spent) <= worthless

@@ -216,7 +216,7 @@ def yes_no(label: str, value: bool) -> BooleanSlot:
 def test_no_word_says_a_thing_and_its_opposite():
     for family in families():
         for word in ("open", "dry", "healthy", "intact", "within", "完好", "未成熟"):
-            assert len({said for start, _, said in family.find(word) if start == 0}) <= 1
+            assert len({verdict for start, _, verdict in family.find(word) if start == 0}) <= 1
 
 
 @pytest.mark.parametrize(

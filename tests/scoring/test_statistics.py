@@ -157,9 +157,9 @@ def compared(seed, n=60, size=2, shift=0.0):
 
 
 def test_p_is_under_a_twentieth_where_the_interval_leaves_out_zero_and_nowhere_else():
-    found = [compared(seed, shift=seed % 5 / 8) for seed in range(200)]
-    assert {each.excludes_zero for each in found} == {True, False}
-    assert all((each.p < 0.05) == each.excludes_zero for each in found)
+    results = [compared(seed, shift=seed % 5 / 8) for seed in range(200)]
+    assert {each.excludes_zero for each in results} == {True, False}
+    assert all((each.p < 0.05) == each.excludes_zero for each in results)
 
 
 def test_p_reaches_further_than_the_draws_of_the_bootstrap():
@@ -176,13 +176,18 @@ def test_few_clusters_that_differ_tell_no_more_than_coins():
 
 
 def test_holm_adjusts_for_all_that_have_a_p_value():
-    given = [Estimate(value=0.1, n=20, n_clusters=20, p=p) for p in (0.03, 0.01, None, 0.04)]
-    found = adjusted(given)
+    estimates = [Estimate(value=0.1, n=20, n_clusters=20, p=p) for p in (0.03, 0.01, None, 0.04)]
+    results = adjusted(estimates)
     # By hand: 3 x 0.01, 2 x 0.03, and the last never under the one before it.
-    assert [each.p_adjusted for each in found] == [pytest.approx(0.06), pytest.approx(0.03), None, pytest.approx(0.06)]
-    assert [each.p for each in found] == [0.03, 0.01, None, 0.04]
-    assert [each.differs() for each in found] == [False, True, False, False]
-    assert [each.differs(adjusted=False) for each in found] == [True, True, False, True]
+    assert [each.p_adjusted for each in results] == [
+        pytest.approx(0.06),
+        pytest.approx(0.03),
+        None,
+        pytest.approx(0.06),
+    ]
+    assert [each.p for each in results] == [0.03, 0.01, None, 0.04]
+    assert [each.differs() for each in results] == [False, True, False, False]
+    assert [each.differs(adjusted=False) for each in results] == [True, True, False, True]
 
 
 def test_eight_equal_models_seldom_differ_in_any_of_their_pairs():
@@ -193,9 +198,9 @@ def test_eight_equal_models_seldom_differ_in_any_of_their_pairs():
         shared = random.normal(size=80)
         right = (shared + random.normal(size=(8, 80)) > 0).astype(float)
         pairs = [(first, second) for first in range(8) for second in range(first)]
-        found = adjusted([estimate_difference(right[a], right[b], clusters, draws=400, seed=seed) for a, b in pairs])
-        alone += any(each.differs(adjusted=False) for each in found)
-        together += any(each.differs() for each in found)
+        results = adjusted([estimate_difference(right[a], right[b], clusters, draws=400, seed=seed) for a, b in pairs])
+        alone += any(each.differs(adjusted=False) for each in results)
+        together += any(each.differs() for each in results)
     assert alone / 80 > 0.25
     assert together / 80 <= 0.05 + 1.96 * math.sqrt(0.05 * 0.95 / 80)
 

@@ -60,8 +60,8 @@ def name_weed(image: ImageFile) -> Cover:
 
 @pytest.fixture(autouse=True)
 def _two_more_tools(monkeypatch):
-    own = {"measure_cover": measure_cover, "name_weed": name_weed}
-    monkeypatch.setattr(steps_module, "get_tool", lambda name: own.get(name) or get_tool(name))
+    tools = {"measure_cover": measure_cover, "name_weed": name_weed}
+    monkeypatch.setattr(steps_module, "get_tool", lambda name: tools.get(name) or get_tool(name))
 
 
 WEED = 8.8912
@@ -181,8 +181,8 @@ def test_what_the_history_shows_already_is_no_longer_right():
 
 def test_groups_of_several_tools():
     steps = (STEPS[0], STEPS[1].model_copy(update={"tool": "name_weed"}), STEPS[2])
-    own = call("name_weed", image="image_2.jpg")
-    scores = step_scores(record(own, own, THIRD, RIGHT[3], of=sample(steps=steps)))
+    name_call = call("name_weed", image="image_2.jpg")
+    scores = step_scores(record(name_call, name_call, THIRD, RIGHT[3], of=sample(steps=steps)))
     assert values(scores, "tool_acc") == {0: 1, 1: 1, 2: 1}
     assert values(scores, "tool_acc_strict") == {0: 0, 1: 1, 2: 1}
     assert values(scores, "arg_acc") == {0: 1, 1: 1, 2: 1}
@@ -228,10 +228,10 @@ def test_arguments_must_pass_the_schema_even_where_they_agree():
 
 def test_a_reference_that_the_tool_would_not_take_is_still_right_and_only_it():
     odd = STEPS[0].model_copy(update={"arguments": {"input": "image_1.jpg, weeds"}})
-    own = sample(steps=(odd, *STEPS[1:]))
-    same = step_scores(record(call("measure_cover", input="image_1.jpg, weeds"), *RIGHT[1:], of=own))
+    odd_sample = sample(steps=(odd, *STEPS[1:]))
+    same = step_scores(record(call("measure_cover", input="image_1.jpg, weeds"), *RIGHT[1:], of=odd_sample))
     assert values(same, "arg_acc")[0] == values(same, "arg_acc_strict")[0] == 1
-    other = step_scores(record(call("measure_cover", input="image_1.jpg"), *RIGHT[1:], of=own))
+    other = step_scores(record(call("measure_cover", input="image_1.jpg"), *RIGHT[1:], of=odd_sample))
     assert values(other, "arg_acc")[0] == values(other, "arg_acc_strict")[0] == 0
 
 
@@ -247,14 +247,14 @@ def test_measured_values_may_be_rounded():
 def test_a_value_worked_out_before_the_call_is_a_class_of_its_own():
     in_head = call("calculate", expression=repr(WEED / 3.2149))
     wrong = call("calculate", expression="2.5")
-    for action, told in ((in_head, True), (wrong, None), (THIRD, None)):
+    for action, expected in ((in_head, True), (wrong, None), (THIRD, None)):
         scores = step_scores(record(FIRST, SECOND, action, RIGHT[3]))
         assert values(scores, "arg_acc")[2] == (1 if action is THIRD else 0)
-        assert reading(scores, "arg_acc", 2).get("calculated_in_head") is told
+        assert reading(scores, "arg_acc", 2).get("calculated_in_head") is expected
         tally = RunAggregator()
         tally.add(record(FIRST, SECOND, action, RIGHT[3]), scores)
         errors = {row.error: row for row in tally.summary().modes["step-by-step"].errors}
-        assert (errors["calculated_in_head"].count, errors["calculated_in_head"].of) == (int(bool(told)), 4)
+        assert (errors["calculated_in_head"].count, errors["calculated_in_head"].of) == (int(bool(expected)), 4)
 
 
 MEASURED = {"$ref": "steps[0].observation.weed_pct", "value": WEED}

@@ -17,12 +17,12 @@ FAS = "agrotools.fas"
 
 
 def record(number: int, epoch: int = 0, *, mode="end-to-end", text="yes", invalid=None, **fields) -> Record:
-    done = Trajectory(steps=(Step(turn=0, kind="answer", text=text),), termination="answered")
+    trajectory = Trajectory(steps=(Step(turn=0, kind="answer", text=text),), termination="answered")
     return Record(
         sample=plain_sample(f"s{number}", **fields),
         mode=mode,
         epoch=epoch,
-        trajectory=None if invalid else done,
+        trajectory=None if invalid else trajectory,
         invalid=invalid,
     )
 
@@ -36,23 +36,23 @@ def row(of: Record, value: float) -> Score:
     st.randoms(),
 )
 def test_means_and_bounds_are_those_of_the_plain_formula(samples, random):
-    made = [
-        (record(number, epoch, invalid="lost" if lost else None, cluster=f"c{number // 2}"), value)
+    pairs = [
+        (record(number, epoch, invalid="lost" if is_lost else None, cluster=f"c{number // 2}"), value)
         for number, epochs in enumerate(samples)
-        for epoch, (value, lost) in enumerate(epochs)
+        for epoch, (value, is_lost) in enumerate(epochs)
     ]
-    random.shuffle(made)
+    random.shuffle(pairs)
     tally = RunAggregator()
-    for own, value in made:
-        tally.add(own, [] if own.invalid else [row(own, value)])
+    for added, value in pairs:
+        tally.add(added, [] if added.invalid else [row(added, value)])
     mode = tally.summary().modes["end-to-end"]
     given_: dict[str, list[float]] = defaultdict(list)
     lost_: dict[str, int] = defaultdict(int)
-    for own, value in made:
-        if own.invalid:
-            lost_[own.sample.id] += 1
+    for added, value in pairs:
+        if added.invalid:
+            lost_[added.sample.id] += 1
         else:
-            given_[own.sample.id].append(value)
+            given_[added.sample.id].append(value)
     means = [sum(values) / len(values) for values in given_.values()]
     assert mode.n_samples == len(samples)
     assert mode.n_clusters == len({number // 2 for number in range(len(samples))})
@@ -115,12 +115,12 @@ def test_a_record_leaves_little_behind():
     tracemalloc.start()
     try:
         for number in range(500):
-            own = record(number)
-            tally.add(own, [row(own, 1.0)])
+            added = record(number)
+            tally.add(added, [row(added, 1.0)])
         before = tracemalloc.get_traced_memory()[0]
         for number in range(500, 3_500):
-            own = record(number)
-            tally.add(own, [row(own, 1.0)])
+            added = record(number)
+            tally.add(added, [row(added, 1.0)])
         grown = tracemalloc.get_traced_memory()[0] - before
     finally:
         tracemalloc.stop()

@@ -8,15 +8,15 @@ from pathlib import Path
 
 import orjson
 
-from agrotools.build.choosing import Chosen, asked_of
-from agrotools.build.sources.drawn import Drawn
+from agrotools.build.choosing import Chosen, ask_subject
+from agrotools.build.sources.drawn import DrawnScene
 from agrotools.build.sources.part import Originals
 from agrotools.build.templates import load_templates
 from agrotools.build.templates.template import Template
 from agrotools.build.templates.thing import Subject
 
 
-def drawn_scene(name: str, seed: int) -> Drawn:
+def drawn_scene(name: str, seed: int) -> DrawnScene:
     """Scene ``seed`` of a drawing module, its difficulty the remainder of the seed by four."""
     place = Path(os.environ["AGROTOOLS_CACHE"]) / "scenes-of-tests" / f"{name}-{seed}"
     place.mkdir(parents=True, exist_ok=True)
@@ -26,7 +26,7 @@ def drawn_scene(name: str, seed: int) -> Drawn:
         if not record.is_file():
             code = import_module(f"agrotools.build.sources.drawn.{name}")
             record.write_bytes(orjson.dumps(code.draw(seed, seed % 4, place)))
-    return Drawn(name, seed, seed % 4, place, orjson.loads(record.read_bytes()))
+    return DrawnScene(name, seed, seed % 4, place, orjson.loads(record.read_bytes()))
 
 
 RARER = {
@@ -62,5 +62,5 @@ def asked_of_drawings(name: str, language: str = "en") -> list[Chosen]:
         item
         for question in questions_of(name, language)
         for subject in subjects
-        if (item := asked_of(subject, question, 1)) is not None
+        if (item := ask_subject(subject, question, 1)) is not None
     ]

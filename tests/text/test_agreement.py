@@ -182,9 +182,9 @@ def test_without_the_size_of_the_image_no_box_is_not_a_box():
 
 
 def expression_row(predicted, reference, predicted_variables=None, reference_variables=None):
-    own = {"expression": predicted} | ({"variables": predicted_variables} if predicted_variables is not None else {})
+    mine = {"expression": predicted} | ({"variables": predicted_variables} if predicted_variables is not None else {})
     gold = {"expression": reference} | ({"variables": reference_variables} if reference_variables is not None else {})
-    return row("expression", own, gold)
+    return row("expression", mine, gold)
 
 
 MEASURED = {"a": ref(8.8912), "b": ref(1.0263)}
@@ -252,13 +252,13 @@ def test_what_was_worked_out_before_the_call_is_told_from_what_is_wrong():
 
 
 def test_other_observations_may_give_the_same_value():
-    own = {"expression": "(0.15 - 0.12) / 0.15"}
+    mine = {"expression": "(0.15 - 0.12) / 0.15"}
     gold = {"expression": "(b - a) / b", "variables": {"a": ref(1234.5), "b": ref(1543.125)}}
     assert not row("expression", {"expression": "(0.3 - 0.24) / 0.3"}, gold).agrees
     in_hectares = {"expression": "(0.5 - 0.4) / 0.5"}
     assert row("expression", in_hectares, gold, observed=[0.5, 0.4]).agrees
     assert not row("expression", in_hectares, gold, observed=[0.5]).agrees
-    assert not row("expression", own, gold, observed=[1, 2, 3]).agrees
+    assert not row("expression", mine, gold, observed=[1, 2, 3]).agrees
 
 
 def test_expressions_explain_themselves():

@@ -173,9 +173,9 @@ FACTS = ("remove debris", "rotate", "mulch", "avoid overfeed")
 
 
 def test_words_of_the_facts_are_masked_and_lists_are_one():
-    told = frame(reply_of("Rotation, mulch and clearing debris: why bother? Do not overfeed in 2020."), FACTS)
-    assert told == [["??", "<F>", "and", "<F>", ",", "whi", "bother"], ["do", "not", "<A>", "in", "0"]]
-    assert {"<F> , whi", "whi bother", "not <A>", "both-"} <= features(told)
+    row = frame(reply_of("Rotation, mulch and clearing debris: why bother? Do not overfeed in 2020."), FACTS)
+    assert row == [["??", "<F>", "and", "<F>", ",", "whi", "bother"], ["do", "not", "<A>", "in", "0"]]
+    assert {"<F> , whi", "whi bother", "not <A>", "both-"} <= features(row)
 
 
 @pytest.mark.parametrize(

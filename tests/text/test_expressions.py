@@ -21,7 +21,7 @@ def whole_number_trees(draw, depth: int = 4):
     if depth == 0 or draw(st.booleans()):
         value = draw(st.integers(0, 10**9))
         return str(value), Fraction(value)
-    left, left_value = draw(whole_number_trees(depth=depth - 1))
+    remaining, left_value = draw(whole_number_trees(depth=depth - 1))
     right, right_value = draw(whole_number_trees(depth=depth - 1))
     sign = draw(st.sampled_from(["+", "-", "*", "//", "%"]))
     if sign in "//%" and right_value == 0:
@@ -33,7 +33,7 @@ def whole_number_trees(draw, depth: int = 4):
         "//": lambda: Fraction(left_value // right_value),
         "%": lambda: left_value % right_value,
     }[sign]()
-    return f"({left}) {sign} ({right})", value
+    return f"({remaining}) {sign} ({right})", value
 
 
 @given(whole_number_trees())
@@ -96,9 +96,9 @@ def test_correlation_is_bounded_and_symmetric(points):
 @given(st.lists(st.integers(-1000, 1000), min_size=2, max_size=20, unique=True), st.integers(-50, 50), whole)
 def test_regression_finds_a_line(x, slope, intercept):
     y = [slope * value + intercept for value in x]
-    found = evaluate("linreg(x, y)", {"x": x, "y": y})
-    assert found[0] == pytest.approx(slope, abs=1e-9)
-    assert found[1] == pytest.approx(intercept, rel=1e-9, abs=1e-6)
+    result = evaluate("linreg(x, y)", {"x": x, "y": y})
+    assert result[0] == pytest.approx(slope, abs=1e-9)
+    assert result[1] == pytest.approx(intercept, rel=1e-9, abs=1e-6)
 
 
 @pytest.mark.parametrize(

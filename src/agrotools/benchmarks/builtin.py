@@ -1,22 +1,23 @@
-"""Benchmarks that ship with the package, as targets of the registry."""
+"""Benchmarks that ship with the package: targets of the registry, with the slot types of their metrics."""
 
+from typing import NamedTuple
+
+
+class BuiltIn(NamedTuple):
+    """Plug-in of a benchmark. Only samples with one of ``slot_types`` import it when metrics are computed."""
+
+    target: str
+    slot_types: frozenset[str] = frozenset()
+
+
+_ROOM = "agrotools.benchmarks"
 BUILT_IN = {
-    "embedded": "agrotools.benchmarks.embedded.plugin:PLUGIN",
-    "agrieval": "agrotools.benchmarks.agrieval.plugin:AGRIEVAL",
-    "cmmlu-agronomy": "agrotools.benchmarks.agrieval.plugin:CMMLU_AGRONOMY",
-    "gta": "agrotools.benchmarks.gta.plugin:PLUGIN",
-    "gta-2": "agrotools.benchmarks.gta2.plugin:PLUGIN",
-    "thinkgeo": "agrotools.benchmarks.thinkgeo.plugin:PLUGIN",
-    "agent-x": "agrotools.benchmarks.agent_x.plugin:PLUGIN",
+    "embedded": BuiltIn(f"{_ROOM}.embedded.plugin:PLUGIN"),
+    "agrieval": BuiltIn(f"{_ROOM}.agrieval.plugin:AGRIEVAL", frozenset({"options", "reference_text"})),
+    "cmmlu-agronomy": BuiltIn(f"{_ROOM}.agrieval.plugin:CMMLU_AGRONOMY"),
+    "gta": BuiltIn(f"{_ROOM}.gta.plugin:PLUGIN"),
+    "gta-2": BuiltIn(f"{_ROOM}.gta2.plugin:PLUGIN", frozenset({"sub_tasks"})),
+    "thinkgeo": BuiltIn(f"{_ROOM}.thinkgeo.plugin:PLUGIN", frozenset({"keywords"})),
+    "agent-x": BuiltIn(f"{_ROOM}.agent_x.plugin:PLUGIN", frozenset({"keywords", "reference_texts", "image_calls"})),
 }
-
-SLOT_TYPES: dict[str, frozenset[str]] = {
-    "embedded": frozenset(),
-    "agrieval": frozenset({"options", "reference_text"}),
-    "cmmlu-agronomy": frozenset(),
-    "gta": frozenset(),
-    "gta-2": frozenset({"sub_tasks"}),
-    "thinkgeo": frozenset({"keywords"}),
-    "agent-x": frozenset({"keywords", "reference_texts", "image_calls"}),
-}
-"""Slot types that the metrics of each are about: only samples with one of them import its plug-in."""
+TARGETS = {name: each.target for name, each in BUILT_IN.items()}

@@ -11,7 +11,7 @@ from agrotools.plugin import BenchmarkPlugin, ExpectedCount, benchmark_id
 
 
 class EntryFault(NamedTuple):
-    """Why an entry cannot be used. ``entry`` is its key in the file."""
+    """Reason why an entry cannot be used. ``entry`` is its key in the file."""
 
     entry: str
     message: str
@@ -120,18 +120,25 @@ def check_benchmark(name: str, data_root: Path | None, progress: Progress = no_p
     name = benchmark_id(name)
     plugin: BenchmarkPlugin = BENCHMARKS.get(name)
     try:
-        found = plugin.check(data_root, progress) if plugin.check else _loaded_check(name, data_root, progress)
+        file_check = plugin.check(data_root, progress) if plugin.check else _loaded_check(name, data_root, progress)
     except BenchmarkError as error:
         return Checkup(name, (), 0, 0, (), (), (), error.message, error.hint or "")
-    expected = plugin.expected if found.expected is None else found.expected
-    counts = [Count(each.name, each.published, each.measure(found.samples), each.decides) for each in expected]
+    expected = plugin.expected if file_check.expected is None else file_check.expected
+    counts = [Count(each.name, each.published, each.measure(file_check.samples), each.decides) for each in expected]
     return Checkup(
-        name, found.files, found.entries, len(found.samples), found.faults, found.notes, counts, hint=found.hint
+        name,
+        file_check.files,
+        file_check.entries,
+        len(file_check.samples),
+        file_check.faults,
+        file_check.notes,
+        counts,
+        hint=file_check.hint,
     )
 
 
 def _loaded_check(name: str, data_root: Path | None, progress: Progress) -> FileCheck:
     benchmark = load_benchmark(name, data_root, progress)
-    told = benchmark.header.metadata.get("notes")
-    notes = [str(note) for note in told] if isinstance(told, list) else []
+    header_notes = benchmark.header.metadata.get("notes")
+    notes = [str(note) for note in header_notes] if isinstance(header_notes, list) else []
     return FileCheck((str(benchmark.root),), len(benchmark.samples), benchmark.samples, notes=notes)

@@ -1,4 +1,4 @@
-"""What a benchmark holds, as the papers of GTA, ThinkGeo and Agent-X show it: steps, tools, files, answers."""
+"""Statistics of a benchmark as in the papers of GTA, ThinkGeo and Agent-X: steps, tools, files, answers."""
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping
@@ -108,7 +108,7 @@ def describe(benchmark: Benchmark) -> Description:
         families=_by_frequency(counted["families"]),
         task_types=_by_frequency(counted["task_types"]),
         sources=_by_frequency(counted["sources"]),
-        groups={group: _grouped(own) for group, own in sorted(groups.items())},
+        groups={group: _sort_counts(members) for group, members in sorted(groups.items())},
         words_per_question=_spread(words),
         notes=tuple(str(note) for note in notes) if isinstance(notes, list) else (),
     )
@@ -153,7 +153,7 @@ def _ascending(counts: Counter[int]) -> Counts:
     return {str(number): counts[number] for number in sorted(counts)}
 
 
-def _grouped(counts: Counter[str]) -> Counts:
+def _sort_counts(counts: Counter[str]) -> Counts:
     """By number where all values are numbers, else by frequency."""
     if all(value.isdecimal() for value in counts):
         return {value: counts[value] for value in sorted(counts, key=int)}
@@ -178,4 +178,6 @@ def counts_of(benchmark: Benchmark) -> dict[str, dict[str, int]]:
         counts["reference calls"][f"{calls} in a sample:"] += 1
         counts["without tools"]["yes" if sample.no_tool_eligible else "no"] += 1
         clusters.add(sample.cluster)
-    return {kind: dict(sorted(own.items())) for kind, own in counts.items()} | {"clusters": {"in all": len(clusters)}}
+    return {kind: dict(sorted(counts_of_kind.items())) for kind, counts_of_kind in counts.items()} | {
+        "clusters": {"in all": len(clusters)}
+    }

@@ -18,7 +18,7 @@ Settings = TypeVar("Settings", bound=FrozenModel)
 
 
 class Loading(NamedTuple):
-    """Where the files of benchmarks lie, the options that were given, and who is told how far loading is."""
+    """Folder of the benchmark files, the options of the user, and the receiver of progress."""
 
     data_root: Path | None = None
     options: Mapping[str, str | int | bool] = MappingProxyType({})
@@ -38,8 +38,10 @@ def settings_of(model: type[Settings], benchmark: str, options: Mapping[str, str
     for name in options:
         if name not in known:
             close = difflib.get_close_matches(name, known, n=1)
-            meant = f"did you mean {close[0]}? " if close else ""
-            raise UsageError(f"benchmark {benchmark} has no option {name!r}", hint=f"{meant}known: {', '.join(known)}")
+            suggestion = f"did you mean {close[0]}? " if close else ""
+            raise UsageError(
+                f"benchmark {benchmark} has no option {name!r}", hint=f"{suggestion}known: {', '.join(known)}"
+            )
     try:
         return model.model_validate(dict(options))
     except ValidationError as error:

@@ -25,7 +25,7 @@ from agrotools.tools.workspace import Workspace
 _TIMEOUT_S = 300.0
 """As long as a build gives a call."""
 _ARTIFACT = ("name", "kind", "media_type")
-"""What must be equal of an artifact: how a picture is compressed depends on the library that writes it."""
+"""Properties of an artifact that must be equal; the compression of an image depends on the library that writes it."""
 
 
 class Difference(FrozenModel):
@@ -41,7 +41,7 @@ class Difference(FrozenModel):
 
 @dataclass
 class Rerun:
-    """What came of it: ``calls`` that were run again, and of their artifacts how many have the recorded bytes."""
+    """Result of a rerun: ``calls`` that were run again, and the number of their artifacts with the recorded bytes."""
 
     samples: int
     calls: int = 0
@@ -102,8 +102,8 @@ async def _rerun_sample(sample: Sample, root: Path, executor: ToolExecutor, reru
             now = (await executor.run(call, workspace, sample.toolset)).observation
             rerun.calls += 1
             rerun.artifacts += len(now.artifacts)
-            known = {made.sha256 for made in before.artifacts}
-            rerun.same_bytes += sum(made.sha256 in known for made in now.artifacts)
+            known = {artifact.sha256 for artifact in before.artifacts}
+            rerun.same_bytes += sum(artifact.sha256 in known for artifact in now.artifacts)
             for where, old, new in _differences(before, now):
                 rerun.differences.append(
                     Difference(sample=sample.id, step=index, tool=step.tool, where=where, recorded=old, now=new)
@@ -116,12 +116,14 @@ def _recorded(sample: Sample) -> Sequence[tuple[int, Observation]]:
 
 
 def _differences(before: Observation, now: Observation) -> Iterator[tuple[str, JsonValue, JsonValue]]:
-    return differing(_compared(before), _compared(now))
+    return differing(_comparable(before), _comparable(now))
 
 
-def _compared(observation: Observation) -> JsonValue:
+def _comparable(observation: Observation) -> JsonValue:
     error = observation.error.model_dump(mode="json") if observation.error else None
-    artifacts: list[JsonValue] = [{key: getattr(made, key) for key in _ARTIFACT} for made in observation.artifacts]
+    artifacts: list[JsonValue] = [
+        {key: getattr(artifact, key) for key in _ARTIFACT} for artifact in observation.artifacts
+    ]
     return {"result": observation.result, "error": error, "artifacts": artifacts}
 
 

@@ -107,16 +107,16 @@ def _checked_lines(root: Path, faults: list[Fault]) -> Iterable[tuple[int, Sampl
             Fault(code="missing_samples", message=f"there is no {SAMPLES_FILE}", hint=hint, file=SAMPLES_FILE)
         )
         return
-    found = False
+    has_lines = False
     with path.open("rb") as file:
         for number, line in enumerate(file, start=1):
             if not line.strip():
                 continue
-            found = True
+            has_lines = True
             sample = _checked_line(line, number, faults)
             if sample is not None:
                 yield number, sample
-    if not found:
+    if not has_lines:
         hint = "add one sample as JSON on each line"
         faults.append(Fault(code="no_samples", message="it holds no sample", hint=hint, file=SAMPLES_FILE))
 

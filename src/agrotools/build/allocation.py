@@ -161,15 +161,15 @@ def allocate(available: Mapping[Offer, int], wanted: Marginals, most_of_a_templa
 
 def counted(offers: Iterable[Offer], queries: int) -> Marginals:
     """The marginals of questions of these offers, one each."""
-    held = list(offers)
-    answer_types: Counter[AnswerType] = Counter(offer.answer_type for offer in held)
+    all_offers = list(offers)
+    answer_types: Counter[AnswerType] = Counter(offer.answer_type for offer in all_offers)
     return Marginals(
         queries=queries,
-        distinct_tools=dict(sorted(Counter(offer.tools for offer in held).items())),
+        distinct_tools=dict(sorted(Counter(offer.tools for offer in all_offers).items())),
         answer_types=dict(sorted(answer_types.items())),
-        sources=dict(sorted(Counter(offer.source for offer in held).items())),
-        calls=sum(offer.calls for offer in held),
-        files=sum(offer.files for offer in held),
+        sources=dict(sorted(Counter(offer.source for offer in all_offers).items())),
+        calls=sum(offer.calls for offer in all_offers),
+        files=sum(offer.files for offer in all_offers),
     )
 
 
@@ -205,10 +205,10 @@ def _rows(
 
 
 def _most(offers: Sequence[Offer], available: Mapping[Offer, int], ways: Mapping[str, int]) -> dict[str, int]:
-    held: Counter[str] = Counter()
+    totals: Counter[str] = Counter()
     for offer in offers:
-        held[offer.template] += available[offer]
-    return {template: min(total, ways[template]) for template, total in sorted(held.items())}
+        totals[offer.template] += available[offer]
+    return {template: min(total, ways[template]) for template, total in sorted(totals.items())}
 
 
 def _fair_share(template: str, offers: Sequence[Offer], wanted: Marginals) -> float:

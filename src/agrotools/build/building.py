@@ -12,7 +12,7 @@ from pydantic import JsonValue
 
 from agrotools.build.choosing import Chosen
 from agrotools.build.references import ChainBroken, Tally, record_reference
-from agrotools.build.templates.thing import Asked
+from agrotools.build.templates.thing import QuestionInstance
 from agrotools.core import (
     FAMILY_OF_TASK_TYPE,
     BooleanSlot,
@@ -69,20 +69,20 @@ def build_samples(
     items = [(group, item) for group in groups for item in group.chosen]
 
     async def build() -> list[Sample]:
-        done = 0
+        finished = 0
         async with ToolExecutor(workers=workers, timeout_s=300, cache=ResultCache(), backends=backends) as executor:
             gate = asyncio.Semaphore(2 * workers)
 
             async def one(group: Group, item: Chosen) -> Sample | ChainBroken:
-                nonlocal done
+                nonlocal finished
                 async with gate:
-                    made = await _sample(group, item, root, executor, toolset)
-                done += 1
-                progress("reference calls", done, len(items))
-                return made
+                    sample = await _sample(group, item, root, executor, toolset)
+                finished += 1
+                progress("reference calls", finished, len(items))
+                return sample
 
-            made = await _gathered([one(group, item) for group, item in items])
-            return _kept([group.prefix for group, _ in items], made, counted)
+            samples = await _gathered([one(group, item) for group, item in items])
+            return _numbered_samples([group.prefix for group, _ in items], samples, counted)
 
     samples = run_apart(build)
     if tally is None:
@@ -90,12 +90,12 @@ def build_samples(
     return samples
 
 
-def _kept(prefixes: Sequence[str], made: Sequence[Sample | ChainBroken], tally: Tally) -> list[Sample]:
+def _numbered_samples(prefixes: Sequence[str], results: Sequence[Sample | ChainBroken], tally: Tally) -> list[Sample]:
     """The samples, numbered; chains that broke are counted."""
     samples: list[Sample] = []
     numbers: Counter[str] = Counter()
-    tally.run += len(made)
-    for prefix, one in zip(prefixes, made, strict=True):
+    tally.run += len(results)
+    for prefix, one in zip(prefixes, results, strict=True):
         if isinstance(one, ChainBroken):
             tally.broke(one)
         else:
@@ -120,27 +120,27 @@ async def _gathered(tasks: Sequence[Coroutine[Any, Any, T]]) -> list[T]:
 async def _sample(
     group: Group, item: Chosen, root: Path, executor: ToolExecutor, toolset: tuple[str, ...]
 ) -> Sample | ChainBroken:
-    asked = item.asked
+    instance = item.instance
     try:
-        reference = await record_reference(asked.calls, asked.files, root, executor, toolset)
-        _check_answers(asked.slots, reference)
+        reference = await record_reference(instance.calls, instance.files, root, executor, toolset)
+        _check_answers(instance.slots, reference)
     except ChainBroken as broken:
         return broken
-    looks_enough = asked.answer_type != "plot" and all(file.kind == "image" for file in asked.files)
+    looks_enough = instance.answer_type != "plot" and all(file.kind == "image" for file in instance.files)
     return Sample(
         id=group.prefix,
         query=item.query,
-        files=asked.files,
+        files=instance.files,
         family=FAMILY_OF_TASK_TYPE[item.question.task_type],
         task_type=item.question.task_type,
-        answer_type=asked.answer_type,
+        answer_type=instance.answer_type,
         template=item.question.template,
         source=group.source,
         toolset=toolset,
         reference=reference,
-        answer=with_plot_weights(asked.slots),
+        answer=with_plot_weights(instance.slots),
         no_tool_eligible=looks_enough,
-        difficulty=measured_difficulty(asked, reference),
+        difficulty=measured_difficulty(instance, reference),
         metadata={"subject": item.subject.name, **item.subject.metadata},
     )
 
@@ -152,11 +152,11 @@ def _check_answers(slots: Sequence[Slot], reference: ReferenceTrajectory) -> Non
         if not isinstance(slot, _FOLLOWING) or slot.from_ is None:
             continue
         try:
-            found = evaluate_from(slot.from_, truths)
+            result = evaluate_from(slot.from_, truths)
         except (ValueError, ExpressionError) as error:
             raise ChainBroken("true values do not give its answer", f"{slot.name}: {error}") from error
-        if not _is_answer(slot, found):
-            message = f"{slot.name} is {slot.value!r}, but true values give {found!r}"
+        if not _is_answer(slot, result):
+            message = f"{slot.name} is {slot.value!r}, but true values give {result!r}"
             raise ChainBroken("true values do not give its answer", message)
 
 
@@ -181,12 +181,14 @@ def with_plot_weights(slots: Sequence[Slot]) -> tuple[Slot, ...]:
     return tuple(slot.model_copy(update={"weight": weights[slot.type == "plot"]}) for slot in slots)
 
 
-def measured_difficulty(asked: Asked, reference: ReferenceTrajectory) -> dict[str, float]:
+def measured_difficulty(instance: QuestionInstance, reference: ReferenceTrajectory) -> dict[str, float]:
     """Measures of the reference: ``calls``, different ``tools``, ``files`` shown and, of those, ``unused_files``;
     ``margin`` is the smallest tolerance of a number, as a share of its value (1 at most)."""
-    names = {file.name for file in asked.files}
+    names = {file.name for file in instance.files}
     used = {value for step in reference.steps for value in step.arguments.values() if isinstance(value, str)} & names
-    margins = [slot.margin / abs(slot.value) for slot in asked.slots if isinstance(slot, ToleranceSlot) and slot.value]
+    margins = [
+        slot.margin / abs(slot.value) for slot in instance.slots if isinstance(slot, ToleranceSlot) and slot.value
+    ]
     measured = {
         "calls": float(len(reference.steps)),
         "tools": float(len(set(reference.tools))),

@@ -10,7 +10,7 @@ import numpy as np
 
 from agrotools.build.allocation import Allocation, Marginals, Offer, allocate, offer_order
 from agrotools.build.templates.template import Template
-from agrotools.build.templates.thing import Asked, Subject
+from agrotools.build.templates.thing import QuestionInstance, Subject
 from agrotools.build.templates.wording import sentences
 from agrotools.core import BenchmarkError, Slot, ToleranceSlot
 
@@ -24,17 +24,17 @@ class Chosen:
 
     subject: Subject
     question: Template
-    asked: Asked
+    instance: QuestionInstance
     wording: str
 
     @property
     def query(self) -> str:
         """The question as a person asks it."""
-        return self.asked.query(self.wording)
+        return self.instance.query(self.wording)
 
     @property
     def slots(self) -> tuple[Slot, ...]:
-        return self.asked.slots
+        return self.instance.slots
 
 
 def choose(
@@ -53,19 +53,19 @@ def choose(
     """
     candidates: dict[tuple[str, str], Chosen | None] = {}
     chosen: list[Chosen] = []
-    taken = set(said)
+    used_sentences = set(said)
     used_up: set[str] = set()
     order = {question.template: index for index, question in enumerate(_interleaved(questions))}
 
     def candidate(subject: Subject, question: Template) -> Chosen | None:
         key = (subject.name, question.template)
         if key not in candidates:
-            candidates[key] = asked_of(subject, question, seed)
+            candidates[key] = ask_subject(subject, question, seed)
         return candidates[key]
 
     while len(chosen) < count:
         uses = Counter(item.question.template for item in chosen)
-        asked = Counter(item.subject.name for item in chosen)
+        question_counts = Counter(item.subject.name for item in chosen)
         usable = [question for question in questions if question.template not in used_up]
         for question in sorted(usable, key=lambda question: (uses[question.template], order[question.template])):
             settled = [item for subject in subjects if (item := candidate(subject, question)) is not None]
@@ -74,11 +74,11 @@ def choose(
         else:
             return chosen
         before = [item for item in chosen if item.question is question]
-        item = worded(least_like(settled, before, asked), before, taken)
+        item = worded(least_like(settled, before, question_counts), before, used_sentences)
         if item is None:
             used_up.add(question.template)
             continue
-        taken.update(sentences(item.query))
+        used_sentences.update(sentences(item.query))
         chosen.append(item)
         candidates[item.subject.name, question.template] = None
     return chosen
@@ -91,9 +91,9 @@ def worded(item: Chosen, before: Sequence[Chosen], said: Collection[str]) -> Cho
     for wording in item.question.wordings:
         if wording in used:
             continue
-        put = replace(item, wording=wording)
-        if not any(sentence in said for sentence in sentences(put.query)):
-            return put
+        reworded = replace(item, wording=wording)
+        if not any(sentence in said for sentence in sentences(reworded.query)):
+            return reworded
     return None
 
 
@@ -129,7 +129,7 @@ def _copied_is_right(slot: Slot, other: Slot) -> bool:
     ) and getattr(slot, "value", 0) == getattr(other, "value", 1)
 
 
-def asked_of(subject: Subject, question: Template, seed: int) -> Chosen | None:
+def ask_subject(subject: Subject, question: Template, seed: int) -> Chosen | None:
     """The question asked of some of the subject's things, not worded yet; None where the truth settles it for none."""
     if question.of != subject.of or question.things > subject.things:
         return None
@@ -142,9 +142,9 @@ def asked_of(subject: Subject, question: Template, seed: int) -> Chosen | None:
         # put into any order: combinations begin with the first that was drawn, so a rare thing would mostly come last.
         in_order = len(indices) > 2 and not question.shuffled
         ordered = tuple(sorted(indices)) if in_order else tuple(int(index) for index in rng.permutation(indices))
-        shown = tuple(subject.shown(index, number) for number, index in enumerate(ordered, start=1))
-        if (asked := question.asked(shown, rng)) is not None:
-            return Chosen(subject, question, asked, wording="")
+        things = tuple(subject.shown(index, number) for number, index in enumerate(ordered, start=1))
+        if (instance := question.instantiate(things, rng)) is not None:
+            return Chosen(subject, question, instance, wording="")
     return None
 
 
@@ -197,37 +197,39 @@ def choose_recorded(stocks: Sequence[Stock], recorded: RecordedCounts, seed: int
         BenchmarkError: subjects and wordings do not suffice for what is recorded.
     """
     offered = _offered(stocks, seed)
-    wanted: dict[tuple[str | int, ...], int] = {
+    requested: dict[tuple[str | int, ...], int] = {
         (template, source, *row[:-1]): row[-1]
         for source, templates in recorded.items()
         for template, rows in templates.items()
         for row in rows
     }
-    counts = {offer: wanted[key] for offer in sorted(offered, key=offer_order) if (key := offer_order(offer)) in wanted}
+    counts = {
+        offer: requested[key] for offer in sorted(offered, key=offer_order) if (key := offer_order(offer)) in requested
+    }
     allocation = Allocation(counts)
     chosen, short = _chosen(allocation, offered)
-    if short or len(chosen) != sum(wanted.values()):
-        raise BenchmarkError(f"only {len(chosen)} of the {sum(wanted.values())} recorded questions can be asked")
+    if short or len(chosen) != sum(requested.values()):
+        raise BenchmarkError(f"only {len(chosen)} of the {sum(requested.values())} recorded questions can be asked")
     return chosen, allocation
 
 
 def _chosen(allocation: Allocation, offered: Mapping[Offer, Sequence[Chosen]]) -> tuple[list[Chosen], dict[str, int]]:
     """A subject and a wording for each; and of templates whose wordings do not suffice, how often they do."""
-    asked: Counter[str] = Counter()
+    question_counts: Counter[str] = Counter()
     of_kind: dict[str, list[Chosen]] = defaultdict(list)
-    said: set[str] = set()
+    used_sentences: set[str] = set()
     chosen: list[Chosen] = []
     short: dict[str, int] = {}
     for offer in _in_turn(allocation.counts):
         before = of_kind[offer.template]
-        taken = {item.subject.name for item in before}
-        left = [item for item in offered[offer] if item.subject.name not in taken]
-        item = worded(least_like(left, before, asked), before, said)
+        used_subjects = {item.subject.name for item in before}
+        available = [item for item in offered[offer] if item.subject.name not in used_subjects]
+        item = worded(least_like(available, before, question_counts), before, used_sentences)
         if item is None:
             short[offer.template] = len(before)
             continue
-        said.update(sentences(item.query))
-        asked[item.subject.name] += 1
+        used_sentences.update(sentences(item.query))
+        question_counts[item.subject.name] += 1
         before.append(item)
         chosen.append(item)
     return chosen, short
@@ -238,21 +240,21 @@ def _offered(stocks: Sequence[Stock], seed: int) -> dict[Offer, list[Chosen]]:
     for stock in stocks:
         for subject in stock.subjects:
             for question in stock.questions:
-                if (item := asked_of(subject, question, seed)) is not None:
+                if (item := ask_subject(subject, question, seed)) is not None:
                     offered[_offer(stock.source, item)].append(item)
     return offered
 
 
 def _offer(source: str, item: Chosen) -> Offer:
-    asked, question = item.asked, item.question
+    instance, question = item.instance, item.question
     return Offer(
         template=question.template,
         task_type=question.task_type,
         source=source,
-        answer_type=asked.answer_type,
-        tools=len({call.tool for call in asked.calls}),
-        calls=len(asked.calls),
-        files=len(asked.files),
+        answer_type=instance.answer_type,
+        tools=len({call.tool for call in instance.calls}),
+        calls=len(instance.calls),
+        files=len(instance.files),
     )
 
 

@@ -237,14 +237,14 @@ async def record_reference(
 
 def _keep_artifacts(observation: Observation | None, folder: Path, root: Path) -> None:
     for artifact in observation.artifacts if observation else ():
-        made = folder / artifact.name
-        if artifact.sha256 is None or made.is_symlink() or not made.is_file():
+        source = folder / artifact.name
+        if artifact.sha256 is None or source.is_symlink() or not source.is_file():
             continue
-        if made.stat().st_size > MOST_KEPT_BYTES:
+        if source.stat().st_size > MOST_KEPT_BYTES:
             continue
-        kept = artifact_path(root, artifact.sha256, made.suffix)
-        kept.parent.mkdir(exist_ok=True)
-        shutil.copyfile(made, kept)
+        stored = artifact_path(root, artifact.sha256, source.suffix)
+        stored.parent.mkdir(exist_ok=True)
+        shutil.copyfile(source, stored)
 
 
 async def _true_result(
@@ -270,8 +270,12 @@ def _without_artifacts(index: int, tool: str, observation: Observation) -> dict[
     if observation.result is None:
         message = observation.error.message if observation.error else "no result"
         raise ChainBroken(f"{tool}: fails on true values", f"step {index} ({tool}) fails on true values: {message}")
-    made = {artifact.name for artifact in observation.artifacts}
-    return {name: value for name, value in observation.result.items() if not (isinstance(value, str) and value in made)}
+    artifact_names = {artifact.name for artifact in observation.artifacts}
+    return {
+        name: value
+        for name, value in observation.result.items()
+        if not (isinstance(value, str) and value in artifact_names)
+    }
 
 
 def _with_literals(value: JsonValue, observed: Results) -> JsonValue:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from agrotools.models.endpoint import PricedModel
     from agrotools.plugin import TextComparisons
     from agrotools.report.html import Outcomes
-    from agrotools.report.published import Papers
+    from agrotools.report.settings import Papers
     from agrotools.runner.judging import JudgedRun
     from agrotools.runner.manifest import Manifest
     from agrotools.runner.rescore import Rescored
@@ -229,7 +229,7 @@ def show_runs(
     Where nothing is left, no table is printed.
     """
     from agrotools.report.layout import console_for, print_part
-    from agrotools.report.published import Papers, benchmarks_with_papers
+    from agrotools.report.settings import Papers, benchmarks_with_papers
 
     papers = Papers()
     rescored = _scored(runs, allow_invalid, comparisons=comparisons, papers=papers, again=again)
@@ -265,7 +265,7 @@ def show_evaluations(
     from agrotools.core import RunStoreError
     from agrotools.plugin import NO_COMPARISONS
     from agrotools.report.html import Outcomes, build_report
-    from agrotools.report.published import Papers
+    from agrotools.report.settings import Papers
 
     runs = [each.path for each in evaluated]
     outcomes, papers = Outcomes(), Papers()

@@ -139,7 +139,7 @@ def imported(target: str) -> Any:
 BENCHMARKS: Registry[Any] = Registry(
     "benchmark",
     "agrotools.benchmarks",
-    "agrotools.benchmarks.builtin:BUILT_IN",
+    "agrotools.benchmarks.builtin:TARGETS",
     kind="agrotools.plugin:BenchmarkPlugin",
 )
 """Benchmark plug-ins by name; each is a :class:`agrotools.plugin.BenchmarkPlugin`."""

@@ -55,9 +55,9 @@ def check_entry(entry: Entry, file: str, text: str = "", crops: frozenset[str] |
         crops: names that ``crops`` may hold; default :func:`known_crops`.
     """
     known = known_crops() if crops is None else crops
-    found = [*_identity(entry), *_names(entry), *_crops(entry, known), *_sources(entry)]
+    faults = [*_identity(entry), *_names(entry), *_crops(entry, known), *_sources(entry)]
     for number, claim in enumerate(entry.claims):
-        found += [(("claims", number, *where), message, hint) for where, message, hint in _claim(entry, claim)]
+        faults += [(("claims", number, *where), message, hint) for where, message, hint in _claim(entry, claim)]
     return [
         Fault(
             file=file,
@@ -66,7 +66,7 @@ def check_entry(entry: Entry, file: str, text: str = "", crops: frozenset[str] |
             message=message,
             hint=hint,
         )
-        for where, message, hint in found
+        for where, message, hint in faults
     ]
 
 
@@ -87,13 +87,13 @@ def check_files(paths: Iterable[Path], among: Iterable[Entry] = ()) -> tuple[lis
             faults += result
     others = tuple(among)
     crops = known_crops((*others, *(entry for _, _, entry in read)))
-    taken = {entry.id: "the knowledge base" for entry in others}
+    source_of_id = {entry.id: "the knowledge base" for entry in others}
     for path, text, entry in read:
-        if entry.id in taken:
+        if entry.id in source_of_id:
             line = line_of(text, ("id",))
-            message = f"{entry.id} is an id in {taken[entry.id]} already"
+            message = f"{entry.id} is an id in {source_of_id[entry.id]} already"
             faults.append(Fault(file=str(path), field="id", line=line, message=message, hint="choose another id"))
-        taken.setdefault(entry.id, path.name)
+        source_of_id.setdefault(entry.id, path.name)
         faults += check_entry(entry, str(path), text, crops)
         faults += _place(entry, path, text)
     return [entry for _, _, entry in read], faults

@@ -33,10 +33,10 @@ Vectors = NDArray[np.float32]
 
 def model_folder() -> Path | None:
     """Folder of the installed weights; None where the extra is not installed."""
-    found = find_spec(_PACKAGE)
-    if found is None or not found.origin:
+    spec = find_spec(_PACKAGE)
+    if spec is None or not spec.origin:
         return None
-    folder = Path(found.origin).parent / "model"
+    folder = Path(spec.origin).parent / "model"
     return folder if (folder / "model.safetensors").is_file() else None
 
 
@@ -88,19 +88,19 @@ def _passages(index: KnowledgeIndex, encoder: Encoder) -> tuple[Vectors, NDArray
         texts.append(f"{entry.names.en}: {body}" if body else f"{entry.title}, {', '.join(entry.names.aliases[:5])}")
         owners.append(item.entry)
     digest = sha256("\0".join((encoder.name, *texts)).encode()).hexdigest()
-    if (known := _kept.get(digest)) is None:
+    if (known := _vectors_of_digest.get(digest)) is None:
         path = cache_dir("knowledge", f"{digest}.npy")
         try:
             known = np.load(path, allow_pickle=False)
         except (OSError, ValueError):
             known = encoder.encode(texts)
             _keep(path, known)
-        _kept.clear()
-        _kept[digest] = known
+        _vectors_of_digest.clear()
+        _vectors_of_digest[digest] = known
     return known, np.array(owners, np.intp)
 
 
-_kept: dict[str, Vectors] = {}
+_vectors_of_digest: dict[str, Vectors] = {}
 
 
 def _keep(path: Path, vectors: Vectors) -> None:
@@ -150,16 +150,16 @@ class Encoder:
         known, unknown = self.vocabulary, self.vocabulary["[UNK]"]
         numbers: list[int] = []
         for word in _basic_words(text):
-            found, start = [], 0
+            pieces, start = [], 0
             while start < len(word) and len(word) <= 100:
                 end = len(word)
                 while end > start and ("##" if start else "") + word[start:end] not in known:
                     end -= 1
                 if end == start:
                     break
-                found.append(known[("##" if start else "") + word[start:end]])
+                pieces.append(known[("##" if start else "") + word[start:end]])
                 start = end
-            numbers += found if start == len(word) else [unknown]
+            numbers += pieces if start == len(word) else [unknown]
         return [known["[CLS]"], *numbers[: _LONGEST - 2], known["[SEP]"]]
 
     def _encoded(self, text: str) -> Vectors:
@@ -213,25 +213,25 @@ def read_safetensors(path: Path) -> dict[str, Vectors]:
         raise ValueError(f"{path.name} is not a safetensors file")
     header = json.loads(content[8 : 8 + size])
     body = memoryview(content)[8 + size :]
-    found: dict[str, Vectors] = {}
+    tensors: dict[str, Vectors] = {}
     for name, place in header.items():
         if name == "__metadata__" or place["dtype"] != "F32":
             continue
         start, end = place["data_offsets"]
-        found[name] = np.frombuffer(body[start:end], "<f4").reshape(place["shape"])
-    return found
+        tensors[name] = np.frombuffer(body[start:end], "<f4").reshape(place["shape"])
+    return tensors
 
 
 def _tensors(layers: int) -> list[str]:
     """Names of the tensors that an encoder of so many layers needs."""
-    found = [f"embeddings.{name}_embeddings.weight" for name in ("word", "position", "token_type")]
+    names = [f"embeddings.{name}_embeddings.weight" for name in ("word", "position", "token_type")]
     blocks = ["embeddings.LayerNorm"]
     for layer in range(layers):
         at = f"encoder.layer.{layer}"
         blocks += [f"{at}.attention.self.{name}" for name in ("query", "key", "value")]
         blocks += [f"{at}.attention.output.dense", f"{at}.attention.output.LayerNorm"]
         blocks += [f"{at}.intermediate.dense", f"{at}.output.dense", f"{at}.output.LayerNorm"]
-    return [*found, *(f"{block}.{part}" for block in blocks for part in ("weight", "bias"))]
+    return [*names, *(f"{block}.{part}" for block in blocks for part in ("weight", "bias"))]
 
 
 def _gelu(values: Vectors) -> Vectors:

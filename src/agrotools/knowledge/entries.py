@@ -63,9 +63,9 @@ class Names(FrozenModel):
 
     def all(self) -> tuple[str, ...]:
         """Every name once: English, scientific, aliases, Chinese, labels of data sets."""
-        labels = (label for found in self.datasets.values() for label in found)
-        named = (self.en, *([self.sci] if self.sci else []), *self.aliases, *self.zh, *labels)
-        return tuple(dict.fromkeys(named))
+        labels = (label for dataset_labels in self.datasets.values() for label in dataset_labels)
+        all_names = (self.en, *([self.sci] if self.sci else []), *self.aliases, *self.zh, *labels)
+        return tuple(dict.fromkeys(all_names))
 
 
 class Taxonomy(FrozenModel):
@@ -169,9 +169,9 @@ class Loaded:
 
 def user_folders() -> tuple[Path, ...]:
     """Folders of the user's own entries; new ones go into the first. They need not exist."""
-    named = [part for part in os.environ.get("AGROTOOLS_KB", "").split(os.pathsep) if part.strip()]
-    if named:
-        return tuple(Path(part).expanduser().absolute() for part in named)
+    folders = [part for part in os.environ.get("AGROTOOLS_KB", "").split(os.pathsep) if part.strip()]
+    if folders:
+        return tuple(Path(part).expanduser().absolute() for part in folders)
     from platformdirs import user_data_path
 
     return (user_data_path("agrotools") / "kb",)
@@ -185,13 +185,13 @@ def kb_files() -> tuple[Path, ...]:
 def toml_files(folder: Path) -> list[Path]:
     """The TOML files in ``folder`` and its folders, sorted; none where it does not exist. Links to folders are not
     followed."""
-    found: list[Path] = []
+    paths: list[Path] = []
     for here, folders, names in os.walk(folder, followlinks=False):
         folders.sort()
-        found += [Path(here, name) for name in sorted(names) if name.endswith(".toml") and not name.startswith(".")]
-        if len(found) >= MOST_FILES:
+        paths += [Path(here, name) for name in sorted(names) if name.endswith(".toml") and not name.startswith(".")]
+        if len(paths) >= MOST_FILES:
             break
-    return sorted(found)[:MOST_FILES]
+    return sorted(paths)[:MOST_FILES]
 
 
 def load(paths: Sequence[Path] | None = None) -> Loaded:
@@ -214,7 +214,7 @@ def load(paths: Sequence[Path] | None = None) -> Loaded:
     for (path, _), result in zip(contents, parsed, strict=True):
         if isinstance(result, Entry):
             if result.id in entries:
-                faults.append(_taken(result.id, path, files[result.id]))
+                faults.append(_duplicate_id(result.id, path, files[result.id]))
             else:
                 entries[result.id], files[result.id] = result, path
         else:
@@ -255,7 +255,7 @@ def _validated(data: dict[str, Any], text: str, file: str) -> Entry | list[Fault
         # Through JSON, where lists are tuples and dates are text, so that one strict reading serves both forms.
         return Entry.model_validate_json(to_json(data, inf_nan_mode="constants"), strict=True)
     except ValidationError as error:
-        found = error.errors(include_url=False, include_input=False)
+        errors = error.errors(include_url=False, include_input=False)
     except (ValueError, RecursionError) as error:
         return [Fault(file=file, message=f"cannot be read as an entry: {error}"[:400])]
     return [
@@ -265,7 +265,7 @@ def _validated(data: dict[str, Any], text: str, file: str) -> Entry | list[Fault
             line=line_of(text, fault["loc"]),
             message=_in_words(fault["type"], fault["msg"]),
         )
-        for fault in found[:50]
+        for fault in errors[:50]
     ]
 
 
@@ -315,9 +315,9 @@ def _line_named(message: str, text: str) -> int | None:
     """tomllib says where a fault lies only in its message: ``... (at line 3, column 5)``."""
     if message.endswith("(at end of document)"):
         return max(1, len(text.splitlines()))
-    _, found, rest = message.rpartition("at line ")
+    _, separator, rest = message.rpartition("at line ")
     number = rest.partition(",")[0]
-    return int(number) if found and number.isdigit() else None
+    return int(number) if separator and number.isdigit() else None
 
 
 def _content(path: Path) -> bytes | Fault:
@@ -337,7 +337,7 @@ def _too_long(file: str) -> Fault:
     )
 
 
-def _taken(key: str, path: Path, other: Path) -> Fault:
+def _duplicate_id(key: str, path: Path, other: Path) -> Fault:
     return Fault(file=str(path), field="id", message=f"{key} is the id of {other} already", hint="choose another id")
 
 
@@ -353,10 +353,10 @@ def _compiled_file(contents: Iterable[tuple[Path, bytes]]) -> Path:
 
 def _read_compiled(path: Path, expected: int) -> list[Entry | list[Fault]] | None:
     try:
-        found = _RESULTS.validate_json(path.read_bytes(), strict=True)
+        results = _RESULTS.validate_json(path.read_bytes(), strict=True)
     except (OSError, ValidationError):
         return None
-    return found if len(found) == expected else None
+    return results if len(results) == expected else None
 
 
 def _keep_compiled(path: Path, parsed: list[Entry | list[Fault]]) -> None:

@@ -34,11 +34,11 @@ class KbNames:
         Where ``crop`` is known, "leaf spot" may also mean the entry called "bean leaf spot", and of several the one on
         that crop is meant.
         """
-        found = [entry for entry in self._by_name.get(folded(name), ()) if entry.kind in kinds]
-        if crop is not None and len(found) != 1:
+        matches = [entry for entry in self._by_name.get(folded(name), ()) if entry.kind in kinds]
+        if crop is not None and len(matches) != 1:
             fuller = [entry for entry in self._by_name.get(folded(f"{crop} {name}"), ()) if entry.kind in kinds]
-            found = [entry for entry in found if self.is_on(entry, crop)] or fuller
-        return found[0] if len(found) == 1 else None
+            matches = [entry for entry in matches if self.is_on(entry, crop)] or fuller
+        return matches[0] if len(matches) == 1 else None
 
     def of_kinds(self, kinds: Collection[Kind], crop: str | None = None) -> list[Entry]:
         """The entries of these kinds, on ``crop`` where one is named."""
@@ -60,8 +60,8 @@ class KbNames:
     def key_of_name(self, name: str, kinds: Collection[Kind]) -> str:
         """One name for a thing, by whatever name, or by the id, of its entry: that id, else the name folded."""
         plain = folded(name)
-        found = self.of_name(name, kinds) or next((each for each in self.entries if folded(each.id) == plain), None)
-        return found.id if found else plain
+        entry = self.of_name(name, kinds) or next((each for each in self.entries if folded(each.id) == plain), None)
+        return entry.id if entry else plain
 
     def crop_forms(self, crop: str) -> set[str]:
         """Names of a crop: the given one, its singular, and all names of its entry; without spaces."""
@@ -69,9 +69,9 @@ class KbNames:
         forms = {plain, plain.removesuffix("s"), plain.removesuffix("es")}
         for entry in self.entries:
             if entry.kind == "crop":
-                own = {folded(name) for name in (entry.names.en, *entry.names.all(), entry.slug)}
-                if own & forms:
-                    forms |= own
+                crop_names = {folded(name) for name in (entry.names.en, *entry.names.all(), entry.slug)}
+                if crop_names & forms:
+                    forms |= crop_names
         return {_remove_spaces(form) for form in forms if form}
 
 

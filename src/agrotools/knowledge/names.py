@@ -56,7 +56,7 @@ class NamesIndex:
         self._exact: dict[str, list[int]] = {}
         self._words: list[frozenset[str]] = []
         for number, entry in enumerate(entries):
-            for name in dict.fromkeys(folded(given) for given in entry.names.all()):
+            for name in dict.fromkeys(folded(entry_name) for entry_name in entry.names.all()):
                 if not name:
                     continue
                 at = len(self.names)
@@ -83,9 +83,9 @@ class NamesIndex:
     def exact(self, query: str) -> set[int]:
         """Entries of which the whole question is a name, or the code in the EPPO database."""
         text = folded(query)
-        found = (at for form in {text, _stemmed(text), text.replace(" ", "")} for at in self._exact.get(form, ()))
+        places = (at for form in {text, _stemmed(text), text.replace(" ", "")} for at in self._exact.get(form, ()))
         coded = {self._codes[text]} if text in self._codes else set[int]()
-        return coded.union(self.owners[at] for at in found)
+        return coded.union(self.owners[at] for at in places)
 
     def parts(self, query: str) -> dict[int, float]:
         """Entries that the whole question names in part, and how surely.
@@ -97,16 +97,16 @@ class NamesIndex:
         words = [word for word in folded(query).split() if word not in _DROPPED]
         text = " ".join(words)
         forms = _stemmed(text), stem(text.replace(" ", "")), _stemmed(folded(query))
-        found = {owner: _PART for form in forms for owner in self._parts.get(form, ())}
+        scores = {owner: _PART for form in forms for owner in self._parts.get(form, ())}
         hosts, rest = _host_and_rest(text)
-        told = bool(hosts) or rest not in _TOO_COMMON
+        is_specific = bool(hosts) or rest not in _TOO_COMMON
         # One word is as many things as there are crops: an aphid on lettuce is not the peach aphid.
         on = self._hosts if " " in rest else self._named_hosts
-        named = [owner for owner in self._rests.get(rest, ()) if told and hosts <= on[owner]]
-        if hosts and not named:
-            named = [owner for owner in self._endings.get(rest, ()) if hosts <= self._hosts[owner]]
-        found |= {owner: _WITH_CROP if hosts and not self._groups[owner] else _PART for owner in named}
-        return found if len(found) <= _MOST_OF_A_PART else {}
+        owners = [owner for owner in self._rests.get(rest, ()) if is_specific and hosts <= on[owner]]
+        if hosts and not owners:
+            owners = [owner for owner in self._endings.get(rest, ()) if hosts <= self._hosts[owner]]
+        scores |= {owner: _WITH_CROP if hosts and not self._groups[owner] else _PART for owner in owners}
+        return scores if len(scores) <= _MOST_OF_A_PART else {}
 
     def on_other_hosts(self, owner: int, words: Sequence[str]) -> bool:
         """True if a question names crops or hosts, and the entry is on none of them."""
@@ -124,10 +124,10 @@ class NamesIndex:
     def matches(self, query: str) -> dict[int, list[NameMatch]]:
         """Entry -> the ways in which names of it fit words of the question, the best ones first, at most four."""
         words = folded(query).split()[:_LONGEST_QUERY_WORDS]
-        found: dict[int, dict[tuple[str, int, int], float]] = {}
+        matches: dict[int, dict[tuple[str, int, int], float]] = {}
 
         def keep(name: str, owner: int, start: int, end: int, similarity: float) -> None:
-            ways = found.setdefault(owner, {})
+            ways = matches.setdefault(owner, {})
             way = name, start, end
             ways[way] = max(similarity, ways.get(way, 0.0))
 
@@ -136,7 +136,7 @@ class NamesIndex:
         for at in self._candidates(query):
             for similarity, start, end in self._windows(at, words):
                 keep(self.names[at], self.owners[at], start, end, similarity)
-        return {owner: _best_ways(ways) for owner, ways in found.items()}
+        return {owner: _best_ways(ways) for owner, ways in matches.items()}
 
     def corrected(self, query: str) -> str:
         """The question, folded, with the nearest known word in place of each unknown one that is near to any."""
@@ -173,10 +173,10 @@ class NamesIndex:
 
     def _without_crops(self, name: str, run: str) -> str:
         """A run of Chinese characters without the names of crops before a name in it."""
-        before, found, behind = run.partition(name)
+        before, separator, behind = run.partition(name)
         for crop in self._chinese_crops:
             before = before.replace(crop, "")
-        return before + found + behind
+        return before + separator + behind
 
     def _candidates(self, query: str) -> list[int]:
         scores = np.maximum(self._name_scores(query), self._name_scores(self.corrected(query)))
@@ -207,9 +207,9 @@ class NamesIndex:
                 yield similarity, start, start + width
 
     def _name_scores(self, query: str) -> NDArray[np.float64]:
-        held = {self._grams[gram] for gram in ngrams(folded(query)) if gram in self._grams}
+        gram_numbers = {self._grams[gram] for gram in ngrams(folded(query)) if gram in self._grams}
         present = np.zeros(len(self._grams))
-        present[list(held)] = self._idf[list(held)]
+        present[list(gram_numbers)] = self._idf[list(gram_numbers)]
         return np.asarray(self._matrix @ present)
 
 
@@ -247,11 +247,11 @@ def _host_and_rest(text: str) -> tuple[frozenset[str], str]:
     """The crops before or behind ("of wheat") a folded name, and the stems of what remains of it."""
     hosts, words = frozenset[str](), text.split()
     if (behind := _HOST_BEHIND.fullmatch(text)) is not None:
-        named, at = hosts_named(behind[2])
+        named_hosts, at = hosts_named(behind[2])
         others = [word for number, word in enumerate(behind[2].split()) if number not in at and word not in STOPWORDS]
-        if named and not others:
-            hosts, words = named, behind[1].split()
-    named, at = hosts_named(" ".join(words))
+        if named_hosts and not others:
+            hosts, words = named_hosts, behind[1].split()
+    named_hosts, at = hosts_named(" ".join(words))
     ahead = 0
     while ahead in at:
         ahead += 1
@@ -273,29 +273,29 @@ def _hosts_told(entry: Entry) -> frozenset[str]:
 
 def _rests(entries: Iterable[Entry | None]) -> dict[str, list[int]]:
     """The stems of what remains of names without their crops -> entries."""
-    found: dict[str, dict[int, None]] = {}
+    owners_of_rest: dict[str, dict[int, None]] = {}
     for number, entry in enumerate(entries):
         if entry is None or entry.kind in ("crop", "method"):
             continue
         for name in entry.names.all():
             if rest := _host_and_rest(folded(name))[1]:
-                found.setdefault(rest, {})[number] = None
-    return {rest: list(owners) for rest, owners in found.items()}
+                owners_of_rest.setdefault(rest, {})[number] = None
+    return {rest: list(owners) for rest, owners in owners_of_rest.items()}
 
 
 def _endings(rests: dict[str, list[int]]) -> dict[str, list[int]]:
     """The last two words or more of what :func:`_rests` gives -> entries: head blight of fusarium head blight."""
-    found: dict[str, dict[int, None]] = {}
+    owners_of_ending: dict[str, dict[int, None]] = {}
     for rest, owners in rests.items():
         words = rest.split()
         for start in range(1, len(words) - 1):
-            found.setdefault(" ".join(words[start:]), {}).update(dict.fromkeys(owners))
-    return {ending: list(owners) for ending, owners in found.items()}
+            owners_of_ending.setdefault(" ".join(words[start:]), {}).update(dict.fromkeys(owners))
+    return {ending: list(owners) for ending, owners in owners_of_ending.items()}
 
 
 def _parts(entries: Sequence[Entry]) -> dict[str, list[int]]:
     """Stems of parts of names that name the thing too -> entries: see :meth:`NamesIndex.parts`."""
-    found: dict[str, dict[int, None]] = {}
+    owners_of_part: dict[str, dict[int, None]] = {}
     for number, entry in enumerate(entries):
         if entry.kind in ("crop", "method"):
             continue
@@ -303,10 +303,10 @@ def _parts(entries: Sequence[Entry]) -> dict[str, list[int]]:
             if "virus" not in name and (binomial := _BINOMIAL.match(name)) is not None:
                 genus, species = binomial[1].lower(), binomial[2]
                 for part in (genus, f"{genus} {species}", f"{genus[0]} {species}"):
-                    found.setdefault(_stemmed(folded(part)), {})[number] = None
+                    owners_of_part.setdefault(_stemmed(folded(part)), {})[number] = None
         for last in _host_and_rest(folded(entry.names.en))[1].split()[-1:]:
-            found.setdefault(last, {})[number] = None
-    return {part: list(owners) for part, owners in found.items() if part not in _TOO_COMMON}
+            owners_of_part.setdefault(last, {})[number] = None
+    return {part: list(owners) for part, owners in owners_of_part.items() if part not in _TOO_COMMON}
 
 
 def _stemmed(text: str) -> str:

@@ -50,40 +50,40 @@ def is_slip_for(word: str, other: str) -> bool:
 
 
 def foreign_words(
-    words: Sequence[str], start: int, end: int, own: frozenset[str], lexicon: Lexicon, *, any_host: bool
+    words: Sequence[str], start: int, end: int, entry_words: frozenset[str], lexicon: Lexicon, *, any_host: bool
 ) -> list[str]:
     """The words right before a name in a question that are not the entry's, and the word of no language behind it.
 
     Args:
         words: of the question, folded; the name is ``words[start:end]``.
-        own: :func:`own_words` of the entry.
+        entry_words: :func:`own_words` of the entry.
         lexicon: words that are no slips for others.
         any_host: whether a host that the entry does not name is passed over: its crops are seldom all told.
     """
     hosts = hosts_named(" ".join(words))[1] if any_host else frozenset[int]()
-    found: list[str] = []
+    foreign: list[str] = []
     for at in range(start - 1, -1, -1):
         word = words[at]
         if _is_of_the_sentence(word):
             break
         if stem(word) in _QUALIFYING or at in hosts:
             continue
-        if not is_known(word, own, lexicon):
-            found.append(word)
+        if not is_known(word, entry_words, lexicon):
+            foreign.append(word)
     behind = end
     while behind < len(words) and words[behind] in _RANKS:
         behind += 1
     if behind < len(words):
         word = words[behind]
         other = behind > end or (_LATIN_ENDING.search(word) is not None and is_strange(word, lexicon))
-        if other and word.isalpha() and not is_known(word, own, lexicon):
-            found.append(word)
-    return found
+        if other and word.isalpha() and not is_known(word, entry_words, lexicon):
+            foreign.append(word)
+    return foreign
 
 
 def _is_of_the_sentence(word: str) -> bool:
-    said = word in STOPWORDS or word in ASKING or word in _ENDING
-    return said or has_cjk(word) or not word.isalpha() or len(word) < 2
+    is_common = word in STOPWORDS or word in ASKING or word in _ENDING
+    return is_common or has_cjk(word) or not word.isalpha() or len(word) < 2
 
 
 def words_before(words: Sequence[str], start: int) -> int:
@@ -91,23 +91,23 @@ def words_before(words: Sequence[str], start: int) -> int:
     at = start
     while at > 0 and not _is_of_the_sentence(words[at - 1]):
         at -= 1
-    told = [word for word in words[at:start] if stem(word) not in _QUALIFYING]
-    return start - at if told else 0
+    content_words = [word for word in words[at:start] if stem(word) not in _QUALIFYING]
+    return start - at if content_words else 0
 
 
-def words_behind(word: str, own: frozenset[str], lexicon: Lexicon) -> list[str]:
+def words_behind(word: str, entry_words: frozenset[str], lexicon: Lexicon) -> list[str]:
     """The word behind a part of a name, where it stands for the missing part of another: southern corn rootworm."""
-    qualifies = _is_of_the_sentence(word) or stem(word) in _QUALIFYING or is_known(word, own, lexicon)
+    qualifies = _is_of_the_sentence(word) or stem(word) in _QUALIFYING or is_known(word, entry_words, lexicon)
     return [] if qualifies else [word]
 
 
-def is_known(word: str, own: frozenset[str], lexicon: Lexicon) -> bool:
+def is_known(word: str, entry_words: frozenset[str], lexicon: Lexicon) -> bool:
     """True if a word, correctly spelt or not, is among an entry's own."""
-    if stem(word) in own:
+    if stem(word) in entry_words:
         return True
     if word in lexicon or word in _DIRECTIONS:
         return False
-    return any(is_slip_for(word, known) for known in own if abs(len(known) - len(word)) <= 2)
+    return any(is_slip_for(word, known) for known in entry_words if abs(len(known) - len(word)) <= 2)
 
 
 def is_strange(word: str, lexicon: Lexicon) -> bool:

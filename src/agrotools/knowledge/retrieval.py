@@ -37,7 +37,7 @@ from agrotools.knowledge.words import asking_terms, folded, section_asked, simil
 
 _RRF_K = 60
 _CONSIDERED = 25
-_TOLD = frozenset({"management", "thresholds", "causes", "life_cycle"})
+_NOT_LOOKS = frozenset({"management", "thresholds", "causes", "life_cycle"})
 """Sections that say something else than how a thing looks."""
 _LOOKS_RANK = 0.03
 """Rank score of an entry that is found by its looks: fused ranks would undo the order by looks."""
@@ -54,10 +54,10 @@ class Hit:
 
 @dataclass(frozen=True)
 class Evidence:
-    """Why an entry may be what was asked for.
+    """Evidence that a question is about an entry.
 
-    ``name``: similarity of its best name to words of the question; ``covered``: share of the question's telling words
-    (by weight) that the entry accounts for; ``matched``: how many these are.
+    ``name``: similarity of its best name to words of the question; ``covered``: share of the question's informative
+    words (by weight) that the entry accounts for; ``matched``: how many these are.
     """
 
     entry: int
@@ -91,8 +91,8 @@ class KnowledgeIndex:
         for at, item in enumerate(self.sections.documents):
             self._of_entry[item.entry].append(at)
         self._owners = np.array([item.entry for item in self.sections.documents], np.intp)
-        self._starts = np.array([own[0] for own in self._of_entry], np.intp)
-        self._passages_each = np.array([len(own) for own in self._of_entry], np.intp)
+        self._starts = np.array([places[0] for places in self._of_entry], np.intp)
+        self._passages_each = np.array([len(places) for places in self._of_entry], np.intp)
         self._own_words = [own_words(entry) for entry in self.entries]
         self._groups = [is_group(entry) for entry in self.entries]
         self._number = {entry.id: number for number, entry in enumerate(self.entries)}
@@ -124,23 +124,25 @@ class KnowledgeIndex:
         if kb_id is not None:
             return self._passages([self._number[kb_id]], [1.0], query, topic, top_k)
         allowed = self._allowed(kind, crop)
-        found = [item for item in self.evidence(query, allowed, meaning) if item.accepted]
-        if not found:
+        accepted = [item for item in self.evidence(query, allowed, meaning) if item.accepted]
+        if not accepted:
             return []
-        best = found[0]
-        kept = [item for item in found if item.score >= best.score - NEAR and (best.name < 1.0 or item.name >= 1.0)]
-        kept = kept[:top_k]
-        return self._passages([item.entry for item in kept], [item.score for item in kept], query, topic, top_k)
+        best = accepted[0]
+        closest = [
+            item for item in accepted if item.score >= best.score - NEAR and (best.name < 1.0 or item.name >= 1.0)
+        ]
+        closest = closest[:top_k]
+        return self._passages([item.entry for item in closest], [item.score for item in closest], query, topic, top_k)
 
     def alike(self, query: str, *, kind: Kind | None = None, crop: str | None = None, count: int = 3) -> list[Entry]:
         """Entries whose name is part of another thing's name in the question: the fall webworm has the webworm's."""
         words, allowed = folded(query).split(), self._allowed(kind, crop)
-        found: dict[int, float] = {}
+        scores: dict[int, float] = {}
         for number, ways in self.names.matches(query).items():
-            named = [way for way in ways if self._as_named(way, number, words).other]
-            if named and allowed[number] and self.entries[number].kind not in ("crop", "method"):
-                found[number] = max(way.similarity * (way.end - way.start) for way in named)
-        return [self.entries[number] for number in sorted(found, key=lambda number: (-found[number], number))[:count]]
+            ways_by_name = [way for way in ways if self._as_named(way, number, words).other]
+            if ways_by_name and allowed[number] and self.entries[number].kind not in ("crop", "method"):
+                scores[number] = max(way.similarity * (way.end - way.start) for way in ways_by_name)
+        return [self.entries[number] for number in sorted(scores, key=lambda number: (-scores[number], number))[:count]]
 
     def evidence(
         self,
@@ -152,7 +154,7 @@ class KnowledgeIndex:
         if allowed is None:
             allowed = np.ones(len(self.entries), bool)
         question = self._question(query)
-        matches = {number: found for number, found in self.names.matches(query).items() if allowed[number]}
+        matches = {number: match for number, match in self.names.matches(query).items() if allowed[number]}
         whole = dict.fromkeys(self.names.exact(query), 1.0)
         for number, surely in self.names.parts(query).items():
             whole.setdefault(number, surely)
@@ -172,7 +174,7 @@ class KnowledgeIndex:
         for values in (np.where(allowed, shares, 0.0), fused, chances):
             best = np.argsort(-values, kind="stable")[:_CONSIDERED]
             order |= dict.fromkeys(int(at) for at in best if values[at] > 0)
-        found = [
+        match = [
             self._weighed(
                 query,
                 question,
@@ -186,7 +188,7 @@ class KnowledgeIndex:
             for number in order
         ]
         return sorted(
-            found,
+            match,
             key=lambda item: (
                 -(item.score + RANK_WEIGHT * (_LOOKS_RANK if self._by_looks(item) else item.rank_score)),
                 -looks[item.entry],
@@ -199,20 +201,24 @@ class KnowledgeIndex:
     def _question(self, query: str) -> list["_Word"]:
         """The words of a question, each with what it is matched by and what it weighs."""
         asking = asking_terms()
-        found: list[_Word] = []
+        question_words: list[_Word] = []
         for word in folded(query).split():
             instead = self.names.lexicon.corrections(word)
-            own = terms(word)
+            word_terms = terms(word)
             if instead:
                 # A slip weighs as much as the rarest word it may stand for; what fits a commoner one is worth less.
                 alternatives = tuple(term for other in instead for term in terms(other))
                 if alternatives:
                     weight = max(map(self.sections.weight, alternatives))
-                    found.append(_Word(alternatives, SLIP, weight, all(term in asking for term in alternatives)))
+                    question_words.append(
+                        _Word(alternatives, SLIP, weight, all(term in asking for term in alternatives))
+                    )
                     continue
-            weight = sum(map(self.sections.weight, own))
-            found.append(_Word(own, 1.0, weight, not own or all(term in asking for term in own)))
-        return found
+            weight = sum(map(self.sections.weight, word_terms))
+            question_words.append(
+                _Word(word_terms, 1.0, weight, not word_terms or all(term in asking for term in word_terms))
+            )
+        return question_words
 
     def _weighed(
         self,
@@ -232,12 +238,12 @@ class KnowledgeIndex:
         if whole is not None:
             return Evidence(number, whole, 1.0, 1, rank, whole, True)
         best: Evidence | None = None
-        told = section_asked(query) in _TOLD
+        is_diagnostic = section_asked(query) in _NOT_LOOKS
         kind = self.entries[number].kind
         # A short question is a name: what else the entry says of it ("not to be mistaken for") does not answer it.
         relative = any(way.other for way in ways) and sum(not word.asks for word in question) <= LONGEST_NAME
         for way in (None, *ways):
-            total = held = 0.0
+            total = covered_weight = 0.0
             matched: set[tuple[str, ...]] = set()
             for at, (word, credit) in enumerate(zip(question, credits, strict=True)):
                 if way is not None and way.start <= at < way.end:
@@ -247,15 +253,15 @@ class KnowledgeIndex:
                 else:
                     weight, gained = word.weight, credit
                 total += weight
-                held += weight * gained
+                covered_weight += weight * gained
                 if gained > 0:
                     matched.add(word.terms)
-            covered = float(held / total) if total else 0.0
+            covered = float(covered_weight / total) if total else 0.0
             if way is None:
                 score = by_words(covered, len(matched))
                 if kind == "crop":  # a description shares its words with many a crop
-                    score = min(score, MOST_OF_A_CROP, score if told else covered)
-                if chance is not None and (not told or chance > score):
+                    score = min(score, MOST_OF_A_CROP, score if is_diagnostic else covered)
+                if chance is not None and (not is_diagnostic or chance > score):
                     score = chance
                 if relative:
                     score = min(score * OTHER, OTHER * ACCEPTED)
@@ -277,14 +283,14 @@ class KnowledgeIndex:
 
     def _as_named(self, way: NameMatch, number: int, words: Sequence[str]) -> NameMatch:
         """A found name, less sure where words beside it make another name of it: the more letters, the less."""
-        own, lexicon = self._own_words[number], self.names.lexicon
+        entry_words, lexicon = self._own_words[number], self.names.lexicon
         if self._groups[number] and way.similarity > NAMED_ALIKE:
             before = words_before(words, way.start)
             return replace(way, similarity=way.similarity * OF_GROUP, start=way.start - before) if before else way
         any_host = way.similarity == 1.0 and way.name.count(" ") > 0
-        foreign = foreign_words(words, way.start, way.end, own, lexicon, any_host=any_host)
+        foreign = foreign_words(words, way.start, way.end, entry_words, lexicon, any_host=any_host)
         if not foreign and way.similarity < 1.0 and way.end - way.start <= way.name.count(" ") and words[way.end :]:
-            foreign = words_behind(words[way.end], own, lexicon)
+            foreign = words_behind(words[way.end], entry_words, lexicon)
         beside = [*words[: way.start], *words[way.end :]]
         if not foreign and (way.similarity == 1.0 or not self.names.on_other_hosts(number, beside)):
             return way
@@ -304,12 +310,12 @@ class KnowledgeIndex:
             if not word.terms:
                 rows.append(np.zeros(len(self.sections.documents)))
                 continue
-            held = np.array([self.sections.holding(term) for term in word.terms])
+            term_weights = np.array([self.sections.holding(term) for term in word.terms])
             if word.credit < 1:
                 weights = np.array([self.sections.weight(term) for term in word.terms]) / word.weight
-                rows.append(word.credit * (held * weights[:, None]).max(axis=0))
+                rows.append(word.credit * (term_weights * weights[:, None]).max(axis=0))
             else:
-                rows.append(held.mean(axis=0))
+                rows.append(term_weights.mean(axis=0))
         credits = np.array(rows)
         weights = np.array([0.0 if word.asks else word.weight for word in question])
         shares = weights @ credits
@@ -347,9 +353,9 @@ class KnowledgeIndex:
     ) -> list[Hit]:
         """The best passage of each entry; where that leaves room, the other passages of the first."""
         values = self.sections.scores(terms(query))
-        asked = section_asked(query)
+        section = section_asked(query)
         values = values + (1.0 + values.max(initial=0.0)) * np.array(
-            [item.section == asked for item in self.sections.documents]
+            [item.section == section for item in self.sections.documents]
         )
         hits: list[Hit] = []
         spare: list[Hit] = []
@@ -361,13 +367,13 @@ class KnowledgeIndex:
         return [*hits[:1], *spare, *hits[1:]][:top_k] if len(hits) == 1 else hits[:top_k]
 
     def _ordered(self, number: int, values: NDArray[np.float64], topic: Section | None) -> list[int]:
-        own = self._of_entry[number]
+        places = self._of_entry[number]
         if topic is not None:
-            of_topic = [at for at in own if self.sections.documents[at].section == topic]
+            of_topic = [at for at in places if self.sections.documents[at].section == topic]
             # What a thing is includes its names and its place in the system.
-            return [*of_topic, own[0]] if topic == "identification" else of_topic or own[:1]
-        told = [at for at in own if self.sections.documents[at].section != "names"]
-        return [*sorted(told, key=lambda at: -values[at]), own[0]]
+            return [*of_topic, places[0]] if topic == "identification" else of_topic or places[:1]
+        text_places = [at for at in places if self.sections.documents[at].section != "names"]
+        return [*sorted(text_places, key=lambda at: -values[at]), places[0]]
 
 
 def _form(name: str) -> str:
@@ -383,38 +389,38 @@ def _reciprocal_ranks(values: NDArray[np.float64]) -> NDArray[np.float64]:
 
 def closest_ids(kb_id: str, ids: Iterable[str], count: int = 3) -> tuple[str, ...]:
     """The ids that look most like ``kb_id``, by letters and by whole words in common."""
-    asked = folded(kb_id[:120])
-    words = set(asked.split())
+    plain_id = folded(kb_id[:120])
+    words = set(plain_id.split())
 
     def likeness(known: str) -> float:
         form = folded(known)
-        return similarity(asked, form) + 0.3 * len(words & set(form.split())) / max(1, len(words))
+        return similarity(plain_id, form) + 0.3 * len(words & set(form.split())) / max(1, len(words))
 
     return tuple(sorted(ids, key=lambda known: (-likeness(known), known))[:count])
 
 
 _Stamp = tuple[tuple[str, int, int], ...]
-_known: dict[str, tuple[_Stamp, Loaded, KnowledgeIndex]] = {}
+_cache: dict[str, tuple[_Stamp, Loaded, KnowledgeIndex]] = {}
 
 
 def knowledge_base() -> tuple[KnowledgeIndex, Loaded]:
     """The index over all entries of this machine, and what was loaded (with the faults of broken files)."""
     files = kb_files()
     stamp = _stamp(files)
-    known = _known.get("kb")
-    if known is None or known[0] != stamp:
+    cached = _cache.get("kb")
+    if cached is None or cached[0] != stamp:
         loaded = load(files)
-        known = stamp, loaded, KnowledgeIndex(loaded.entries)
-        _known["kb"] = known
-    return known[2], known[1]
+        cached = stamp, loaded, KnowledgeIndex(loaded.entries)
+        _cache["kb"] = cached
+    return cached[2], cached[1]
 
 
 def _stamp(files: Sequence[Path]) -> _Stamp:
-    found: list[tuple[str, int, int]] = []
+    stamps: list[tuple[str, int, int]] = []
     for path in files:
         try:
             status = path.stat()
         except OSError:
             continue
-        found.append((str(path), status.st_mtime_ns, status.st_size))
-    return tuple(found)
+        stamps.append((str(path), status.st_mtime_ns, status.st_size))
+    return tuple(stamps)

@@ -31,12 +31,12 @@ class Document:
 
 def documents(entries: Sequence[Entry]) -> list[Document]:
     """The passages of the entries, in their order, each entry's names first."""
-    found: list[Document] = []
+    out: list[Document] = []
     for number, entry in enumerate(entries):
-        found.append(Document(number, "names", ()))
+        out.append(Document(number, "names", ()))
         sections: dict[Section, None] = dict.fromkeys(claim.section for claim in entry.claims)
-        found += [Document(number, section, entry.claims_of(section)) for section in sections]
-    return found
+        out += [Document(number, section, entry.claims_of(section)) for section in sections]
+    return out
 
 
 class SectionsIndex:
@@ -51,14 +51,14 @@ class SectionsIndex:
         self._bm25: Any = BM25(k1=1.2, b=0.6) if self._vocabulary else None
         if self._bm25 is not None:
             self._bm25.index(corpus, show_progress=False)
-        named = [frozenset(_name_words(entry)) for entry in entries]
+        entry_name_words = [frozenset(_name_words(entry)) for entry in entries]
         holding: dict[str, set[int]] = {}
         for at, (item, words) in enumerate(zip(self.documents, corpus, strict=True)):
-            for word in named[item.entry].union(words):
+            for word in entry_name_words[item.entry].union(words):
                 holding.setdefault(word, set()).add(at)
-        self._holding = {word: np.array(sorted(found), np.intp) for word, found in holding.items()}
+        self._holding = {word: np.array(sorted(places), np.intp) for word, places in holding.items()}
         owners = np.array([item.entry for item in self.documents], np.intp)
-        spread = {word: len(np.unique(owners[found])) for word, found in self._holding.items()}
+        spread = {word: len(np.unique(owners[places])) for word, places in self._holding.items()}
         count = len(entries)
         self._idf = {word: log(1 + (count - n + 0.5) / (n + 0.5)) for word, n in spread.items()}
         self._strange = log(1 + (count + 0.5) / 0.5) if count else 1.0
@@ -70,8 +70,8 @@ class SectionsIndex:
     def holding(self, word: str) -> NDArray[np.float64]:
         """(documents,) 1 where a passage, or a name or crop of its entry, has the word."""
         values = np.zeros(len(self.documents))
-        if (found := self._holding.get(word)) is not None:
-            values[found] = 1.0
+        if (places := self._holding.get(word)) is not None:
+            values[places] = 1.0
         return values
 
     def scores(self, words: Sequence[str]) -> NDArray[np.float64]:
@@ -88,11 +88,11 @@ def _name_words(entry: Entry) -> list[str]:
 
 def _words_of(entry: Entry, item: Document) -> list[str]:
     """Every passage carries the entry's names and crops, so that "management of X" finds it among all on management."""
-    named = [word for name in (entry.names.en, entry.names.sci or "", *entry.crops[:8]) for word in terms(name)]
+    name_terms = [word for name in (entry.names.en, entry.names.sci or "", *entry.crops[:8]) for word in terms(name)]
     if item.section == "names":
         place = (value for value in entry.taxonomy.model_dump().values() if value)
         return [*_name_words(entry), *(word for text in place for word in terms(text))]
-    return [*named, *(word for claim in item.claims for word in terms(f"{claim.text} {claim.condition or ''}"))]
+    return [*name_terms, *(word for claim in item.claims for word in terms(f"{claim.text} {claim.condition or ''}"))]
 
 
 FEATURES = (
@@ -117,20 +117,20 @@ class LooksIndex:
     def __init__(self, entries: Sequence[Entry]) -> None:
         owners: list[int] = []
         units: list[tuple[str, ...]] = []
-        named = _names(entries)
+        entry_of_name = _names(entries)
         for number, entry in enumerate(entries):
-            for text in _sentences(entry, named):
+            for text in _sentences(entry, entry_of_name):
                 owners.append(number)
                 units.append(terms(text))
         self._hosts = [frozenset(host for crop in entry.crops for host in hosts_of(crop)) for entry in entries]
         self._kinds = [entry.kind for entry in entries]
         self._count = len(entries)
         self._owners = np.array(owners, np.intp)
-        held = [set[str]() for _ in entries]
+        terms_of_entries = [set[str]() for _ in entries]
         for owner, unit in zip(owners, units, strict=True):
-            held[owner].update(unit)
+            terms_of_entries[owner].update(unit)
         spread: dict[str, int] = {}
-        for words in held:
+        for words in terms_of_entries:
             for word in words:
                 spread[word] = spread.get(word, 0) + 1
         described = max(1, len(set(owners)))
@@ -139,17 +139,17 @@ class LooksIndex:
         self._column = {word: at for at, word in enumerate(spread)}
         self._pair_column: dict[tuple[str, str], int] = {}
         self._of_units = _incidence([set(unit) for unit in units], self._column)
-        self._of_entries = _incidence(held, self._column)
+        self._of_entries = _incidence(terms_of_entries, self._column)
         pairs = [set[tuple[str, str]]() for _ in entries]
         for owner, unit in zip(owners, units, strict=True):
             pairs[owner].update(_pairs(unit))
-        for found in pairs:
-            for pair in found:
+        for sentence_pairs in pairs:
+            for pair in sentence_pairs:
                 self._pair_column.setdefault(pair, len(self._pair_column))
         self._of_pairs = _incidence(pairs, self._pair_column)
         squares = np.array([self._idf[word] ** 2 for word in self._column], np.float64)
         self._unit_norms = np.sqrt(np.asarray(self._of_units @ squares)) if units else np.zeros(0)
-        self.described = np.array([bool(words) for words in held], bool)
+        self.described = np.array([bool(words) for words in terms_of_entries], bool)
 
     def features(self, words: Sequence[tuple[str, ...]], query: str) -> NDArray[np.float64]:
         """(entries, features) what the question shares with each entry; see :data:`FEATURES`.
@@ -160,36 +160,36 @@ class LooksIndex:
         """
         out = np.zeros((self._count, len(FEATURES)))
         asking = asking_terms()
-        asked, naming = hosts_named(query)
+        question_hosts, naming = hosts_named(query)
         # A host counts by its own feature, or one that every sentence names would outweigh what is seen.
-        said = [
+        looks = [
             one for at, one in enumerate(words) if one and at not in naming and not all(term in asking for term in one)
         ]
-        if not said or not self._column:
+        if not looks or not self._column:
             return out
-        best = [max(one, key=lambda term: self._idf.get(term, 0.0)) for one in said]
+        best = [max(one, key=lambda term: self._idf.get(term, 0.0)) for one in looks]
         weights = {term: self._idf.get(term, self._strange) for term in best}
         vector = np.zeros(len(self._column))
         for term, weight in weights.items():
             if term in self._column:
                 vector[self._column[term]] = weight
         total = sum(weights.values())
-        held = np.asarray(self._of_entries @ vector)
+        similarity = np.asarray(self._of_entries @ vector)
         shared = np.asarray(self._of_units @ (vector * vector))
         norm = float(np.sqrt(sum(weight**2 for weight in weights.values())))
         cosines = shared / np.maximum(1e-9, self._unit_norms * norm)
         unit = np.zeros(self._count)
         np.maximum.at(unit, self._owners, cosines)
-        out[:, 0] = held / total
-        out[:, 1] = held / 10.0
+        out[:, 0] = similarity / total
+        out[:, 1] = similarity / 10.0
         out[:, 2] = np.asarray(self._of_entries @ (vector > 0).astype(float)) / 5.0
         out[:, 3] = unit
         out[:, 4] = self._paired(tuple(best))
-        if asked:
-            own = np.array([bool(asked & hosts) for hosts in self._hosts])
+        if question_hosts:
+            same_host = np.array([bool(question_hosts & hosts) for hosts in self._hosts])
             any_host = np.array([bool(hosts) for hosts in self._hosts])
-            out[:, 5] = own
-            out[:, 6] = any_host & ~own
+            out[:, 5] = same_host
+            out[:, 6] = any_host & ~same_host
         creature = bool(_CREATURE & weights.keys())
         weed = bool(_WEED & weights.keys())
         out[:, 7] = [(1.0 if kind == "pest" else -1.0) if creature else 0.0 for kind in self._kinds]
@@ -204,24 +204,24 @@ class LooksIndex:
         return out
 
     def _paired(self, best: tuple[str, ...]) -> NDArray[np.float64]:
-        found = {self._pair_column[pair] for pair in _pairs(best) if pair in self._pair_column}
-        if not found:
+        columns = {self._pair_column[pair] for pair in _pairs(best) if pair in self._pair_column}
+        if not columns:
             return np.zeros(self._count)
         vector = np.zeros(len(self._pair_column))
-        vector[list(found)] = 1.0
+        vector[list(columns)] = 1.0
         return np.minimum(1.0, np.asarray(self._of_pairs @ vector) / 4.0)
 
 
-def _sentences(entry: Entry, named: Mapping[str, str]) -> Iterator[str]:
+def _sentences(entry: Entry, entry_of_name: Mapping[str, str]) -> Iterator[str]:
     """Sentences on how the thing looks, without those on others that it may be mistaken for."""
     if entry.kind in ("crop", "method"):
         return
     for claim in entry.claims:
         if claim.section in _SECTIONS:
             parts = _PART.findall(claim.text)
-            own = [part for part in parts if not _is_of_another(part, entry, named)]
-            if own:
-                yield claim.text if len(own) == len(parts) else "".join(own)
+            own_parts = [part for part in parts if not _is_of_another(part, entry, entry_of_name)]
+            if own_parts:
+                yield claim.text if len(own_parts) == len(parts) else "".join(own_parts)
     yield from entry.described_as
 
 
@@ -230,21 +230,21 @@ _PART = re.compile(r"[^;.]+[;.]?")
 
 def _names(entries: Sequence[Entry]) -> dict[str, str]:
     """Names of two words or more -> the id of the entry; none for what several are called."""
-    found: dict[str, str] = {}
+    entry_of_name: dict[str, str] = {}
     for entry in entries:
         if entry.kind in ("pest", "disease", "weed"):
             for name in entry.names.all():
                 form = " ".join(map(stem, folded(name).split()))
                 if " " in form and len(form) > _SHORTEST_NAME:
-                    found[form] = entry.id if found.get(form, entry.id) == entry.id else ""
-    return found
+                    entry_of_name[form] = entry.id if entry_of_name.get(form, entry.id) == entry.id else ""
+    return entry_of_name
 
 
-def _is_of_another(text: str, entry: Entry, named: Mapping[str, str]) -> bool:
+def _is_of_another(text: str, entry: Entry, entry_of_name: Mapping[str, str]) -> bool:
     words = [stem(word) for word in folded(text).split()]
     spans = ((at, at + size) for size in (2, 3, 4) for at in range(len(words) - size + 1))
-    found = [named[form] for start, end in spans if (form := " ".join(words[start:end])) in named]
-    return bool(found) and all(other and other != entry.id for other in found)
+    owners = [entry_of_name[form] for start, end in spans if (form := " ".join(words[start:end])) in entry_of_name]
+    return bool(owners) and all(other and other != entry.id for other in owners)
 
 
 def _pairs(unit: Sequence[str]) -> Iterator[tuple[str, str]]:

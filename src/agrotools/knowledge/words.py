@@ -69,13 +69,13 @@ def has_cjk(text: str) -> bool:
 
 def tokens(text: str) -> tuple[str, ...]:
     """Words of ``text``, folded; a run of Chinese characters gives its pairs (a single character itself)."""
-    found: list[str] = []
+    out: list[str] = []
     for word in folded(text).split():
         if _CJK.match(word):
-            found += [word[at : at + 2] for at in range(len(word) - 1)] or [word]
+            out += [word[at : at + 2] for at in range(len(word) - 1)] or [word]
         else:
-            found.append(word)
-    return tuple(found)
+            out.append(word)
+    return tuple(out)
 
 
 @lru_cache(100_000)
@@ -104,18 +104,18 @@ def stem(word: str) -> str:
 @cache
 def concepts() -> dict[str, str]:
     """Stem -> the concept it stands for, from ``concepts.toml``: growers and textbooks use different words."""
-    found: dict[str, str] = {}
+    concept_of_term: dict[str, str] = {}
     for concept, words in _table("concepts").items():
         for word in (concept, *words):
-            found.setdefault(stem(folded(word)), f"={concept}")
-    return found
+            concept_of_term.setdefault(stem(folded(word)), f"={concept}")
+    return concept_of_term
 
 
 def terms(text: str) -> tuple[str, ...]:
     """Terms of ``text`` for matching: stems without stop words, words of like meaning as one."""
     same = concepts()
     stems = (stem(word) for word in tokens(text) if word not in STOPWORDS)
-    return tuple(same.get(found, found) for found in stems)
+    return tuple(same.get(stem_form, stem_form) for stem_form in stems)
 
 
 @cache
@@ -187,17 +187,17 @@ class Lexicon:
 
     def __init__(self, words: Iterable[str]) -> None:
         self.words = tuple(sorted(set(words)))
-        self._known = frozenset(self.words)
+        self._word_set = frozenset(self.words)
         counts = [[word.count(letter) for letter in _LETTERS] for word in self.words]
         self._counts = np.array(counts or [[0] * len(_LETTERS)], np.int16)
         self._found: dict[str, tuple[str, ...]] = {}
 
     def __contains__(self, word: str) -> bool:
-        return word in self._known
+        return word in self._word_set
 
     def corrections(self, word: str) -> tuple[str, ...]:
         """The nearest known words, at most four; none for a known word, a short one, or one with digits."""
-        if word in self._known or not 4 <= len(word) <= 40 or not (word.isascii() and word.isalpha()):
+        if word in self._word_set or not 4 <= len(word) <= 40 or not (word.isascii() and word.isalpha()):
             return ()
         if word not in self._found:
             if len(self._found) > 10_000:
@@ -208,8 +208,8 @@ class Lexicon:
     def _nearest(self, word: str) -> tuple[str, ...]:
         most = 1 if len(word) < 7 else 2
         # A slip changes at most two counts of letters, so few words remain to be compared letter by letter.
-        own = np.array([word.count(letter) for letter in _LETTERS], np.int16)
-        apart = np.abs(self._counts - own).sum(axis=1)
+        letter_counts = np.array([word.count(letter) for letter in _LETTERS], np.int16)
+        apart = np.abs(self._counts - letter_counts).sum(axis=1)
         near = [
             (edit_distance(self.words[at], word), self.words[at])
             for at in np.flatnonzero(apart <= 2 * most)
@@ -239,7 +239,7 @@ def known_crops(entries: tuple[Entry, ...] = ()) -> frozenset[str]:
 
 
 @cache
-def _known() -> dict[str, str]:
+def _host_of_name() -> dict[str, str]:
     names = {name: name for name in (*CROP_NAMES, *OTHER_HOSTS) if name not in _AMBIGUOUS_CROPS} | _SAME
     return {" ".join(map(stem, name.split())): host for name, host in names.items() if name != "oranges"}
 
@@ -248,23 +248,23 @@ def hosts_named(query: str) -> tuple[frozenset[str], frozenset[int]]:
     """The hosts that a question names, and which of its words, by number, name them."""
     words = folded(query).split()
     stems = [stem(word) for word in words]
-    known = _known()
+    host_of_name = _host_of_name()
     hosts: set[str] = set()
-    taken: set[int] = set()
+    positions: set[int] = set()
     for at in range(len(words)):
-        if at in taken:
+        if at in positions:
             continue
         pair = " ".join(stems[at : at + 2])
-        if at + 1 < len(words) and pair in known:
-            hosts.add(known[pair])
-            taken |= {at, at + 1}
+        if at + 1 < len(words) and pair in host_of_name:
+            hosts.add(host_of_name[pair])
+            positions |= {at, at + 1}
         elif words[at] in ("oranges", "vines"):
             hosts.add(_SAME[words[at]])
-            taken.add(at)
-        elif stems[at] in known and words[at] != "vine":
-            hosts.add(known[stems[at]])
-            taken.add(at)
-    return frozenset(hosts), frozenset(taken)
+            positions.add(at)
+        elif stems[at] in host_of_name and words[at] != "vine":
+            hosts.add(host_of_name[stems[at]])
+            positions.add(at)
+    return frozenset(hosts), frozenset(positions)
 
 
 @lru_cache(2_000)

@@ -94,14 +94,15 @@ def tables(summaries: Sequence[Summary], *, details: bool = True, unadjusted: bo
     parts += plugin_tables(summaries, notes)
     if any(summary.no_tool_part and summary.no_tool_part.gain for summary in summaries):
         parts += gain_table(summaries, notes, unadjusted=unadjusted)
-    parts += between_runs_table(summaries, most=None if details else MOST_PAIRS, unadjusted=unadjusted)
+    if len(summaries) > 1:
+        parts += between_runs_table(summaries, most=None if details else MOST_PAIRS, unadjusted=unadjusted)
     if lines := plugin_notes(summaries):
         parts.append(Text("\n".join(lines)))
     parts += judge_lines(summaries)
     if details:
         parts += part_tables(summaries)
         parts += correlation_lines(summaries)
-        parts += across_runs_tables(summaries)
+        parts += across_runs_tables(summaries) if len(summaries) > 1 else ()
         parts += counts_table(summaries)
         parts += seconds_tables(summaries, side_by_side=RUNS_SIDE_BY_SIDE)
         parts += error_tables(summaries, side_by_side=RUNS_SIDE_BY_SIDE)

@@ -36,13 +36,13 @@ from agrotools.report.layout import (
     value_text,
 )
 from agrotools.scoring import METRICS, MetricInfo
-from agrotools.scoring.steps import compare_calls
-from agrotools.text.agreement import ArgumentAgreement
 from agrotools.tools import get_tool
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
     from rich.text import Text
+
+    from agrotools.text.agreement import ArgumentAgreement
 
 
 @dataclass(frozen=True)
@@ -78,12 +78,14 @@ def agreements(call: ToolCall, reference: ReferenceStep, sample: Sample) -> list
         tool = get_tool(call.tool)
     except UsageError:
         return _plain_agreements(call.arguments, reference.arguments)
+    from agrotools.scoring.steps import compare_calls
+
     compared = compare_calls(sample, tool, call, reference)
     return _shown_agreements(compared, call, reference, tool.spec.defaults)
 
 
 def _shown_agreements(
-    compared: Sequence[ArgumentAgreement], call: ToolCall, reference: ReferenceStep, defaults: Arguments
+    compared: Sequence["ArgumentAgreement"], call: ToolCall, reference: ReferenceStep, defaults: Arguments
 ) -> list[Agreement]:
     return [
         Agreement(
@@ -122,6 +124,8 @@ def disagreements(compared: Sequence[Agreement]) -> int:
 
 def scored_agreements(call: ToolCall, reference: ReferenceStep, row: Score) -> list[Agreement]:
     """Agreements behind an argument score, as stored in its row."""
+    from agrotools.text.agreement import ArgumentAgreement
+
     compared = row.reading.get("arguments")
     items = [ArgumentAgreement.model_validate(item) for item in compared] if isinstance(compared, list) else []
     return _shown_agreements(items, call, reference, get_tool(call.tool).spec.defaults)

@@ -1,4 +1,4 @@
-"""What goes between a worker and us while a job runs: its output is counted, its frames are read, and none believed."""
+"""Pipes between a worker and this process while a job runs: output is counted, frames are parsed as untrusted data."""
 
 import json
 import os
@@ -11,22 +11,22 @@ from typing import Any, Literal
 from agrotools.sandbox.result import Limits
 
 START_TIMEOUT_S = 60.0
-"""Until a worker is ready, and from there until it starts the code: on a busy machine that takes a while."""
+"""Timeout until a worker is ready, and again until it starts the code: a busy machine needs tens of seconds."""
 CHUNK = 2**16
 _HEAD = struct.Struct(">cI")
 _LONGEST_NAME = 300
-_OWN_WORDS = 2**17
-"""What a worker adds to a result: message, traceback."""
+_MESSAGE_BYTES = 2**17
+"""Bytes that a worker adds to a result: message, traceback."""
 
 Cause = Literal["done", "ended", "not_started", "wall_timeout", "output_cap", "artifact_cap", "nonsense"]
 
 
 @dataclass
-class Ended:
-    """What is known once a job is over. All but ``cause``, ``status`` and ``seconds`` came from the code."""
+class JobOutcome:
+    """Outcome of a job. All fields but ``cause``, ``status`` and ``seconds`` are untrusted output of the code."""
 
     cause: Cause = "ended"
-    done: dict[str, Any] = field(default_factory=dict[str, Any])
+    reply: dict[str, Any] = field(default_factory=dict[str, Any])
     figures: list[tuple[str, bytes]] = field(default_factory=list[tuple[str, bytes]])
     saved: list[tuple[str, bytes]] = field(default_factory=list[tuple[str, bytes]])
     stdout: bytes = b""
@@ -37,26 +37,26 @@ class Ended:
 
 
 def frame(kind: bytes, content: bytes = b"") -> bytes:
-    """A frame, either way: one byte that names the kind, the length, the content."""
+    """A frame, in either direction: one byte for the kind, the length, the content."""
     return _HEAD.pack(kind, len(content)) + content
 
 
 class Exchange:
-    """A job on its way in and its output on the way out, over four pipes."""
+    """Transfer of a job to a worker and of its output back, over four pipes."""
 
     def __init__(self, stdin: int, stdout: int, stderr: int, result: int, limits: Limits) -> None:
         self._stdin = stdin
         self._streams = {stdout: "stdout", stderr: "stderr", result: "result"}
         self._limits = limits
-        self._ended = Ended()
+        self._outcome = JobOutcome()
         self._started: float | None = None
         self._outputs = {"stdout": bytearray(), "stderr": bytearray()}
         self._frames = bytearray()
         picture = limits.artifact_bytes + _LONGEST_NAME
-        self._longest = {b"S": 0, b"A": picture, b"F": picture, b"D": 8 * limits.output_bytes + _OWN_WORDS}
+        self._longest = {b"S": 0, b"A": picture, b"F": picture, b"D": 8 * limits.output_bytes + _MESSAGE_BYTES}
 
-    def run(self, job: bytes) -> Ended:
-        """Send the job and read until its end or until it breaks a limit. The process is left as it is."""
+    def run(self, job: bytes) -> JobOutcome:
+        """Send the job and read until it ends or breaks a limit. The process is not stopped."""
         left_to_send = memoryview(job)
         open_streams = dict(self._streams)
         poll = select.poll()
@@ -69,12 +69,12 @@ class Exchange:
         cause: Cause | None = None
         while cause is None and "result" in open_streams.values():
             limit = begun + START_TIMEOUT_S if self._started is None else self._started + self._limits.wall_s
-            if (left := limit - time.monotonic()) <= 0:
+            if (remaining_s := limit - time.monotonic()) <= 0:
                 cause = "not_started" if self._started is None else "wall_timeout"
                 break
-            for fd, _ in poll.poll(1000 * left):
+            for fd, _ in poll.poll(1000 * remaining_s):
                 if fd == self._stdin:
-                    left_to_send = _sent(fd, left_to_send)
+                    left_to_send = _send(fd, left_to_send)
                     if not left_to_send:
                         poll.unregister(fd)
                 elif (data := read_some(fd)) == b"":
@@ -91,7 +91,7 @@ class Exchange:
         return "output_cap" if len(self._outputs[name]) > self._limits.output_bytes else None
 
     def _take(self, data: bytes) -> Cause | None:
-        """Read frames; the first that breaks a limit, or is none of ours, ends the job."""
+        """Read frames; the first that breaks a limit or is malformed ends the job."""
         frames = self._frames
         frames += data
         while len(frames) >= _HEAD.size:
@@ -110,39 +110,39 @@ class Exchange:
         return None
 
     def _handle(self, kind: bytes, content: bytes) -> Cause | None:
-        ended = self._ended
+        outcome = self._outcome
         if kind == b"S":
             self._started = self._started or time.monotonic()
             return None
         if kind == b"D":
             try:
-                done = json.loads(content)
+                message = json.loads(content)
             except (ValueError, RecursionError):
                 return "nonsense"
-            ended.done = done if isinstance(done, dict) else {}
+            outcome.reply = message if isinstance(message, dict) else {}
             return "done"
         name, _, picture = content.partition(b"\0")
-        (ended.figures if kind == b"F" else ended.saved).append((name.decode(errors="replace"), picture))
-        return "artifact_cap" if len(ended.figures) + len(ended.saved) > self._limits.artifacts else None
+        (outcome.figures if kind == b"F" else outcome.saved).append((name.decode(errors="replace"), picture))
+        return "artifact_cap" if len(outcome.figures) + len(outcome.saved) > self._limits.artifacts else None
 
-    def _finish(self, cause: Cause | None) -> Ended:
-        ended, most = self._ended, self._limits.output_bytes
+    def _finish(self, cause: Cause | None) -> JobOutcome:
+        outcome, most = self._outcome, self._limits.output_bytes
         if self._started is not None:
-            ended.seconds = time.monotonic() - self._started
+            outcome.seconds = time.monotonic() - self._started
         for fd, name in self._streams.items():
             if name == "result":
                 continue
             output = self._outputs[name]
-            output += drained(fd, most - len(output))
+            output += drain(fd, most - len(output))
             if len(output) > most and cause in (None, "done"):
                 cause = "output_cap"
-        ended.cause = cause or ("ended" if self._started is not None else "not_started")
-        ended.stdout, ended.stderr = (bytes(self._outputs[name][:most]) for name in ("stdout", "stderr"))
-        return ended
+        outcome.cause = cause or ("ended" if self._started is not None else "not_started")
+        outcome.stdout, outcome.stderr = (bytes(self._outputs[name][:most]) for name in ("stdout", "stderr"))
+        return outcome
 
 
 def read_some(fd: int) -> bytes | None:
-    """What lies in a pipe, as far as one reading goes; None where there is nothing yet, empty at its end."""
+    """Data of one read from a pipe; None if there is none yet, empty at its end."""
     try:
         return os.read(fd, CHUNK)
     except BlockingIOError:
@@ -151,8 +151,8 @@ def read_some(fd: int) -> bytes | None:
         return b""
 
 
-def drained(fd: int, most: int) -> bytes:
-    """What lies in a pipe already, until it is more than ``most``."""
+def drain(fd: int, most: int) -> bytes:
+    """Data that a pipe holds already; reading stops once there are more than ``most`` bytes."""
     os.set_blocking(fd, False)
     data = bytearray()
     while len(data) <= most and (part := read_some(fd)):
@@ -160,8 +160,8 @@ def drained(fd: int, most: int) -> bytes:
     return bytes(data)
 
 
-def _sent(fd: int, data: memoryview) -> memoryview:
-    """What is left to send; nothing where nobody reads it any more."""
+def _send(fd: int, data: memoryview) -> memoryview:
+    """Write to a pipe. Returns the data still to send; empty if the reader has closed it."""
     try:
         return data[os.write(fd, data[:CHUNK]) :]
     except BlockingIOError:

@@ -1,4 +1,4 @@
-"""Warm workers: started ahead, each used for one job, then thrown away and replaced in the background."""
+"""Warm workers: started in advance, each used for one job, then discarded and replaced in the background."""
 
 import atexit
 import base64
@@ -19,19 +19,19 @@ from pathlib import Path
 
 from agrotools.core import InfrastructureError, UsageError
 from agrotools.sandbox import WORKERS_VARIABLE, runners
-from agrotools.sandbox.exchange import START_TIMEOUT_S, Ended, Exchange, drained, frame
+from agrotools.sandbox.exchange import START_TIMEOUT_S, Exchange, JobOutcome, drain, frame
 from agrotools.sandbox.result import Limits
 from agrotools.sandbox.runners import WARM
 
 _READY = frame(b"R")
-_TIME_TO_END_S = 1.0
-_LAST_WORDS_S = 0.2
+_EXIT_TIMEOUT_S = 1.0
+_FINAL_OUTPUT_S = 0.2
 _SIGNALLED = 128
 """Bubblewrap reports a signal as shells do: its number plus this."""
 
 
 class Worker:
-    """A worker process that is starting or ready. Make it in a thread that lives on: the worker dies with it."""
+    """A worker process that is starting or ready. Create it in a long-lived thread: it dies with that thread."""
 
     def __init__(self, runner: str, warm: tuple[str, ...] = WARM, folder: str | None = None) -> None:
         """Raises: OSError: it cannot be started."""
@@ -83,22 +83,22 @@ class Worker:
             self._ready = received == _READY
         return True
 
-    def run(self, code: str, call: str | None, inputs: Mapping[str, bytes], limits: Limits) -> Ended:
-        """Run a job, once. See to its end by :meth:`end`."""
+    def run(self, code: str, call: str | None, inputs: Mapping[str, bytes], limits: Limits) -> JobOutcome:
+        """Run a job, once. Call :meth:`end` afterwards."""
         program = base64.b64encode(self._code_filter).decode()
         job = json.dumps({"code": code, "call": call, "limits": asdict(limits), "filter": program})
         frames = [frame(b"I", name.encode() + b"\0" + content) for name, content in inputs.items()]
         exchange = Exchange(self._stdin, self._stdout, self._stderr, self._result, limits)
-        ended = exchange.run(b"".join([*frames, frame(b"J", job.encode())]))
-        if ended.cause in ("ended", "not_started"):
-            ended.status = self.end()
-        return ended
+        outcome = exchange.run(b"".join([*frames, frame(b"J", job.encode())]))
+        if outcome.cause in ("ended", "not_started"):
+            outcome.status = self.end()
+        return outcome
 
     def end(self) -> int | None:
-        """Wait for its end or kill it, with all that it started. Its exit status, None where it was killed."""
+        """Wait for the process to end, or kill it and its children. Returns its exit status, None if it was killed."""
         status = self._process.returncode
         if status is None and self._at_end():
-            status = self._wait(_TIME_TO_END_S)
+            status = self._wait(_EXIT_TIMEOUT_S)
         if status is None:
             self.kill()
             self._wait(10.0)
@@ -114,7 +114,7 @@ class Worker:
         return status
 
     def kill(self) -> None:
-        """Kill it now."""
+        """Kill the process at once."""
         if self._process.returncode is not None:
             return
         with suppress(OSError):
@@ -125,26 +125,26 @@ class Worker:
             self._process.kill()
 
     def _kill_inner(self) -> bool:
-        """Kill what runs inside of bubblewrap; whether the outer process, which then has nothing to do, has ended.
+        """Kill the process inside bubblewrap. Returns True if the outer process has then ended.
 
         While the two are still setting up (some milliseconds), an inner one whose outer one is killed waits for it for
-        ever. So that is waited for: the inner one has started the worker then.
+        ever. So the inner one is killed only once it has started the worker.
         """
-        until = time.monotonic() + _TIME_TO_END_S
+        until = time.monotonic() + _EXIT_TIMEOUT_S
         while self._wait(0) is None and time.monotonic() < until:
             inner = _children(self.pid)
             if inner and _children(inner[0]):
                 os.kill(inner[0], signal.SIGKILL)
-                return self._wait(_LAST_WORDS_S) is not None
+                return self._wait(_FINAL_OUTPUT_S) is not None
             time.sleep(0.0005)
         return self._process.returncode is not None
 
     def read_stderr(self) -> str:
-        """What it has written so far, of one that did not get ready."""
-        return drained(self._stderr, 8000).decode(errors="replace")
+        """Standard error so far of a worker that did not become ready."""
+        return drain(self._stderr, 8000).decode(errors="replace")
 
     def _at_end(self) -> bool:
-        """Whether it closed its way out, and so is ending."""
+        """True if the process has closed its result pipe, which it does when it ends."""
         if self._result < 0:
             return True
         poll = select.poll()
@@ -166,20 +166,20 @@ def _children(pid: int) -> list[int]:
 
 
 def new_folder() -> tempfile.TemporaryDirectory[str]:
-    """A folder of ours for the files of one job."""
+    """A temporary folder for the files of one job."""
     return tempfile.TemporaryDirectory(prefix="agrotools-sandbox-", ignore_cleanup_errors=True)
 
 
 class Pool:
-    """Workers of one runner, none before the first is taken.
+    """Workers of one runner; none is started before the first is taken.
 
     All of them are started by one thread, since each dies with the thread that started it.
     """
 
     def __init__(self, runner: str, size: int) -> None:
         self.runner = runner
-        self._wanted: queue.SimpleQueue[tuple[Future[Worker], tuple[str, ...], str | None] | None] = queue.SimpleQueue()
-        self._ahead: queue.SimpleQueue[Future[Worker]] = queue.SimpleQueue()
+        self._orders: queue.SimpleQueue[tuple[Future[Worker], tuple[str, ...], str | None] | None] = queue.SimpleQueue()
+        self._prepared: queue.SimpleQueue[Future[Worker]] = queue.SimpleQueue()
         self._alive: set[Worker] = set()
         self._starting = threading.Lock()
         self._lock = threading.Lock()
@@ -190,7 +190,7 @@ class Pool:
         self._filled = False
 
     def take(self) -> Worker:
-        """A worker that was started ahead, as soon as there is one. Give it back by :meth:`throw_away`.
+        """The next worker that was started in advance. Return it with :meth:`throw_away`.
 
         Raises:
             InfrastructureError: it cannot be started.
@@ -199,13 +199,13 @@ class Pool:
             first, self._filled = not self._filled, True
         for _ in range(self._size if first else 0):
             self.refill()
-        future = self._ahead.get()
+        future = self._prepared.get()
         if self._closed:
-            self._ahead.put(_never())  # for the next that waits
+            self._prepared.put(_never())  # for the next caller that waits
         return self._result(future)
 
     def start(self, warm: tuple[str, ...] = WARM, folder: str | None = None) -> Worker:
-        """A worker beside those of the pool, as :meth:`take`."""
+        """A worker outside the pool, else as :meth:`take`."""
         return self._result(self._order(warm, folder))
 
     def throw_away(self, worker: Worker) -> None:
@@ -214,31 +214,31 @@ class Pool:
         worker.end()
 
     def refill(self) -> None:
-        """Have another worker started in place of one that was taken."""
-        self._ahead.put(self._order(WARM, None))
+        """Order another worker in place of one that was taken."""
+        self._prepared.put(self._order(WARM, None))
 
     def alive(self) -> set[int]:
-        """Process ids of all workers that were started and not thrown away; none is just being started."""
+        """Process ids of all workers that were started and not thrown away; waits for one that is being started."""
         with self._starting, self._lock:
             return {worker.pid for worker in self._alive}
 
     def close(self) -> None:
-        """Kill every worker. Nothing can be taken any more."""
+        """Kill every worker. None can be taken afterwards."""
         with self._lock:
             self._closed = True
             alive, self._alive = list(self._alive), set()
-        self._wanted.put(None)
+        self._orders.put(None)
         for worker in alive:
             worker.kill()
             worker.end()
-        self._ahead.put(_never())
+        self._prepared.put(_never())
 
     def _order(self, warm: tuple[str, ...], folder: str | None) -> "Future[Worker]":
         future: Future[Worker] = Future()
         with self._lock:
             if self._closed:
                 return _never()
-            self._wanted.put((future, warm, folder))
+            self._orders.put((future, warm, folder))
         return future
 
     def _result(self, future: "Future[Worker]") -> Worker:
@@ -248,7 +248,7 @@ class Pool:
             raise InfrastructureError(f"a sandbox worker ({self.runner}) does not start: {error}") from error
 
     def _start_workers(self) -> None:
-        while (order := self._wanted.get()) is not None:
+        while (order := self._orders.get()) is not None:
             future, warm, folder = order
             with self._starting:
                 try:
@@ -277,10 +277,10 @@ _pools_lock = threading.Lock()
 
 
 def pool_of(runner: str) -> Pool:
-    """The pool of this process for ``runner``; made when first asked for, closed when the process ends.
+    """The pool of this process for ``runner``; created on first use, closed when the process ends.
 
     Raises:
-        UsageError: the number of workers in the environment is none.
+        UsageError: the environment variable for the number of workers is invalid.
     """
     with _pools_lock:
         if runner not in _pools:
@@ -289,13 +289,13 @@ def pool_of(runner: str) -> Pool:
 
 
 def are_workers(processes: set[int]) -> bool:
-    """Whether these, some at least, are workers that this process keeps ready, and no others."""
+    """True if there is at least one process and all are workers that this process keeps ready."""
     workers: set[int] = set().union(*(pool.alive() for pool in list(_pools.values())))
     return bool(processes) and processes <= workers
 
 
 def pool_size() -> int:
-    """How many workers are kept ready: ``AGROTOOLS_SANDBOX_WORKERS``, else the cores that this process may use."""
+    """Number of workers kept ready: ``AGROTOOLS_SANDBOX_WORKERS``, else the cores that this process may use."""
     text = os.environ.get(WORKERS_VARIABLE, "").strip()
     if not text:
         cores = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else range(os.cpu_count() or 1)
@@ -307,7 +307,7 @@ def pool_size() -> int:
 
 @atexit.register
 def close_pools() -> None:
-    """Kill all workers that this process keeps."""
+    """Kill all workers of this process."""
     with _pools_lock:
         pools = list(_pools.values())
         _pools.clear()
@@ -316,7 +316,7 @@ def close_pools() -> None:
 
 
 def _forget_pools() -> None:
-    """A process that was forked off has no workers: they belong to the one that started them."""
+    """Drop the pools in a forked process: the workers belong to the process that started them."""
     global _pools_lock
     _pools_lock = threading.Lock()
     _pools.clear()

@@ -1,4 +1,4 @@
-"""Which runner there is, found out by running a job that tries to get out."""
+"""Detection of usable runners, by running a job that tries to escape."""
 
 import json
 import os
@@ -6,7 +6,7 @@ import socket
 import tempfile
 import threading
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from uuid import uuid4
 
@@ -29,38 +29,38 @@ _LANDLOCK = "it needs Linux 5.13 or later with Landlock enabled (lsm=...,landloc
 
 @dataclass(frozen=True)
 class Probe:
-    """What a probe of one runner found."""
+    """Result of probing one runner."""
 
     runner: str
     holds: bool
     message: str
-    """what it let through or lacks; what was tried where it holds"""
+    """what it let through or lacks; if it holds, what was tried"""
     hint: str | None = None
     seconds: float = 0.0
 
 
-_found: dict[str, Probe] = {}
+_probes: dict[str, Probe] = {}
 _lock = threading.Lock()
 
 
 def available_runners() -> tuple[str, ...]:
-    """Names of the runners that hold on this machine, best first. ``none`` is never among them."""
+    """Names of the runners that isolate code on this machine, best first; never ``none``."""
     return tuple(runner for runner in RUNNERS if probe(runner).holds)
 
 
 def select_runner(name: str | None = None) -> str:
-    """The runner that ``name`` (default: ``AGROTOOLS_SANDBOX``) means, or else the best that there is.
+    """The runner named by ``name`` (default: ``AGROTOOLS_SANDBOX``), or else the best that works here.
 
     Raises:
-        SandboxUnavailable: it does not hold, or none does.
+        SandboxUnavailable: the named runner, or every runner, fails its probe.
         UsageError: there is no runner of that name.
     """
     name = name or os.environ.get(RUNNER_VARIABLE, "").strip() or None
     if name is not None:
-        found = probe(name)
-        if found.holds or name == NONE:
+        result = probe(name)
+        if result.holds or name == NONE:
             return name
-        raise SandboxUnavailable(f"the sandbox {name} does not work here: {found.message}", hint=found.hint)
+        raise SandboxUnavailable(f"the sandbox {name} does not work here: {result.message}", hint=result.hint)
     for runner in RUNNERS:
         if probe(runner).holds:
             return runner
@@ -73,20 +73,20 @@ def select_runner(name: str | None = None) -> str:
 
 
 def probe(runner: str, *, again: bool = False) -> Probe:
-    """Whether ``runner`` holds here. Found out once in each process, in about a tenth of a second, unless ``again``.
+    """Result of probing ``runner``: one probe per process, about a tenth of a second, repeated with ``again``.
 
     Raises:
-        UsageError: there is no such runner.
+        UsageError: the runner is unknown.
     """
     with _lock:
-        if again or runner not in _found:
+        if again or runner not in _probes:
             started = time.perf_counter()
-            found = _probed(runner)
-            _found[runner] = Probe(found.runner, found.holds, found.message, found.hint, time.perf_counter() - started)
-        return _found[runner]
+            result = _run_probe(runner)
+            _probes[runner] = replace(result, seconds=time.perf_counter() - started)
+        return _probes[runner]
 
 
-def _probed(runner: str) -> Probe:
+def _run_probe(runner: str) -> Probe:
     lacking = missing(runner)
     if lacking is not None:
         return Probe(runner, False, *lacking)
@@ -103,7 +103,7 @@ def _probed(runner: str) -> Probe:
             secret.write_text(canary)
             os.environ[canary] = canary
             try:
-                reached = _reached(runner, secret, server.getsockname()[1])
+                reached = _breaches(runner, secret, server.getsockname()[1])
             finally:
                 del os.environ[canary]
             try:
@@ -121,8 +121,8 @@ def _probed(runner: str) -> Probe:
     return Probe(runner, True, f"tried and held: {', '.join(reached)}")
 
 
-def _reached(runner: str, secret: Path, port: int) -> dict[str, str | None]:
-    """What the job got at.
+def _breaches(runner: str, secret: Path, port: int) -> dict[str, str | None]:
+    """Outcomes of the escape attempts of a job: what each reached, None if nothing.
 
     Raises:
         SandboxUnavailable: it did not run.

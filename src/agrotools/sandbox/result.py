@@ -31,7 +31,7 @@ class SandboxUnavailable(AgrotoolsError):
 
 @dataclass(frozen=True)
 class Limits:
-    """What a run may use. All of it is enforced from outside of the code."""
+    """Resource limits of a run. All are enforced from outside the code."""
 
     wall_s: float = 30.0
     """from the moment the code starts: for code that waits. Code that computes meets ``cpu_s`` first, also
@@ -66,7 +66,7 @@ class SandboxArtifact:
 
 @dataclass(frozen=True)
 class SandboxResult:
-    """What came of a run."""
+    """Result of a run."""
 
     value: str | None
     """``str`` of what the function returned; None where it returned None or a figure, or nothing was called"""
@@ -95,7 +95,7 @@ class BadPicture(Exception):
     """Its text says what is wrong, for whoever wrote the code."""
 
 
-def checked(name: str, content: bytes, limits: Limits) -> SandboxArtifact:
+def check_picture(name: str, content: bytes, limits: Limits) -> SandboxArtifact:
     """The same picture as an artifact. Of equal pictures the content is equal.
 
     Raises:

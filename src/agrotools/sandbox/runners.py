@@ -1,4 +1,4 @@
-"""The ways to keep a worker in: what to start, with which environment and filters. Best first in :data:`RUNNERS`."""
+"""Isolation of workers: command lines, environments and filters of the runners. Best first in :data:`RUNNERS`."""
 
 import json
 import os
@@ -17,7 +17,7 @@ from agrotools.core import UsageError
 from agrotools.sandbox.seccomp import assemble, machine, number
 
 WARM = ("numpy", "matplotlib", "sympy")
-"""What a worker imports before it gets its code."""
+"""Packages that a worker imports before it receives its code."""
 _IMPORTABLE = (
     *WARM,
     *(
@@ -46,14 +46,14 @@ INSIDE = Path(__file__).parent / "inside"
 
 @dataclass(frozen=True)
 class Readable:
-    """Real paths. To be seen are ``folders`` (or files) without ``hidden``, and ``packages`` even there."""
+    """Real paths. Readable are ``folders`` (or files) without ``hidden``, and ``packages`` even inside ``hidden``."""
 
     folders: tuple[str, ...]
     hidden: tuple[str, ...]
     packages: tuple[str, ...]
 
     def pieces(self) -> tuple[list[str], list[str]]:
-        """The same without anything to take away: what may be read, and folders whose entries may be listed."""
+        """The same without exclusions: readable paths, and folders whose entries may be listed."""
         read, listed = list(self.packages), [str(Path(package).parent) for package in self.packages]
         todo = list(self.folders)
         while todo:
@@ -75,17 +75,17 @@ def interpreter() -> str:
 
 @cache
 def package_folders() -> dict[str, str]:
-    """The folder in which each importable package lies, of those that are installed."""
+    """Parent folder of each installed package that code may import."""
     return {name: str(Path(places[0]).parent) for name, places in _packages().items()}
 
 
 @cache
 def readable() -> Readable:
-    """What exists of it on this machine."""
+    """Paths on this machine that a worker may read."""
     prefix = Path(sys.base_prefix).resolve()
-    wanted = [*_LIBRARIES, interpreter(), str(prefix / "lib"), str(prefix / "lib64"), sysconfig.get_path("stdlib")]
-    wanted += [entry for entry in os.environ.get(_LINKED, "").split(os.pathsep) if entry.startswith("/")]
-    folders = _outermost(wanted)
+    paths = [*_LIBRARIES, interpreter(), str(prefix / "lib"), str(prefix / "lib64"), sysconfig.get_path("stdlib")]
+    paths += [entry for entry in os.environ.get(_LINKED, "").split(os.pathsep) if entry.startswith("/")]
+    folders = _outermost(paths)
     parts = sysconfig.get_python_version()
     hidden = [entry for entry in sys.path if Path(entry).name in _PACKAGE_FOLDERS]
     for root in (prefix, Path("/usr"), Path("/usr/local")):
@@ -98,7 +98,7 @@ def readable() -> Readable:
 
 
 def environment() -> dict[str, str]:
-    """All the environment that a worker has."""
+    """The complete environment of a worker."""
     variables = {
         "HOME": "/tmp",
         "LC_ALL": "C.UTF-8",
@@ -117,22 +117,22 @@ def environment() -> dict[str, str]:
 
 @cache
 def _packages() -> dict[str, tuple[str, ...]]:
-    """Where each importable package that is installed lies, and its shared libraries."""
-    found: dict[str, tuple[str, ...]] = {}
+    """Paths of each installed package that code may import, and of its shared libraries."""
+    files_of_package: dict[str, tuple[str, ...]] = {}
     for name in _IMPORTABLE:
         spec = find_spec(name)
         places = list(spec.submodule_search_locations or ()) or [spec.origin] if spec else []
         real = [Path(os.path.realpath(place)) for place in places if place]
         real += [place.parent / _BESIDE.get(name, f"{name}.libs") for place in real]
         if real:
-            found[name] = tuple(str(place) for place in real if place.exists())
-    return found
+            files_of_package[name] = tuple(str(place) for place in real if place.exists())
+    return files_of_package
 
 
 def _outermost(paths: Iterable[str]) -> tuple[str, ...]:
-    """Those that exist, links resolved, without those that lie inside of others."""
-    found = sorted({os.path.realpath(path) for path in paths if Path(path).exists()} - {"/"})
-    return tuple(path for path in found if not any(_inside(path, other) for other in found))
+    """Existing paths, links resolved, without those inside others."""
+    real_paths = sorted({os.path.realpath(path) for path in paths if Path(path).exists()} - {"/"})
+    return tuple(path for path in real_paths if not any(_inside(path, other) for other in real_paths))
 
 
 def _inside(path: str, folder: str) -> bool:
@@ -141,10 +141,10 @@ def _inside(path: str, folder: str) -> bool:
 
 RUNNERS = ("bubblewrap", "landlock")
 NONE = "none"
-"""No isolation: limits of resources only. Used only where somebody asks for it by name."""
+"""No isolation, only resource limits. Used only if it is named explicitly."""
 
 TEMPORARY_BYTES = 32 * 2**20
-"""What a worker in bubblewrap may write to ``/tmp``, in memory, gone when it ends."""
+"""Bytes that a worker in bubblewrap may write to ``/tmp``, in memory, discarded when it ends."""
 _INSIDE = "/sandbox"
 _CALLS = (
     "seccomp",
@@ -157,7 +157,7 @@ _DISABLE_USERNS_SINCE = (0, 8)
 
 @dataclass(frozen=True)
 class Start:
-    """How a worker is started."""
+    """Command, environment and filters with which a worker is started."""
 
     argv: list[str]
     environment: Mapping[str, str]
@@ -170,10 +170,10 @@ class Start:
 
 
 def missing(runner: str) -> tuple[str, str] | None:
-    """What this runner lacks here, and what to do about it; None where nothing is known to be lacking.
+    """A missing requirement of a runner and how to provide it; None if none is known to be missing.
 
     Raises:
-        UsageError: there is no such runner.
+        UsageError: the runner is unknown.
     """
     if runner not in (*RUNNERS, NONE):
         raise UsageError(f"there is no sandbox {runner!r}", hint=f"one of {', '.join((*RUNNERS, NONE))}")
@@ -187,9 +187,9 @@ def missing(runner: str) -> tuple[str, str] | None:
 
 
 def start(runner: str, result_fd: int, filter_fd: int, *, warm: tuple[str, ...], folder: str | None = None) -> Start:
-    """How to start a worker of ``runner`` that writes its frames to ``result_fd``.
+    """Command to start a worker of ``runner`` that writes its frames to ``result_fd``.
 
-    ``folder``, of ours, becomes its working folder where the runner gives it none of its own.
+    ``folder`` becomes its working folder if the runner does not provide one.
     """
     architecture = machine() or "x86_64"
     config = {
@@ -211,8 +211,8 @@ def start(runner: str, result_fd: int, filter_fd: int, *, warm: tuple[str, ...],
         )
     if runner == "landlock":
         read, listed = readable().pieces()
-        own = [str(INSIDE), "/dev/null", "/dev/urandom", *([folder] if folder else [])]
-        config["read_only"] = {"read": [*read, *own], "list": listed}
+        readable_paths = [str(INSIDE), "/dev/null", "/dev/urandom", *([folder] if folder else [])]
+        config["read_only"] = {"read": [*read, *readable_paths], "list": listed}
     script = _python(str(INSIDE / "worker.py"), json.dumps(config))
     code_filter = assemble("code_reading_host", architecture) if runner == "landlock" else b""
     return Start(script, environment(), folder or "/", code_filter=code_filter)
@@ -249,8 +249,8 @@ def _bubblewrap(filter_fd: int, config: str) -> list[str]:
 
 @cache
 def _bwrap() -> str:
-    found = shutil.which("bwrap")
-    return str(Path(found).resolve()) if found else "bwrap"
+    path = shutil.which("bwrap")
+    return str(Path(path).resolve()) if path else "bwrap"
 
 
 @cache
@@ -266,5 +266,5 @@ def _version() -> tuple[int, ...]:
 
 
 def needs_folder(runner: str, inputs: bool) -> bool:
-    """Whether the job needs a folder of ours: without a file system of its own a worker has nowhere to put files."""
+    """True if the job needs a temporary folder, since the runner gives the worker no file system of its own."""
     return runner == NONE or (runner == "landlock" and inputs)

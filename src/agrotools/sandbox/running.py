@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from agrotools.core import InfrastructureError, UsageError
-from agrotools.sandbox.exchange import Ended
+from agrotools.sandbox.exchange import JobOutcome
 from agrotools.sandbox.pool import Pool, Worker, new_folder, pool_of
 from agrotools.sandbox.probe import select_runner
 from agrotools.sandbox.result import (
@@ -19,7 +19,7 @@ from agrotools.sandbox.result import (
     SandboxArtifact,
     SandboxResult,
     SandboxTermination,
-    checked,
+    check_picture,
 )
 from agrotools.sandbox.runners import needs_folder
 
@@ -43,7 +43,7 @@ def run_code(
     limits: Limits = DEFAULT_LIMITS,
     runner: str | None = None,
 ) -> SandboxResult:
-    """Run Python code that nobody vouches for, in a process of its own that can reach nothing.
+    """Run untrusted Python code in an isolated process.
 
     Blocks; may be called from any thread (from asyncio: ``await asyncio.to_thread(run_code, ...)``).
 
@@ -53,12 +53,12 @@ def run_code(
             returns, or the current one of pyplot where it returns None, becomes a PNG artifact, as do the figures that
             the code saves.
         inputs: files that the code finds in its working folder, by name.
-        limits: what it may use.
-        runner: one of :func:`available_runners`, or ``none`` (no isolation); default: the best there is.
+        limits: resource limits.
+        runner: one of :func:`available_runners`, or ``none`` (no isolation); default: the best that works here.
 
     Raises:
-        SandboxUnavailable: nothing here can run code safely.
-        UsageError: there is no such runner, or the inputs are too many or not plain file names.
+        SandboxUnavailable: no runner can run code safely here.
+        UsageError: the runner is unknown, or the inputs are too many or not plain file names.
     """
     _check_inputs(inputs)
     runner = select_runner(runner)
@@ -92,7 +92,7 @@ def unfenced(text: str) -> str:
 
 
 def run_in(worker: Worker, code: str, call: str | None, inputs: Mapping[str, bytes], limits: Limits) -> SandboxResult:
-    """Run code in a worker that has been started. It is for the caller to end it."""
+    """Run code in a worker that has been started. The caller ends it."""
     if not worker.wait_ready():
         log = worker.read_stderr()
         return _infrastructure(worker, f"the worker did not get ready: {_last_line(log) or 'no reply'}", log)
@@ -125,40 +125,41 @@ def _check_inputs(inputs: Mapping[str, bytes]) -> None:
         raise UsageError(f"the inputs of a sandbox have {size:,} bytes", hint=f"at most {MOST_INPUT_BYTES:,}")
 
 
-def _result_of(worker: Worker, ended: Ended, limits: Limits) -> SandboxResult:
-    """What the code did, in our words: nothing in ``ended`` is believed beyond what the code may say about itself."""
-    stdout, stderr = (_text(part.decode(errors="replace")) for part in (ended.stdout, ended.stderr))
-    if ended.cause == "not_started":
+def _result_of(worker: Worker, outcome: JobOutcome, limits: Limits) -> SandboxResult:
+    """Result of a job. Data from the code is trusted only for the result of that code itself."""
+    stdout, stderr = (_text(part.decode(errors="replace")) for part in (outcome.stdout, outcome.stderr))
+    if outcome.cause == "not_started":
         return _infrastructure(worker, f"the worker was lost: {_last_line(stderr) or 'no reply'}", stderr)
-    termination, message = _judged(ended, limits)
+    termination, message = _termination_of(outcome, limits)
     if termination == "infrastructure":
         return _infrastructure(worker, message, stderr)
     artifacts: list[SandboxArtifact] = []
     try:
-        for name, content in (*ended.figures, *ended.saved):
-            artifact = checked(name, content, limits)
+        for name, content in (*outcome.figures, *outcome.saved):
+            artifact = check_picture(name, content, limits)
             if all(artifact.content != other.content for other in artifacts):
                 artifacts.append(artifact)
     except BadPicture as error:
         if termination == "ok":
             termination, message = "artifact_cap", str(error)
-    value = ended.done.get("value") if termination == "ok" else None
-    log = [f"exit status {ended.status}" if ended.cause == "ended" else "", str(ended.done.get("log") or ""), stderr]
+    value = outcome.reply.get("value") if termination == "ok" else None
+    exit_note = f"exit status {outcome.status}" if outcome.cause == "ended" else ""
+    log = [exit_note, str(outcome.reply.get("log") or ""), stderr]
     return SandboxResult(
         _text(value) if isinstance(value, str) else None,
         stdout,
         tuple(artifacts),
         termination,
         _one_line(message),
-        ended.seconds,
+        outcome.seconds,
         worker.runner,
         log="" if termination == "ok" and not stderr else _text("\n".join(part for part in log if part))[-40_000:],
     )
 
 
-def _judged(ended: Ended, limits: Limits) -> tuple[SandboxTermination, str]:
-    """How it ended, and the message."""
-    match ended.cause:
+def _termination_of(outcome: JobOutcome, limits: Limits) -> tuple[SandboxTermination, str]:
+    """Termination of a job, and the message on it."""
+    match outcome.cause:
         case "wall_timeout":
             return "wall_timeout", f"the code ran for more than {limits.wall_s:g} s and was stopped: make it quicker"
         case "output_cap":
@@ -169,13 +170,13 @@ def _judged(ended: Ended, limits: Limits) -> tuple[SandboxTermination, str]:
         case "nonsense":
             return "error", "the code wrote to a channel that is not its own"
         case "ended" | "not_started":
-            return _judged_by_status(ended, limits)
+            return _termination_of_status(outcome, limits)
         case "done":
-            return _judged_by_itself(ended.done, limits)
+            return _termination_of_reply(outcome.reply, limits)
 
 
-def _judged_by_itself(done: Mapping[str, Any], limits: Limits) -> tuple[SandboxTermination, str]:
-    status, message = done.get("status"), done.get("message")
+def _termination_of_reply(reply: Mapping[str, Any], limits: Limits) -> tuple[SandboxTermination, str]:
+    status, message = reply.get("status"), reply.get("message")
     message = message if isinstance(message, str) else "it does not say why"
     match status:
         case "ok":
@@ -193,14 +194,14 @@ def _judged_by_itself(done: Mapping[str, Any], limits: Limits) -> tuple[SandboxT
             return "error", message
 
 
-def _judged_by_status(ended: Ended, limits: Limits) -> tuple[SandboxTermination, str]:
-    status = ended.status
-    if status == _CPU or (status == _KILLED and ended.seconds >= limits.cpu_s):
+def _termination_of_status(outcome: JobOutcome, limits: Limits) -> tuple[SandboxTermination, str]:
+    status = outcome.status
+    if status == _CPU or (status == _KILLED and outcome.seconds >= limits.cpu_s):
         return (
             "cpu_limit",
             f"the code used more than {limits.cpu_s} s of processor time and was stopped: make it quicker",
         )
-    if any(words in ended.stderr for words in _OUT_OF_MEMORY):
+    if any(words in outcome.stderr for words in _OUT_OF_MEMORY):
         return "memory", f"the code needs more than the {limits.memory_mb} MB of memory that it may use"
     if status == _KILLED:
         return "infrastructure", _FROM_OUTSIDE
@@ -223,5 +224,5 @@ def _last_line(text: str) -> str:
 
 
 def _text(value: str) -> str:
-    """Without halves of surrogate pairs, which no file could hold."""
+    """Text without unpaired surrogates, which cannot be encoded in files."""
     return value.encode("utf-8", "replace").decode()

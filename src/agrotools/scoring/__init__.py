@@ -5,7 +5,6 @@ from agrotools.scoring.aggregate import RunAggregator, compare, summarise
 from agrotools.scoring.metrics import METRICS, stands_for_sample
 from agrotools.scoring.slots import SlotScore, outcome_scores, score_record, score_slot
 from agrotools.scoring.statistics import Estimate, Interval, estimate_difference, estimate_mean
-from agrotools.scoring.steps import step_scores
 from agrotools.scoring.summary import (
     Amount,
     CallRatio,
@@ -47,6 +46,5 @@ __all__ = [
     "score_record",
     "score_slot",
     "stands_for_sample",
-    "step_scores",
     "summarise",
 ]

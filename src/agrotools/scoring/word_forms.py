@@ -8,8 +8,7 @@ from typing import NamedTuple
 
 from agrotools.core import Slot
 from agrotools.text.clauses import Negations
-from agrotools.text.normalise import CJK, WORD, normalise
-from agrotools.text.statement_words import stemmer
+from agrotools.text.normalise import CJK, WORD, normalise, stemmer
 
 _DATA = Path(__file__).parents[1] / "data"
 

@@ -1,6 +1,5 @@
 """Text and numbers: normalising, units, reading quantities and labels, expressions, the answer form."""
 
-from agrotools.text.agreement import ArgumentAgreement, compare_arguments
 from agrotools.text.answer_form import answer_form, format_answer
 from agrotools.text.labels import find_labels
 from agrotools.text.normalise import normalise
@@ -9,11 +8,9 @@ from agrotools.text.units import UNITS, canonical_unit, convert
 
 __all__ = [
     "UNITS",
-    "ArgumentAgreement",
     "Quantity",
     "answer_form",
     "canonical_unit",
-    "compare_arguments",
     "convert",
     "find_labels",
     "find_quantities",

@@ -1,10 +1,11 @@
-"""One form for text before it is compared: widths, superscripts, dashes, spaces, case."""
+"""One form for text before it is compared: widths, superscripts, dashes, spaces, case; the English stemmer."""
 
 import re
 import tomllib
 import unicodedata
 from functools import cache
 from importlib.resources import files
+from typing import Any
 
 CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff"
 """Characters that are written without spaces: each one is a token of its own."""
@@ -53,3 +54,11 @@ def reading_words(name: str) -> frozenset[str]:
 @cache
 def _reading_words() -> dict[str, str]:
     return tomllib.loads((files("agrotools.data") / "reading_words.toml").read_text("utf-8"))
+
+
+@cache
+def stemmer() -> Any:
+    """The English stemmer, made once."""
+    import snowballstemmer  # pyright: ignore[reportMissingTypeStubs]
+
+    return snowballstemmer.stemmer("english")  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]

@@ -11,9 +11,7 @@ from functools import cache, lru_cache
 from importlib.resources import files
 from typing import Any, NamedTuple
 
-import snowballstemmer  # pyright: ignore[reportMissingTypeStubs]
-
-from agrotools.text.normalise import CJK, normalise
+from agrotools.text.normalise import CJK, normalise, stemmer
 
 MOST_BYTES = 64 * 1024
 """Text beyond is not read."""
@@ -88,12 +86,6 @@ def stem_of(word: str) -> str:
     if not word.isascii() or word in _WHOLE:
         return word
     return stemmer().stemWord(_IRREGULAR.get(word, word).replace("isation", "ization"))
-
-
-@cache
-def stemmer() -> Any:
-    """The English stemmer, made once."""
-    return snowballstemmer.stemmer("english")  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
 
 
 Trie = dict[str, Any]

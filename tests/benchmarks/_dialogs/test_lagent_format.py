@@ -131,8 +131,8 @@ def test_the_thought_is_what_stands_before():
 )
 def test_what_goes_wrong_before_a_tool_runs_is_told_as_published(reply: str, tool: str, given: Any, failure: Failure):
     found = checked(reply)
-    assert (found.tool, found.given, found.failure) == (tool, given, failure)
-    assert found.taken is None
+    assert (found.tool, found.raw_arguments, found.failure) == (tool, given, failure)
+    assert found.arguments is None
 
 
 def test_what_a_model_makes_up_after_its_call_spoils_the_arguments():
@@ -140,7 +140,7 @@ def test_what_a_model_makes_up_after_its_call_spoils_the_arguments():
         f'{{"image": "{FILE}"}}\nResponse: 7\nThought: so\nAction: Calculator\nAction Input: {{"expression": "7"}}'
     )
     found = checked(f"Action: OCR\nAction Input: {made_up}")
-    assert (found.tool, found.given) == ("Calculator", made_up)
+    assert (found.tool, found.raw_arguments) == ("Calculator", made_up)
     assert found.failure == Failure("ARGS_ERROR", f"invalid json format: {made_up}")
 
 
@@ -252,11 +252,11 @@ CALLS = st.builds(
 @given(st.one_of(REPLIES, CALLS))
 def test_whatever_a_model_says_comes_to_a_call_or_to_one_failure(reply: str):
     found = checked(received(reply))
-    assert (found.taken is None) != (found.failure is None)
+    assert (found.arguments is None) != (found.failure is None)
     if found.failure is not None:
         assert (found.failure.type == "ARGS_ERROR") == is_argument_failure(found.failure.message)
-        assert isinstance(found.given, str) or found.failure.type == "API_ERROR"
+        assert isinstance(found.raw_arguments, str) or found.failure.type == "API_ERROR"
     else:
         kinds = {each.name: each.type for tool in TOOLS if tool.name == found.tool for each in tool.parameters}
-        assert found.taken is not None
-        assert all(isinstance(value, TYPES[kinds[name]]) for name, value in found.taken.items())
+        assert found.arguments is not None
+        assert all(isinstance(value, TYPES[kinds[name]]) for name, value in found.arguments.items())

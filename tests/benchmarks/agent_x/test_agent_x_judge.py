@@ -1,13 +1,23 @@
-"""Agent-X's twelve criteria: what a judge gets to see for each, and what its replies come to."""
+"""Judging of Agent-X: questions of the twelve criteria, scores read from replies, and rubric files of users."""
 
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from agrotools.benchmarks import load_benchmark
-from agrotools.benchmarks.agent_x.judge import METRICS, SHIPPED, agent_x_questions, read_rubrics
+from agrotools.benchmarks.agent_x.judge import (
+    METRICS,
+    SHIPPED,
+    agent_x_questions,
+    read_judge_score,
+    read_rubrics,
+    shipped_rubrics,
+)
 from agrotools.benchmarks.agent_x.published_scorer import COLUMNS
-from agrotools.core import Observation, Record, Step, ToolCall, Trajectory
+from agrotools.core import Observation, Record, Step, ToolCall, Trajectory, UsageError
 from agrotools.scoring.judging import JudgedRows, Judgement, judge_questions
 from support.made_agent_x import write_agent_x
 
@@ -84,3 +94,149 @@ def test_runs_on_agent_x_are_judged_by_their_steps_and_answer(tmp_path: Path):
     silent = record.model_copy(update={"trajectory": Trajectory(termination="max_steps")})
     rows = JudgedRows(replies).rows(silent)
     assert {row.value for row in rows} == {0.0}
+
+
+@pytest.mark.parametrize(
+    ("reply", "value"),
+    [
+        ("{'Score': 0.8, 'Justification': 'it's fine'}", 0.8),
+        ("{'Score': '0.8', 'Justification': \"the model's steps\"}", 0.8),
+        ('{"Score": 1, "Justification": "x"}', 1),
+        ('```json\n{"score": 0.25}\n```', 0.25),
+        ("```python\n{'Score': .5,}\n```", 0.5),
+        ("Here is my answer: {'Score': '0.5/1', 'Justification': 'x'} Thanks.", 0.5),
+        ("{'Score': '4/5'}", 0.8),
+        ("{'Score': '80%'}", 0.8),
+        ("<think>{'Score': 0.1} no</think>{'Score': 0.9}", 0.9),
+        ("first {'Score': 0.1}, then {'Score': 0.9}", 0.9),
+        ("[{'Score': 0.4}]", 0.4),
+        ("**Score**: 0.7\nJustification: fine", 0.7),
+        ("Score = 1", 1),
+        ("{'Score': 0.6, 'Justification': 'cut off", 0.6),
+        ("0.75", 0.75),
+        (" `1` ", 1),
+        (0.5, 0.5),
+        (1, 1),
+        ({"Score": "0.5"}, 0.5),
+        ("1e-1", 0.1),
+    ],
+)
+def test_a_score_is_read(reply, value):
+    assert read_judge_score(reply).value == pytest.approx(value)
+
+
+@pytest.mark.parametrize(
+    ("reply", "rule"),
+    [
+        (None, "missing"),
+        ("", "missing"),
+        ("  ", "missing"),
+        ("no idea", "unreadable"),
+        ("{'Score': 'high'}", "unreadable"),
+        ("{'Score': True}", "unreadable"),
+        ("{'Score': None}", "unreadable"),
+        ("{'Score': '1/0'}", "unreadable"),
+        ("I counted 3 cups and 2 plates", "unreadable"),
+        ({"x": 1}, "unreadable"),
+        ([1], "unreadable"),
+        ("{'Score': 7}", "not between 0 and 1"),
+        ("{'Score': -0.5}", "not between 0 and 1"),
+        (10**400, "not between 0 and 1"),
+        (float("nan"), "unreadable"),
+    ],
+)
+def test_what_is_no_score_is_told_apart(reply, rule):
+    assert read_judge_score(reply) == (None, rule)
+
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.floats() | st.integers() | st.text(),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+    max_leaves=8,
+)
+replies = st.text("{}'\":,Score 0.5/1%\n`", max_size=40)
+
+
+@given(json_values | replies)
+def test_any_reply_is_read_or_not(reply):
+    read = read_judge_score(reply)
+    assert read.value is None or 0 <= read.value <= 1
+    assert repr(read_judge_score(reply)) == repr(read)
+
+
+ONE = '[criteria.goal_accuray]\nrubric = "Is it so?"\n'
+
+
+def written(folder: Path, text: str) -> Path:
+    path = folder / "original.toml"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_the_shipped_file_has_every_criterion_and_no_digest():
+    assert set(shipped_rubrics().criteria) == set(COLUMNS)
+    assert shipped_rubrics().digest == ""
+    assert shipped_rubrics().label == "rubrics of ours"
+
+
+def test_a_file_need_hold_no_more_than_a_rubric(tmp_path: Path):
+    rubrics = read_rubrics(written(tmp_path, ONE))
+    assert rubrics.criteria == {"goal_accuray": ("Is it so?", shipped_rubrics().criteria["goal_accuray"][1])}
+    assert (rubrics.system, rubrics.parts) == (shipped_rubrics().system, shipped_rubrics().parts)
+    assert rubrics.label == f"rubrics of original.toml ({rubrics.digest})"
+    assert len(rubrics.digest) == 12
+
+
+def test_words_around_the_rubrics_can_be_the_users_too(tmp_path: Path):
+    text = f'system = "Judge by {{rubric}}"\n[parts]\nanswer = "Said"\n{ONE}shows = ["answer"]\n'
+    rubrics = read_rubrics(written(tmp_path, text))
+    assert rubrics.system == "Judge by {rubric}"
+    assert rubrics.parts["answer"] == "Said"
+    assert rubrics.criteria["goal_accuray"] == ("Is it so?", ("answer",))
+
+
+def test_a_copy_of_the_shipped_file_is_a_file_of_the_users(tmp_path: Path):
+    rubrics = read_rubrics(written(tmp_path, SHIPPED.read_text(encoding="utf-8")))
+    assert rubrics.criteria == shipped_rubrics().criteria
+    assert rubrics.digest
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "criteria: field required"),
+        ("[criteria]\n", "criteria: dictionary should have at least 1 item"),
+        ("criteria = 3", "criteria: input should be a valid dictionary"),
+        ("[criteria.goal_accuray]\nrubric = ' '", "criteria.goal_accuray.rubric: string should match"),
+        ("[criteria.goal_accuray]\nrubrik = 'x'", "criteria.goal_accuray.rubric: field required"),
+        ("[criteria.goal_accuray]\nrubric = 'x'\nshows = ['gold']", "criteria.goal_accuray.shows.0: input should be"),
+        ("[criteria.goal_accuracy]\nrubric = 'x'", "Agent-X has no criterion 'goal_accuracy'"),
+        (f"system = 'Grade.'\n{ONE}", "says nowhere where the rubric goes"),
+        ("criteria: yaml", "cannot read the rubrics"),
+    ],
+)
+def test_what_is_wrong_with_a_file_is_said(tmp_path: Path, text: str, said: str):
+    with pytest.raises(UsageError, match="rubrics") as raised:
+        read_rubrics(written(tmp_path, text))
+    assert said.lower() in raised.value.message.lower()
+    assert raised.value.hint
+
+
+def test_a_near_name_is_offered(tmp_path: Path):
+    with pytest.raises(UsageError) as raised:
+        read_rubrics(written(tmp_path, "[criteria.goal_accuracy]\nrubric = 'x'"))
+    assert "did you mean goal_accuray?" in str(raised.value.hint)
+
+
+def test_no_file_is_an_error_with_a_hint(tmp_path: Path):
+    for path in (tmp_path, tmp_path / "none.toml"):
+        with pytest.raises(UsageError, match="cannot read the rubrics"):
+            read_rubrics(path)
+
+
+@given(content=st.binary(max_size=200) | st.text(max_size=200).map(str.encode))
+def test_any_file_is_read_or_refused(content: bytes, tmp_path_factory: pytest.TempPathFactory):
+    path = tmp_path_factory.mktemp("any") / "rubrics.toml"
+    path.write_bytes(content)
+    with suppress(UsageError):
+        assert read_rubrics(path).criteria

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from agrotools.benchmarks.agrieval.paper_tables import agrieval_tables
-from agrotools.report.published import papers_of_runs
+from agrotools.report.settings import papers_of_runs
 from agrotools.runner.config import EvalConfig
 from agrotools.runner.evaluate import evaluate
 from agrotools.runner.rescore import rescore

@@ -176,10 +176,10 @@ def test_there_are_as_many_samples_as_the_published_share_in_varied_questions(tm
     uses = Counter(item.question.template for item in chosen)
     assert uses.keys() == {question.template for question in part.questions}
     assert max(uses.values()) <= 12
-    tools = Counter(len({call.tool for call in item.asked.calls}) for item in chosen)
+    tools = Counter(len({call.tool for call in item.instance.calls}) for item in chosen)
     assert tools[2] > 60
     assert tools[3] >= 4
-    assert {item.asked.answer_type for item in chosen} == {"exact", "tolerance", "plot", "open_text"}
+    assert {item.instance.answer_type for item in chosen} == {"exact", "tolerance", "plot", "open_text"}
     assert len({item.query for item in chosen}) == 115
     for item in chosen:
         assert "{" not in item.query
@@ -193,7 +193,7 @@ def test_every_question_can_be_put_in_chinese_too(tmp_path: Path, scratch: Path)
             if subject.of != question.of or subject.things < question.things:
                 continue
             things = tuple(subject.shown(index, index + 1) for index in range(question.things))
-            asked = question.asked(things, np.random.default_rng(1))
+            asked = question.instantiate(things, np.random.default_rng(1))
             if asked is not None:
                 put[question.template] += 1
                 for wording in question.wordings:

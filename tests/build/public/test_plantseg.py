@@ -227,7 +227,7 @@ def test_every_question_can_be_put_of_every_plant_and_its_answer_follows(tmp_pat
     for question in load_templates("plant_disease"):
         for subject in part.subjects:
             things = tuple(subject.shown(index, index + 1) for index in range(question.things))
-            asked = question.asked(things, np.random.default_rng(1))
+            asked = question.instantiate(things, np.random.default_rng(1))
             if asked is None:
                 continue
             put[question.template] += 1

@@ -178,7 +178,7 @@ def test_bands_are_asked_about_too(whole) -> None:
     assert len(about_bands) >= 6
     assert len(about_bands) < len(chosen) / 2
     for item in about_bands:
-        for call in item.asked.calls:
+        for call in item.instance.calls:
             if call.tool == "measure_crop_weed_area":
                 assert set(call.truth["separability"]["classes"]) == {"soil", "crop", "weed"}
 

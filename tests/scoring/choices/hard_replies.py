@@ -51,15 +51,15 @@ class Item(NamedTuple):
 def hard_replies(seed: int = 20, count: int = 460) -> list[Reply]:
     """``count`` different replies, in turn from each class; the same for the same seed."""
     rng = random.Random(seed)
-    made: list[Reply] = []
+    replies: list[Reply] = []
     names = list(CLASSES)
-    while len(made) < count:
-        name = names[len(made) % len(names)]
+    while len(replies) < count:
+        name = names[len(replies) % len(names)]
         item, reply, gold = CLASSES[name](rng)
         row = {"class": name, "kind": item.kind, "options": item.options, "reply": reply, "gold": gold}
-        if row not in made:
-            made.append(row)
-    return made
+        if row not in replies:
+            replies.append(row)
+    return replies
 
 
 def phrase(rng: random.Random, kind: str) -> str:
@@ -108,23 +108,23 @@ def other(rng: random.Random, item: Item, gold: list[str]) -> str:
 def named(rng: random.Random, item: Item, gold: list[str], *, inside: bool) -> str:
     """The letters in one of many forms; ``inside`` a sentence, so with nothing behind them."""
     wide = rng.random() < 0.15
-    shown = [chr(ord(letter) + 0xFEE0) if wide else letter for letter in gold]
+    letters = [chr(ord(letter) + 0xFEE0) if wide else letter for letter in gold]
     if len(gold) == 1:
         forms = PHRASES["one_letter"] + ([] if inside else PHRASES["one_letter_at_the_end"])
-        return rng.choice(forms).format(shown[0], item.options[gold[0]])
+        return rng.choice(forms).format(letters[0], item.options[gold[0]])
     if not inside and rng.random() < 0.3:
         between = rng.choice(["、", "，", "；", " ", "和"])
         form = rng.choice(["{0}. {1}", "{0}（{1}）", "{0}.{1}" if between == "、" else "{0}、{1}", "{0} {1}"])
-        return between.join(form.format(one, item.options[letter]) for one, letter in zip(shown, gold, strict=True))
+        return between.join(form.format(one, item.options[letter]) for one, letter in zip(letters, gold, strict=True))
     style = rng.randrange(4)
     if style == 0:
-        return "".join(shown)
+        return "".join(letters)
     if style == 1:
-        return rng.choice(["、", "，", ",", " ", "；", ", ", "/", "和", " 、"]).join(shown)
+        return rng.choice(["、", "，", ",", " ", "；", ", ", "/", "和", " 、"]).join(letters)
     if style == 2:
         last = rng.choice(["和", "与", "及", "以及", " 和 "])
-        return rng.choice(["、", "，", ", "]).join(shown[:-1]) + last + shown[-1]
-    return "".join(rng.sample(shown, len(shown)))
+        return rng.choice(["、", "，", ", "]).join(letters[:-1]) + last + letters[-1]
+    return "".join(rng.sample(letters, len(letters)))
 
 
 def stated(rng: random.Random, item: Item, gold: list[str]) -> str:
@@ -193,8 +193,8 @@ def walked_without_end(rng: random.Random) -> Made:
 def thought_first(rng: random.Random) -> Made:
     item, gold = drawn(rng, single, multiple)
     wrong = [rng.choice([misleading(rng, item, gold), stated(rng, item, [other(rng, item, gold)])]) for _ in range(3)]
-    said = rng.choice([stated(rng, item, gold), "".join(gold)])
-    return item, f"<think>\n{''.join(wrong)}\n</think>\n\n{said}", gold
+    statement = rng.choice([stated(rng, item, gold), "".join(gold)])
+    return item, f"<think>\n{''.join(wrong)}\n</think>\n\n{statement}", gold
 
 
 def among_domain_words(rng: random.Random) -> Made:

@@ -21,10 +21,10 @@ grades = st.lists(st.lists(st.sampled_from([0, 1, 2, None]), min_size=2, max_siz
 
 def test_the_worked_example_of_krippendorff_comes_out():
     by_observer = [[None if mark == "." else int(mark) for mark in marks.split()] for marks in OBSERVERS]
-    found = agreement(list(zip(*by_observer, strict=True)))
-    assert found is not None
-    assert found.alpha == pytest.approx(0.815, abs=5e-4)  # as he prints it for ordinal grades
-    assert found.n_units == 11, "the unit that one observer graded says nothing"
+    result = agreement(list(zip(*by_observer, strict=True)))
+    assert result is not None
+    assert result.alpha == pytest.approx(0.815, abs=5e-4)  # as he prints it for ordinal grades
+    assert result.n_units == 11, "the unit that one observer graded says nothing"
 
 
 def test_judges_who_always_agree_have_one_and_those_who_grade_by_lot_have_about_zero():
@@ -40,18 +40,18 @@ def test_judges_who_always_agree_have_one_and_those_who_grade_by_lot_have_about_
 
 
 def test_where_nobody_differs_in_anything_there_is_no_alpha():
-    found = agreement([(2, 2)] * 20)
-    assert found is not None
-    assert found.alpha is None
+    result = agreement([(2, 2)] * 20)
+    assert result is not None
+    assert result.alpha is None
     assert agreement([(2, None), (None, None), (1,)]) is None
 
 
 @given(grades)
 def test_alpha_is_at_most_one_and_does_not_ask_who_is_who(units: list[list[int | None]]):
-    found = agreement(units)
+    result = agreement(units)
     turned = agreement([unit[::-1] for unit in units])
-    assert found == turned
-    if found is not None and found.alpha is not None:
-        assert found.alpha <= 1 + 1e-12
-        if found.interval is not None:
-            assert found.interval.lower <= found.interval.upper
+    assert result == turned
+    if result is not None and result.alpha is not None:
+        assert result.alpha <= 1 + 1e-12
+        if result.interval is not None:
+            assert result.interval.lower <= result.interval.upper

@@ -92,16 +92,16 @@ def test_key_facts_can_be_judged_too():
 
 def test_votes_are_averaged_within_a_judge_and_then_over_judges():
     of = record("晒田")
-    given = [
+    judgements = [
         judgement(of, "2", "a", 0),
         judgement(of, "1", "a", 1),
         judgement(of, "no grade", "a", 2),
         judgement(of, '{"grade": 0}', "b"),
     ]
-    (row,) = judged_scores(of, judged(of, by_question(given)), [OPEN_ANSWER])
+    (row,) = judged_scores(of, judged(of, by_question(judgements)), [OPEN_ANSWER])
     assert row.value == pytest.approx((0.75 + 0) / 2)
     assert row.judge == "a, b"
-    assert row.judge_prompt_hash == given[0].prompt
+    assert row.judge_prompt_hash == judgements[0].prompt
     assert row.reading == {"answer": {"a": [2, 1, None], "b": [0]}}
 
 
@@ -118,11 +118,11 @@ def test_what_no_judge_graded_has_no_row_and_no_answer_scores_nothing():
 
 def test_a_panel_counts_what_was_graded_what_was_not_and_how_far_judges_agree():
     tally = PanelTally()
-    given: list[Judgement] = []
+    judgements: list[Judgement] = []
     for number in range(12):
         of = record(f"答案{number}")
-        given += [judgement(of, str(number % 3), "a"), judgement(of, "?" if number == 5 else str(number % 3), "b")]
-        tally.add(judged(of, by_question(given)))
+        judgements += [judgement(of, str(number % 3), "a"), judgement(of, "?" if number == 5 else str(number % 3), "b")]
+        tally.add(judged(of, by_question(judgements)))
     panel = tally.panel(())
     assert [(judge.judge, judge.answers, judge.graded, judge.unreadable) for judge in panel.judges] == [
         ("a", 12, 12, 0),

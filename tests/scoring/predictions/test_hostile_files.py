@@ -51,8 +51,8 @@ anything = st.recursive(
 
 @pytest.fixture(scope="module")
 def sound(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
-    found = made_files(tmp_path_factory.mktemp("made"), 5)
-    return {name: {kind: json.loads(path.read_text()) for kind, path in found[name].items()} for name in NAMES}
+    files = made_files(tmp_path_factory.mktemp("made"), 5)
+    return {name: {kind: json.loads(path.read_text()) for kind, path in files[name].items()} for name in NAMES}
 
 
 def scored(name: str, folder: Path, files: dict[str, Any], embeds: bool) -> Compared | str:
@@ -75,9 +75,9 @@ def checked(found: Compared | str) -> None:
     for figure in found.corrected.metrics.values():
         assert figure.value is None or 0 <= figure.value <= 100
     json.dumps(as_data(found), allow_nan=False)
-    shown = rendered(compared_tables(found, "x"), 80)
-    assert all(letter.isprintable() or letter == "\n" for letter in shown)
-    shown.encode("utf-8")
+    table = rendered(compared_tables(found, "x"), 80)
+    assert all(letter.isprintable() or letter == "\n" for letter in table)
+    table.encode("utf-8")
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
@@ -102,9 +102,9 @@ def test_any_change_of_any_file_is_scored_or_refused(
     for kind, other in changes:
         if kind in files:
             files[kind] = spoilt(files[kind], rng, other)
-    found = scored(name, tmp_path, files, embeds)
-    checked(found)
-    assert repr(found) == repr(scored(name, tmp_path, files, embeds))
+    result = scored(name, tmp_path, files, embeds)
+    checked(result)
+    assert repr(result) == repr(scored(name, tmp_path, files, embeds))
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
@@ -152,10 +152,10 @@ def ended(arguments: list[str], capfd: pytest.CaptureFixture[str], monkeypatch: 
     monkeypatch.setattr("sys.argv", ["agrotools", "score", *arguments])
     with pytest.raises(SystemExit) as stop:
         main()
-    said = capfd.readouterr()
-    assert "Traceback" not in said.err
-    assert "\x1b" not in said.out
-    return int(stop.value.code or 0), said.err
+    output = capfd.readouterr()
+    assert "Traceback" not in output.err
+    assert "\x1b" not in output.out
+    return int(stop.value.code or 0), output.err
 
 
 @pytest.mark.parametrize(
@@ -186,13 +186,13 @@ def test_hostile_bytes_end_the_command_with_a_message(
         path.write_text(json.dumps(known), encoding="utf-8")
         flag = "" if kind == "predictions" else f"--{kind}"
         arguments += [*([flag] if flag else []), str(hostile if flag == option else path)]
-    code, said = ended(arguments, capfd, monkeypatch)
+    code, output = ended(arguments, capfd, monkeypatch)
     if not option and (format_, content) in SOUND_BUT_FOR_AN_ENTRY:
-        assert (code, said) == (0, "")
+        assert (code, output) == (0, "")
         return
     assert code not in (0, 1), content
-    assert said.startswith("error: "), said
-    assert "\x1b" not in said
+    assert output.startswith("error: "), output
+    assert "\x1b" not in output
 
 
 @pytest.mark.parametrize("format_", ["gta", "thinkgeo", "agentx", "agrieval"])
@@ -200,5 +200,5 @@ def test_what_is_no_file_ends_the_command_with_a_message(
     tmp_path: Path, format_: str, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ):
     for path, ends in ((tmp_path, 2), (tmp_path / "absent.json", 2), (tmp_path / ("x" * 300), 3)):
-        code, said = ended(["--format", format_, str(path)], capfd, monkeypatch)
-        assert (code, said[:7]) == (ends, "error: "), said
+        code, output = ended(["--format", format_, str(path)], capfd, monkeypatch)
+        assert (code, output[:7]) == (ends, "error: "), output

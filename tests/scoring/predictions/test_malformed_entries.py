@@ -91,11 +91,11 @@ def test_anything_in_any_place_is_scored_and_adds_nothing(tmp_path: Path, name: 
     whole = points(scored(tmp_path, format_, predictions, data))
     for path in places(predictions):
         for other in (*ANYTHING, GONE):
-            found = scored(tmp_path, format_, replaced(predictions, path, other), data)
-            assert all(points(found).get(metric, 0) <= most + 1e-9 for metric, most in whole.items()), (path, other)
-            json.dumps(as_data(found), allow_nan=False)
+            result = scored(tmp_path, format_, replaced(predictions, path, other), data)
+            assert all(points(result).get(metric, 0) <= most + 1e-9 for metric, most in whole.items()), (path, other)
+            json.dumps(as_data(result), allow_nan=False)
             if other is None and len(path) < 3:
-                rendered(compared_tables(found, "p.json"), 100)
+                rendered(compared_tables(result, "p.json"), 100)
 
 
 @pytest.mark.parametrize("name", FILES)
@@ -104,8 +104,8 @@ def test_anything_in_any_place_is_scored_without_the_data_set(tmp_path: Path, na
     format_, predictions, _ = FILES[name]
     for path in places(predictions):
         for other in (None, "x", {}, GONE):
-            found = scored(tmp_path, format_, replaced(predictions, path, other))
-            assert len(found.corrected.samples) >= len(predictions) - 1
+            result = scored(tmp_path, format_, replaced(predictions, path, other))
+            assert len(result.corrected.samples) >= len(predictions) - 1
 
 
 def test_an_error_of_the_agent_is_no_answer(tmp_path: Path):
@@ -113,10 +113,10 @@ def test_an_error_of_the_agent_is_no_answer(tmp_path: Path):
     for text, right in (("6", 100), ("[AgentInferencerError] KeyError: 6", 0), (" [LagentAgentError] 6", 0)):
         for turns in ([answer(text)], [[answer(text)]]):
             gold = [answer("6")] if turns[0] is not None and not isinstance(turns[0], list) else [[answer("6")]]
-            found = scored(tmp_path, "gta", {"0": {"gold": gold, "prediction": turns}}, data)
-            metric = "gta.summ_acc_corrected" if found.mode == "step-by-step" else "gta.ans_acc_corrected"
-            assert found.corrected.metrics[metric] == (right, 1)
-            assert found.errors.counts["format_error"] == int(not right)
+            result = scored(tmp_path, "gta", {"0": {"gold": gold, "prediction": turns}}, data)
+            metric = "gta.summ_acc_corrected" if result.mode == "step-by-step" else "gta.ans_acc_corrected"
+            assert result.corrected.metrics[metric] == (right, 1)
+            assert result.errors.counts["format_error"] == int(not right)
 
 
 @pytest.mark.parametrize(
@@ -131,21 +131,21 @@ def test_an_error_of_the_agent_is_no_answer(tmp_path: Path):
 )
 def test_a_call_without_a_name_or_arguments_is_wrong_for_its_step(tmp_path: Path, message: Any):
     prediction = [message, *GOLD_STEPS[0][1:]]
-    found = scored(tmp_path, "gta", {"0": {"gold": GOLD_STEPS[0], "prediction": prediction}}, {"0": STEP_DATA["0"]})
-    values = {name: figure.value for name, figure in found.corrected.metrics.items()}
+    result = scored(tmp_path, "gta", {"0": {"gold": GOLD_STEPS[0], "prediction": prediction}}, {"0": STEP_DATA["0"]})
+    values = {name: figure.value for name, figure in result.corrected.metrics.items()}
     assert values["gta.inst_acc_corrected"] == pytest.approx(200 / 3)
     assert values["gta.tool_acc_corrected"] == values["gta.arg_acc_corrected"] == 50
     assert values["gta.summ_acc_corrected"] == 100
-    assert found.malformed[0].startswith('p.json, key "0": prediction[0]')
-    assert "malformed, wrong where it counts: p.json" in rendered(compared_tables(found, "p.json"), 200)
+    assert result.malformed[0].startswith('p.json, key "0": prediction[0]')
+    assert "malformed, wrong where it counts: p.json" in rendered(compared_tables(result, "p.json"), 200)
 
 
 def test_each_published_count_of_agent_x_stands_by_itself(tmp_path: Path):
     spoilt = json.loads(json.dumps(AGENT_X_FILE))
     spoilt[1]["1"]["reasoning_steps"][0]["thought"] = None
-    found = scored(tmp_path, "agentx", spoilt, AGENT_X_DATA)
-    assert found.extra is not None
-    assert found.extra["errors as published"] == {
+    result = scored(tmp_path, "agentx", spoilt, AGENT_X_DATA)
+    assert result.extra is not None
+    assert result.extra["errors as published"] == {
         "samples": 3,
         "no_response": 0,
         "only_answer": 0,
@@ -156,18 +156,18 @@ def test_each_published_count_of_agent_x_stands_by_itself(tmp_path: Path):
         "no_answer_keyword": 0,
         "no_step_keyword": 0,
     }
-    calls = found.extra["tool calls, what is malformed taken as empty"]
+    calls = result.extra["tool calls, what is malformed taken as empty"]
     assert (calls["steps"], calls["successful"], calls["failed"]) == (6, 5, 1)
-    (stop,) = found.count_stops
+    (stop,) = result.count_stops
     assert stop.startswith("tool calls: the published scorer stops with AttributeError at prediction 1")
-    assert found.malformed == ('p.json, key "1": reasoning_steps[0].thought is no text',)
-    assert found.stop == "needs what the judge said (--judgements)"
+    assert result.malformed == ('p.json, key "1": reasoning_steps[0].thought is no text',)
+    assert result.stop == "needs what the judge said (--judgements)"
 
     spoilt[1]["1"]["reasoning_steps"] = "text"
-    found = scored(tmp_path, "agentx", spoilt, AGENT_X_DATA)
-    assert found.extra is not None
-    assert found.extra["tool calls as published"]["empty_samples"] == 1
-    assert found.extra["errors as published"]["invalid_format"] == 1
-    assert found.extra["errors, what is malformed taken as empty"] == {"no_step_keyword": 1}
-    shown = rendered(compared_tables(found, "p.json"), 200)
-    assert "not counted as published: no_step_keyword: the published scorer stops with AttributeError" in shown
+    result = scored(tmp_path, "agentx", spoilt, AGENT_X_DATA)
+    assert result.extra is not None
+    assert result.extra["tool calls as published"]["empty_samples"] == 1
+    assert result.extra["errors as published"]["invalid_format"] == 1
+    assert result.extra["errors, what is malformed taken as empty"] == {"no_step_keyword": 1}
+    table = rendered(compared_tables(result, "p.json"), 200)
+    assert "not counted as published: no_step_keyword: the published scorer stops with AttributeError" in table

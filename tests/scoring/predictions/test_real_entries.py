@@ -15,9 +15,9 @@ def test_the_gold_of_real_entries_has_all_points_when_corrected_and_loses_its_mi
     if not source.is_file():
         pytest.skip(f"no entries of GTA at {source.parent}: set AGROTOOLS_TEST_DATA")
     dialogs = [entry["dialogs"][1:] for entry in json.loads(source.read_text("utf-8")).values()]
-    own = [[message for message in dialog if message["role"] == "assistant"] for dialog in dialogs]
+    assistant_turns = [[message for message in dialog if message["role"] == "assistant"] for dialog in dialogs]
     files = {
-        "step-by-step": {str(i): {"gold": gold, "prediction": gold} for i, gold in enumerate(own)},
+        "step-by-step": {str(i): {"gold": gold, "prediction": gold} for i, gold in enumerate(assistant_turns)},
         "end-to-end": {str(i): {"gold": [gold], "prediction": [gold]} for i, gold in enumerate(dialogs)},
     }
     for mode, content in files.items():

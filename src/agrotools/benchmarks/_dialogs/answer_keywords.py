@@ -58,7 +58,7 @@ class Stated(NamedTuple):
 
 
 def is_scorable(reference: Any) -> bool:
-    """Whether the lists of an objective task ask for anything."""
+    """True if the keyword lists of an objective task hold any keyword."""
     return any(_groups(reference, "whitelist")) or any(_groups(reference, "blacklist"))
 
 
@@ -77,43 +77,43 @@ def check(reference: Any, where: str) -> None:
 
 
 def states(answer: str, reference: Any) -> bool:
-    """Whether ``answer`` states an alias of each group of the whitelist and none of the blacklist.
+    """True if ``answer`` states an alias of each group of the whitelist and none of the blacklist.
 
     ``reference`` is of the form that :func:`check` lets pass. Empty groups and empty aliases ask for nothing.
     """
     text = normalise(answer[:LONGEST_ANSWER])
     numbers = _numbers(text)
-    wanted = _groups(reference, "whitelist")
-    heaps = Stacks(text, [alias for group in wanted for alias in group])
-    said = {answered for answered, _ in plain_answers(text)}
-    both = {asks_yes_or_no(group) for group in wanted} >= {True, False}
-    for group in wanted:
-        if asks_yes_or_no(group) is not None and len(said) > 1 and not both:
+    whitelist = _groups(reference, "whitelist")
+    heaps = Stacks(text, [alias for group in whitelist for alias in group])
+    polarities = {answered for answered, _ in plain_answers(text)}
+    both = {asks_yes_or_no(group) for group in whitelist} >= {True, False}
+    for group in whitelist:
+        if asks_yes_or_no(group) is not None and len(polarities) > 1 and not both:
             return False
-        if not any(_stands(alias, text, numbers, heaps) for alias in group):
+        if not any(states_alias(alias, text, numbers, heaps) for alias in group):
             return False
-    return not any(_any(group, text, numbers) for group in _groups(reference, "blacklist"))
+    return not any(_states_any(group, text, numbers) for group in _groups(reference, "blacklist"))
 
 
 def _groups(reference: Any, name: str) -> list[list[str]]:
     groups: list[list[str]] = reference.get(name) or []
-    found = [[alias for alias in group if alias.strip()] for group in groups]
-    return [group for group in found if group]
+    named_groups = [[alias for alias in group if alias.strip()] for group in groups]
+    return [group for group in named_groups if group]
 
 
-def _any(aliases: list[str], text: str, numbers: list[Stated]) -> bool:
-    return any(True for alias in aliases for _ in _places(alias, text, numbers))
+def _states_any(aliases: list[str], text: str, numbers: list[Stated]) -> bool:
+    return any(True for alias in aliases for _ in _find_alias(alias, text, numbers))
 
 
-def _stands(alias: str, text: str, numbers: list[Stated], heaps: Stacks) -> bool:
-    places = list(_places(alias, text, numbers))
+def states_alias(alias: str, text: str, numbers: list[Stated], heaps: Stacks) -> bool:
+    places = list(_find_alias(alias, text, numbers))
     places = places[:MOST_PLACES] + places[MOST_PLACES:][-MOST_PLACES:]
     return any(not heaps.holds(start, end) for start, end in places)
 
 
-def _places(alias: str, text: str, numbers: list[Stated]) -> Iterator[tuple[int, int]]:
-    """Where ``text`` states ``alias``."""
-    number, pattern = _compiled(alias)
+def _find_alias(alias: str, text: str, numbers: list[Stated]) -> Iterator[tuple[int, int]]:
+    """Start and end of each place where ``text`` states ``alias``."""
+    number, pattern = _alias_pattern(alias)
     if number is None:
         yield from (match.span() for match in pattern.finditer(text))
         return
@@ -127,25 +127,25 @@ def _places(alias: str, text: str, numbers: list[Stated]) -> Iterator[tuple[int,
 
 
 @lru_cache(maxsize=20_000)
-def _compiled(alias: str) -> tuple[Stated | None, re.Pattern[str]]:
+def _alias_pattern(alias: str) -> tuple[Stated | None, re.Pattern[str]]:
     text = normalise(alias).strip()
-    found = _ALIAS.fullmatch(text)
-    if found and len(text) <= _LONGEST and not re.match(r"0\d", found["value"]):
-        value = Decimal(found["value"].replace(",", ""))
-        value = -value if found["sign"] == "-" else value
-        return Stated(value, found["money"] or "", bool(found["percent"])), re.compile("")
+    match = _ALIAS.fullmatch(text)
+    if match and len(text) <= _LONGEST and not re.match(r"0\d", match["value"]):
+        value = Decimal(match["value"].replace(",", ""))
+        value = -value if match["sign"] == "-" else value
+        return Stated(value, match["money"] or "", bool(match["percent"])), re.compile("")
     words = r"\s+".join(map(re.escape, text.split()))
-    return None, re.compile(_before(text[:1]) + words + _behind(text[-1:]))
+    return None, re.compile(_left_boundary(text[:1]) + words + _right_boundary(text[-1:]))
 
 
-def _before(first: str) -> str:
+def _left_boundary(first: str) -> str:
     if first.isdecimal():
         # Not the end of a longer number, nor a negative one.
         return rf"(?<!{WORD})(?<!\d[.,])(?<![^\w)\]][-+])(?<!^[-+])"
     return rf"(?<!{WORD})" if re.match(WORD, first) else r"(?<![\w)\]])" if first in ("-", "+") else ""
 
 
-def _behind(last: str) -> str:
+def _right_boundary(last: str) -> str:
     if last.isdecimal():
         return rf"(?!{WORD})(?![.,]\d)"
     return rf"(?!{WORD})" if re.match(WORD, last) else ""
@@ -160,7 +160,7 @@ _WORD = re.compile(WORD)
 
 
 def _numbers(text: str) -> list[Stated]:
-    found: list[Stated] = []
+    numbers: list[Stated] = []
     for match in _NUMBER.finditer(text):
         end = match.end()
         if len(match["value"]) > _LONGEST or re.match(r"0\d", match["value"]):
@@ -170,11 +170,11 @@ def _numbers(text: str) -> list[Stated]:
         value = Decimal(match["value"].replace(",", ""))
         minus = match["sign"] in ("-", "minus ", "negative ") and not _subtracts(text, match)
         percent = bool(_PERCENT.match(text, end))
-        found.append(Stated(-value if minus else value, match["money"] or "", percent, match.start(), end))
-    return found
+        numbers.append(Stated(-value if minus else value, match["money"] or "", percent, match.start(), end))
+    return numbers
 
 
 def _subtracts(text: str, match: re.Match[str]) -> bool:
-    """Whether a minus in words stands behind a number: "5 minus 3"."""
+    """True if a minus in words follows a number: "5 minus 3"."""
     before = text[max(0, match.start() - 2) : match.start()].rstrip()
     return match["sign"] not in ("-", "+") and before[-1:].isdecimal()

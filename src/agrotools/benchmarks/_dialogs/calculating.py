@@ -17,7 +17,7 @@ _MODULE = re.compile(r"(?<![\w.])math\.(?=[a-z])")
 _IN_ANOTHER_BASE = re.compile(r"(?<![\w.])0(?:[xX][\da-fA-F]+|[oO][0-7]+|[bB][01]+)(?![\w.])")
 _LARGEST = 10**300
 _LONGEST = 1_000
-"""What is longer by far than an expression may be is not read to its end."""
+"""A text much longer than the longest expression is not read to its end."""
 
 
 def calculated(expression: str) -> str:
@@ -39,7 +39,7 @@ def power(x: JsonValue, y: JsonValue) -> JsonValue:
 
 
 def remainder_like_x(x: JsonValue, y: JsonValue) -> JsonValue:
-    """What is left of ``x`` divided by ``y``, with the sign of ``x``."""
+    """Remainder of ``x`` divided by ``y``, with the sign of ``x``."""
     return math.fmod(number(x, "fmod"), number(y, "fmod"))
 
 
@@ -86,12 +86,12 @@ def common_divisor(*values: JsonValue) -> JsonValue:
 
 def common_multiple(*values: JsonValue) -> JsonValue:
     """The least common multiple of whole numbers."""
-    found = 1
+    multiple = 1
     for each in values:
-        found = math.lcm(found, whole(each, "lcm", -_LARGEST, _LARGEST))
-        if found > _LARGEST:
+        multiple = math.lcm(multiple, whole(each, "lcm", -_LARGEST, _LARGEST))
+        if multiple > _LARGEST:
             raise OverflowError
-    return found
+    return multiple
 
 
 _OF_ANY_NUMBER = {

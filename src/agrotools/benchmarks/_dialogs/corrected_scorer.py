@@ -46,8 +46,8 @@ def canonical(name: str, arguments: Any) -> dict[str, JsonValue] | None:
     spec = published_specs().get(name)
     defaults: dict[str, JsonValue] = dict(spec.defaults) if spec else {}
     kinds: Mapping[str, str] = spec.agreement if spec else {}
-    given = {key: value for key, value in arguments.items() if value is not None or key not in defaults}
-    return {key: _plain(value, kinds.get(key)) for key, value in {**defaults, **given}.items()}
+    non_default = {key: value for key, value in arguments.items() if value is not None or key not in defaults}
+    return {key: _plain(value, kinds.get(key)) for key, value in {**defaults, **non_default}.items()}
 
 
 def _plain(value: Any, kind: str | None) -> JsonValue:
@@ -59,10 +59,10 @@ def _plain(value: Any, kind: str | None) -> JsonValue:
     return value
 
 
-def _is_flat_enough(value: Any, left: int = _DEEPEST) -> bool:
+def _is_flat_enough(value: Any, levels: int = _DEEPEST) -> bool:
     if is_object(value):
-        return left > 0 and all(_is_flat_enough(item, left - 1) for item in value.values())
-    return left > 0 and all(_is_flat_enough(item, left - 1) for item in value) if is_list(value) else True
+        return levels > 0 and all(_is_flat_enough(item, levels - 1) for item in value.values())
+    return levels > 0 and all(_is_flat_enough(item, levels - 1) for item in value) if is_list(value) else True
 
 
 class Same(NamedTuple):
@@ -74,7 +74,7 @@ class Same(NamedTuple):
 
 
 def compare(name: str, predicted: Any, reference: Any) -> Same:
-    """How alike the arguments of two calls of the tool ``name`` are; arguments that are no object are like nothing."""
+    """Similarity of the arguments of two calls of the tool ``name``; 0 for arguments that are not an object."""
     first, second = canonical(name, predicted), canonical(name, reference)
     if first is None or second is None:
         return Same(equal=False, agree=False)
@@ -87,8 +87,10 @@ def compare(name: str, predicted: Any, reference: Any) -> Same:
 
 def as_text(name: str, arguments: Any) -> str:
     """The arguments in one spelling, to be embedded."""
-    found = canonical(name, arguments)
-    return json.dumps(found if found is not None else str(arguments), sort_keys=True, ensure_ascii=False)
+    canonical_call = canonical(name, arguments)
+    return json.dumps(
+        canonical_call if canonical_call is not None else str(arguments), sort_keys=True, ensure_ascii=False
+    )
 
 
 # Names and defaults are those of GTA's toolmeta.json and ThinkGeo's tools (both Apache-2.0).
@@ -160,29 +162,29 @@ def score_steps(
     """
     counts = zeroes("steps", "gold_calls", "objective", "subjective", "no_text_answer", "tool_call", "tool_call_error")
     ids = {name: f"{rules.name}.{name}{SUFFIX}" for name in _STEP_METRICS}
-    found: list[SampleParts] = []
+    sample_parts: list[SampleParts] = []
     missing = 0
     for sample in samples:
         where = f"sample {sample.key}"
         gold = gold_messages(sample.gold, where, returns=False)
-        steps = _padded(read_messages(sample.prediction), len(gold))
+        steps = _pad_steps(read_messages(sample.prediction), len(gold))
         parts = _step_parts(steps, gold)
         counts["steps"] += len(gold)
         counts["gold_calls"] += sum(step.kind == "call" for step in gold)
         _count_calls(steps, counts)
-        asked = _text_reference(sample.answer, where)
+        text_reference = _text_reference(sample.answer, where)
         last = next((i for i in reversed(range(len(gold))) if gold[i].kind == "answer"), None)
-        given = steps[last] if last is not None and steps[last].kind == "answer" else Message("other")
-        kind = _answer_parts(given, asked, similarity, parts, ("summ_acc", "summ_acc_objective"))
+        last_message = steps[last] if last is not None and steps[last].kind == "answer" else Message("other")
+        kind = _answer_parts(last_message, text_reference, similarity, parts, ("summ_acc", "summ_acc_objective"))
         counts[kind] += 1
         missing += kind == "subjective" and similarity is None
-        found.append(SampleParts(sample.key, {ids[name]: part for name, part in parts.items()}))
+        sample_parts.append(SampleParts(sample.key, {ids[name]: part for name, part in parts.items()}))
     left_out = {ids["summ_acc"]: f"{missing} subjective answers need an embedder"} if missing else {}
-    metrics = summed(found, ids.values(), left_out)
-    return Scores("step-by-step", metrics, counts, left_out, tuple(found), embedder)
+    metrics = summed(sample_parts, ids.values(), left_out)
+    return Scores("step-by-step", metrics, counts, left_out, tuple(sample_parts), embedder)
 
 
-def _padded(steps: list[Message], length: int) -> list[Message]:
+def _pad_steps(steps: list[Message], length: int) -> list[Message]:
     return steps[:length] + [Message("other")] * (length - len(steps))
 
 
@@ -193,9 +195,9 @@ def _step_parts(steps: Sequence[Message], gold: Sequence[Message]) -> dict[str, 
         parts["inst_acc"] = Part(right, len(gold))
     calls = [(mine, theirs) for mine, theirs in zip(steps, gold, strict=True) if theirs.kind == "call"]
     if calls:
-        named = [(mine, theirs) for mine, theirs in calls if mine.kind == "call" and mine.name == theirs.name]
-        compared = [compare(mine.name, mine.arguments, theirs.arguments) for mine, theirs in named]
-        parts["tool_acc"] = Part(len(named), len(calls))
+        same_tool_calls = [(mine, theirs) for mine, theirs in calls if mine.kind == "call" and mine.name == theirs.name]
+        compared = [compare(mine.name, mine.arguments, theirs.arguments) for mine, theirs in same_tool_calls]
+        parts["tool_acc"] = Part(len(same_tool_calls), len(calls))
         parts["arg_acc"] = Part(sum(each.equal for each in compared), len(calls))
         parts["arg_acc_agreement"] = Part(sum(each.agree for each in compared), len(calls))
     return parts
@@ -207,7 +209,7 @@ def _count_calls(steps: Sequence[Message], counts: dict[str, int]) -> None:
 
 
 def _text_reference(reference: Any, where: str) -> Any:
-    """What a text answer is compared with: keyword lists, texts, or None where nothing is asked of the text.
+    """Reference of a text answer: keyword lists, texts, or None if the text is not scored.
 
     Raises:
         BenchmarkError: it is of none of the published forms.
@@ -226,18 +228,18 @@ def _text_reference(reference: Any, where: str) -> Any:
 
 
 def _answer_parts(
-    given: Message, asked: Any, similarity: Similarity | None, parts: dict[str, Part], names: tuple[str, ...]
+    message: Message, text_reference: Any, similarity: Similarity | None, parts: dict[str, Part], names: tuple[str, ...]
 ) -> str:
     """Adds the score of a text answer to the metrics ``names`` (the last of them for objective tasks only)."""
-    if asked is None:
+    if text_reference is None:
         return "no_text_answer"
-    text = given.text if given.kind == "answer" and not given.failed else ""
-    if is_object(asked):
-        score = float(bool(text.strip()) and states(text, asked))
+    text = message.text if message.kind == "answer" and not message.failed else ""
+    if is_object(text_reference):
+        score = float(bool(text.strip()) and states(text, text_reference))
         parts.update(dict.fromkeys(names, Part(score, 1)))
         return "objective"
     if similarity is not None:
-        score = max((_cosine(text, one, similarity) for one in asked), default=0.0) if text.strip() else 0.0
+        score = max((_cosine(text, one, similarity) for one in text_reference), default=0.0) if text.strip() else 0.0
         parts.update(dict.fromkeys(names[:-1], Part(score, 1)))
     return "subjective"
 
@@ -262,7 +264,7 @@ def score_end(
     ids = {name: f"{rules.name}.{name}{SUFFIX}" for name in (*names, *rules.categories)}
     counts = zeroes("samples", "objective", "subjective", "image_tasks", "unscorable", "no_text_answer")
     counts |= zeroes("tool_call", "tool_call_error", "uncategorised_gold_calls")
-    found: list[SampleParts] = []
+    sample_parts: list[SampleParts] = []
     unknown = zeroes("subjective", "image_tasks")
     for sample in samples:
         where = f"sample {sample.key}"
@@ -278,10 +280,10 @@ def score_end(
         elif kind == "subjective":
             unknown[kind] += similarity is None
         counts[kind] += 1
-        found.append(SampleParts(sample.key, {ids[name]: part for name, part in parts.items()}))
+        sample_parts.append(SampleParts(sample.key, {ids[name]: part for name, part in parts.items()}))
     left_out = _left_out(unknown, ids["ans_acc"], ids[rules.image_metric])
-    metrics = summed(found, ids.values(), left_out)
-    return Scores("end-to-end", metrics, counts, left_out, tuple(found), embedder)
+    metrics = summed(sample_parts, ids.values(), left_out)
+    return Scores("end-to-end", metrics, counts, left_out, tuple(sample_parts), embedder)
 
 
 def _first(turns: Any) -> Any:
@@ -299,16 +301,16 @@ def _f1_parts(
 
     A gold call is found once for each call of that tool that worked; calls that failed count for nothing.
     """
-    made = Counter(step.name for step in steps if step.kind == "call" and not step.failed)
-    wanted = Counter(step.name for step in gold if step.kind == "call")
-    both = made & wanted
+    call_counts = Counter(step.name for step in steps if step.kind == "call" and not step.failed)
+    gold_counts = Counter(step.name for step in gold if step.kind == "call")
+    both = call_counts & gold_counts
     parts: dict[str, Part] = {}
     for category, tools in rules.categories.items():
-        of_tools = sum(made[tool] + wanted[tool] for tool in tools)
+        of_tools = sum(call_counts[tool] + gold_counts[tool] for tool in tools)
         if of_tools:
             parts[category] = Part(2 * sum(both[tool] for tool in tools), of_tools)
     known = {tool for tools in rules.categories.values() for tool in tools}
-    counts["uncategorised_gold_calls"] += sum(n for tool, n in wanted.items() if tool not in known)
+    counts["uncategorised_gold_calls"] += sum(n for tool, n in gold_counts.items() if tool not in known)
     return parts
 
 
@@ -337,8 +339,8 @@ def _left_out(unknown: Mapping[str, int], accuracy: str, with_images: str) -> di
         reasons[accuracy] = f"{unknown['subjective']} subjective answers need an embedder"
     if any(unknown.values()):
         needed = {"subjective answers": unknown["subjective"], "image tasks": unknown["image_tasks"]}
-        said = " and ".join(f"{n} {what}" for what, n in needed.items() if n)
-        reasons[with_images] = f"{said} need an embedder"
+        omissions = " and ".join(f"{n} {what}" for what, n in needed.items() if n)
+        reasons[with_images] = f"{omissions} need an embedder"
     return reasons
 
 
@@ -362,35 +364,38 @@ def image_score(
     Raises:
         NeedsEmbedder: there is no similarity, and the calls are not the same.
     """
-    wanted = _by_tool([step for step in gold if step.kind == "call" and step.name in image_tools])
-    if not wanted:
+    gold_calls = _by_tool([step for step in gold if step.kind == "call" and step.name in image_tools])
+    if not gold_calls:
         return None
-    made = _by_tool([step for step in steps if step.kind == "call" and not step.failed and step.name in image_tools])
-    if any(len(made.get(name, [])) < len(calls) for name, calls in wanted.items()):
+    image_calls = _by_tool(
+        [step for step in steps if step.kind == "call" and not step.failed and step.name in image_tools]
+    )
+    if any(len(image_calls.get(name, [])) < len(calls) for name, calls in gold_calls.items()):
         return 0.0
     score = 1.0
-    for name, calls in wanted.items():
+    for name, calls in gold_calls.items():
         first = [as_text(name, arguments) for arguments in calls]
-        second = [as_text(name, arguments) for arguments in made[name][-len(calls) :]]
+        second = [as_text(name, arguments) for arguments in image_calls[name][-len(calls) :]]
         score *= _matched(first, second, similarity)
     return score
 
 
 def _by_tool(calls: Sequence[Message]) -> Mapping[str, list[Any]]:
-    found: dict[str, list[Any]] = {}
+    calls_by_tool: dict[str, list[Any]] = {}
     for call in calls:
-        found.setdefault(call.name, []).append(call.arguments)
-    return found
+        calls_by_tool.setdefault(call.name, []).append(call.arguments)
+    return calls_by_tool
 
 
-def _matched(gold: list[str], made: list[str], similarity: Similarity | None) -> float:
+def _matched(gold: list[str], predicted: list[str], similarity: Similarity | None) -> float:
     """The largest product of similarities of a one-to-one matching of texts, as many here as there."""
-    if sorted(gold) == sorted(made):
+    if sorted(gold) == sorted(predicted):
         return 1.0
     if similarity is None:
         raise NeedsEmbedder
     likeness = [
-        [1.0 if one == other else min(1.0, max(0.0, float(similarity(one, other)))) for other in made] for one in gold
+        [1.0 if one == other else min(1.0, max(0.0, float(similarity(one, other)))) for other in predicted]
+        for one in gold
     ]
     if len(gold) == 1:
         return likeness[0][0]

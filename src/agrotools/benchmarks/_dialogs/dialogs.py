@@ -11,7 +11,7 @@ import orjson
 from pydantic import JsonValue
 
 from agrotools.benchmarks._dialogs.files import plain_path
-from agrotools.benchmarks._dialogs.findings import EntryFindings, shown
+from agrotools.benchmarks._dialogs.findings import EntryFindings, quoted
 from agrotools.core import (
     AnswerType,
     Arguments,
@@ -30,40 +30,40 @@ class Turn(NamedTuple):
 
     query: str
     messages: list[dict[str, Any]]
-    """What follows the question, up to the next one."""
+    """The messages after the question, up to the next one."""
     final_text: str
     user_turns: int
 
 
-def first_turn(dialogs: Any, found: EntryFindings, *, open_ended: bool) -> Turn | None:
+def first_turn(dialogs: Any, findings: EntryFindings, *, open_ended: bool) -> Turn | None:
     """The question of a dialog and what follows it; None where it asks none. ``open_ended``: it may lack an answer."""
     if not isinstance(dialogs, list) or not dialogs:
-        found.fault("it has no dialogs")
+        findings.fault("it has no dialogs")
         return None
     messages = [cast("dict[str, Any]", each) for each in cast("list[Any]", dialogs) if isinstance(each, dict)]
     if len(messages) < len(cast("list[Any]", dialogs)):
-        found.note("messages that are no objects are left out")
-    asked = [place for place, message in enumerate(messages) if message.get("role") == "user"]
-    query = text_of(messages[asked[0]].get("content")).strip() if asked else ""
+        findings.note("messages that are no objects are left out")
+    user_places = [place for place, message in enumerate(messages) if message.get("role") == "user"]
+    query = text_of(messages[user_places[0]].get("content")).strip() if user_places else ""
     if not query:
-        found.fault("its dialog asks no question")
+        findings.fault("its dialog asks no question")
         return None
-    if len(asked) > 1:
-        found.note("only the first of its user turns is asked and scored")
-    end = asked[1] if len(asked) > 1 else len(messages)
-    own = messages[asked[0] + 1 : end]
-    said = [text_of(message.get("content")) for message in own if _is_said(message)]
-    if not said and not open_ended:
-        found.note("its dialog ends without a final answer")
-    return Turn(query, own, said[-1] if said else "", len(asked))
+    if len(user_places) > 1:
+        findings.note("only the first of its user turns is asked and scored")
+    end = user_places[1] if len(user_places) > 1 else len(messages)
+    turn_messages = messages[user_places[0] + 1 : end]
+    answers = [text_of(message.get("content")) for message in turn_messages if _is_answer(message)]
+    if not answers and not open_ended:
+        findings.note("its dialog ends without a final answer")
+    return Turn(query, turn_messages, answers[-1] if answers else "", len(user_places))
 
 
-def _is_said(message: Mapping[str, Any]) -> bool:
+def _is_answer(message: Mapping[str, Any]) -> bool:
     return message.get("role") == "assistant" and not message.get("tool_calls")
 
 
 def steps_of(
-    messages: Sequence[dict[str, Any]], names: Mapping[str, str], found: EntryFindings, *, open_ended: bool
+    messages: Sequence[dict[str, Any]], names: Mapping[str, str], findings: EntryFindings, *, open_ended: bool
 ) -> list[ReferenceStep]:
     """The calls of a turn. ``names``: by the published path of each file its name in the sample. ``open_ended``: there
     may be none."""
@@ -73,7 +73,7 @@ def steps_of(
         calls = message.get("tool_calls")
         if message.get("role") != "assistant" or not calls:
             continue
-        called = _called(calls, names, found, len(steps) + 1)
+        called = _call_of(calls, names, findings, len(steps) + 1)
         if called is None:
             continue
         tool, arguments = called
@@ -81,10 +81,10 @@ def steps_of(
         without_thought = without_thought or not thought
         returned = messages[place + 1] if place + 1 < len(messages) else {}
         if returned.get("role") != "tool":
-            found.note("a call has no recorded observation")
+            findings.note("a call has no recorded observation")
             returned = {}
         elif returned.get("name") not in (None, tool):
-            found.note("an observation is that of another tool than was called")
+            findings.note("an observation is that of another tool than was called")
         steps.append(
             ReferenceStep(
                 tool=tool,
@@ -95,22 +95,24 @@ def steps_of(
         )
     if not steps:
         if not open_ended:
-            found.note("its dialog calls no tool")
+            findings.note("its dialog calls no tool")
     elif without_thought:
-        found.note("some steps have no thought")
+        findings.note("some steps have no thought")
     return steps
 
 
-def _called(calls: Any, names: Mapping[str, str], found: EntryFindings, number: int) -> tuple[str, Arguments] | None:
+def _call_of(
+    calls: Any, names: Mapping[str, str], findings: EntryFindings, number: int
+) -> tuple[str, Arguments] | None:
     """Tool and arguments of the first call of a message."""
     several = cast("list[Any]", calls) if isinstance(calls, list) else [calls]
     if len(several) > 1:
-        found.note("of several calls in one message the first counts")
+        findings.note("of several calls in one message the first counts")
     first = cast("dict[str, Any]", several[0]) if isinstance(several[0], dict) else {}
     function = cast("dict[str, Any]", first.get("function") if isinstance(first.get("function"), dict) else first)
     tool, arguments = function.get("name"), function.get("arguments")
     if not isinstance(tool, str) or not tool.strip():
-        found.fault(f"step {number} names no tool")
+        findings.fault(f"step {number} names no tool")
         return None
     if isinstance(arguments, str):
         try:
@@ -120,31 +122,35 @@ def _called(calls: Any, names: Mapping[str, str], found: EntryFindings, number: 
     if arguments is None or arguments == "":
         arguments = {}
     if not isinstance(arguments, dict) or "" in arguments:
-        found.fault(f"the arguments of step {number} are no object")
+        findings.fault(f"the arguments of step {number} are no object")
         return None
-    given = cast("Arguments", arguments)
+    call_arguments = cast("Arguments", arguments)
     every = {plain_path(path): name for path, name in names.items()} | {**names}
-    return tool.strip(), {name: _with_names(value, every) for name, value in given.items()}
+    return tool.strip(), {name: _replace_paths(value, every) for name, value in call_arguments.items()}
 
 
-def _with_names(value: JsonValue, names: Mapping[str, str]) -> JsonValue:
+def _replace_paths(value: JsonValue, names: Mapping[str, str]) -> JsonValue:
     """``value`` with the published path of a file as its name in the sample; other texts stay as they are."""
     if isinstance(value, list):
-        return [_with_names(item, names) for item in value]
+        return [_replace_paths(item, names) for item in value]
     if not isinstance(value, str):
         return value
     return names.get(value) or names.get(plain_path(value)) or value
 
 
 def _observation_of(content: Any) -> Observation:
-    """What a tool returned: ``{"text": ...}``, or ``{"image": path as written}``; an empty result for nothing."""
+    """Output of a tool: ``{"text": ...}``, or ``{"image": path as written}``; an empty result for nothing."""
     if content is None:
         return Observation(result={})
     if isinstance(content, dict):
-        given = cast("dict[str, Any]", content)
-        if "content" in given:
-            kind = "image" if given.get("type") == "image" and isinstance(given["content"], str) else "text"
-            return Observation(result={kind: text_of(given["content"])})
+        content_object = cast("dict[str, Any]", content)
+        if "content" in content_object:
+            kind = (
+                "image"
+                if content_object.get("type") == "image" and isinstance(content_object["content"], str)
+                else "text"
+            )
+            return Observation(result={kind: text_of(content_object["content"])})
     return Observation(result={"text": text_of(content)})
 
 
@@ -212,7 +218,7 @@ def gold_of(
         if texts:
             return Gold("subjective", _texts(texts))
         raise BenchmarkError("the texts of its gt_answer are all empty")
-    raise BenchmarkError(f"its gt_answer has an unknown form: {shown(answer)}")  # pyright: ignore[reportArgumentType]
+    raise BenchmarkError(f"its gt_answer has an unknown form: {quoted(answer)}")  # pyright: ignore[reportArgumentType]
 
 
 def _texts(texts: Sequence[str]) -> ReferenceTextsSlot:
@@ -221,7 +227,7 @@ def _texts(texts: Sequence[str]) -> ReferenceTextsSlot:
 
 def _keywords(answer: dict[str, JsonValue], questions: Sequence[str]) -> KeywordsSlot:
     if "whitelist" not in answer:
-        raise BenchmarkError(f"its gt_answer has no whitelist: {shown(list(answer))}")
+        raise BenchmarkError(f"its gt_answer has no whitelist: {quoted(list(answer))}")
     return KeywordsSlot(
         name="answer",
         label="the answer",
@@ -231,17 +237,17 @@ def _keywords(answer: dict[str, JsonValue], questions: Sequence[str]) -> Keyword
     )
 
 
-def _groups(given: JsonValue, which: str) -> tuple[tuple[str, ...], ...]:
+def _groups(value: JsonValue, which: str) -> tuple[tuple[str, ...], ...]:
     """Groups of aliases as they were written; numbers become text."""
-    if given is None and which == "blacklist":
+    if value is None and which == "blacklist":
         return ()
-    if not isinstance(given, list) or not all(isinstance(group, list) for group in given):
-        raise BenchmarkError(f"its {which} is no list of lists: {shown(given)}")
+    if not isinstance(value, list) or not all(isinstance(group, list) for group in value):
+        raise BenchmarkError(f"its {which} is no list of lists: {quoted(value)}")
     groups: list[tuple[str, ...]] = []
-    for group in given:
+    for group in value:
         assert isinstance(group, list)
         if not all(isinstance(alias, str | int | float) for alias in group):
-            raise BenchmarkError(f"its {which} holds something else than texts: {shown(group)}")
+            raise BenchmarkError(f"its {which} holds something else than texts: {quoted(group)}")
         groups.append(tuple(str(alias) for alias in group))
     return tuple(groups)
 

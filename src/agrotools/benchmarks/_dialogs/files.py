@@ -10,7 +10,7 @@ from typing import Any
 
 import orjson
 
-from agrotools.benchmarks._dialogs.findings import shown
+from agrotools.benchmarks._dialogs.findings import quoted
 from agrotools.core import BenchmarkError, FileKind, SampleFile
 from agrotools.core.files import sha256_of_file
 from agrotools.formats.folder import resolve_file
@@ -27,7 +27,7 @@ TABLE_SUFFIXES = frozenset({".csv", ".tsv", ".xls", ".xlsx"})
 
 
 def kind_of(path: str) -> FileKind:
-    """What a file of any kind is, by the end of its name."""
+    """Kind of a file by the end of its name."""
     suffix = PurePosixPath(path).suffix.lower()
     kinds: tuple[tuple[FileKind, frozenset[str]], ...] = (
         ("image", IMAGE_SUFFIXES),
@@ -49,10 +49,10 @@ class FileTable:
         self._known: dict[str, SampleFile] = {}
 
     def find(self, published: str, folders: Iterable[str] = ("",)) -> str:
-        """Where a file lies below the root, looked for in ``folders`` in turn.
+        """Path of a file below the root; ``folders`` are searched in turn.
 
         Raises:
-            BenchmarkError: it is nowhere, leads out of the root, or is no regular file.
+            BenchmarkError: it does not exist, leads out of the root, or is not a regular file.
         """
         path = plain_path(published)
         if not path:
@@ -106,7 +106,7 @@ def plain_path(published: str) -> str:
     return published.strip().replace("\\", "/").removeprefix("./")
 
 
-def image_size(path: Path, shown: str) -> tuple[int, int]:
+def image_size(path: Path, display_path: str) -> tuple[int, int]:
     """Width and height in pixels, from the head of the file.
 
     Raises:
@@ -120,18 +120,18 @@ def image_size(path: Path, shown: str) -> tuple[int, int]:
             with Image.open(path, formats=IMAGE_FORMATS) as image:
                 return image.size
         except Image.DecompressionBombError as error:
-            raise BenchmarkError(f"{shown} has more pixels than can be read") from error
+            raise BenchmarkError(f"{display_path} has more pixels than can be read") from error
         except Exception as error:  # decoders raise whatever a damaged file leads them to
-            raise BenchmarkError(f"{shown} is no readable image{instead(path)}") from error
+            raise BenchmarkError(f"{display_path} is no readable image{actual_content(path)}") from error
 
 
 def is_web_page(head: bytes) -> bool:
-    """Whether a file that begins so is what a server says in place of a file."""
+    """True if a file that begins so is a web page that a server sent in place of the file."""
     return head.removeprefix(b"\xef\xbb\xbf").lstrip()[:14].lower().startswith((b"<!doctype html", b"<html"))
 
 
-def instead(path: Path) -> str:
-    """What an unreadable image or video is instead, as far as that can be told; begins with a blank."""
+def actual_content(path: Path) -> str:
+    """Actual content of an unreadable image or video, as far as it can be detected; begins with a space."""
     try:
         with path.open("rb") as file:
             head = file.read(64)
@@ -144,7 +144,7 @@ def instead(path: Path) -> str:
     return " (it is a pointer of Git LFS: git lfs pull)" if head.startswith(b"version https://git-lfs") else ""
 
 
-def safe_name(path: str, taken: Iterable[str] = ()) -> str:
+def safe_name(path: str, used_names: Iterable[str] = ()) -> str:
     """A name for a file at ``path`` as samples may have it: its last part, other characters as ``_``, none twice."""
     last = PurePosixPath(path.replace("\\", "/")).name
     stem, dot, suffix = last.rpartition(".")
@@ -153,9 +153,9 @@ def safe_name(path: str, taken: Iterable[str] = ()) -> str:
     stem = _NOT_IN_NAMES.sub("_", stem).strip("._-")[:_LONGEST_NAME] or "file"
     suffix = _NOT_IN_NAMES.sub("", suffix)[:8]
     ending = f".{suffix}" if suffix else ""
-    taken = {name.casefold() for name in taken}
+    used_names = {name.casefold() for name in used_names}
     name, number = f"{stem}{ending}", 2
-    while name.casefold() in taken:
+    while name.casefold() in used_names:
         name, number = f"{stem[: _LONGEST_NAME - 5]}_{number}{ending}", number + 1
     return name
 
@@ -203,12 +203,12 @@ def read_json(path: Path) -> Any:
         ) from error
     except RecursionError as error:
         raise BenchmarkError(f"{path} is nested too deep", hint="give the published file") from error
-    if isinstance(value, dict) and size <= _LARGEST_CHECKED and (twice := _twice(content, len(value))):
-        raise BenchmarkError(f"{path}: {shown(twice)} occurs twice as a key", hint="keep one of the two entries")
+    if isinstance(value, dict) and size <= _LARGEST_CHECKED and (twice := _reject_duplicate_keys(content, len(value))):
+        raise BenchmarkError(f"{path}: {quoted(twice)} occurs twice as a key", hint="keep one of the two entries")
     return value
 
 
-def _twice(content: bytes, keys: int) -> str | None:
+def _reject_duplicate_keys(content: bytes, keys: int) -> str | None:
     """A key that the object ``content`` has more than once; such an object has fewer ``keys`` than are written."""
     last: list[str] = []
 

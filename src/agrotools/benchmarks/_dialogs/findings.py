@@ -1,4 +1,4 @@
-"""What a published file holds that cannot be used as it is: faults by entry, and notes on what was read otherwise."""
+"""Unusable content of a published file: faults by entry, and notes on entries that were read with a change."""
 
 from collections import defaultdict
 from collections.abc import Sequence
@@ -53,13 +53,13 @@ class Findings:
         return list(dict.fromkeys(fault.entry for fault in self.faults))
 
     def notes(self) -> list[str]:
-        """What is to say of all entries, then each kind of note once, with the entries it is about."""
-        return [*self._remarks, *(f"{message}: {named([*entries])}" for message, entries in self._notes.items())]
+        """Remarks on all entries, then each kind of note once, with the entries it is about."""
+        return [*self._remarks, *(f"{message}: {entry_list([*entries])}" for message, entries in self._notes.items())]
 
 
 @dataclass
 class EntryFindings:
-    """What is found in the entry ``key`` while it is read: every fault is noted, so that all are told at once."""
+    """Findings in the entry ``key`` while it is read: every fault is noted, so that all are reported at once."""
 
     key: str
     findings: Findings
@@ -75,25 +75,25 @@ class EntryFindings:
         self.findings.note(self.key, message)
 
 
-def named(entries: Sequence[str]) -> str:
+def entry_list(entries: Sequence[str]) -> str:
     """``entry 3``, ``entries 3, 4, 5``, ``entries 3, 4, ... (120 in all)``."""
-    shown = ", ".join(shortened(entry, 40) for entry in entries[:_NAMED])
+    quoted_entries = ", ".join(shortened(entry, 40) for entry in entries[:_NAMED])
     more = f", ... ({len(entries)} in all)" if len(entries) > _NAMED else ""
-    return f"{'entry' if len(entries) == 1 else 'entries'} {shown}{more}"
+    return f"{'entry' if len(entries) == 1 else 'entries'} {quoted_entries}{more}"
 
 
-def shown(value: JsonValue) -> str:
+def quoted(value: JsonValue) -> str:
     """A value of a file as a message quotes it."""
     return shortened(repr(value), 60)
 
 
-def told(error: BenchmarkError) -> str:
+def error_text(error: BenchmarkError) -> str:
     """An error as a fault tells it, with what to do about it."""
     return f"{error.message} ({error.hint})" if error.hint else error.message
 
 
 def is_too_deep(entry: object) -> bool:
-    """Whether an entry has more levels than can be read and written again."""
+    """True if an entry has more levels than can be read and written again."""
     level: list[object] = [entry]
     for _ in range(_DEEPEST):
         inner: list[object] = []
@@ -127,7 +127,7 @@ def stop_at_faults(name: str, faults: Sequence[EntryFault], entries: int, folder
 
 
 def first_reason(error: ValidationError | RecursionError) -> str:
-    """What pydantic found first, in words."""
+    """First error that pydantic found, in words."""
     if isinstance(error, RecursionError):
         return TOO_DEEP
     detail = error.errors(include_url=False, include_input=False)[0]

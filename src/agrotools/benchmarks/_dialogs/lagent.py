@@ -99,7 +99,7 @@ class LagentAgent:
         return halt or await read_apart(lambda: self._action(view, history, completion, reply), written(completion))
 
     async def request_for(self, view: SampleView, history: Sequence[Step]) -> tuple[list[Message], Sequence[ToolSpec]]:
-        """What :meth:`act` sends; no tool is offered as a native function."""
+        """Request that :meth:`act` sends; no tool is offered as a native function."""
         paths = _paths(view)
         step_by_step = self.mode == "step-by-step"
         messages = [system_message(self._offered(view.toolset))]
@@ -107,7 +107,7 @@ class LagentAgent:
             hint = files_text([*paths.values()])
             messages.append(Message.of("system" if step_by_step else "user", hint))
         messages.append(Message(role="user", content=await self._question(view)))
-        messages += (shown_history if step_by_step else own_history)(history, paths)
+        messages += (published_history if step_by_step else end_to_end_history)(history, paths)
         if step_by_step and view.closing:
             messages.append(Message.of("user", render("lagent/closing")))
         if not step_by_step and len({step.turn for step in history}) == self.max_turns - 1:
@@ -127,20 +127,20 @@ class LagentAgent:
         return self._tools[toolset]
 
     def _action(self, view: SampleView, history: Sequence[Step], completion: Completion, reply: Reply) -> Action:
-        said = read_reply(received(completion.text))
-        thought = "\n".join(part for part in (completion.thought.strip(), said.thought.strip()) if part)
-        if said.kind == "answer":
-            return Answer(text=said.text.strip(), thought=thought, reply=reply)
-        checked = check_call(said, self._offered(view.toolset), _known_files(view, history).__contains__)
-        if said.kind == "nothing" or not said.tool:
+        parsed_reply = read_reply(received(completion.text))
+        thought = "\n".join(part for part in (completion.thought.strip(), parsed_reply.thought.strip()) if part)
+        if parsed_reply.kind == "answer":
+            return Answer(text=parsed_reply.text.strip(), thought=thought, reply=reply)
+        checked = check_call(parsed_reply, self._offered(view.toolset), _known_files(view, history).__contains__)
+        if parsed_reply.kind == "nothing" or not parsed_reply.tool:
             reason = checked.failure.message if checked.failure else FOLLOW_FORMAT
             return Unparseable(text=excerpt(completion.text), reason=reason, reply=reply)
         names = {path: name for name, path in _paths(view).items()}
-        given = checked.taken or (checked.given if isinstance(checked.given, dict) else {})
+        call_arguments = checked.arguments or (checked.raw_arguments if isinstance(checked.raw_arguments, dict) else {})
         if checked.tool == INVALID_ACTION:
-            given = {}
-        tool = checked.tool if checked.tool not in (INVALID_ACTION, NO_ACTION) else said.tool[:_LONGEST_NAME]
-        call = ToolCall(tool=tool, arguments=renamed(given, names))
+            call_arguments = {}
+        tool = checked.tool if checked.tool not in (INVALID_ACTION, NO_ACTION) else parsed_reply.tool[:_LONGEST_NAME]
+        call = ToolCall(tool=tool, arguments=renamed(call_arguments, names))
         return CallTools(calls=(call,), thought=thought, reply=reply, refused=_refusal(checked))
 
 
@@ -170,11 +170,11 @@ def _paths(view: SampleView) -> dict[str, str]:
 
 def _known_files(view: SampleView, history: Sequence[Step]) -> set[str]:
     """The paths of the sample's files, and what earlier calls have made."""
-    made = [step.observation for step in history if step.observation]
-    results = [observation.result.get("image") for observation in made if observation.result]
+    observations = [step.observation for step in history if step.observation]
+    results = [observation.result.get("image") for observation in observations if observation.result]
     return {
         *_paths(view).values(),
-        *(artifact.name for observation in made for artifact in observation.artifacts),
+        *(artifact.name for observation in observations for artifact in observation.artifacts),
         *(image for image in results if isinstance(image, str)),
     }
 
@@ -186,11 +186,11 @@ def system_message(tools: Sequence[DeclaredTool]) -> Message:
 
 
 def files_text(paths: Sequence[str]) -> str:
-    """Where the files are."""
+    """Text that lists the paths of the files."""
     return fill("lagent/files", paths=", ".join(f"`{path}`" for path in paths))
 
 
-def shown_history(steps: Sequence[Step], paths: Mapping[str, str]) -> list[Message]:
+def published_history(steps: Sequence[Step], paths: Mapping[str, str]) -> list[Message]:
     """Reference calls with what they returned, as step-by-step tells them; of a call that returned nothing, nothing.
 
     ``paths``: by name of each file.
@@ -199,24 +199,24 @@ def shown_history(steps: Sequence[Step], paths: Mapping[str, str]) -> list[Messa
     for step in steps:
         if step.call is None:
             continue
-        messages.append(Message.of("assistant", _called(step, paths)))
+        messages.append(Message.of("assistant", _call_text(step, paths)))
         if step.observation is not None and not step.observation.empty:
             messages.append(Message.of("system", result_text(step)))
     return messages
 
 
-def own_history(steps: Sequence[Step], paths: Mapping[str, str]) -> list[Message]:
-    """What a model said so far, and what came of it, as end-to-end tells it."""
+def end_to_end_history(steps: Sequence[Step], paths: Mapping[str, str]) -> list[Message]:
+    """Replies of the model so far with their results, in the form of end-to-end mode."""
     messages: list[Message] = []
     for step in steps:
-        said = received(step.reply.text) if step.reply else _called(step, paths) if step.call else step.text
+        reply_text = received(step.reply.text) if step.reply else _call_text(step, paths) if step.call else step.text
         came = result_text(step) if step.call else step.reason
-        messages += [Message.of("assistant", said), Message.of("system", f"{RESPONSE}{came}\n")]
+        messages += [Message.of("assistant", reply_text), Message.of("system", f"{RESPONSE}{came}\n")]
     return messages
 
 
 def result_text(step: Step) -> str:
-    """What the call of a step returned: text, an image's name as a link, or what went wrong."""
+    """Result of the call of a step: text, an image's name as a link, or the error."""
     observation = step.observation or Observation()
     if observation.error is not None:
         error = observation.error
@@ -229,7 +229,7 @@ def result_text(step: Step) -> str:
     return observation_data(step)
 
 
-def _called(step: Step, paths: Mapping[str, str]) -> str:
+def _call_text(step: Step, paths: Mapping[str, str]) -> str:
     assert step.call is not None
     arguments = json.dumps(renamed(step.call.arguments, paths))
     return f"{ACTION}{step.call.tool}\n{ACTION_INPUT}{arguments}"

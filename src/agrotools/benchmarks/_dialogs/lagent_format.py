@@ -56,7 +56,7 @@ class DeclaredTool(NamedTuple):
     parameters: tuple[Parameter, ...]
 
 
-class Said(NamedTuple):
+class ParsedReply(NamedTuple):
     """A reply as it was read. ``text``: the answer, or the input of the action, as written."""
 
     kind: Literal["answer", "call", "nothing"]
@@ -66,7 +66,7 @@ class Said(NamedTuple):
 
 
 class Failure(NamedTuple):
-    """Why a call failed: the type that prediction files have for it, and what the model is told."""
+    """Failure of a call: its type in prediction files, and the message to the model."""
 
     type: Literal["ARGS_ERROR", "API_ERROR"]
     message: str
@@ -75,70 +75,70 @@ class Failure(NamedTuple):
 class Checked(NamedTuple):
     """A call after all that happens to it before its tool runs.
 
-    ``given``: the arguments as the model gave them; its own text where they cannot be read. ``taken``: as the tool
-    takes them, each of its declared type; None where it does not come to that.
+    ``raw_arguments``: the arguments as the model gave them; its own text if they cannot be read. ``arguments``: as the
+    tool takes them, each of its declared type; None if they cannot be cast.
     """
 
     tool: str
-    given: Arguments | str
-    taken: Arguments | None
+    raw_arguments: Arguments | str
+    arguments: Arguments | None
     failure: Failure | None
 
 
-def read_reply(text: str) -> Said:
+def read_reply(text: str) -> ParsedReply:
     """The answer after the last ``Final Answer:``; else the last ``Action:`` that a line ends, and all that follows
     the first ``Action Input:``; else nothing."""
     thought = text.split(ACTION)[0].split(THOUGHT)[-1].split(FINISH)[0]
     if FINISH in text:
-        return Said("answer", thought, "", text.rpartition(FINISH)[2])
+        return ParsedReply("answer", thought, "", text.rpartition(FINISH)[2])
     lines = text.split("\n")[:-1]
     tool = next((line.partition(ACTION)[2] for line in reversed(lines) if ACTION in line), None)
-    _, marker, given = text.partition(ACTION_INPUT)
+    _, marker, action_input = text.partition(ACTION_INPUT)
     if tool is None or not marker:
-        return Said("nothing", thought, "", "")
-    return Said("call", thought, tool.strip(), given.strip().strip('"'))
+        return ParsedReply("nothing", thought, "", "")
+    return ParsedReply("call", thought, tool.strip(), action_input.strip().strip('"'))
 
 
-def check_call(said: Said, tools: Sequence[DeclaredTool], exists: Callable[[str], bool]) -> Checked:
-    """What comes of a reply that is no answer, up to the point where its tool would run.
+def check_call(reply: ParsedReply, tools: Sequence[DeclaredTool], exists: Callable[[str], bool]) -> Checked:
+    """Checked call of a reply that is no answer, up to the point where its tool would run.
 
     Args:
-        said: read by :func:`read_reply`.
+        reply: read by :func:`read_reply`.
         tools: those that were offered.
-        exists: whether there is a file at a path that an argument names.
+        exists: true if there is a file at a path that an argument names.
     """
-    if said.kind != "call":
+    if reply.kind != "call":
         return Checked(NO_ACTION, {"text": ""}, None, Failure("API_ERROR", FOLLOW_FORMAT))
     # "OCR.run" names the tool OCR too: run is what every tool's function is called.
-    name, dot, function = said.tool.partition(".")
+    name, dot, function = reply.tool.partition(".")
     tool = next((each for each in tools if each.name == name), None)
     if tool is None or "." in function:
-        return Checked(INVALID_ACTION, {"text": said.text}, None, Failure("API_ERROR", said.text or CHECK_NAME))
+        return Checked(INVALID_ACTION, {"text": reply.text}, None, Failure("API_ERROR", reply.text or CHECK_NAME))
     if dot and function != "run":
-        return Checked(name, said.text, None, Failure("API_ERROR", f"invalid API: {function}"))
-    given = read_arguments(tool.parameters, said.text)
-    if isinstance(given, Failure):
-        return Checked(name, said.text, None, given)
-    taken = cast_arguments(tool.parameters, given, exists)
-    if isinstance(taken, Failure):
-        return Checked(name, given, None, taken)
-    return Checked(name, given, taken, None)
+        return Checked(name, reply.text, None, Failure("API_ERROR", f"invalid API: {function}"))
+    call_arguments = read_arguments(tool.parameters, reply.text)
+    if isinstance(call_arguments, Failure):
+        return Checked(name, reply.text, None, call_arguments)
+    cast_values = cast_arguments(tool.parameters, call_arguments, exists)
+    if isinstance(cast_values, Failure):
+        return Checked(name, call_arguments, None, cast_values)
+    return Checked(name, call_arguments, cast_values, None)
 
 
 def read_arguments(parameters: Sequence[Parameter], text: str) -> Arguments | Failure:
     """The arguments that an action's input holds: a JSON object, in a fence marked ``json`` or bare."""
     arguments = arguments_in(text)
     if arguments is None:
-        return Failure("ARGS_ERROR", f"invalid json format: {_unfenced(text)}")
+        return Failure("ARGS_ERROR", f"invalid json format: {_without_fence(text)}")
     required = [parameter.name for parameter in parameters if parameter.required]
     return name_failure([parameter.name for parameter in parameters], required, arguments) or arguments
 
 
-def name_failure(known: Iterable[str], required: Iterable[str], given: Iterable[str]) -> Failure | None:
-    """What is told of arguments that a tool does not take, or else lacks; None where the names are right."""
-    if unknown := set(given).difference(known):
+def name_failure(known: Iterable[str], required: Iterable[str], names: Iterable[str]) -> Failure | None:
+    """Failure for arguments that a tool does not take, or else lacks; None if the names are right."""
+    if unknown := set(names).difference(known):
         return Failure("ARGS_ERROR", f"unknown arguments: {_as_set(unknown)}")
-    if missing := set(required).difference(given):
+    if missing := set(required).difference(names):
         return Failure("ARGS_ERROR", f"missing required arguments: {_as_set(missing)}")
     return None
 
@@ -146,14 +146,14 @@ def name_failure(known: Iterable[str], required: Iterable[str], given: Iterable[
 def arguments_in(text: str) -> Arguments | None:
     """The JSON object that an action's input is, whatever is in it; None where it is none."""
     try:
-        value = loads_strictly(_unfenced(text))
+        value = loads_strictly(_without_fence(text))
     except NotJson:
         return None
     return value if isinstance(value, dict) else None
 
 
 def is_argument_failure(message: str) -> bool:
-    """Whether a failure with this message is an ``ARGS_ERROR``, for which prediction files keep arguments as text."""
+    """True if a failure with this message is an ``ARGS_ERROR``, for which prediction files keep arguments as text."""
     return message.startswith(_ARGS_ERRORS)
 
 
@@ -212,8 +212,8 @@ def received(text: str) -> str:
     return without_surrogates(text).strip()
 
 
-def _unfenced(text: str) -> str:
-    """What stands in a fence that ends the text; one that opens it is taken off only where it is marked ``json``."""
+def _without_fence(text: str) -> str:
+    """Content of a fence that ends the text; an opening fence is removed only if it is marked ``json``."""
     ended = text.rstrip()
     if not ended.endswith(_FENCE_CLOSES):
         return text
@@ -231,7 +231,7 @@ Declared = Mapping[str, DeclaredTool]
 
 
 def declared_by(benchmark: str, root: Path | None = None) -> Declared:
-    """What the tools of a benchmark are said to be, by name.
+    """Published descriptions of the tools of a benchmark, by name.
 
     Args:
         benchmark: its name; ``thinkgeo`` says some things of its own, all others are as in GTA.
@@ -240,7 +240,7 @@ def declared_by(benchmark: str, root: Path | None = None) -> Declared:
     Raises:
         BenchmarkError: that file is none.
     """
-    ours = _ours()
+    ours = _packaged_tools()
     known = {**ours["gta"], **(ours["thinkgeo"] if benchmark == "thinkgeo" else {})}
     path = root / TOOLMETA_FILE if root else None
     return {**known, **read_toolmeta(path)} if path and path.is_file() else known
@@ -263,7 +263,7 @@ def read_toolmeta(path: Path) -> Declared:
     try:
         content = orjson.loads(path.read_bytes())
         tools = content.values() if isinstance(content, dict) else [tool for tool in content if "inputs" in tool]
-        return {_named(tool, "name"): _declared(tool["name"], tool) for tool in tools}
+        return {_text_field(tool, "name"): _declared(tool["name"], tool) for tool in tools}
     except OSError as error:
         raise BenchmarkError(f"{path} cannot be read: {error.strerror or error}") from error
     except (orjson.JSONDecodeError, LookupError, TypeError, AttributeError) as error:
@@ -301,25 +301,30 @@ def _text(value: JsonValue) -> str | None:
 
 
 @cache
-def _ours() -> dict[str, dict[str, DeclaredTool]]:
+def _packaged_tools() -> dict[str, dict[str, DeclaredTool]]:
     content = orjson.loads(files(__package__ or "").joinpath(TOOLMETA_FILE).read_bytes())
     return {name: {tool: _declared(tool, said) for tool, said in content[name].items()} for name in ("gta", "thinkgeo")}
 
 
-def _declared(name: str, said: Mapping[str, Any]) -> DeclaredTool:
+def _declared(name: str, content: Mapping[str, Any]) -> DeclaredTool:
     """A tool from its entry in a ``toolmeta.json``.
 
     Raises:
         TypeError, LookupError: a name or a type is missing or no text.
     """
     parameters = tuple(
-        Parameter(_named(each, "name"), _named(each, "type"), _text(each.get("description")), not each.get("optional"))
-        for each in said["inputs"]
+        Parameter(
+            _text_field(each, "name"),
+            _text_field(each, "type"),
+            _text(each.get("description")),
+            not each.get("optional"),
+        )
+        for each in content["inputs"]
     )
-    return DeclaredTool(name, str(said.get("description") or ""), parameters)
+    return DeclaredTool(name, str(content.get("description") or ""), parameters)
 
 
-def _named(said: Mapping[str, Any], key: str) -> str:
-    if not isinstance(said[key], str):
+def _text_field(content: Mapping[str, Any], key: str) -> str:
+    if not isinstance(content[key], str):
         raise TypeError(f"the {key} of a tool or an input is no text")
-    return said[key]
+    return content[key]

@@ -13,8 +13,8 @@ from agrotools.benchmarks._dialogs.findings import (
     EntryFindings,
     Findings,
     PublishedSettings,
+    error_text,
     stop_at_faults,
-    told,
 )
 from agrotools.benchmarks._dialogs.plugin_parts import PaperRun
 from agrotools.benchmarks.checking import FileCheck
@@ -60,23 +60,23 @@ def samples_of(
         if sample := read(position, entry, EntryFindings(key, findings)):
             samples.append(sample)
         progress(what, position + 1, len(entries))
-    return _with_own_ids(samples, findings)
+    return _with_unique_ids(samples, findings)
 
 
-def _with_own_ids(samples: Sequence[Sample], findings: Findings) -> list[Sample]:
+def _with_unique_ids(samples: Sequence[Sample], findings: Findings) -> list[Sample]:
     """The samples, later ones of the same id (keys ``1`` and ``01``) under one of their own, with a note."""
-    taken: set[str] = set()
-    found: list[Sample] = []
+    used_ids: set[str] = set()
+    renamed_samples: list[Sample] = []
     for sample in samples:
         name, number = sample.id, 2
-        while name in taken:
+        while name in used_ids:
             name, number = f"{sample.id}_{number}", number + 1
-        taken.add(name)
+        used_ids.add(name)
         if name != sample.id:
             findings.note(str(sample.metadata.get("entry", "")), "its key is like that of another entry")
             sample = sample.model_copy(update={"id": name})
-        found.append(sample)
-    return found
+        renamed_samples.append(sample)
+    return renamed_samples
 
 
 def benchmark_of(
@@ -131,7 +131,7 @@ def benchmark_of(
 
 
 class Layout(NamedTuple):
-    """How the files of a benchmark are published."""
+    """Published files of a benchmark and their layout."""
 
     name: str
     files: tuple[str, ...]
@@ -139,9 +139,9 @@ class Layout(NamedTuple):
     folders: tuple[str, ...]
     """Folders below the data root that may hold it, the likeliest first; the data root itself comes last."""
     tree: str
-    """What lies where, for a person."""
+    """Description of the expected files, for the user."""
     get_it: str
-    """Where it is to be had."""
+    """Download source."""
 
     def find(self, data_root: Path | None) -> Path:
         """The file of entries below ``data_root``.
@@ -200,5 +200,5 @@ def _toolmeta_faults(root: Path) -> list[str]:
         if (root / TOOLMETA_FILE).is_file():
             read_toolmeta(root / TOOLMETA_FILE)
     except BenchmarkError as error:
-        return [told(error)]
+        return [error_text(error)]
     return []

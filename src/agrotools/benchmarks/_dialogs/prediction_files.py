@@ -23,9 +23,9 @@ _FORM = 'a prediction file looks like {"0": {"gold": [...], "prediction": [...]}
 
 @dataclass(frozen=True)
 class PredictionFile:
-    """What was read: the samples in order, their mode, and of which files they are.
+    """Samples read from prediction files in order, with their mode and files.
 
-    ``malformed``: what stands where it should not, by its place in the file; wrong, but no reason to refuse the rest.
+    ``malformed``: malformed parts, by their place in the file; wrong, but no reason to refuse the rest.
     """
 
     samples: tuple[Dialogue, ...]
@@ -63,7 +63,7 @@ def _files(path: Path) -> tuple[Path, ...]:
     )
 
 
-def parse_predictions(found: Any, name: str, first: int = 0) -> tuple[list[Dialogue], list[str]]:
+def parse_predictions(data: Any, name: str, first: int = 0) -> tuple[list[Dialogue], list[str]]:
     """The samples of one file, as they stand, and what is malformed in them; their own keys go on from ``first``.
 
     A sample that is missing between others, or is no object, has neither gold nor prediction (None).
@@ -71,21 +71,21 @@ def parse_predictions(found: Any, name: str, first: int = 0) -> tuple[list[Dialo
     Raises:
         BenchmarkError: it is no object, or more samples are missing than are there.
     """
-    if not is_object(found):
+    if not is_object(data):
         raise BenchmarkError(f"{name} is no object of samples", hint=_FORM)
-    numbers = [int(key) for key in found if _NUMBER.fullmatch(key)]
+    numbers = [int(key) for key in data if _NUMBER.fullmatch(key)]
     count = max(numbers, default=-1) + 1
-    if count > 2 * len(found) or (found and not count):
-        others = ", ".join(sorted(map(str, found))[:3])
-        missing = next(number for number in range(count + 1) if str(number) not in found)
+    if count > 2 * len(data) or (data and not count):
+        others = ", ".join(sorted(map(str, data))[:3])
+        missing = next(number for number in range(count + 1) if str(number) not in data)
         raise BenchmarkError(
-            f'{name}, key "{missing}" is missing though the file has {len(found)} samples (keys {others}...)',
+            f'{name}, key "{missing}" is missing though the file has {len(data)} samples (keys {others}...)',
             hint="the keys count from 0; samples were taken out, or this is no prediction file",
         )
-    malformed = [f'{name}, key "{key}" is no number of a sample' for key in found if not _NUMBER.fullmatch(key)]
+    malformed = [f'{name}, key "{key}" is no number of a sample' for key in data if not _NUMBER.fullmatch(key)]
     samples: list[Dialogue] = []
     for index in range(count):
-        entry: Any = found.get(str(index), _MISSING)
+        entry: Any = data.get(str(index), _MISSING)
         where = f'{name}, key "{index}"'
         fields: Any = entry if is_object(entry) else {}
         if entry is _MISSING:
@@ -155,13 +155,13 @@ def read_data(path: Path) -> Mapping[str, Any]:
     Raises:
         BenchmarkError: it cannot be read, or an entry has no dialogs or no answer.
     """
-    found = read_json(path)
-    if not is_object(found) or not found:
+    data = read_json(path)
+    if not is_object(data) or not data:
         raise BenchmarkError(f"{path.name} is no object of entries", hint="give dataset.json or ThinkGeoBench.json")
-    for key, entry in found.items():
+    for key, entry in data.items():
         if not is_object(entry) or not is_list(entry.get("dialogs")) or "gt_answer" not in entry:
             raise BenchmarkError(f'{path.name}, key "{key}" is no entry with dialogs and gt_answer')
-    return found
+    return data
 
 
 @dataclass(frozen=True)
@@ -199,7 +199,8 @@ def join_data(predictions: PredictionFile, data: Mapping[str, Any] | None) -> Jo
             without.append(f'key "{sample.key}": the gold is malformed')
         elif entries and (theirs := _tools(entry["dialogs"])) != (ours := _tools(_gold(sample, mode))):
             strange.append(
-                f'key "{sample.key}": the gold of the predictions calls {_said(ours)}, the data set {_said(theirs)}'
+                f'key "{sample.key}": the gold of the predictions calls {_call_list(ours)}, '
+                f"the data set {_call_list(theirs)}"
             )
         else:
             scored.append(one)
@@ -218,7 +219,7 @@ def join_data(predictions: PredictionFile, data: Mapping[str, Any] | None) -> Jo
 
 
 def _has_gold(sample: Dialogue, mode: Mode) -> bool:
-    """Whether a prediction can be scored against the gold that stands beside it."""
+    """True if a prediction can be scored against the gold in the same file."""
     ends = mode == "end-to-end"
     gold: Any = sample.gold[0] if ends and is_list(sample.gold) and sample.gold else sample.gold
     try:
@@ -230,8 +231,12 @@ def _has_gold(sample: Dialogue, mode: Mode) -> bool:
 def _gold_of_entry(entry: Any, mode: Mode) -> list[Any]:
     turns = [message for message in entry["dialogs"] if is_object(message)]
     after = next((i for i, message in enumerate(turns) if message.get("role") == "user"), -1) + 1
-    said = turns[after:]
-    return [said] if mode == "end-to-end" else [message for message in said if message.get("role") == "assistant"]
+    following = turns[after:]
+    return (
+        [following]
+        if mode == "end-to-end"
+        else [message for message in following if message.get("role") == "assistant"]
+    )
 
 
 def _gold(sample: Dialogue, mode: Mode) -> list[Any]:
@@ -249,12 +254,12 @@ def _tools(messages: Sequence[Any]) -> list[str]:
     return names
 
 
-def _said(names: Sequence[str]) -> str:
+def _call_list(names: Sequence[str]) -> str:
     return ", ".join(names[:5]) + ("..." if len(names) > 5 else "") if names else "no tool"
 
 
 _OF_AGENT = re.compile(r"\s*\[\w*(?:Error|Exception)\]")
-"""How what the evaluation writes in the place of an answer begins where its agent stopped."""
+"""Beginning of the text that the evaluation writes in place of an answer if its agent stopped."""
 
 
 class Message(NamedTuple):
@@ -285,7 +290,7 @@ def read_message(message: Any) -> Message:
 
 
 def is_agent_error(text: str) -> bool:
-    """Whether it is an error of the agent where an answer should stand, such as ``[AgentInferencerError] ...``."""
+    """True if it is an error of the agent in place of an answer, such as ``[AgentInferencerError] ...``."""
     return _OF_AGENT.match(text) is not None
 
 
@@ -316,7 +321,7 @@ def gold_messages(messages: Any, where: str, *, returns: bool) -> list[Message]:
         raise BenchmarkError(
             f"{where}: the gold is no list of messages", hint="is this a prediction file of GTA's form?"
         )
-    found: list[Message] = []
+    gold: list[Message] = []
     for index, message in enumerate(messages):
         read = read_message(message)
         is_return = returns and is_object(message) and message.get("role") in ("tool", "user", "system")
@@ -327,5 +332,5 @@ def gold_messages(messages: Any, where: str, *, returns: bool) -> list[Message]:
                 f"{where}: gold message {index} is neither a call nor an answer",
                 hint="a gold message is a call with an object of arguments, or an answer with a text",
             )
-        found.append(read)
-    return found
+        gold.append(read)
+    return gold

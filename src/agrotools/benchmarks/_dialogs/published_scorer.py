@@ -32,7 +32,7 @@ class Dialogue:
 
 @dataclass(frozen=True)
 class Rules:
-    """What differs between the two scorers. ``categories``: id of an F1, and the tools it counts."""
+    """Differences between the two scorers. ``categories``: id of an F1, and the tools it counts."""
 
     name: str
     categories: Mapping[str, tuple[str, ...]]
@@ -67,7 +67,7 @@ class _Cosines:
         return self.of(json.dumps(gold), json.dumps(predicted))
 
     def missing(self, *, images: bool) -> str | None:
-        """Why a metric cannot be computed; None where it can."""
+        """Reason why a metric cannot be computed; None if it can."""
         needed = [f"{self.texts} subjective answers"] if self.texts else []
         if images and self.images:
             needed.append(f"{self.images} calls that make images")
@@ -82,7 +82,7 @@ def response_type(message: Any) -> tuple[str, Any]:
 
 
 def is_correct(answer: Any, reference: Any, *, lowers: bool = False) -> bool:
-    """Whether ``answer`` has an alias of each group of the whitelist between word boundaries, none of the blacklist.
+    """True if ``answer`` has an alias of each group of the whitelist between word boundaries, none of the blacklist.
 
     ``lowers``: ThinkGeo looks in the answer in lower case (the search has no case anyway).
     """
@@ -132,21 +132,21 @@ def score_steps(samples: Sequence[Dialogue], rules: Rules, similarity: Similarit
 
 def _step(predicted: Any, gold: Any, reference: Any, counts: dict[str, int], cosines: _Cosines, rules: Rules) -> float:
     """Counts one step; returns what it adds to SummAcc."""
-    predicted_type, given = response_type(predicted)
-    gold_type, wanted = response_type(gold)
+    predicted_type, predicted_value = response_type(predicted)
+    gold_type, gold_value = response_type(gold)
     failed = "error" in predicted
     counts["inst"] += predicted_type == gold_type and not failed
     counts["gold_calls"] += gold_type == "tool"
     counts["tool_call"] += predicted_type == "tool"
     counts["tool_call_error"] += predicted_type == "tool" and failed
-    if predicted_type == gold_type == "tool" and given["name"] == wanted["name"]:
+    if predicted_type == gold_type == "tool" and predicted_value["name"] == gold_value["name"]:
         counts["tool"] += 1
-        counts["arg"] += bool(given["arguments"] == wanted["arguments"])
+        counts["arg"] += bool(predicted_value["arguments"] == gold_value["arguments"])
     elif predicted_type == gold_type == "answer":
         if is_object(reference):
-            return is_correct(given, reference, lowers=rules.lowers)
+            return is_correct(predicted_value, reference, lowers=rules.lowers)
         if is_list(reference):
-            return cosines.best(given, reference)
+            return cosines.best(predicted_value, reference)
     return 0.0
 
 

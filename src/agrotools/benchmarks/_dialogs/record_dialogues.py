@@ -62,8 +62,8 @@ def in_file_order(records: Sequence[Record]) -> list[Record]:
     """The records in the order of the published file."""
 
     def position(record: Record) -> tuple[int, str]:
-        given = record.sample.metadata.get("position")
-        return (given if isinstance(given, int) else 1 << 30, record.sample.id)
+        position_value = record.sample.metadata.get("position")
+        return (position_value if isinstance(position_value, int) else 1 << 30, record.sample.id)
 
     return sorted(records, key=position)
 
@@ -86,15 +86,15 @@ def dialogue_of(record: Record, protocol: Protocol = "react") -> Dialogue:
     gold = _gold(record.sample, paths)
     as_said = protocol == "lagent"
     if record.actions is not None:
-        own = [message for message in gold if message["role"] == "assistant"]
+        gold_replies = [message for message in gold if message["role"] == "assistant"]
         predicted = [_of_action(action, record.sample, paths, as_said) for action in record.actions]
-        return Dialogue(record.sample.id, own, predicted, published_answer(record.sample))
+        return Dialogue(record.sample.id, gold_replies, predicted, published_answer(record.sample))
     steps = _of_trajectory(record.trajectory, record.sample, paths, as_said) if record.trajectory is not None else []
     return Dialogue(record.sample.id, [gold], [steps], published_answer(record.sample))
 
 
 def origin_prompts(record: Record) -> list[Any]:
-    """What a prediction file holds as prompts: of each step the dialog up to it, end-to-end the question."""
+    """Prompts of a prediction file: the dialog up to each step, or the question (end-to-end)."""
     if record.actions is None:
         return [record.sample.query]
     dialog = [{"role": "user", "content": record.sample.query}, *_gold(record.sample, _published_paths(record.sample))]
@@ -137,22 +137,22 @@ def _of_action(action: Action, sample: Sample, paths: Mapping[str, str], as_said
 
 
 def _of_reply(reply: Reply, failed: ErrorInfo | None) -> Message:
-    """What the published evaluation makes of a reply; ``failed`` is why its call came to nothing, where it did."""
-    said = read_reply(received(reply.text))
-    if said.kind == "answer":
-        return {"role": "assistant", "content": said.text}
-    if said.kind == "nothing":
+    """Message that the published evaluation reads from a reply; ``failed``: why its call failed, if it did."""
+    parsed_reply = read_reply(received(reply.text))
+    if parsed_reply.kind == "answer":
+        return {"role": "assistant", "content": parsed_reply.text}
+    if parsed_reply.kind == "nothing":
         return _no_action()
-    if not said.tool or (failed is not None and failed.kind == "unknown_tool"):
-        return _call(INVALID_ACTION, {"text": said.text}, ("API_ERROR", said.text or CHECK_NAME))
-    tool = said.tool.partition(".")[0]
-    given = arguments_in(said.text)
+    if not parsed_reply.tool or (failed is not None and failed.kind == "unknown_tool"):
+        return _call(INVALID_ACTION, {"text": parsed_reply.text}, ("API_ERROR", parsed_reply.text or CHECK_NAME))
+    tool = parsed_reply.tool.partition(".")[0]
+    call_arguments = arguments_in(parsed_reply.text)
     if failed is None:
-        return _call(tool, given)
-    if given is None or is_argument_failure(failed.message):
+        return _call(tool, call_arguments)
+    if call_arguments is None or is_argument_failure(failed.message):
         kind = "ARGS_ERROR" if is_argument_failure(failed.message) else "API_ERROR"
-        return _call(tool, said.text, (kind, failed.message))
-    return _call(tool, given, ("API_ERROR", failed.message))
+        return _call(tool, parsed_reply.text, (kind, failed.message))
+    return _call(tool, call_arguments, ("API_ERROR", failed.message))
 
 
 def _of_trajectory(trajectory: Trajectory, sample: Sample, paths: Mapping[str, str], as_said: bool) -> list[Message]:
@@ -186,7 +186,7 @@ def _checked_call(call: ToolCall, sample: Sample, paths: Mapping[str, str]) -> M
 
 
 def _argument_fault(call: ToolCall) -> str:
-    """What the published evaluation says of arguments that the tool does not take or that are missing."""
+    """Message of the published evaluation on arguments that the tool does not take or that are missing."""
     try:
         schema = get_tool(call.tool).spec.parameters
     except UsageError:
@@ -214,30 +214,30 @@ def _no_action() -> Message:
 
 def _published_paths(sample: Sample) -> dict[str, str]:
     """By the name of a file in the sample, the path that its benchmark publishes."""
-    given = sample.metadata.get("published_paths")
-    told = {name: str(path) for name, path in given.items()} if isinstance(given, dict) else {}
-    return {**{file.name: file.path for file in sample.files}, **told}
+    published_paths = sample.metadata.get("published_paths")
+    paths = {name: str(path) for name, path in published_paths.items()} if isinstance(published_paths, dict) else {}
+    return {**{file.name: file.path for file in sample.files}, **paths}
 
 
 def errors_of_dialogues(samples: Sequence[Dialogue]) -> Errors:
     """Errors in the prediction files of GTA and ThinkGeo, of either mode."""
-    found = Errors()
-    found.skip((IN_HEAD,), OF_SCORES)
-    found.skip(OF_SINGLE_SHOT, "these predictions are made call by call")
-    found.skip(OF_KEYWORDS, "counted where answers are written with their steps (Agent-X) and in records")
+    errors = Errors()
+    errors.skip((IN_HEAD,), OF_SCORES)
+    errors.skip(OF_SINGLE_SHOT, "these predictions are made call by call")
+    errors.skip(OF_KEYWORDS, "counted where answers are written with their steps (Agent-X) and in records")
     for sample in samples:
-        add_dialogue(sample, found)
-    return found
+        add_dialogue(sample, errors)
+    return errors
 
 
-def add_dialogue(sample: Dialogue, found: Errors) -> None:
+def add_dialogue(sample: Dialogue, errors: Errors) -> None:
     """Count the errors of one dialogue, of either mode."""
-    found.total += 1
+    errors.total += 1
     prediction: list[Any] = sample.prediction if is_list(sample.prediction) else []
     by_step = not any(map(is_list, prediction))
     first: Any = prediction[0] if prediction else None
     messages: list[Any] = prediction if by_step else first if is_list(first) else [first]
-    _errors_of_messages(str(sample.key), messages, _gold_calls(sample.gold, by_step), found, by_step=by_step)
+    _errors_of_messages(str(sample.key), messages, _gold_calls(sample.gold, by_step), errors, by_step=by_step)
 
 
 def _gold_calls(gold: Any, by_step: bool) -> list[bool]:
@@ -247,74 +247,74 @@ def _gold_calls(gold: Any, by_step: bool) -> list[bool]:
     return [is_object(message) and "tool_calls" in message for message in listed]
 
 
-def _errors_of_messages(key: str, messages: list[Any], gold: list[bool], found: Errors, *, by_step: bool) -> None:
+def _errors_of_messages(key: str, messages: list[Any], gold: list[bool], errors: Errors, *, by_step: bool) -> None:
     called: list[tuple[str, str]] = []
     answered = False
     for index, message in enumerate(messages):
         if is_object(message) and message.get("role") in ("tool", "user", "system"):
             continue
-        found.steps += 1
+        errors.steps += 1
         meta: Any = message.get("meta") if is_object(message) else None
         if is_object(meta) and meta.get("type") == "thought":
-            found.steps -= 1
+            errors.steps -= 1
             continue
         if is_object(message) and "tool_calls" in message:
-            _errors_of_call(key, message, found, called, by_step=by_step)
+            _errors_of_call(key, message, errors, called, by_step=by_step)
         elif (read := read_message(message)).kind != "answer" or read.failed:
-            found.add("format_error", key)
+            errors.add("format_error", key)
         else:
             answered = answered or bool(read.text.strip())
             if by_step and index < len(gold) and gold[index]:
-                found.add("single_step_answer", key)
+                errors.add("single_step_answer", key)
     if not by_step and answered and not called and any(gold):
-        found.add("single_step_answer", key)
+        errors.add("single_step_answer", key)
     if not answered and not called and not messages:
-        found.add("no_response", key)
+        errors.add("no_response", key)
     names = [name for name, _ in called]
     if not by_step and any(one == other for one, other in pairwise(names)):
-        found.add("repeated_tool", key)
+        errors.add("repeated_tool", key)
 
 
-def _errors_of_call(key: str, message: Any, found: Errors, called: list[tuple[str, str]], *, by_step: bool) -> None:
+def _errors_of_call(key: str, message: Any, errors: Errors, called: list[tuple[str, str]], *, by_step: bool) -> None:
     calls: Any = message["tool_calls"]
     function: Any = calls[0].get("function") if is_list(calls) and calls and is_object(calls[0]) else None
     if not is_object(function) or not is_text(function.get("name")):
-        found.add("format_error", key)
+        errors.add("format_error", key)
         return
-    found.add("several_calls", key, int(len(calls) > 1))
+    errors.add("several_calls", key, int(len(calls) > 1))
     name: str = function["name"]
     arguments: Any = function.get("arguments")
     if not (is_object(arguments) or is_text(arguments)):
-        found.add("format_error", key)
+        errors.add("format_error", key)
         return
     error: Any = message.get("error")
     if name == NO_ACTION:
-        found.add("format_error", key)
+        errors.add("format_error", key)
         return
     if name == INVALID_ACTION:
-        found.add("wrong_tool_name", key)
+        errors.add("wrong_tool_name", key)
     elif error is not None:
-        found.add(_class_of(error, arguments), key)
+        errors.add(_class_of(error, arguments), key)
     call = (name, arguments_key(arguments))
     if not by_step and error is None and call in called:
-        found.add("redundant_call", key)
+        errors.add("redundant_call", key)
     called.append(call if error is None else (name, f"failed {len(called)}"))
 
 
 def _class_of(error: Any, arguments: Any) -> str:
     """The class of a failed call by the type and the message that the published evaluation writes."""
     kind: Any = error.get("type") if is_object(error) else None
-    told: Any = error.get("msg") if is_object(error) else error
+    message: Any = error.get("msg") if is_object(error) else error
     if kind == "ARGS_ERROR" or not is_object(arguments):
-        named = is_text(told) and told.startswith(("unknown arguments", "missing required arguments"))
-        return "invalid_arguments" if named else "invalid_json"
+        is_name_error = is_text(message) and message.startswith(("unknown arguments", "missing required arguments"))
+        return "invalid_arguments" if is_name_error else "invalid_json"
     return "tool_error"
 
 
-def _add_replies(record: Record, found: Errors) -> None:
+def _add_replies(record: Record, errors: Errors) -> None:
     """Count the errors of a record of the protocol lagent from the model's own replies, as in prediction files."""
-    add_dialogue(dialogue_of(record, "lagent"), found)
-    add_missed_keywords(record, found)
+    add_dialogue(dialogue_of(record, "lagent"), errors)
+    add_missed_keywords(record, errors)
 
 
 OF_RUNS = RecordErrors(_add_replies, NOT_IN_CALLS)

@@ -42,12 +42,12 @@ def published_tables(
     """
     blocks: list[RenderableType] = []
     for mode, layout in layouts.items():
-        if shown := figures_shown(family, mode, summaries):
-            runs = [summary for _, summary, _ in shown]
+        if figures := figures_shown(family, mode, summaries):
+            runs = [summary for _, summary, _ in figures]
             split = next((split for run in runs if (split := run.benchmark_options.get("split")) in split_tables), "")
             rows = _printed(family, mode, split_tables.get(str(split), layout.table), runs)
-            blocks.append(figures_table(family, layout, shown, rows, notes))
-            blocks += _counts(shown)
+            blocks.append(figures_table(family, layout, figures, rows, notes))
+            blocks += _counts(figures)
     return blocks
 
 
@@ -71,7 +71,7 @@ def _figures(summary: Summary, mode: Mode) -> PublishedFigures | None:
 def figures_table(
     family: str,
     layout: Layout,
-    shown: Sequence[Shown],
+    runs: Sequence[Shown],
     rows: Sequence[PublishedRow],
     notes: Notes,
     benchmark: str = "",
@@ -83,8 +83,8 @@ def figures_table(
     table = new_table(f"{layout.title}: as its scorer has it, and corrected")
     table.add_column("", overflow="fold", min_width=14)
     for column, heading in layout.columns.items():
-        table.add_column(heading + _embedder_mark(column, [figures for _, _, figures in shown], notes), justify="right")
-    for name, summary, figures in shown:
+        table.add_column(heading + _embedder_mark(column, [figures for _, _, figures in runs], notes), justify="right")
+    for name, summary, figures in runs:
         marks = (
             notes.mark(f"Not comparable with the printed rows: {harmless('; '.join(figures.differs))}.")
             if figures.differs
@@ -111,19 +111,19 @@ def figures_table(
     return table
 
 
-def _counts(shown: Sequence[Shown]) -> Iterator["RenderableType"]:
+def _counts(runs: Sequence[Shown]) -> Iterator["RenderableType"]:
     """A line with the counts of the published scorer for a single run."""
     from rich.text import Text
 
-    counts = shown[0][2].counts
+    counts = runs[0][2].counts
     text = ", ".join(f"{name.replace('_', ' ')} {n}" for name, n in counts.items())
-    if len(shown) == 1 and text:
+    if len(runs) == 1 and text:
         yield Text(f"counted by the published scorer: {text}", style="dim")
 
 
-def _embedder_mark(column: str, shown: Sequence[PublishedFigures], notes: Notes) -> str:
+def _embedder_mark(column: str, run_figures: Sequence[PublishedFigures], notes: Notes) -> str:
     """Leads from the heading of a metric to the models whose cosines are in it."""
-    used = ", ".join(dict.fromkeys(harmless(figures.embedder) for figures in shown if figures.embedder))
+    used = ", ".join(dict.fromkeys(harmless(figures.embedder) for figures in run_figures if figures.embedder))
     if not used or column not in WITH_COSINES:
         return ""
     return notes.mark(f"By cosines of {used} where answers are subjective or images.")
@@ -152,16 +152,16 @@ def _reason(left_out: str) -> str:
 def _printed(family: str, mode: Mode, table: str, summaries: Sequence[Summary]) -> list[PublishedRow]:
     """The printed rows of the models that were run, and of the best two others by the last column that is printed."""
     rows = [row for row in published_rows(family) if row.table == table and row.setting == mode]
-    wanted = {row.model for row in rows for summary in summaries if same_model(row.model, summary.model)}
+    printed_models = {row.model for row in rows for summary in summaries if same_model(row.model, summary.model)}
     last = [row for row in rows if row.metric == f"{family}.{'ans_acc' if mode == 'end-to-end' else 'summ_acc'}"]
     best = sorted(last, key=lambda row: row.number, reverse=True)[:2]
-    chosen = wanted | {row.model for row in best}
+    chosen = printed_models | {row.model for row in best}
     return [row for row in rows if row.model in chosen]
 
 
 def _printed_cell(rows: Sequence[PublishedRow], model: str, metric: str, notes: Notes) -> "Text":
-    found = next((row for row in rows if row.model == model and row.metric == metric), None)
-    if found is None:
+    printed_row = next((row for row in rows if row.model == model and row.metric == metric), None)
+    if printed_row is None:
         return stacked([DASH], value_style="dim")
-    marks = "".join(notes.mark(f"{MARK} {doubt}") for doubt in found.doubts)
-    return stacked([f"{found.percent}{marks}"], value_style="dim")
+    marks = "".join(notes.mark(f"{MARK} {doubt}") for doubt in printed_row.doubts)
+    return stacked([f"{printed_row.percent}{marks}"], value_style="dim")

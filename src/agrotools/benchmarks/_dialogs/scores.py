@@ -64,24 +64,25 @@ class JudgeScorer(NamedTuple):
     corrected: Callable[[Scores, Any, Mapping[str, Any]], Scores]
 
 
-def compare_dialogues(given: PredictionInput, rules: Rules, judge: JudgeScorer | None = None) -> Compared:
+def compare_dialogues(inputs: PredictionInput, rules: Rules, judge: JudgeScorer | None = None) -> Compared:
     """Both scores of a prediction file, by the scorer that has these ``rules``.
 
     Raises:
         BenchmarkError: a file cannot be read, or files do not belong together.
     """
-    similarity, name = (given.embedder.similarity, given.embedder.name) if given.embedder else (None, None)
-    predictions = read_predictions(given.file)
-    entries = read_data(given.data) if given.data is not None else None
+    similarity, name = (inputs.embedder.similarity, inputs.embedder.name) if inputs.embedder else (None, None)
+    predictions = read_predictions(inputs.file)
+    entries = read_data(inputs.data) if inputs.data is not None else None
     joined = join_data(predictions, entries)
     by_step = predictions.mode == "step-by-step"
-    if given.judgements is not None and by_step:
+    if inputs.judgements is not None and by_step:
         raise BenchmarkError(
-            f"{given.file.name} holds step-by-step predictions, which nobody judges", hint="leave out the judgements"
+            f"{inputs.file.name} holds step-by-step predictions, which nobody judges",
+            hint="leave out the judgements",
         )
     log, malformed = None, list(joined.malformed)
-    if given.judgements is not None and judge is not None:
-        log, wrong = judge.read_log(given.judgements)
+    if inputs.judgements is not None and judge is not None:
+        log, wrong = judge.read_log(inputs.judgements)
         malformed += wrong
     stop = None
     published: Scores | None = None
@@ -127,9 +128,11 @@ def _without_answers(scores: Scores, rules: Rules) -> Scores:
     # The published InstAcc counts text answers in its denominator.
     hidden.append(f"{rules.name}.inst_acc")
     gone = [name for name in (*scores.metrics, *scores.left_out) if name in hidden]
-    kept = {name: figure for name, figure in scores.metrics.items() if name not in hidden}
+    metrics = {name: figure for name, figure in scores.metrics.items() if name not in hidden}
     counts = {name: count for name, count in scores.counts.items() if name not in _OF_ANSWERS}
-    return replace(scores, metrics=kept, counts=counts, left_out={**scores.left_out, **dict.fromkeys(gone, _NO_DATA)})
+    return replace(
+        scores, metrics=metrics, counts=counts, left_out={**scores.left_out, **dict.fromkeys(gone, _NO_DATA)}
+    )
 
 
 def scoring_by(rules: Rules, paper: PaperRun) -> Scoring:
@@ -209,29 +212,31 @@ def _share(value: float | None) -> float | None:
 
 def differences_of_run(manifest: Manifest, mode: Mode, paper: PaperRun) -> list[str]:
     """Differences of a run from those of a paper, each in a few words."""
-    found = differences_of_settings(manifest, paper)
+    differences = differences_of_settings(manifest, paper)
     if mode == "end-to-end":
         recorded, others = tools_by_source(manifest)
         if recorded:
-            found.append("recorded observations instead of tools" + (f" for {len(recorded)} of them" if others else ""))
+            differences.append(
+                "recorded observations instead of tools" + (f" for {len(recorded)} of them" if others else "")
+            )
         if others:
-            found.append("tools of this package, not those of the paper")
+            differences.append("tools of this package, not those of the paper")
         if not is_baseline(manifest.model) and manifest.max_steps != paper.max_steps:
-            found.append(f"at most {manifest.max_steps} turns, not {paper.max_steps}")
-    return found
+            differences.append(f"at most {manifest.max_steps} turns, not {paper.max_steps}")
+    return differences
 
 
 def differences_of_settings(manifest: Manifest, paper: PaperRun) -> list[str]:
     """Differences in policy, protocol and number of questions."""
-    found = ["this policy sees the gold"] if manifest.privileged else []
+    differences = ["this policy sees the gold"] if manifest.privileged else []
     if is_baseline(manifest.model):
-        found.append("a baseline, which is no model and has no protocol")
+        differences.append("a baseline, which is no model and has no protocol")
     elif manifest.protocol != paper.protocol:
-        found.append(f"protocol {manifest.protocol}, not that of the paper")
+        differences.append(f"protocol {manifest.protocol}, not that of the paper")
     questions = questions_of_paper(manifest, paper)
     if questions is not None and len(manifest.sample_ids) != questions:
-        found.append(f"{len(manifest.sample_ids)} questions of {questions}")
-    return found
+        differences.append(f"{len(manifest.sample_ids)} questions of {questions}")
+    return differences
 
 
 def questions_of_paper(manifest: Manifest, paper: PaperRun) -> int | None:

@@ -57,12 +57,12 @@ def published(like: Tool[..., Any]) -> Callable[[Callable[P, R]], Tool[P, R]]:
     )
 
 
-def said(text: object, by: ToolResult) -> PublishedText:
+def text_output(text: object, by: ToolResult) -> PublishedText:
     """A text output, with the notes and flags of the result that it was made of."""
     return PublishedText(text=str(text), notes=by.notes, flags=by.flags)
 
 
-def drawn(image: Artifact, by: ToolResult) -> PublishedImage:
+def image_output(image: Artifact, by: ToolResult) -> PublishedImage:
     """An image output, with the notes and flags of the result that it was made of."""
     return PublishedImage(image=image, notes=by.notes, flags=by.flags)
 
@@ -150,8 +150,8 @@ def OCR(image: PictureFile) -> PublishedText:
     Raises:
         ToolError: as :func:`agrotools.tools.general.text.read_text`.
     """
-    found = read_text.function(image)
-    return said("\n".join(f"{box_text(line.box)} {line.text}" for line in found.lines), found)
+    result = read_text.function(image)
+    return text_output("\n".join(f"{box_text(line.box)} {line.text}" for line in result.lines), result)
 
 
 @published(count_given_object)
@@ -161,8 +161,8 @@ def CountGivenObject(image: PictureFile, text: Description, bbox: BoxText | None
     Raises:
         ToolError: as :func:`agrotools.tools.general.objects.count_given_object`.
     """
-    found = count_given_object.function(image, text, region=None if bbox is None else read_box(bbox))
-    return said(found.count, found)
+    result = count_given_object.function(image, text, region=None if bbox is None else read_box(bbox))
+    return text_output(result.count, result)
 
 
 @published(describe_image)
@@ -172,8 +172,8 @@ def ImageDescription(image: PictureFile) -> PublishedText:
     Raises:
         ToolError: as :func:`agrotools.tools.general.description.describe_image`.
     """
-    found = describe_image.function(image)
-    return said(found.description, found)
+    result = describe_image.function(image)
+    return text_output(result.description, result)
 
 
 @published(search_web)
@@ -186,8 +186,8 @@ def GoogleSearch(
     Raises:
         ToolError: as :func:`agrotools.tools.general.search_web.search_web`.
     """
-    found = search_web.function(query, min(k, 20))
-    return said(found.text, found)
+    result = search_web.function(query, min(k, 20))
+    return text_output(result.text, result)
 
 
 @published(describe_attribute)
@@ -201,8 +201,8 @@ def RegionAttributeDescription(
     Raises:
         ToolError: as :func:`agrotools.tools.general.description.describe_attribute`.
     """
-    found = describe_attribute.function(image, read_box(bbox), attribute)
-    return said(found.description, found)
+    result = describe_attribute.function(image, read_box(bbox), attribute)
+    return text_output(result.description, result)
 
 
 @published(locate_objects)
@@ -216,9 +216,9 @@ def TextToBbox(
     Raises:
         ToolError: as :func:`agrotools.tools.general.objects.locate_objects`.
     """
-    found = locate_objects.function(image, text, top1, score_min=SURE)
-    lines = [scored_text(box, score) for box, score in zip(found.boxes, found.scores, strict=True)]
-    return said("\n".join(lines) or NONE_FOUND, found)
+    result = locate_objects.function(image, text, top1, score_min=SURE)
+    lines = [scored_text(box, score) for box, score in zip(result.boxes, result.scores, strict=True)]
+    return text_output("\n".join(lines) or NONE_FOUND, result)
 
 
 @published(plot_code)
@@ -228,8 +228,8 @@ def Plot(command: Command) -> PublishedImage:
     Raises:
         ToolError: as :func:`agrotools.tools.general.code.plot_code`.
     """
-    made = plot_code.function(command)
-    return drawn(made.image, made)
+    result = plot_code.function(command)
+    return image_output(result.image, result)
 
 
 @published(read_formula)
@@ -239,8 +239,8 @@ def MathOCR(image: PictureFile) -> PublishedText:
     Raises:
         ToolError: as :func:`agrotools.tools.general.text.read_formula`.
     """
-    found = read_formula.function(image)
-    return said(json.dumps({"text": f"$ {found.latex} $", "latex_styled": found.latex}), found)
+    result = read_formula.function(image)
+    return text_output(json.dumps({"text": f"$ {result.latex} $", "latex_styled": result.latex}), result)
 
 
 @published(solve_equations)
@@ -267,8 +267,8 @@ def DrawBox(
     Raises:
         ToolError: as :func:`agrotools.tools.general.annotation.draw_box`.
     """
-    made = draw_box.function(image, read_box(bbox), annotation)
-    return drawn(made.image, made)
+    result = draw_box.function(image, read_box(bbox), annotation)
+    return image_output(result.image, result)
 
 
 @published(add_text)
@@ -284,10 +284,10 @@ def AddText(
         ToolError: as :func:`agrotools.tools.general.annotation.add_text`.
     """
     try:
-        made = add_text.function(image, text, position, color)
+        result = add_text.function(image, text, position, color)
     except ToolError as error:
-        raise _renamed(error, "colour", "color") from None
-    return drawn(made.image, made)
+        raise _published_name(error, "colour", "color") from None
+    return image_output(result.image, result)
 
 
 @published(generate_image)
@@ -299,8 +299,8 @@ def TextToImage(
     Raises:
         ToolError: as :func:`agrotools.tools.general.generation.generate_image`.
     """
-    made = generate_image.function(keywords)
-    return drawn(made.image, made)
+    result = generate_image.function(keywords)
+    return image_output(result.image, result)
 
 
 @published(stylize_image)
@@ -313,11 +313,11 @@ def ImageStylization(
     Raises:
         ToolError: as :func:`agrotools.tools.general.generation.stylize_image`.
     """
-    made = stylize_image.function(image, instruction)
-    return drawn(made.image, made)
+    result = stylize_image.function(image, instruction)
+    return image_output(result.image, result)
 
 
-def _renamed(error: ToolError, ours: str, theirs: str) -> ToolError:
+def _published_name(error: ToolError, ours: str, theirs: str) -> ToolError:
     """An error about an argument that the published tool calls otherwise."""
     argument = theirs if error.argument == ours else error.argument
     return ToolError(error.kind, error.message, argument=argument, hint=error.hint, candidates=error.candidates)

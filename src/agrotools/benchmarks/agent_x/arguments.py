@@ -31,52 +31,57 @@ _NAMED = re.compile(r"^\s*([a-z_0-9]+)\s*[=:]\s*", re.IGNORECASE)
 _QUOTES = "\"'` "
 
 
-def arguments_of(tool: str, given: Any, files: Mapping[str, str], parameters: Sequence[str] = ()) -> Arguments | None:
+def arguments_of(
+    tool: str, raw_arguments: Any, files: Mapping[str, str], parameters: Sequence[str] = ()
+) -> Arguments | None:
     """The arguments that an input stands for; None where it cannot be told.
 
     Args:
         tool: the published name.
-        given: an object (names and values), a list (values in order) or a text. Of a text, the first part that names a
-            file is the image, what stands in brackets as four numbers the box, and the rest the first text that the
+        raw_arguments: an object (names and values), a list (values in order) or a text. Of a text, the first part that
+            names a file is the image, four numbers in brackets are the box, and the rest is the first text that the
             tool takes; a tool that takes one value gets all of it.
         files: names in the sample by every name that an input may call a file.
         parameters: what the tool takes, where it is not one of Agent-X's.
     """
     names = tuple(PARAMETERS.get(tool, parameters))
-    if isinstance(given, dict):
-        return {str(name): _named(value, files) for name, value in cast("dict[str, JsonValue]", given).items()}
+    if isinstance(raw_arguments, dict):
+        return {
+            str(name): _replace_paths(value, files)
+            for name, value in cast("dict[str, JsonValue]", raw_arguments).items()
+        }
     if not names:
         return None
-    if isinstance(given, list):
-        values = cast("list[JsonValue]", given)
+    if isinstance(raw_arguments, list):
+        values = cast("list[JsonValue]", raw_arguments)
         if len(values) > len(names):
             return None
-        return {name: _named(value, files) for name, value in zip(names, values, strict=False)}
-    if given is None or given == "":
+        return {name: _replace_paths(value, files) for name, value in zip(names, values, strict=False)}
+    if raw_arguments is None or raw_arguments == "":
         return {"image": _first(files)} if names[0] == "image" and files else None
-    if not isinstance(given, str):
-        return {names[0]: given} if isinstance(given, int | float) else None
-    return _of_text(names, given, files)
+    if not isinstance(raw_arguments, str):
+        return {names[0]: raw_arguments} if isinstance(raw_arguments, int | float) else None
+    return _read_text(names, raw_arguments, files)
 
 
-def _of_text(names: Sequence[str], text: str, files: Mapping[str, str]) -> Arguments | None:
+def _read_text(names: Sequence[str], text: str, files: Mapping[str, str]) -> Arguments | None:
     arguments: Arguments = {}
     rest = text.strip()
     if names[0] == "image":
-        found, rest = _without_file(rest, files)
-        image = found or (_first(files) if files else None)
+        file_name, rest = _without_file(rest, files)
+        image = file_name or (_first(files) if files else None)
         if image is None:
             return None
         arguments["image"] = image
-    left = [name for name in names if name != "image"]
-    if "bbox" in left:
-        left.remove("bbox")
+    text_names = [name for name in names if name != "image"]
+    if "bbox" in text_names:
+        text_names.remove("bbox")
         if box := _BOX.search(rest):
             arguments["bbox"] = box[0]
             rest = rest[: box.start()] + rest[box.end() :]
-    rest = _unnamed(rest.strip(" ,;"))
-    if rest and left:
-        arguments[left[0]] = rest
+    rest = _without_label(rest.strip(" ,;"))
+    if rest and text_names:
+        arguments[text_names[0]] = rest
     return arguments
 
 
@@ -92,11 +97,11 @@ def _without_file(text: str, files: Mapping[str, str]) -> tuple[str | None, str]
     return None, text
 
 
-def _unnamed(text: str) -> str:
+def _without_label(text: str) -> str:
     """``text: cup`` as ``cup``, quotes taken off."""
-    named = _NAMED.match(text)
-    if named and named[1].casefold() in {name for names in PARAMETERS.values() for name in names}:
-        text = text[named.end() :]
+    match = _NAMED.match(text)
+    if match and match[1].casefold() in {name for names in PARAMETERS.values() for name in names}:
+        text = text[match.end() :]
     return text.strip(_QUOTES)
 
 
@@ -104,5 +109,5 @@ def _first(files: Mapping[str, str]) -> str:
     return next(iter(files.values()))
 
 
-def _named(value: JsonValue, files: Mapping[str, str]) -> JsonValue:
+def _replace_paths(value: JsonValue, files: Mapping[str, str]) -> JsonValue:
     return files.get(value, value) if isinstance(value, str) else value

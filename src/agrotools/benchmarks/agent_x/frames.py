@@ -5,7 +5,7 @@ from pathlib import Path
 from tempfile import mkdtemp
 from typing import Any, Literal
 
-from agrotools.benchmarks._dialogs.files import instead
+from agrotools.benchmarks._dialogs.files import actual_content
 from agrotools.core import BenchmarkError
 from agrotools.core.files import cache_dir, sha256_of_file
 
@@ -19,7 +19,7 @@ _FORM = "1"
 
 
 def frames_folder() -> Path:
-    """Where frames lie."""
+    """Folder of the extracted frames."""
     return cache_dir(PLACE)
 
 
@@ -37,27 +37,27 @@ def frames_of(video: Path, count: int, choice: Choice) -> list[str]:
     except OSError as error:
         raise BenchmarkError(f"{video.name} cannot be read: {error.strerror or error}") from error
     target = frames_folder() / name
-    if not _whole(target):
+    if not _is_complete(target):
         shutil.rmtree(target, ignore_errors=True)
         try:
             target.parent.mkdir(parents=True, exist_ok=True)
-            made = Path(mkdtemp(prefix=".making-", dir=target.parent))
+            temporary = Path(mkdtemp(prefix=".making-", dir=target.parent))
         except OSError as error:
             raise BenchmarkError(
                 f"frames cannot be written to {target.parent}: {error.strerror or error}",
                 hint="set AGROTOOLS_CACHE to a folder that can be written",
             ) from error
         try:
-            _write_frames(video, made, count, choice)
-            made.chmod(0o755)
-            if not _whole(target):
-                made.replace(target)
+            _write_frames(video, temporary, count, choice)
+            temporary.chmod(0o755)
+            if not _is_complete(target):
+                temporary.replace(target)
         except OSError as error:
             # Another process may have written the same frames meanwhile.
-            if not _whole(target):
+            if not _is_complete(target):
                 raise BenchmarkError(f"frames of {video.name} cannot be written: {error.strerror or error}") from error
         finally:
-            shutil.rmtree(made, ignore_errors=True)
+            shutil.rmtree(temporary, ignore_errors=True)
     return [f"{name}/{path.name}" for path in _frames_in(target)]
 
 
@@ -65,10 +65,10 @@ def _frames_in(folder: Path) -> list[Path]:
     return sorted(folder.glob("frame_*_of_*.jpg"))
 
 
-def _whole(folder: Path) -> bool:
-    """Whether ``folder`` holds as many frames as the names of its frames say."""
-    found = _frames_in(folder) if folder.is_dir() else []
-    return bool(found) and all(path.stem.endswith(f"_of_{len(found):02d}") for path in found)
+def _is_complete(folder: Path) -> bool:
+    """True if ``folder`` holds as many frames as the names of its frames say."""
+    frames = _frames_in(folder) if folder.is_dir() else []
+    return bool(frames) and all(path.stem.endswith(f"_of_{len(frames):02d}") for path in frames)
 
 
 def _write_frames(video: Path, folder: Path, count: int, choice: Choice) -> None:
@@ -78,12 +78,12 @@ def _write_frames(video: Path, folder: Path, count: int, choice: Choice) -> None
     good_frames: list[Path] = []
     try:
         if not capture.isOpened():
-            raise BenchmarkError(f"{video.name} is no video that can be read{instead(video)}")
+            raise BenchmarkError(f"{video.name} is no video that can be read{actual_content(video)}")
         length = _length(cv2, video) if choice == "even" else count
-        wanted = set(_places(length, count) if choice == "even" else range(count))
+        places = set(_places(length, count) if choice == "even" else range(count))
         place = 0
-        while place <= max(wanted, default=0) and capture.grab():
-            if place in wanted:
+        while place <= max(places, default=0) and capture.grab():
+            if place in places:
                 good, frame = capture.retrieve()
                 path = folder / f"frame_{len(good_frames) + 1:02d}.jpg"
                 if good and cv2.imwrite(str(path), frame, [cv2.IMWRITE_JPEG_QUALITY, _QUALITY]):

@@ -133,9 +133,9 @@ def read_rubrics(path: Path, name: str = "") -> Rubrics:
     for key in file.criteria:
         if key not in ours.criteria:
             close = get_close_matches(key, COLUMNS, n=1)
-            meant = f"did you mean {close[0]}? " if close else ""
+            suggestion = f"did you mean {close[0]}? " if close else ""
             raise UsageError(
-                f"the rubrics {path}: Agent-X has no criterion {key!r}", hint=f"{meant}known: {', '.join(COLUMNS)}"
+                f"the rubrics {path}: Agent-X has no criterion {key!r}", hint=f"{suggestion}known: {', '.join(COLUMNS)}"
             )
     system = file.system or ours.system
     if _RUBRIC_PLACE not in system:
@@ -185,24 +185,24 @@ def read_judge_score(reply: Any) -> JudgeScore:
     if reply is None or (is_text(reply) and not reply.strip()):
         return JudgeScore(None, MISSING)
     if not is_text(reply):
-        value: Any = _scored(reply) if is_object(reply) else reply
+        value: Any = _score_value(reply) if is_object(reply) else reply
         return _share(value, "value")
     text: str = _THINKING.sub("", reply[:_LONGEST])
     for start, end in reversed(values_in(text)):
         try:
-            value = _scored(loads(text[start:end]))
+            value = _score_value(loads(text[start:end]))
         except NotJson:
             continue
         if value is not None:
             return _share(value, "object")
-    named = [match["share"] for match in _NAMED.finditer(text)]
-    if named:
-        return _share(named[-1], "score:")
+    shares = [match["share"] for match in _NAMED.finditer(text)]
+    if shares:
+        return _share(shares[-1], "score:")
     return _share(text.strip().strip("`'\"* "), "number")
 
 
-def _scored(value: Any) -> Any:
-    """What stands under the key score, in any case; None where there is none."""
+def _score_value(value: Any) -> Any:
+    """Value of the key score, in any case; None if there is none."""
     if is_list(value) and len(value) == 1:
         value = value[0]
     if not is_object(value):
@@ -230,12 +230,12 @@ _ID_COLUMNS = ("id", "sample_id", "sample", "key", "index", "idx", "unnamed: 0",
 
 @dataclass(frozen=True)
 class JudgeTable:
-    """What a judge said: one row for each prediction, in the order of the file. ``ids``: None where it names none."""
+    """Replies of a judge: one row for each prediction, in file order. ``ids``: None if the file names none."""
 
     rows: tuple[Mapping[str, Any], ...]
     ids: tuple[str, ...] | None
     raw: bool
-    """Whether cells are whole replies, not numbers."""
+    """True if cells are whole replies, not numbers."""
     malformed: tuple[str, ...] = ()
     """Rows that are no objects of replies, by their place in the file: they say nothing."""
 
@@ -247,8 +247,8 @@ class JudgeTable:
     @cached_property
     def scores(self) -> tuple[Mapping[str, JudgeScore], ...]:
         """Each row by column, read once for both scorers."""
-        wanted = self.columns & COLUMNS.keys()
-        return tuple({column: read_judge_score(row.get(column)) for column in wanted} for row in self.rows)
+        column_names = self.columns & COLUMNS.keys()
+        return tuple({column: read_judge_score(row.get(column)) for column in column_names} for row in self.rows)
 
 
 def read_judgements(path: Path) -> JudgeTable:
@@ -265,21 +265,21 @@ def read_judgements(path: Path) -> JudgeTable:
     return table
 
 
-def parse_judgements(found: Any, name: str) -> JudgeTable:
+def parse_judgements(data: Any, name: str) -> JudgeTable:
     """Saved replies by id; a sample for which the judge failed has null.
 
     Raises:
         BenchmarkError: it is of another form.
     """
-    if not is_object(found):
+    if not is_object(data):
         raise BenchmarkError(f"{name} is no object", hint='judgements look like {"0": {"goal_accuray": "..."}}')
-    rows: list[Mapping[str, Any]] = [row if is_object(row) else {} for row in found.values()]
+    rows: list[Mapping[str, Any]] = [row if is_object(row) else {} for row in data.values()]
     malformed = [
         f'{name}, key "{key}" is no object of replies'
-        for key, row in found.items()
+        for key, row in data.items()
         if row is not None and not is_object(row)
     ]
-    return JudgeTable(tuple(rows), tuple(map(str, found)), raw=True, malformed=tuple(malformed))
+    return JudgeTable(tuple(rows), tuple(map(str, data)), raw=True, malformed=tuple(malformed))
 
 
 def _read_csv(path: Path) -> JudgeTable:

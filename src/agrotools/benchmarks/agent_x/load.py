@@ -17,11 +17,11 @@ from agrotools.benchmarks._dialogs.findings import (
     EntryFindings,
     Findings,
     PublishedSettings,
+    error_text,
     first_reason,
     is_too_deep,
+    quoted,
     shortened,
-    shown,
-    told,
 )
 from agrotools.benchmarks._dialogs.loading import Layout, ReadSet, benchmark_of, file_check, samples_of
 from agrotools.benchmarks.agent_x import plugin
@@ -65,7 +65,7 @@ class AgentXSettings(PublishedSettings):
     """The options of ``agrotools eval agent-x``."""
 
     frames: Annotated[int, Field(ge=1, le=64)] = 8
-    """How many frames of a video are shown."""
+    """Number of frames of a video that are shown."""
     frame_choice: Choice = "even"
     """Spread over the video, or its first ones, as the published run of GPT-4o has it."""
 
@@ -85,7 +85,7 @@ def load_agent_x(loading: Loading) -> Benchmark:
 
 
 FOLDERS = ("files", "", "images", "videos")
-"""Where files lie below the root, the published place first."""
+"""Folders of the files below the root, the published one first."""
 _PREFIX = re.compile(r"^([A-Za-z]{2,12})[_-]?\d")
 _GENERIC = frozenset({"image", "images", "img", "video", "vid", "frame", "file", "pic", "photo", "screenshot", "test"})
 _NO_TOOL = frozenset({"", "none", "null", "n/a", "no tool"})
@@ -94,7 +94,7 @@ _MOST_WORDS = 4
 
 
 class FrameSettings(NamedTuple):
-    """How many frames of a video, and which."""
+    """Number and choice of the frames of a video."""
 
     number: int
     choice: Choice
@@ -108,31 +108,31 @@ class _Files(NamedTuple):
 
 
 def read_entry(
-    position: int, entry: Any, table: FileTable, frames: FrameSettings, found: EntryFindings
+    position: int, entry: Any, table: FileTable, frames: FrameSettings, findings: EntryFindings
 ) -> Sample | None:
-    """The sample of an entry; None where it cannot be used, for which ``found`` is then told every reason."""
+    """The sample of an entry; None where it cannot be used, for which ``findings`` is then told every reason."""
     if is_too_deep(entry):
-        found.fault(TOO_DEEP)
+        findings.fault(TOO_DEEP)
         return None
-    content = _unwrapped(entry)
+    content = _entry_content(entry)
     if content is None:
-        found.fault("it is no object, nor a list of one")
+        findings.fault("it is no object, nor a list of one")
         return None
-    files = _files(content.get("file_path"), table, frames, found)
+    files = _files(content.get("file_path"), table, frames, findings)
     query = text_of(content.get("query")).strip()
     if not query:
-        found.fault("it has no query")
-    raw = _raw_steps(content.get("reasoning_steps"), found)
-    steps = _steps(raw, files, found)
-    toolset = _toolset(content.get("tool_metadata"), [step.tool for step in steps], found)
+        findings.fault("it has no query")
+    raw = _raw_steps(content.get("reasoning_steps"), findings)
+    steps = _steps(raw, files, findings)
+    toolset = _toolset(content.get("tool_metadata"), [step.tool for step in steps], findings)
     query_type = str(content.get("query_type") or "").strip().casefold()
     answer = _final_answer(content.get("final_answer"))
     try:
         kind, slot = _gold(query_type, answer, [step.tool for step in steps])
     except BenchmarkError as error:
-        found.fault(error.message)
+        findings.fault(error.message)
         return None
-    if found.broken:
+    if findings.broken:
         return None
     environment = _environment(content.get("file_path"))
     groups = {
@@ -143,7 +143,7 @@ def read_entry(
         "steps": str(len(steps)),
     }
     metadata: dict[str, JsonValue] = {
-        "entry": found.key,
+        "entry": findings.key,
         "position": position,
         "file_path": text_of(content.get("file_path")),
         "query_type": query_type,
@@ -154,7 +154,7 @@ def read_entry(
         metadata["videos"] = [*files.videos]
     try:
         return Sample(
-            id=f"agent-x-{safe_name(found.key.zfill(3))}",
+            id=f"agent-x-{safe_name(findings.key.zfill(3))}",
             query=query,
             files=tuple(files.samples),
             family="vision",
@@ -170,98 +170,98 @@ def read_entry(
             metadata=metadata,
         )
     except (ValidationError, RecursionError) as error:
-        found.fault(shortened(first_reason(error), 120))
+        findings.fault(shortened(first_reason(error), 120))
         return None
 
 
-def _unwrapped(entry: Any) -> dict[str, Any] | None:
+def _entry_content(entry: Any) -> dict[str, Any] | None:
     """An entry is published as a list of one object."""
     while isinstance(entry, list) and len(cast("list[Any]", entry)) == 1:
         entry = cast("list[Any]", entry)[0]
     return cast("dict[str, Any]", entry) if isinstance(entry, dict) else None
 
 
-def _files(given: Any, table: FileTable, frames: FrameSettings, found: EntryFindings) -> _Files:
+def _files(value: Any, table: FileTable, frames: FrameSettings, findings: EntryFindings) -> _Files:
     """The files of an entry; several are given as one text with commas between, or as a list."""
-    paths = given if isinstance(given, list) else str(given or "").split(",")
+    paths = value if isinstance(value, list) else str(value or "").split(",")
     files: list[SampleFile] = []
     names: dict[str, str] = {}
     videos: list[str] = []
     for path in (str(each).strip() for each in cast("list[Any]", paths)):
         if not path:
             continue
-        taken = [file.name for file in files]
+        used_names = [file.name for file in files]
         try:
-            relative = _found(path, table)
+            relative = _file_path(path, table)
             if PurePosixPath(relative).suffix.lower() in VIDEO_SUFFIXES:
-                own = _frame_files(relative, table, frames, taken)
+                frame_files = _frame_files(relative, table, frames, used_names)
                 videos.append(relative)
             else:
-                own = [table.image(relative, safe_name(path, taken))]
+                frame_files = [table.image(relative, safe_name(path, used_names))]
         except BenchmarkError as error:
-            found.fault(told(error))
+            findings.fault(error_text(error))
             continue
-        files += own
-        names |= dict.fromkeys((path, plain_path(path), PurePosixPath(plain_path(path)).name), own[0].name)
-    if not files and not found.broken:
-        found.note("it has no file")
+        files += frame_files
+        names |= dict.fromkeys((path, plain_path(path), PurePosixPath(plain_path(path)).name), frame_files[0].name)
+    if not files and not findings.broken:
+        findings.note("it has no file")
     return _Files(files, names, videos)
 
 
-def _found(path: str, table: FileTable) -> str:
-    """Where a file lies: at its path, or under its name alone (paths of whoever wrote the file stand in some)."""
+def _file_path(path: str, table: FileTable) -> str:
+    """Relative path of a file: as written, or its name alone (some entries hold paths of their author's machine)."""
     try:
         return table.find(path, FOLDERS)
     except BenchmarkError:
         return table.find(PurePosixPath(plain_path(path)).name, FOLDERS)
 
 
-def _frame_files(relative: str, table: FileTable, frames: FrameSettings, taken: Sequence[str]) -> list[SampleFile]:
-    own: list[SampleFile] = []
+def _frame_files(relative: str, table: FileTable, frames: FrameSettings, used_names: Sequence[str]) -> list[SampleFile]:
+    frame_files: list[SampleFile] = []
     store = FileTable(frames_folder().resolve())
     stem = PurePosixPath(relative).stem
     paths = frames_of(table.root / relative, frames.number, frames.choice)
     for number, path in enumerate(paths, start=1):
-        name = safe_name(f"{stem}_frame_{number}.jpg", [*taken, *(file.name for file in own)])
-        made = store.image(path, name)
+        name = safe_name(f"{stem}_frame_{number}.jpg", [*used_names, *(file.name for file in frame_files)])
+        frame = store.image(path, name)
         note = f"frame {number} of {len(paths)} of a video"
-        own.append(made.model_copy(update={"path": f"{PLACE}/{path}", "note": note}))
-    return own
+        frame_files.append(frame.model_copy(update={"path": f"{PLACE}/{path}", "note": note}))
+    return frame_files
 
 
-def _raw_steps(given: Any, found: EntryFindings) -> list[dict[str, JsonValue]]:
+def _raw_steps(value: Any, findings: EntryFindings) -> list[dict[str, JsonValue]]:
     """The reasoning steps as they were written; some are wrapped in one list more."""
-    while isinstance(given, list) and len(cast("list[Any]", given)) == 1 and isinstance(given[0], list):
-        given = cast("list[Any]", given)[0]
-    if not isinstance(given, list):
-        found.fault(f"its reasoning_steps are no list: {shown(given)}")
+    while isinstance(value, list) and len(cast("list[Any]", value)) == 1 and isinstance(value[0], list):
+        value = cast("list[Any]", value)[0]
+    if not isinstance(value, list):
+        findings.fault(f"its reasoning_steps are no list: {quoted(value)}")
         return []
-    steps = [cast("dict[str, JsonValue]", step) for step in cast("list[Any]", given) if isinstance(step, dict)]
-    if len(steps) < len(cast("list[Any]", given)):
-        found.note("reasoning steps that are no objects are left out")
+    steps = [cast("dict[str, JsonValue]", step) for step in cast("list[Any]", value) if isinstance(step, dict)]
+    if len(steps) < len(cast("list[Any]", value)):
+        findings.note("reasoning steps that are no objects are left out")
     return steps
 
 
-def _steps(raw: Sequence[dict[str, JsonValue]], files: _Files, found: EntryFindings) -> list[ReferenceStep]:
+def _steps(raw: Sequence[dict[str, JsonValue]], files: _Files, findings: EntryFindings) -> list[ReferenceStep]:
     """The steps that call a tool."""
     steps: list[ReferenceStep] = []
     for step in raw:
-        named = step.get("tool", step.get("tool_used"))
-        tool = named.strip() if isinstance(named, str) else ""
-        if named is not None and not isinstance(named, str):
-            found.fault(f"a step names a tool that is no text: {shown(named)}")
+        tool_name = step.get("tool", step.get("tool_used"))
+        tool = tool_name.strip() if isinstance(tool_name, str) else ""
+        if tool_name is not None and not isinstance(tool_name, str):
+            findings.fault(f"a step names a tool that is no text: {quoted(tool_name)}")
             continue
         if tool.casefold() in _NO_TOOL:
-            found.note("steps without a tool are no calls")
+            findings.note("steps without a tool are no calls")
             continue
-        given = step.get("input", step.get("tool_input"))
-        arguments = arguments_of(tool, given, files.names)
+        step_input = step.get("input", step.get("tool_input"))
+        arguments = arguments_of(tool, step_input, files.names)
         if arguments is None:
-            found.note("the input of a step cannot be told apart into arguments")
-            arguments = cast("Arguments", {} if given is None else {"input": given})
+            findings.note("the input of a step cannot be told apart into arguments")
+            arguments = cast("Arguments", {} if step_input is None else {"input": step_input})
         output = step.get("output", step.get("tool_output"))
         if output is None:
-            found.note("a call has no recorded observation")
+            findings.note("a call has no recorded observation")
         thought = step.get("thought") or step.get("task")
         steps.append(
             ReferenceStep(
@@ -272,12 +272,12 @@ def _steps(raw: Sequence[dict[str, JsonValue]], files: _Files, found: EntryFindi
             )
         )
     if not steps:
-        found.note("no reasoning step calls a tool")
+        findings.note("no reasoning step calls a tool")
     return steps
 
 
 def _observation(tool: str, output: JsonValue) -> Observation:
-    """What the step says that its tool returned; an empty result for nothing."""
+    """Tool output as the step records it; an empty result for nothing."""
     if output is None:
         return Observation(result={})
     text = text_of(output)
@@ -285,35 +285,35 @@ def _observation(tool: str, output: JsonValue) -> Observation:
     return Observation(result={"image" if tool in plugin.IMAGE_TOOLS and is_file else "text": text})
 
 
-def _toolset(given: Any, called: Sequence[str], found: EntryFindings) -> list[str]:
+def _toolset(value: Any, called: Sequence[str], findings: EntryFindings) -> list[str]:
     """The tools that the entry describes, then those that it calls and does not describe."""
     listed: list[str] = []
-    if isinstance(given, dict):
-        listed = [str(name) for name in cast("dict[str, Any]", given)]
-    elif isinstance(given, list):
-        items = [cast("dict[str, Any]", item) for item in cast("list[Any]", given) if isinstance(item, dict)]
+    if isinstance(value, dict):
+        listed = [str(name) for name in cast("dict[str, Any]", value)]
+    elif isinstance(value, list):
+        items = [cast("dict[str, Any]", item) for item in cast("list[Any]", value) if isinstance(item, dict)]
         listed = [str(item["name"]) for item in items if isinstance(item.get("name"), str)]
     if listed and any(tool not in listed for tool in called):
-        found.note("it calls a tool that it does not describe")
+        findings.note("it calls a tool that it does not describe")
     tools = list(dict.fromkeys([*listed, *called]))
     for tool in tools:
         if tool not in TOOLS:
-            found.fault(f"there is no tool {shown(tool)}")
+            findings.fault(f"there is no tool {quoted(tool)}")
     if not tools:
-        found.fault("it describes no tool and calls none")
+        findings.fault("it describes no tool and calls none")
     return tools
 
 
-def _final_answer(given: Any) -> dict[str, JsonValue]:
+def _final_answer(value: Any) -> dict[str, JsonValue]:
     """Value and justification of the final answer."""
-    content = _unwrapped(given)
+    content = _entry_content(value)
     if content is None:
-        return {} if given is None else {"value": text_of(given), "justification": ""}
+        return {} if value is None else {"value": text_of(value), "justification": ""}
     return {"value": text_of(content.get("value")), "justification": text_of(content.get("justification"))}
 
 
 def _gold(query_type: str, answer: Mapping[str, JsonValue], called: Sequence[str]) -> tuple[AnswerKind, Slot]:
-    """What kind of answer a query has, and its slot.
+    """Answer type of a query, and its slot.
 
     Generative ones (the query type says so; or it does not say factual or interpretive, and the last call makes an
     image) are scored by the calls that make images. A short answer to an objective or factual query is looked for as
@@ -335,9 +335,9 @@ def _gold(query_type: str, answer: Mapping[str, JsonValue], called: Sequence[str
     return "subjective", ReferenceTextsSlot(name="answer", label="the answer", values=(value,))
 
 
-def _environment(given: Any) -> str | None:
+def _environment(value: Any) -> str | None:
     """The letters that begin the name of the first file, where they stand for a collection: ``VCA_1.jpg``."""
-    first = str(cast("list[Any]", given)[0] if isinstance(given, list) and given else given or "").split(",")[0]
+    first = str(cast("list[Any]", value)[0] if isinstance(value, list) and value else value or "").split(",")[0]
     match = _PREFIX.match(PurePosixPath(first.strip().replace("\\", "/")).name)
     if match is None or match[1].casefold() in _GENERIC:
         return None
@@ -361,8 +361,8 @@ def read_agent_x(path: Path, frames: FrameSettings = DEFAULT_FRAMES, progress: P
     findings = Findings()
     table = FileTable(path.parent)
 
-    def read(position: int, entry: Any, found: EntryFindings) -> Sample | None:
-        return read_entry(position, entry, table, frames, found)
+    def read(position: int, entry: Any, findings: EntryFindings) -> Sample | None:
+        return read_entry(position, entry, table, frames, findings)
 
     samples = samples_of(entries, read, findings, progress)
     return ReadSet(path.parent, (path,), len(entries), samples, findings, {PLACE: frames_folder()})

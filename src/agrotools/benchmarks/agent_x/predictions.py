@@ -16,7 +16,7 @@ from agrotools.benchmarks.agent_x.published_scorer import (
     Keywords,
     aggregate,
     error_analysis,
-    mended,
+    repair_predictions,
     tool_call_statistics,
 )
 from agrotools.benchmarks.agent_x.replies import prediction_of, raw_object, without_thinking
@@ -35,17 +35,17 @@ def read_predictions(path: Path) -> tuple[list[Any], list[str]]:
     return parse_predictions(read_json(path), path.name)
 
 
-def parse_predictions(found: Any, name: str) -> tuple[list[Any], list[str]]:
+def parse_predictions(data: Any, name: str) -> tuple[list[Any], list[str]]:
     """The items of a list of one-key objects as they stand, and what is malformed in them, by its place in the file.
 
     Raises:
         BenchmarkError: it is no list, or holds no prediction at all.
     """
-    if not is_list(found):
+    if not is_list(data):
         raise BenchmarkError(f"{name} is no list", hint=_FORM)
     seen: set[str] = set()
     malformed: list[str] = []
-    for position, item in enumerate(found):
+    for position, item in enumerate(data):
         pairs: list[tuple[str, Any]] = list(item.items()) if is_object(item) else []
         if len(pairs) != 1:
             malformed.append(f"{name}, item {position} is no object with one key")
@@ -53,13 +53,13 @@ def parse_predictions(found: Any, name: str) -> tuple[list[Any], list[str]]:
             where = f'{name}, key "{key}"'
             malformed += [f"{where} stands there twice"] if key in seen else _faults(value, where)
             seen.add(key)
-    if found and not seen:
+    if data and not seen:
         raise BenchmarkError(malformed[0], hint=_FORM)
-    return found, malformed
+    return data, malformed
 
 
 def _faults(entry: Any, where: str) -> Iterator[str]:
-    """What in a prediction is of another form than it should be; keys that are missing are counted elsewhere."""
+    """Malformed parts of a prediction; keys that are missing are counted elsewhere."""
     if not is_object(entry):
         yield f"{where} is no prediction"
         return
@@ -87,11 +87,11 @@ def read_data(path: Path) -> Mapping[str, Mapping[str, Any]]:
     Raises:
         BenchmarkError: it cannot be read or is of another form.
     """
-    found = read_json(path)
-    if not is_object(found) or not found:
+    data = read_json(path)
+    if not is_object(data) or not data:
         raise BenchmarkError(f"{path.name} is no object of samples", hint="give data.json of Agent-X")
     samples: dict[str, Mapping[str, Any]] = {}
-    for key, entry in found.items():
+    for key, entry in data.items():
         sample: Any = entry[0] if is_list(entry) and entry else entry
         if not is_object(sample):
             raise BenchmarkError(f'{path.name}, key "{key}" is no sample', hint="a sample is a list of one object")
@@ -112,8 +112,8 @@ _DIFFERENCES = {
 """By the end of its id, what each corrected metric does otherwise; docs/reference-scorers.md explains each."""
 
 
-def _compare(given: PredictionInput) -> Compared:
-    path, data, judgements = given.file, given.data, given.judgements
+def _compare(inputs: PredictionInput) -> Compared:
+    path, data, judgements = inputs.file, inputs.data, inputs.judgements
     is_table = path.suffix.lower() == ".csv"
     predictions, malformed = ([], []) if is_table else read_predictions(path)
     entries = read_data(data) if data is not None else None
@@ -141,8 +141,8 @@ def _compare(given: PredictionInput) -> Compared:
 def _published_counts(
     predictions: Sequence[Any], entries: Mapping[str, Mapping[str, Any]] | None
 ) -> tuple[dict[str, Mapping[str, int | None]], tuple[str, ...]]:
-    """What Agent-X's code counts in predictions. Each count stands by itself: where its own code ends with an
-    exception, that is said, and it is counted by the same rule with what is malformed as empty."""
+    """Counts that Agent-X's code takes of predictions. Each is independent: where its own code ends with an
+    exception, that is reported, and it is counted by the same rule with malformed parts as empty."""
     if not predictions:
         return {}, ()
     extra: dict[str, Mapping[str, int | None]] = {}
@@ -151,12 +151,12 @@ def _published_counts(
     try:
         extra["tool calls as published"] = tool_call_statistics(predictions).as_counts()
     except PublishedScorerStops as stop:
-        extra[f"tool calls, {_MENDED}"] = tool_call_statistics(mended(predictions)).as_counts()
+        extra[f"tool calls, {_MENDED}"] = tool_call_statistics(repair_predictions(predictions)).as_counts()
         stops.append(f"tool calls: {stop.message}")
     errors = error_analysis(predictions, raw, keywords)
     extra["errors as published"] = {"samples": errors.samples, **errors.counts}
     if errors.stops:
-        again = error_analysis(mended(predictions), raw, keywords).counts
+        again = error_analysis(repair_predictions(predictions), raw, keywords).counts
         extra[f"errors, {_MENDED}"] = {error: again.get(error) for error in errors.stops}
         stops += [f"{error}: {stop.message}" for error, stop in errors.stops.items()]
     return extra, tuple(stops)
@@ -203,38 +203,40 @@ def errors_of_agent_x(
     Unlike the published notebook, a sample without a response is counted as that alone, one without gold for no
     keyword, and a step under ``tool`` and ``output`` is as good as one under ``tool_used`` and ``tool_output``.
     """
-    found = Errors(total=len(predictions))
-    found.skip(OF_CALLS, "no tool is run, and predictions hold no arguments")
-    found.skip((IN_HEAD,), OF_SCORES)
+    errors = Errors(total=len(predictions))
+    errors.skip(OF_CALLS, "no tool is run, and predictions hold no arguments")
+    errors.skip((IN_HEAD,), OF_SCORES)
     if data is None:
-        found.skip(("no_answer_keyword", "no_step_keyword", "single_step_answer"), "needs the data set")
+        errors.skip(("no_answer_keyword", "no_step_keyword", "single_step_answer"), "needs the data set")
     for position, item in enumerate(predictions):
         pairs = list(item.items()) if is_object(item) else [(str(position), item)]
         for key, entry in pairs:
-            _errors_of_entry(str(key), entry, _gold(data, key), found, keywords_of)
-    return found
+            _errors_of_entry(str(key), entry, _gold(data, key), errors, keywords_of)
+    return errors
 
 
-def add_made_up(record: Record, found: Errors) -> None:
+def add_made_up(record: Record, errors: Errors) -> None:
     """Count the errors of a valid record whose model made up steps and answer in one reply.
 
     Query and file name, which Agent-X's predictions hold beside them, are not asked of a model here, nor missed. A
     reply without any JSON object is a thought; one that begins an object and cannot be read is in an invalid format.
     """
     sample = record.sample
-    found.total += 1
+    errors.total += 1
     text = _last_reply(record)
     entry: Any = raw_object(text)
     if entry is None:
         body = without_thinking(text).strip()
-        found.add("no_response" if not text.strip() else "invalid_format" if "{" in body else "only_thought", sample.id)
+        errors.add(
+            "no_response" if not text.strip() else "invalid_format" if "{" in body else "only_thought", sample.id
+        )
         return
     gold = {
         "reasoning_steps": sample.metadata.get("reasoning_steps", []),
         "final_answer": sample.metadata.get("final_answer", {}),
         "tool_metadata": dict.fromkeys(sample.toolset),
     }
-    _errors_of_entry(sample.id, {"query": "", "filename": "", **entry}, gold, found, keywords)
+    _errors_of_entry(sample.id, {"query": "", "filename": "", **entry}, gold, errors, keywords)
 
 
 def _last_reply(record: Record) -> str:
@@ -251,29 +253,29 @@ def _gold(data: Mapping[str, Any] | None, key: Any) -> Any:
     return entry[0] if is_list(entry) and entry else entry
 
 
-def _errors_of_entry(key: str, entry: Any, gold: Any, found: Errors, keywords_of: Keywords) -> None:
+def _errors_of_entry(key: str, entry: Any, gold: Any, errors: Errors, keywords_of: Keywords) -> None:
     if not is_object(entry):
-        found.add("invalid_format", key)
+        errors.add("invalid_format", key)
         return
     raw: Any = entry.get("reasoning_steps")
     steps: list[Any] = raw if is_list(raw) else []
     answer: Any = entry.get("final_answer")
     value: Any = answer.get("value") if is_object(answer) else answer
     answered = value not in _NOTHING
-    found.steps += len(steps)
+    errors.steps += len(steps)
     if not steps and not answered:
-        found.add("no_response", key)
+        errors.add("no_response", key)
         return
     if not steps:
-        found.add("only_thought", key)
+        errors.add("only_thought", key)
     faulty = _is_faulty(entry, raw, answer)
-    found.add("invalid_format", key, int(faulty))
-    found.add("answer_in_invalid_format", key, int(faulty and answered))
-    _errors_of_steps(key, steps, _tools(gold), found)
+    errors.add("invalid_format", key, int(faulty))
+    errors.add("answer_in_invalid_format", key, int(faulty and answered))
+    _errors_of_steps(key, steps, _tools(gold), errors)
     if is_object(gold):
         if not steps and _steps_of(gold):
-            found.add("single_step_answer", key)
-        _missed_keywords(key, entry, steps, gold, found, keywords_of)
+            errors.add("single_step_answer", key)
+        _missed_keywords(key, entry, steps, gold, errors, keywords_of)
 
 
 def _is_faulty(entry: Any, steps: Any, answer: Any) -> bool:
@@ -289,24 +291,26 @@ def _renamed(step: Any) -> set[str]:
     return {names.get(str(name), str(name)) for name in step}
 
 
-def _errors_of_steps(key: str, steps: list[Any], known: frozenset[str], found: Errors) -> None:
+def _errors_of_steps(key: str, steps: list[Any], known: frozenset[str], errors: Errors) -> None:
     before: str | None = None
     repeated = False
     for step in filter(is_object, steps):
         tool: Any = step.get("tool_used") or step.get("tool")
         output: Any = step.get("tool_output") or step.get("output")
         if is_list(tool):
-            found.add("several_calls", key, int(len(tool) > 1))
+            errors.add("several_calls", key, int(len(tool) > 1))
         if not is_text(tool) or tool.strip() in _NOTHING:
             before = None
             continue
         names = [name.strip() for name in tool.split(",")]
-        found.add("several_calls", key, int(len(names) > 1))
-        found.add("wrong_tool_name", key, sum(name not in known for name in names))
-        found.add("call_without_output", key, int(not is_list(output) and not is_object(output) and output in _NOTHING))
+        errors.add("several_calls", key, int(len(names) > 1))
+        errors.add("wrong_tool_name", key, sum(name not in known for name in names))
+        errors.add(
+            "call_without_output", key, int(not is_list(output) and not is_object(output) and output in _NOTHING)
+        )
         repeated |= before == tool.strip().lower()
         before = tool.strip().lower()
-    found.add("repeated_tool", key, int(repeated))
+    errors.add("repeated_tool", key, int(repeated))
 
 
 def _tools(gold: Any) -> frozenset[str]:
@@ -322,13 +326,13 @@ def _steps_of(gold: Any) -> list[Any]:
     return steps if is_list(steps) else []
 
 
-def _missed_keywords(key: str, entry: Any, steps: list[Any], gold: Any, found: Errors, keywords_of: Keywords) -> None:
-    if wanted := keywords_of(_answer_text(gold.get("final_answer"))):
-        said = _answer_text(entry.get("final_answer")).lower()
-        found.add_keyed("no_answer_keyword", key, not any(word.lower() in said for word in wanted))
-    if steps and (wanted := keywords_of(_steps_text(_steps_of(gold)))):
-        said = _steps_text(steps).lower()
-        found.add_keyed("no_step_keyword", key, not any(word.lower() in said for word in wanted))
+def _missed_keywords(key: str, entry: Any, steps: list[Any], gold: Any, errors: Errors, keywords_of: Keywords) -> None:
+    if gold_keywords := keywords_of(_answer_text(gold.get("final_answer"))):
+        answer = _answer_text(entry.get("final_answer")).lower()
+        errors.add_keyed("no_answer_keyword", key, not any(word.lower() in answer for word in gold_keywords))
+    if steps and (gold_keywords := keywords_of(_steps_text(_steps_of(gold)))):
+        answer = _steps_text(steps).lower()
+        errors.add_keyed("no_step_keyword", key, not any(word.lower() in answer for word in gold_keywords))
 
 
 def _answer_text(answer: Any) -> str:

@@ -58,28 +58,32 @@ class AgentXAgent:
         reply = reply_of(completion, completion.text)
         if halt := halt_of(completion, reply):
             return halt
-        said = await read_apart(lambda: read_prediction(completion.text), written(completion))
-        if isinstance(said, str):
-            return Unparseable(text=excerpt(completion.text), reason=f"The reply cannot be read: {said}.", reply=reply)
-        return Answer(text=said.value.strip() or said.justification.strip(), thought=completion.thought, reply=reply)
+        prediction = await read_apart(lambda: read_prediction(completion.text), written(completion))
+        if isinstance(prediction, str):
+            return Unparseable(
+                text=excerpt(completion.text), reason=f"The reply cannot be read: {prediction}.", reply=reply
+            )
+        return Answer(
+            text=prediction.value.strip() or prediction.justification.strip(), thought=completion.thought, reply=reply
+        )
 
     async def request_for(
         self,
         view: SampleView,
         history: Sequence[Step],  # noqa: ARG002
     ) -> tuple[list[Message], Sequence[ToolSpec]]:
-        """What :meth:`act` sends, whatever came before; no tool is offered."""
+        """Request that :meth:`act` sends, whatever came before; no tool is offered."""
         if view.toolset not in self._systems:
-            tools = dumps({spec.name: _described(spec) for spec in self._specs(view.toolset)})
+            tools = dumps({spec.name: _tool_description(spec) for spec in self._specs(view.toolset)})
             self._systems[view.toolset] = Message.of("system", render("agent_x/system", tools=tools))
         names = ", ".join(file.name for file in view.files)
         question = TextPart(text=render("agent_x/question", names=names, query=view.query))
-        shown = await asyncio.to_thread(file_parts, view.files) if self.images and view.files else ()
-        pictures: list[ContentPart] = [part for part in shown if isinstance(part, ImagePart)]
+        image_parts = await asyncio.to_thread(file_parts, view.files) if self.images and view.files else ()
+        pictures: list[ContentPart] = [part for part in image_parts if isinstance(part, ImagePart)]
         return [self._systems[view.toolset], Message(role="user", content=(*pictures, question))], ()
 
 
-def _described(spec: ToolSpec) -> dict[str, object]:
+def _tool_description(spec: ToolSpec) -> dict[str, object]:
     return {"description": spec.description, "arguments": spec.parameters.get("properties", {})}
 
 

@@ -181,10 +181,10 @@ def _count_step(step: Any, counts: dict[str, int]) -> None:
     counts["no_tool"] += without_tool and not without_output
 
 
-def mended(predictions: Sequence[Any]) -> list[dict[str, Any]]:
+def repair_predictions(predictions: Sequence[Any]) -> list[dict[str, Any]]:
     """Predictions on which the original does not stop: entries, steps and answers that are no objects, and steps whose
     thought is no text, are empty objects; steps that are no list are none; keys are positions."""
-    found: list[dict[str, Any]] = []
+    repaired_steps: list[dict[str, Any]] = []
     for position, item in enumerate(predictions):
         value: Any = next(iter(item.values()), None) if is_object(item) else None
         entry: dict[str, Any] = dict(value) if is_object(value) else {}
@@ -195,8 +195,8 @@ def mended(predictions: Sequence[Any]) -> list[dict[str, Any]]:
             entry["reasoning_steps"] = [step if _is_whole(step) else {} for step in listed]
         if not is_object(entry.get("final_answer", {})) and not isinstance(entry["final_answer"], str):
             entry["final_answer"] = {}
-        found.append({key if key.isascii() and key.isdigit() else str(-1 - position): entry})
-    return found
+        repaired_steps.append({key if key.isascii() and key.isdigit() else str(-1 - position): entry})
+    return repaired_steps
 
 
 def _is_whole(step: Any) -> bool:
@@ -269,21 +269,21 @@ def _answered(value: Any) -> bool:
 
 
 def _tools_of(value: Any) -> tuple[bool, bool]:
-    """Whether a step names two tools, and whether a tool comes twice in a row."""
+    """Two flags: a step names two tools; a tool occurs twice in a row."""
     conflict = repeated = False
     before = None
     for step in value.get("reasoning_steps", []):
         if not is_object(step):
             continue
-        used, named = _lowered(step.get("tool_used")), _lowered(step.get("tool"))
-        conflict |= bool(used) and bool(named) and used != named
-        current = used or named
+        used, names_two = _lower_case(step.get("tool_used")), _lower_case(step.get("tool"))
+        conflict |= bool(used) and bool(names_two) and used != names_two
+        current = used or names_two
         repeated |= bool(current) and current == before
         before = current
     return conflict, repeated
 
 
-def _lowered(name: Any) -> str | None:
+def _lower_case(name: Any) -> str | None:
     return name.strip().lower() if is_text(name) else None
 
 

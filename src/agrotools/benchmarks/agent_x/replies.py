@@ -22,7 +22,7 @@ _LONGEST_LITERAL = 100_000
 
 
 class Prediction(NamedTuple):
-    """What a model made up: the steps as it wrote them, and its answer."""
+    """Prediction of a model: the steps as it wrote them, and its answer."""
 
     steps: list[dict[str, JsonValue]]
     value: str
@@ -34,11 +34,11 @@ def read_prediction(text: str) -> Prediction | str:
 
     JSON, or Python's spelling of it, in a fence or with prose around: of several objects the last with both keys.
     """
-    found = _objects(text)
-    whole = [value for value in found if STEPS in value and ANSWER in value]
+    objects = _objects(text)
+    whole = [value for value in objects if STEPS in value and ANSWER in value]
     if not whole:
-        missing = [key for key in (STEPS, ANSWER) if not any(key in value for value in found)]
-        return f"it has no {' and no '.join(missing or (STEPS, ANSWER))}" if found else "it is no JSON object"
+        missing = [key for key in (STEPS, ANSWER) if not any(key in value for value in objects)]
+        return f"it has no {' and no '.join(missing or (STEPS, ANSWER))}" if objects else "it is no JSON object"
     steps = _steps(whole[-1][STEPS])
     if steps is None:
         return f"its {STEPS} are no list of objects"
@@ -50,9 +50,9 @@ def read_prediction(text: str) -> Prediction | str:
 
 def raw_object(text: str) -> dict[str, JsonValue] | None:
     """The object that :func:`read_prediction` reads, as it was written, or one with but one of its keys; else None."""
-    found = _objects(text)
-    whole = [value for value in found if STEPS in value and ANSWER in value]
-    parts = [value for value in found if STEPS in value or ANSWER in value]
+    objects = _objects(text)
+    whole = [value for value in objects if STEPS in value and ANSWER in value]
+    parts = [value for value in objects if STEPS in value or ANSWER in value]
     return (whole or parts or [None])[-1]
 
 
@@ -73,7 +73,7 @@ def _values(text: str) -> list[JsonValue]:
 
 
 def _inner(value: JsonValue) -> list[JsonValue]:
-    """What stands in the list, or under the key of the sample, that some models write around the object."""
+    """Content of the list, or of the key of the sample, that some models write around the object."""
     if isinstance(value, list):
         return [inner for item in value for inner in _inner(item)]
     if isinstance(value, dict) and len(value) == 1 and STEPS not in value and ANSWER not in value:
@@ -107,16 +107,16 @@ def _plain(value: Any, depth: int) -> JsonValue:
     return without_surrogates(str(cast(object, value)))
 
 
-def _steps(given: JsonValue) -> list[dict[str, JsonValue]] | None:
+def _steps(value: JsonValue) -> list[dict[str, JsonValue]] | None:
     """The steps, out of the further list that some wrap them in, or of an object that numbers them."""
-    while isinstance(given, list) and len(given) == 1 and isinstance(given[0], list):
-        given = given[0]
-    if isinstance(given, dict):
-        given = [*given.values()]
-    if not isinstance(given, list):
+    while isinstance(value, list) and len(value) == 1 and isinstance(value[0], list):
+        value = value[0]
+    if isinstance(value, dict):
+        value = [*value.values()]
+    if not isinstance(value, list):
         return None
-    steps = [step for step in given if isinstance(step, dict)]
-    return steps if len(steps) == len(given) else None
+    steps = [step for step in value if isinstance(step, dict)]
+    return steps if len(steps) == len(value) else None
 
 
 def _text(value: JsonValue) -> str:
@@ -132,7 +132,7 @@ def prediction_of(record: Record) -> dict[str, Any]:
     any other run they are what the tools gave.
     """
     sample = record.sample
-    if record.mode == "no-tool" and (made_up := _made_up(record)):
+    if record.mode == "no-tool" and (made_up := _prediction_in_reply(record)):
         return {
             "query": sample.query,
             "filename": str(sample.metadata.get("file_path", "")),
@@ -162,7 +162,7 @@ def prediction_of(record: Record) -> dict[str, Any]:
     }
 
 
-def _made_up(record: Record) -> Prediction | None:
+def _prediction_in_reply(record: Record) -> Prediction | None:
     steps = record.trajectory.steps if record.trajectory else ()
     if not steps or steps[-1].kind != "answer" or steps[-1].reply is None:
         return None

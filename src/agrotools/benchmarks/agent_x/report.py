@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
 FAMILY = "agent_x"
-"""What its metrics begin with."""
+"""Prefix of its metrics."""
 MODES: Mapping[Mode, str] = {"no-tool": "no tools", "end-to-end": "end to end"}
 PARTS: Mapping[str, Mapping[str, str]] = {
     "steps and reasoning": {
@@ -72,7 +72,7 @@ _COUNTS = {
     "conflicting_tools": "a step that names two tools",
     "repeated_tool": "the same tool twice in a row",
 }
-"""What the notebooks count: steps by what they hold, then samples by what is wrong with them (they overlap)."""
+"""Counts of the notebooks: steps by their content, then samples by their errors (these overlap)."""
 
 
 def _judged_metrics(mode: Mode) -> Callable[[Summary], Mapping[str, Metric] | None]:
@@ -100,21 +100,21 @@ def printed_rows(columns: Mapping[str, str], summaries: Sequence[Summary]) -> li
         for row in published_rows("agentx")
         if row.table == table and row.metric in _NAMES
     ]
-    wanted = {row.model for row in rows for summary in summaries if same_model(row.model, summary.model)}
+    printed_models = {row.model for row in rows for summary in summaries if same_model(row.model, summary.model)}
     ranked = [row for row in rows if row.metric in _BEST and row.metric.removeprefix("agent_x.") in columns]
     best = sorted(ranked, key=lambda row: row.number, reverse=True)[:2]
-    chosen = wanted | {row.model for row in best}
+    chosen = printed_models | {row.model for row in best}
     return [row for row in rows if row.model in chosen]
 
 
-def counts_table(mode: Mode, shown: Sequence[tuple[str, Summary, PublishedFigures]]) -> "RenderableType":
+def counts_table(mode: Mode, runs: Sequence[tuple[str, Summary, PublishedFigures]]) -> "RenderableType":
     """A line for each count, a column for each run."""
     table = new_table(f"Agent-X, {MODES[mode]}: steps and errors, as its notebooks count them")
     table.add_column("", overflow="fold", min_width=14)
-    for name, summary, _ in shown:
+    for name, summary, _ in runs:
         table.add_column(name_cell(name, summary), justify="right", overflow="fold")
     for key, words in _COUNTS.items():
-        cells = (f"{figures.counts[key]:,}" if key in figures.counts else DASH for _, _, figures in shown)
+        cells = (f"{figures.counts[key]:,}" if key in figures.counts else DASH for _, _, figures in runs)
         table.add_row(stacked([words], value_style=""), *(stacked([cell]) for cell in cells))
     return table
 
@@ -123,14 +123,14 @@ def published_tables(summaries: Sequence[Summary], notes: Notes) -> list["Render
     """Runs in the metrics of the paper, above its printed rows, and what its notebooks count."""
     tables: list[RenderableType] = []
     for mode, words in MODES.items():
-        shown = figures_shown("agent-x", mode, summaries)
-        if any(figures.reference or figures.stops for _, _, figures in shown):
+        run_figures = figures_shown("agent-x", mode, summaries)
+        if any(figures.reference or figures.stops for _, _, figures in run_figures):
             for part, columns in PARTS.items():
                 layout = Layout(f"Agent-X, {words}, {part}", columns)
-                rows = printed_rows(columns, [summary for _, summary, _ in shown])
-                tables.append(figures_table(FAMILY, layout, shown, rows, notes, "agentx"))
-        if any(figures.counts for _, _, figures in shown):
-            tables.append(counts_table(mode, shown))
+                rows = printed_rows(columns, [summary for _, summary, _ in run_figures])
+                tables.append(figures_table(FAMILY, layout, run_figures, rows, notes, "agentx"))
+        if any(figures.counts for _, _, figures in run_figures):
+            tables.append(counts_table(mode, run_figures))
     return tables
 
 

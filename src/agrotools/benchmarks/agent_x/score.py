@@ -57,29 +57,29 @@ def score(
         BenchmarkError: the table names no ids and has another number of rows than there are predictions, or most
             samples are not in the data set.
     """
-    given: dict[str, Any] = {}
+    judged_values: dict[str, Any] = {}
     for item in filter(is_object, predictions):
         for key, value in item.items():
-            given.setdefault(key, value)
+            judged_values.setdefault(key, value)
     judged = _judged(table, [next(iter(item), "") if is_object(item) else "" for item in predictions])
-    keys = _keys(data, given, judged)
+    keys = _keys(data, judged_values, judged)
     generative = generative_ids(data) if data is not None else {str(row) for row in GENERATIVE_ROWS}
     counts = zeroes("samples", "without_prediction", "without_judgement", "generative")
     counts |= zeroes("unreadable_scores", "missing_scores", "without_gold_tools", "not_in_the_data_set")
     counts["samples"] = len(keys)
-    counts["not_in_the_data_set"] = len({*given, *judged}.difference(keys))
+    counts["not_in_the_data_set"] = len({*judged_values, *judged}.difference(keys))
     counts["generative"] = sum(key in generative for key in keys)
-    counts["without_prediction"] = sum(key not in given for key in keys) if predictions else 0
+    counts["without_prediction"] = sum(key not in judged_values for key in keys) if predictions else 0
     counts["without_judgement"] = sum(key not in judged for key in keys) if table is not None else 0
-    found = [
-        SampleParts(key, _parts(key, judged, given, data, key in generative, table, counts, bool(predictions)))
+    parts = [
+        SampleParts(key, _parts(key, judged, judged_values, data, key in generative, table, counts, bool(predictions)))
         for key in keys
     ]
     ids = [f"agent_x.{name}_corrected" for name in COLUMNS.values() if name != "toolset_acc"]
     left_out = _left_out(ids, table, bool(predictions), data)
-    metrics = summed(found, [*ids, _TOOLSET], left_out)
-    _add_goal_star(metrics, found, generative, left_out)
-    return Scores("single-shot", metrics, counts, left_out, tuple(found))
+    metrics = summed(parts, [*ids, _TOOLSET], left_out)
+    _add_goal_star(metrics, parts, generative, left_out)
+    return Scores("single-shot", metrics, counts, left_out, tuple(parts))
 
 
 def generative_ids(data: Mapping[str, Mapping[str, Any]]) -> set[str]:
@@ -87,8 +87,8 @@ def generative_ids(data: Mapping[str, Mapping[str, Any]]) -> set[str]:
 
     Where none says so, those are meant that the published list names, taken as ids.
     """
-    said = {key for key, sample in data.items() if "generat" in str(sample.get("query_type", "")).lower()}
-    return said or {str(row) for row in GENERATIVE_ROWS if str(row) in data}
+    generative = {key for key, sample in data.items() if "generat" in str(sample.get("query_type", "")).lower()}
+    return generative or {str(row) for row in GENERATIVE_ROWS if str(row) in data}
 
 
 def _judged(table: JudgeTable | None, ids: list[str]) -> dict[str, Mapping[str, JudgeScore]]:
@@ -105,10 +105,10 @@ def _judged(table: JudgeTable | None, ids: list[str]) -> dict[str, Mapping[str, 
     return dict(reversed(pairs))
 
 
-def _keys(data: Mapping[str, Any] | None, given: Mapping[str, Any], judged: Mapping[str, Any]) -> list[str]:
+def _keys(data: Mapping[str, Any] | None, predictions: Mapping[str, Any], judged: Mapping[str, Any]) -> list[str]:
     if data is None:
-        return list({**given, **judged})
-    everything = {**given, **judged}
+        return list({**predictions, **judged})
+    everything = {**predictions, **judged}
     strangers = [key for key in everything if key not in data]
     if 2 * len(strangers) > len(everything):
         raise BenchmarkError(
@@ -121,7 +121,7 @@ def _keys(data: Mapping[str, Any] | None, given: Mapping[str, Any], judged: Mapp
 def _parts(
     key: str,
     judged: Mapping[str, Mapping[str, JudgeScore]],
-    given: Mapping[str, Any],
+    prediction_of: Mapping[str, Any],
     data: Mapping[str, Mapping[str, Any]] | None,
     generative: bool,
     table: JudgeTable | None,
@@ -138,9 +138,9 @@ def _parts(
                 counts["missing_scores" if read.rule == MISSING else "unreadable_scores"] += 1
             parts[f"agent_x.{name}_corrected"] = Part(read.value or 0.0, 1)
     if data is not None and has_predictions:
-        wanted = tools_of(data[key])
-        if wanted:
-            parts[_TOOLSET] = Part(set_f1(tools_of(given.get(key, {})), wanted), 1)
+        gold_tools = tools_of(data[key])
+        if gold_tools:
+            parts[_TOOLSET] = Part(set_f1(tools_of(prediction_of.get(key, {})), gold_tools), 1)
         else:
             counts["without_gold_tools"] += 1
     return parts
@@ -151,20 +151,20 @@ def tools_of(entry: Any) -> frozenset[str]:
     steps: Any = entry.get("reasoning_steps") if is_object(entry) else None
     if is_list(steps) and len(steps) == 1 and is_list(steps[0]):
         steps = steps[0]
-    found: set[str] = set()
+    names: set[str] = set()
     listed: Any = steps if is_list(steps) else []
     for step in listed:
         if is_object(step):
             name: Any = step.get("tool_used") or step.get("tool")
             if is_text(name) and name.strip() and name.strip().lower() not in ("null", "none"):
-                found.add(name.strip())
-    return frozenset(found)
+                names.add(name.strip())
+    return frozenset(names)
 
 
-def set_f1(made: Collection[str], wanted: Collection[str]) -> float:
+def set_f1(predicted: Collection[str], gold: Collection[str]) -> float:
     """F1 of two sets of names, 0 to 1; 0 where they share nothing."""
-    both = len(set(made) & set(wanted))
-    return 2 * both / (len(set(made)) + len(set(wanted))) if both else 0.0
+    both = len(set(predicted) & set(gold))
+    return 2 * both / (len(set(predicted)) + len(set(gold))) if both else 0.0
 
 
 def _left_out(
@@ -184,11 +184,11 @@ def _left_out(
 
 
 def _add_goal_star(
-    metrics: dict[str, Figure], found: Sequence[SampleParts], generative: Collection[str], left_out: Mapping[str, str]
+    metrics: dict[str, Figure], samples: Sequence[SampleParts], generative: Collection[str], left_out: Mapping[str, str]
 ) -> None:
     if _GOAL_STAR in left_out:
         return
-    chosen = [sample for sample in found if sample.key in generative]
+    chosen = [sample for sample in samples if sample.key in generative]
     means = summed(chosen, _STAR_PARTS)
     values = [figure.value for figure in means.values() if figure.value is not None]
     complete = len(values) == len(_STAR_PARTS)
@@ -249,7 +249,7 @@ _REFERENCE_METRICS = [*(f"agent_x.{name}" for name in COLUMNS.values()), "agent_
 
 
 def published_counts(predictions: Sequence[Mapping[str, Any]]) -> dict[str, int]:
-    """What the notebooks of Agent-X count in predictions: calls, and errors of form; less those at which they stop.
+    """Counts of the notebooks of Agent-X for predictions: calls, and errors of form; less those at which they stop.
 
     The two classes of errors that rest on keywords of spaCy are left out.
     """
@@ -272,30 +272,30 @@ def _key(record: Record) -> str:
 
 
 def _table(records: Sequence[Record], keys: Sequence[str], judges: JudgedRows) -> JudgeTable | None:
-    """What the judges gave as the notebooks have it; None where none was asked."""
+    """Scores of the judges in the form of the notebooks; None if no judge was asked."""
     criteria = {column: f"agent_x.{name}" for column, name in COLUMNS.items() if f"agent_x.{name}" in judges.metrics}
     if not criteria:
         return None
     rows: list[dict[str, float | None]] = []
     for record in records:
-        given = judges.values(record)
-        rows.append({column: given.get(metric) if given else 0.0 for column, metric in criteria.items()})
+        values = judges.values(record)
+        rows.append({column: values.get(metric) if values else 0.0 for column, metric in criteria.items()})
     return JudgeTable(tuple(rows), tuple(keys), raw=False)
 
 
 def _differences(manifest: Manifest, mode: Mode) -> list[str]:
     """Differences of a run from those of the paper, which runs no tool: the model makes up what tools return."""
-    found = differences_of_settings(manifest, PAPER_RUN)
+    differences = differences_of_settings(manifest, PAPER_RUN)
     if mode == "end-to-end":
         recorded, others = tools_by_source(manifest)
         ran = "tools ran" if others else "recorded observations" if recorded else ""
-        return [*found, f"{ran}; in the paper the model makes up what tools return"] if ran else found
+        return [*differences, f"{ran}; in the paper the model makes up what tools return"] if ran else differences
     prompted = manifest.protocol == PAPER_RUN.protocol and not is_baseline(manifest.model)
-    return [*found, "a prompt of ours, which offers the tools of the question alone"] if prompted else found
+    return [*differences, "a prompt of ours, which offers the tools of the question alone"] if prompted else differences
 
 
 def _judging_differs(judges: JudgedRows) -> list[str]:
-    """How judging differs from the paper's: who judged, and by which rubrics."""
+    """Differences in judging from the paper: the judges and the rubrics."""
     names = ", ".join(judges.criteria_judges)
     return [f"judged by {names} (the paper: {', '.join(PUBLISHED_JUDGES)})", judges.rubrics_label]
 

@@ -49,12 +49,12 @@ class QuestionSettings(FrozenModel):
 
     @property
     def label(self) -> str:
-        """What reports call this setting: ``zero-shot``, ``5-shot``, ``cot``, ``retrieval, shuffled``..."""
-        told = [f"{self.shots}-shot"] if self.shots else []
-        told += ["cot"] if self.cot else []
-        told += ["retrieval"] if self.retrieval else []
-        told = told or ["zero-shot"]
-        return ", ".join([*told, *([self.order] if self.order != "given" else [])])
+        """Name of this setting in reports: ``zero-shot``, ``5-shot``, ``cot``, ``retrieval, shuffled``..."""
+        words = [f"{self.shots}-shot"] if self.shots else []
+        words += ["cot"] if self.cot else []
+        words += ["retrieval"] if self.retrieval else []
+        words = words or ["zero-shot"]
+        return ", ".join([*words, *([self.order] if self.order != "given" else [])])
 
 
 MOST_BYTES = 1 << 28
@@ -92,7 +92,7 @@ class Item:
 
 
 def question_key(question: str) -> str:
-    """What is left of a question without case, spaces and marks: alike for questions that differ in these alone."""
+    """A question without case, spaces and marks: equal for questions that differ only in these."""
     return _MARKS.sub("", unicodedata.normalize("NFKC", question)).casefold()
 
 
@@ -139,7 +139,7 @@ _SHAPE = "a JSON list of objects with question, options (letter to text) and ans
 
 
 class _LeftOut(Exception):
-    """Why an entry is no item."""
+    """Reason why an entry is no item."""
 
 
 def _rest(item: Item) -> tuple[Any, ...]:
@@ -179,16 +179,16 @@ def _entries(path: Path) -> Iterator[Mapping[str, Any]]:
 
 
 def _item(entry: Mapping[str, Any]) -> Item:
-    question = _said(entry, "question", "Question")
+    question = _first_text(entry, "question", "Question")
     if not question:
         raise _LeftOut("without a question")
-    answer = _said(entry, "answer", "Answer")
+    answer = _first_text(entry, "answer", "Answer")
     if not answer:
         raise _LeftOut("without an answer")
-    number = re.sub(r"[^A-Za-z0-9_.-]", "", _said(entry, "id", "", "Unnamed: 0"))[:60] or "x"
+    number = re.sub(r"[^A-Za-z0-9_.-]", "", _first_text(entry, "id", "", "Unnamed: 0"))[:60] or "x"
     groups = _groups(entry)
     options = _options(entry)
-    kind = _KINDS.get(_said(entry, "question_type"))
+    kind = _KINDS.get(_first_text(entry, "question_type"))
     if options is None:
         if kind is not None:
             raise _LeftOut("with fewer than two options")
@@ -201,7 +201,7 @@ def _item(entry: Mapping[str, Any]) -> Item:
     return Item(number, kind, question, letters, options, groups)
 
 
-def _said(entry: Mapping[str, Any], *names: str) -> str:
+def _first_text(entry: Mapping[str, Any], *names: str) -> str:
     """The first of these fields that says something, as text; scalars alone count."""
     for name in names:
         value = entry.get(name)
@@ -220,22 +220,22 @@ def _said(entry: Mapping[str, Any], *names: str) -> str:
 
 def _options(entry: Mapping[str, Any]) -> dict[str, str] | None:
     """Letter to text, without those that are empty; None where the entry has no options at all."""
-    given = entry.get("options")
-    if given is None:
-        given = {letter: entry[letter] for letter in "ABCDEFG" if letter in entry} or None
-    if given is None:
+    entry_options = entry.get("options")
+    if entry_options is None:
+        entry_options = {letter: entry[letter] for letter in "ABCDEFG" if letter in entry} or None
+    if entry_options is None:
         return None
-    if isinstance(given, list):
-        given = dict(zip(ascii_uppercase, cast("list[Any]", given), strict=False))
-    if not isinstance(given, dict):
+    if isinstance(entry_options, list):
+        entry_options = dict(zip(ascii_uppercase, cast("list[Any]", entry_options), strict=False))
+    if not isinstance(entry_options, dict):
         raise _LeftOut("with options of another form")
     options: dict[str, str] = {}
-    fields = cast("dict[Any, Any]", given)
+    fields = cast("dict[Any, Any]", entry_options)
     for key in fields:
         letter = key if key in _PLAIN else str(key).strip().upper()
         if letter in options or (letter not in _PLAIN and not _LETTER.fullmatch(letter)):
             raise _LeftOut("with options that lack letters of their own")
-        if text := _said(fields, key):
+        if text := _first_text(fields, key):
             options[letter] = text
     if len(options) < 2:
         raise _LeftOut("with fewer than two options")
@@ -243,9 +243,9 @@ def _options(entry: Mapping[str, Any]) -> dict[str, str] | None:
 
 
 def _letters(answer: str, options: Mapping[str, str]) -> tuple[str, ...]:
-    said = _SEPARATORS.sub("", answer).upper()
-    letters = tuple(letter for letter in options if letter in said)
-    if not said or set(said) - set(options) or len(said) != len(letters):
+    compact_answer = _SEPARATORS.sub("", answer).upper()
+    letters = tuple(letter for letter in options if letter in compact_answer)
+    if not compact_answer or set(compact_answer) - set(options) or len(compact_answer) != len(letters):
         raise _LeftOut("with an answer outside the options")
     return letters
 
@@ -257,11 +257,11 @@ def _groups(entry: Mapping[str, Any]) -> dict[str, str]:
         ("domain", {"type": "domain", "subtype": "field"}),
         ("class", {"class": "level", "task": "task"}),
     ):
-        told = entry.get(outer)
-        if isinstance(told, dict):
+        group_value = entry.get(outer)
+        if isinstance(group_value, dict):
             for inner, name in names.items():
-                if text := _said(cast("dict[str, Any]", told), inner):
+                if text := _first_text(cast("dict[str, Any]", group_value), inner):
                     groups[name] = text
-    if "domain" not in groups and (text := _said(entry, "type")):
+    if "domain" not in groups and (text := _first_text(entry, "type")):
         groups["type"] = text
     return groups

@@ -1,4 +1,4 @@
-"""How LexEval scores: letters cut out of a reply and compared as a string; ROUGE-L of jieba's words.
+"""Scoring of LexEval: letters cut out of a reply and compared as a string; ROUGE-L of jieba's words.
 
 AgriEval names LexEval's procedure as its own and publishes no scorer. Source: github.com/CSHaitao/LexEval,
 code/evaluation (process.py, evaluate.py), with the packages jieba 0.42.1 and rouge 1.0.1. Written anew from its
@@ -35,7 +35,7 @@ def extract(reply: str) -> str:
 
 
 def correct(reply: str, gold: str) -> bool:
-    """Whether the letters read are the string ``gold``."""
+    """True if the letters read are the string ``gold``."""
     return extract(reply) == gold
 
 
@@ -71,11 +71,11 @@ def shared_words(reference: Sequence[str], answer: Sequence[str], most_steps: in
     that alone loses nothing, else the last word of ``answer``.
     """
     rows = common_rows(answer, reference)
-    found: set[str] = set()
+    words: set[str] = set()
     i, j, steps = len(reference), len(answer), 1
     while i and j:
         if reference[i - 1] == answer[j - 1]:
-            found.add(reference[i - 1])
+            words.add(reference[i - 1])
             i, j = i - 1, j - 1
         elif length_in_row(rows[j], i - 1) > length_in_row(rows[j - 1], i):
             i -= 1
@@ -84,7 +84,7 @@ def shared_words(reference: Sequence[str], answer: Sequence[str], most_steps: in
         steps += 1
         if most_steps is not None and steps > most_steps:
             return None
-    return found
+    return words
 
 
 @cache

@@ -79,22 +79,22 @@ def find_files(name: str, data_root: Path | None, settings: QuestionSettings) ->
     if not root.is_dir():
         raise BenchmarkError(f"there is no folder {root}", hint=f"put there what is to be had from {_GET_IT[name]}")
     if settings.files:
-        return root, [_named(root, each.strip()) for each in settings.files.split(",") if each.strip()]
+        return root, [_named_file(root, each.strip()) for each in settings.files.split(",") if each.strip()]
     there = sorted(path for path in root.iterdir() if path.suffix.lower() in (".json", ".csv") and path.is_file())
     if name == "cmmlu-agronomy":
-        found = [path for path in there if "agronomy" in path.name.lower()][:1]
+        agronomy_paths = [path for path in there if "agronomy" in path.name.lower()][:1]
     else:
         parts = [part for part in ("choice", "question") if settings.part in ("all", part)]
-        found = list(dict.fromkeys(path for part in parts if (path := _preferred(there, part))))
-    if not found:
+        agronomy_paths = list(dict.fromkeys(path for part in parts if (path := _preferred(there, part))))
+    if not agronomy_paths:
         raise BenchmarkError(
             f"{root} holds no file of {name}",
             hint=f"put there what is to be had from {_GET_IT[name]}, or name files with --option files=NAME",
         )
-    return root, found
+    return root, agronomy_paths
 
 
-def _named(root: Path, name: str) -> Path:
+def _named_file(root: Path, name: str) -> Path:
     path = root / name
     if not path.is_file():
         raise UsageError(
@@ -104,8 +104,10 @@ def _named(root: Path, name: str) -> Path:
 
 
 def _preferred(paths: Sequence[Path], part: str) -> Path | None:
-    own = [path for path in paths if part in path.name.lower()]
-    ranked = sorted(own, key=lambda path: next((i for i, each in enumerate(_VARIANTS) if each in path.name), 9))
+    matching_paths = [path for path in paths if part in path.name.lower()]
+    ranked = sorted(
+        matching_paths, key=lambda path: next((i for i, each in enumerate(_VARIANTS) if each in path.name), 9)
+    )
     return ranked[0] if ranked else None
 
 
@@ -139,17 +141,17 @@ def question_benchmark(
         UsageError: there are not enough examples to draw from.
         BenchmarkError: the file of examples, or the index, cannot be read.
     """
-    items = [item for file in files for item in file.items if _wanted(item, settings)]
+    items = [item for file in files for item in file.items if _is_selected(item, settings)]
     pool = read_items(settings.examples.expanduser()).items if settings.examples else items
     examples = Examples(pool, settings.seed) if settings.shots else None
     index = settings.retrieval
-    find: Callable[[Item], Sequence[Passage]] = _nothing
+    find: Callable[[Item], Sequence[Passage]] = _no_passages
     note = ""
     if index:
         from agrotools.benchmarks.agrieval.retrieval import passages_for
 
         find, note = passages_for(items, index.expanduser(), settings.passages, progress)
-    ids, places = _placed(items, settings)
+    ids, places = _place_items(items, settings)
 
     def make(position: int) -> Sample:
         item, ordered, cluster = places[position]
@@ -184,46 +186,46 @@ def question_benchmark(
     return Benchmark(header, root, LazySamples(facts, make), digest.hexdigest())
 
 
-def _nothing(_: Item) -> "Sequence[Passage]":
+def _no_passages(_: Item) -> "Sequence[Passage]":
     """The passages of a run without retrieval."""
     return ()
 
 
-def _wanted(item: Item, settings: QuestionSettings) -> bool:
+def _is_selected(item: Item, settings: QuestionSettings) -> bool:
     return settings.part == "all" or (item.kind is None) == (settings.part == "question")
 
 
 def _content(item: Item, *more: object) -> bytes:
-    told = [item.number, item.kind, item.question, item.answer, dict(item.options), dict(item.groups), *more]
-    return orjson.dumps(told) + b"\n"
+    content = [item.number, item.kind, item.question, item.answer, dict(item.options), dict(item.groups), *more]
+    return orjson.dumps(content) + b"\n"
 
 
-def _placed(items: Sequence[Item], settings: QuestionSettings) -> tuple[list[str], list[_Place]]:
+def _place_items(items: Sequence[Item], settings: QuestionSettings) -> tuple[list[str], list[_Place]]:
     """Ids and places of all samples, by part of the set and number of the item."""
     first: dict[str, str] = {}
     ids: list[str] = []
     places: list[_Place] = []
-    taken = set[str]()
+    used_ids = set[str]()
     for item in items:
-        own = f"{'choice' if item.kind else 'question'}-{_padded(item.number)}"
-        while own in taken:
+        sample_id = f"{'choice' if item.kind else 'question'}-{_pad_number(item.number)}"
+        while sample_id in used_ids:
             # Two files may number their questions alike.
-            own += "x"
-        taken.add(own)
-        cluster = first.setdefault(question_key(item.question), own)
+            sample_id += "x"
+        used_ids.add(sample_id)
+        cluster = first.setdefault(question_key(item.question), sample_id)
         if item.kind is None:
-            ids.append(own)
+            ids.append(sample_id)
             places.append(_Place(item, Ordered({}, (), ()), cluster))
             continue
-        seed = f"{settings.seed}/{own}"
+        seed = f"{settings.seed}/{sample_id}"
         for ordered in orders_of(item.options, item.answer, settings.order, seed):
-            ids.append(own if ordered.rotation is None else f"{own}-r{ordered.rotation}")
+            ids.append(sample_id if ordered.rotation is None else f"{sample_id}-r{ordered.rotation}")
             places.append(_Place(item, ordered, cluster))
     order = sorted(range(len(ids)), key=ids.__getitem__)
     return [ids[at] for at in order], [places[at] for at in order]
 
 
-def _padded(number: str) -> str:
+def _pad_number(number: str) -> str:
     return number.zfill(5) if number.isdigit() else number
 
 
@@ -238,18 +240,18 @@ def _slot(item: Item, ordered: Ordered) -> Slot:
 def _metadata(
     item: Item, ordered: Ordered, passages: "Sequence[Passage]", shots: Sequence[Item]
 ) -> dict[str, JsonValue]:
-    told: dict[str, JsonValue] = {"question": item.question}
+    metadata: dict[str, JsonValue] = {"question": item.question}
     if (item.kind is not None and ordered.origin != tuple(range(len(ordered.origin)))) or ordered.rotation is not None:
-        told["origin"] = list(ordered.origin)
+        metadata["origin"] = list(ordered.origin)
     if ordered.rotation is not None:
-        told["rotation"] = ordered.rotation
+        metadata["rotation"] = ordered.rotation
     if passages:
-        told["passages"] = [
+        metadata["passages"] = [
             {"source": each.source, "title": each.title, "score": round(each.score, 4)} for each in passages
         ]
     if shots:
-        told["examples"] = [each.number for each in shots]
-    return told
+        metadata["examples"] = [each.number for each in shots]
+    return metadata
 
 
 def _header(
@@ -269,7 +271,7 @@ def _header(
             left_out[reason] += count
     notes = [note] if note else []
     notes += [f"{count} entries left out: {reason}" for reason, count in left_out.items()]
-    choices = [item for file in files for item in file.items if item.kind and _wanted(item, settings)]
+    choices = [item for file in files for item in file.items if item.kind and _is_selected(item, settings)]
     if choices and not any("domain" in item.groups for item in choices):
         notes.append("the multiple-choice questions tell no field, cognitive level or task, only a type")
     if examples and not all(examples.groups_kept_out.values()):

@@ -15,8 +15,8 @@ from agrotools.benchmarks.agrieval.taxonomy import (
     FIELDS,
     LEVELS,
     TASKS,
-    Named,
     Task,
+    TaxonomyEntry,
     domain_of,
     domain_of_type,
     field_of,
@@ -30,9 +30,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 By = Literal["task", "level", "domain", "field", "kind"]
-"""What the columns of a table part the items by."""
+"""Grouping of the items into the columns of a table."""
 Changes = Literal["none", "overall", "all"]
-"""Which columns of a table show the change against zero-shot."""
+"""Columns of a table that show the change against zero-shot."""
 
 OVERALL = "overall"
 
@@ -63,12 +63,12 @@ class PaperTable:
     settings: tuple[str, ...]
     """Settings whose results are rows, in the order within a model; empty: all that Table 14 has no rows for."""
     open: bool = False
-    """Whether it is of open questions rather than choice questions."""
+    """True for open questions, false for choice questions."""
     changes: Changes = "none"
     selection_of: str = ""
     """The complete table, where it shows some of its rows."""
     needs_two_settings: bool = False
-    """Whether only models with more than one of its settings have rows."""
+    """True if only models with more than one of its settings have rows."""
 
     @property
     def is_of_paper(self) -> bool:
@@ -82,9 +82,9 @@ _ALL = Column("Overall", OVERALL, "all questions", group=OVERALL)
 
 
 def _task(code: str) -> Task:
-    found = task_of(code)
-    assert found is not None
-    return found
+    known_task = task_of(code)
+    assert known_task is not None
+    return known_task
 
 
 def _task_column(code: str) -> Column:
@@ -166,11 +166,6 @@ COMPLETE = tuple(table.number for table in PAPER_TABLES if not table.selection_o
 """The tables that are no selection from another one."""
 
 
-def paper_table(number: str) -> PaperTable | None:
-    """The table of that number; None if the paper has no such result table."""
-    return next((table for table in PAPER_TABLES if table.number == number), None)
-
-
 assert {column.part for column in (*_BY_TASK, *_BY_OPEN_TASK)} == {task.id for task in TASKS} | {OVERALL}
 
 
@@ -204,8 +199,8 @@ class ItemColumns:
     def __post_init__(self) -> None:
         lengths = {name: len(column) for name, column in vars(self).items()}
         if len(set(lengths.values())) > 1:
-            told = ", ".join(f"{name} {length}" for name, length in lengths.items())
-            raise UsageError(f"columns of items differ in length: {told}")
+            column_lengths = ", ".join(f"{name} {length}" for name, length in lengths.items())
+            raise UsageError(f"columns of items differ in length: {column_lengths}")
         if unknown := set(self.kind) - set(KINDS):
             raise UsageError(f"no such kind of question: {min(unknown)!r}", hint=f"one of {', '.join(KINDS)}")
         wrong = next((score for score in self.score if not 0 <= score <= 1), None)
@@ -215,7 +210,7 @@ class ItemColumns:
 
 @dataclass(frozen=True)
 class SettingResult:
-    """What one model reached in one setting.
+    """Result of one model in one setting.
 
     ``setting``: ``zero-shot``, ``few-shot``, ``cot``, ``rag``, ``shuffled`` or any other word; :func:`setting_of` takes
     other spellings too. Results of one ``model`` in several settings are compared with its ``zero-shot``, item by
@@ -226,10 +221,10 @@ class SettingResult:
     setting: str
     items: ItemColumns
     domains_are_types: bool = False
-    """Whether ``domain`` holds the older label ``type`` of the published files, which differs from the domain of some
+    """True if ``domain`` holds the older label ``type`` of the published files, which differs from the domain of some
     items; the tables then say so."""
     apart: str = ""
-    """What tells it from another result of the same model and setting, such as the number of examples."""
+    """Difference from other results of the same model and setting, such as the number of examples."""
 
 
 def setting_of(label: str) -> str:
@@ -260,11 +255,11 @@ class Units:
 
         if part == OVERALL:
             return np.arange(len(self.keys))
-        return np.asarray([place for place, told in enumerate(self.parts[by]) if told == part], dtype=np.intp)
+        return np.asarray([place for place, item_part in enumerate(self.parts[by]) if item_part == part], dtype=np.intp)
 
     def unnamed(self, by: By) -> int:
         """Items of no known part."""
-        return sum(not told for told in self.parts[by])
+        return sum(not item_part for item_part in self.parts[by])
 
 
 def units_of(result: SettingResult, *, open_questions: bool) -> Units | None:
@@ -296,15 +291,15 @@ def units_of(result: SettingResult, *, open_questions: bool) -> Units | None:
     return Units(keys, np.clip(scores, 0, 1), np.asarray(clusters, dtype=np.int64), parts, n_epochs)
 
 
-def _domain_of_either(name: str) -> Named | None:
-    """Where some items tell only the older label, others may tell their domain."""
+def _domain_of_either(name: str) -> TaxonomyEntry | None:
+    """Domain of a name, or of the older label, since items of one file may have either."""
     return domain_of(name) or domain_of_type(name)
 
 
 _LEVEL_OF_TASK = {task.id: task.level for task in TASKS}
 
 
-def _ids(lookup: Callable[[str], Named | None], names: Sequence[str], rows: Sequence[int]) -> list[str]:
+def _ids(lookup: Callable[[str], TaxonomyEntry | None], names: Sequence[str], rows: Sequence[int]) -> list[str]:
     """Our id of the name in each row, ``""`` for names that are not known."""
-    known = {name: named.id if (named := lookup(name)) is not None else "" for name in set(names)}
+    known = {name: entry.id if (entry := lookup(name)) is not None else "" for name in set(names)}
     return [known[names[at]] for at in rows]

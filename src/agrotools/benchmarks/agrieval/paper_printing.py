@@ -126,14 +126,14 @@ def published_rows_of(
 
 
 def _cell(cell: PublishedRow | None, marks: str) -> "Text":
-    shown = DASH if cell is None else f"{cell.percent}{_ARROWS[cell.arrow]}{marks}"
-    return stacked([shown], value_style="dim")
+    value = DASH if cell is None else f"{cell.percent}{_ARROWS[cell.arrow]}{marks}"
+    return stacked([value], value_style="dim")
 
 
 def _shared(sets: Iterable[set[str] | None]) -> set[str]:
-    """What all of the sets hold; None stands for no cell."""
-    found = [one for one in sets if one is not None]
-    return set[str].intersection(*found) if found else set()
+    """Intersection of the sets; None stands for no cell."""
+    present = [one for one in sets if one is not None]
+    return set[str].intersection(*present) if present else set()
 
 
 def text_line(row: PublishedRow) -> str:
@@ -148,7 +148,7 @@ SIDE_BY_SIDE = 7
 """More columns than these go into a further table, so that a row fits a terminal."""
 _NAME_WIDTH = 22
 _FLAT_CELL = 3
-"""How many columns a cell on one line is as wide as."""
+"""Width of a cell on one line, in columns of the other tables."""
 
 
 def print_agrieval(
@@ -189,9 +189,11 @@ def agrieval_parts(
     """
     from rich.text import Text
 
-    made, lines = blocks(results, published=published, models=models, numbers=numbers, side_by_side=side_by_side)
+    table_blocks, lines = blocks(
+        results, published=published, models=models, numbers=numbers, side_by_side=side_by_side
+    )
     parts: list[RenderableType] = []
-    for block in made:
+    for block in table_blocks:
         parts += block.tables
         if block.below:
             parts.append(Text("\n".join(block.below), style="dim"))
@@ -200,7 +202,7 @@ def agrieval_parts(
 
 @dataclass(frozen=True)
 class Block:
-    """What is shown of a table, cut into several where it is wide."""
+    """Printed parts of a table; a wide one is cut into several."""
 
     table: LaidOutTable | None
     """None: the spread over epochs."""
@@ -218,16 +220,20 @@ def blocks(
     numbers: Sequence[str] | None = None,
     side_by_side: int = SIDE_BY_SIDE,
 ) -> tuple[list[Block], list[str]]:
-    """What :func:`agrieval_parts` shows, table by table, and the notes; arguments as there."""
+    """Content of :func:`agrieval_parts`, table by table, and the notes; arguments as there."""
     of = Results(results)
     notes = Notes()
-    wanted = numbers if numbers is not None else (*COMPLETE, *(table.number for table in OWN_TABLES))
-    tables = agrieval_tables(of, published, numbers=wanted)
+    table_numbers = numbers if numbers is not None else (*COMPLETE, *(table.number for table in OWN_TABLES))
+    tables = agrieval_tables(of, published, numbers=table_numbers)
     if not tables:
         return [], ["No scored items: nothing to lay out."]
-    made = [_block(table, notes, models, side_by_side) for table in tables]
-    made += _spread_blocks(epoch_spreads(results))
-    return made, [*reading_lines(tables, published), *missing_lines(tables, of, wanted), *notes.numbered()]
+    table_blocks = [_block(table, notes, models, side_by_side) for table in tables]
+    table_blocks += _spread_blocks(epoch_spreads(results))
+    return table_blocks, [
+        *reading_lines(tables, published),
+        *missing_lines(tables, of, table_numbers),
+        *notes.numbered(),
+    ]
 
 
 def _block(table: LaidOutTable, notes: Notes, models: Models, side_by_side: int) -> Block:
@@ -235,15 +241,17 @@ def _block(table: LaidOutTable, notes: Notes, models: Models, side_by_side: int)
     below = [*table.notes, *map(text_line, table.in_text)]
     if table.layout.by == "field":
         few = max(1, side_by_side // _FLAT_CELL)
-        made = [
-            _upright(table, table.rows[start : start + few], with_setting=with_setting)
+        pieces = [
+            _table_of_runs(table, table.rows[start : start + few], with_setting=with_setting)
             for start in range(0, len(table.rows), few)
         ]
-        return Block(table, made, [[] for _ in made], below)
+        return Block(table, pieces, [[] for _ in pieces], below)
     wider = table.layout.changes == "all"  # a change takes more room than a value
     chunks = list(_chunks(table.columns, side_by_side - wider))
-    made = [_table(table, chunk, notes, models, with_setting=with_setting, whole=len(chunks) == 1) for chunk in chunks]
-    return Block(table, made, chunks, below)
+    pieces = [
+        _table(table, chunk, notes, models, with_setting=with_setting, whole=len(chunks) == 1) for chunk in chunks
+    ]
+    return Block(table, pieces, chunks, below)
 
 
 def _chunks(columns: Sequence[Column], most: int) -> Iterator[list[int]]:
@@ -283,20 +291,20 @@ def _table(
         for row in table.rows
     ]
     rows += published_rows_of(chosen_lines(table, models), chunk, notes, with_setting=with_setting)
-    return _filled(f"{_title(table)}{'' if whole or not above else f': {above}'}", headings, rows)
+    return _new_table(f"{_title(table)}{'' if whole or not above else f': {above}'}", headings, rows)
 
 
-def _filled(title: str, headings: Sequence["Text"], rows: Sequence[Sequence["Text"]]) -> "Table":
+def _new_table(title: str, headings: Sequence["Text"], rows: Sequence[Sequence["Text"]]) -> "Table":
     """A table whose first column folds, and whose others are never cut."""
-    shown = new_table(title)
-    shown.add_column("", overflow="fold", min_width=_NAME_WIDTH)
+    rendered_table = new_table(title)
+    rendered_table.add_column("", overflow="fold", min_width=_NAME_WIDTH)
     for at, heading in enumerate(headings, 1):
         texts = [heading, *(row[at] for row in rows)]
         width = max(line.cell_len for text in texts for line in text.split("\n", allow_blank=True))
-        shown.add_column(heading, justify="right", min_width=width)
+        rendered_table.add_column(heading, justify="right", min_width=width)
     for row in rows:
-        shown.add_row(*row)
-    return shown
+        rendered_table.add_row(*row)
+    return rendered_table
 
 
 def _title(table: LaidOutTable) -> str:
@@ -341,7 +349,7 @@ def _run_cell(cell: Cell | None, *, with_change: bool, with_size: bool) -> "Text
     return value_cell(cell.estimate, below=below)
 
 
-def _upright(table: LaidOutTable, runs: Sequence[RunLine], *, with_setting: bool) -> "Table":
+def _table_of_runs(table: LaidOutTable, runs: Sequence[RunLine], *, with_setting: bool) -> "Table":
     """A table of many parts with a row for each, and a column for each run."""
     rows: list[list[Text]] = []
     above = ""
@@ -351,7 +359,7 @@ def _upright(table: LaidOutTable, runs: Sequence[RunLine], *, with_setting: bool
             rows.append([stacked([above]), *(stacked([""]) for _ in runs)])
         cells = [_flat_cell(run.cells[at]) for run in runs]
         rows.append([stacked([f"  {column.name}"], value_style=""), *cells])
-    return _filled(_title(table), [_name(run, with_setting) for run in runs], rows)
+    return _new_table(_title(table), [_name(run, with_setting) for run in runs], rows)
 
 
 def _flat_cell(cell: Cell | None) -> "Text":
@@ -370,13 +378,13 @@ def _spread_blocks(spreads: Sequence[EpochSpread]) -> list[Block]:
         return []
     rows: list[list[Text]] = []
     for model, setting, apart in dict.fromkeys((spread.model, spread.setting, spread.apart) for spread in several):
-        own = [one for one in several if (one.model, one.setting, one.apart) == (model, setting, apart)]
-        cells = [next((one for one in own if one.open_questions == wanted), None) for wanted in (False, True)]
+        of_result = [one for one in several if (one.model, one.setting, one.apart) == (model, setting, apart)]
+        cells = [next((one for one in of_result if one.open_questions == is_open), None) for is_open in (False, True)]
         name = _stacked_name(model, setting, apart)
-        rows.append([name, stacked([str(max(len(one.epochs) for one in own))]), *map(_spread_cell, cells)])
+        rows.append([name, stacked([str(max(len(one.epochs) for one in of_result))]), *map(_spread_cell, cells)])
     headings = [stacked([heading]) for heading in ("epochs", "choice questions", "open questions")]
-    shown = _filled("AgriEval. Mean and standard deviation over epochs", headings, rows)
-    return [Block(None, [shown], [[]], ["Over the items that all epochs have."])]
+    rendered_table = _new_table("AgriEval. Mean and standard deviation over epochs", headings, rows)
+    return [Block(None, [rendered_table], [[]], ["Over the items that all epochs have."])]
 
 
 def _spread_cell(spread: EpochSpread | None) -> "Text":
@@ -386,7 +394,7 @@ def _spread_cell(spread: EpochSpread | None) -> "Text":
 
 
 def reading_lines(tables: Sequence[LaidOutTable], published: bool) -> list[str]:
-    """How to read the values."""
+    """Explanation of the values."""
     lines = [
         "Values in percent (of open questions ROUGE-L), beneath them 95 % intervals over clusters of items "
         f"(none under {MIN_CLUSTERS} clusters); n: items (clusters, where fewer), epochs averaged. "
@@ -410,10 +418,10 @@ def reading_lines(tables: Sequence[LaidOutTable], published: bool) -> list[str]:
     return lines
 
 
-def missing_lines(tables: Sequence[LaidOutTable], of: Results, wanted: Sequence[str]) -> list[str]:
+def missing_lines(tables: Sequence[LaidOutTable], of: Results, table_numbers: Sequence[str]) -> list[str]:
     """Tables of the paper that have no rows, by what was not run."""
     there = {table.layout.number for table in tables}
-    absent = [table for table in PAPER_TABLES if table.number in wanted and table.number not in there]
+    absent = [table for table in PAPER_TABLES if table.number in table_numbers and table.number not in there]
     if not absent:
         return []
     reasons: dict[str, list[str]] = {}
@@ -421,5 +429,5 @@ def missing_lines(tables: Sequence[LaidOutTable], of: Results, wanted: Sequence[
         not_run = [setting for setting in table.settings if setting not in of.settings]
         reason = "no open questions" if table.open else f"not run: {', '.join(not_run)}" if not_run else "no such items"
         reasons.setdefault(reason, []).append(table.number)
-    told = "; ".join(f"{', '.join(numbers)} ({reason})" for reason, numbers in reasons.items())
-    return [f"Without rows: Table {told}."]
+    listing = "; ".join(f"{', '.join(numbers)} ({reason})" for reason, numbers in reasons.items())
+    return [f"Without rows: Table {listing}."]

@@ -43,7 +43,7 @@ class RunLine:
     cells: tuple[Cell | None, ...]
     n_epochs: int
     apart: str = ""
-    """What tells it from another row of the same model and setting."""
+    """Difference from other rows of the same model and setting."""
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ class LaidOutTable:
     left_out: tuple[Column, ...]
     """Columns of the paper for which no run has items."""
     notes: tuple[str, ...]
-    """What a reader must know of the runs: what was left out, and why."""
+    """Notes on the runs: parts that were left out, and why."""
 
 
 class EpochSpread(NamedTuple):
@@ -164,7 +164,7 @@ def agrieval_tables(
     known = {table.number: table for table in (*PAPER_TABLES, *OWN_TABLES)}
     if unknown := [number for number in numbers or () if number not in known]:
         raise UsageError(f"AgriEval has no result table {unknown[0]!r}", hint=f"tables: {', '.join(known)}")
-    tables = [_laid_out(known[number], of, published) for number in (known if numbers is None else numbers)]
+    tables = [_lay_out(known[number], of, published) for number in (known if numbers is None else numbers)]
     return [table for table in tables if table is not None]
 
 
@@ -191,33 +191,33 @@ def _spread(result: SettingResult, open_questions: bool) -> EpochSpread | None:
     return EpochSpread(result.model, setting_of(result.setting), open_questions, len(shared), means, result.apart)
 
 
-def _laid_out(table: PaperTable, of: Results, published: bool) -> LaidOutTable | None:
+def _lay_out(table: PaperTable, of: Results, published: bool) -> LaidOutTable | None:
     at_rows = _rows_of(table, of)
     lines = [(at, [of.cell(at, table.open, table.by, column.part) for column in table.columns]) for at in at_rows]
-    kept = [place for place in range(len(table.columns)) if any(cells[place] for _, cells in lines)]
-    told = [place for place in kept if table.columns[place].part != OVERALL]
-    if not told and (not kept or not table.is_of_paper):
+    columns_with_cells = [place for place in range(len(table.columns)) if any(cells[place] for _, cells in lines)]
+    named_columns = [place for place in columns_with_cells if table.columns[place].part != OVERALL]
+    if not named_columns and (not columns_with_cells or not table.is_of_paper):
         return None
-    columns = tuple(table.columns[place] for place in kept)
+    columns = tuple(table.columns[place] for place in columns_with_cells)
     rows = tuple(
         RunLine(
             of.all[at].model,
             of.settings[at],
-            tuple(cells[place] for place in kept),
+            tuple(cells[place] for place in columns_with_cells),
             _epochs(of.units(at, table.open)),
             of.all[at].apart,
         )
         for at, cells in lines
     )
     rows = _with_changes_adjusted(table, columns, rows)
-    left_out = tuple(column for place, column in enumerate(table.columns) if place not in kept)
+    left_out = tuple(column for place, column in enumerate(table.columns) if place not in columns_with_cells)
     beside = _published_lines(table, columns) if published and table.is_of_paper else ()
     in_text = _in_text(table, rows) if published else ()
     return LaidOutTable(table, columns, rows, beside, in_text, left_out, _notes(table, of, at_rows, left_out))
 
 
 def shows_change(table: PaperTable, column: Column) -> bool:
-    """Whether cells of the column show the change against zero-shot."""
+    """True if cells of the column show the change against zero-shot."""
     return table.changes == "all" or (table.changes == "overall" and column.part == OVERALL)
 
 
@@ -225,19 +225,19 @@ def _with_changes_adjusted(
     table: PaperTable, columns: Sequence[Column], rows: Sequence[RunLine]
 ) -> tuple[RunLine, ...]:
     """The rows with the changes that the table shows adjusted together."""
-    shown = [shows_change(table, column) for column in columns]
+    with_change = [shows_change(table, column) for column in columns]
     changes = [
         cell.change
         for row in rows
-        for cell, wanted in zip(row.cells, shown, strict=True)
-        if wanted and cell and cell.change
+        for cell, has_change in zip(row.cells, with_change, strict=True)
+        if has_change and cell and cell.change
     ]
-    found = iter(adjusted(changes))
+    adjusted_changes = iter(adjusted(changes))
 
-    def cell_of(cell: Cell | None, wanted: bool) -> Cell | None:
-        return cell._replace(change=next(found)) if wanted and cell and cell.change else cell
+    def cell_of(cell: Cell | None, has_change: bool) -> Cell | None:
+        return cell._replace(change=next(adjusted_changes)) if has_change and cell and cell.change else cell
 
-    return tuple(replace(row, cells=tuple(map(cell_of, row.cells, shown))) for row in rows)
+    return tuple(replace(row, cells=tuple(map(cell_of, row.cells, with_change))) for row in rows)
 
 
 def _epochs(units: Units | None) -> int:
@@ -248,17 +248,17 @@ def _rows_of(table: PaperTable, of: Results) -> list[int]:
     """Places of the results that are rows: models in the order of their first result, settings as in the table."""
     models = list(dict.fromkeys(result.model for result in of.all))
     settings = table.settings or [setting for setting in dict.fromkeys(of.settings) if setting not in FORMAT_SETTINGS]
-    found: list[int] = []
+    rows: list[int] = []
     for model in models:
-        own = [
+        model_rows = [
             at
             for setting in settings
             for at, result in enumerate(of.all)
             if result.model == model and of.settings[at] == setting and of.units(at, table.open) is not None
         ]
-        if len({of.settings[at] for at in own}) > 1 or not table.needs_two_settings:
-            found += own
-    return found
+        if len({of.settings[at] for at in model_rows}) > 1 or not table.needs_two_settings:
+            rows += model_rows
+    return rows
 
 
 def _published_lines(table: PaperTable, columns: Sequence[Column]) -> tuple[PublishedLine, ...]:

@@ -13,8 +13,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from agrotools.benchmarks.agrieval.published_choices import KINDS, score_choices
-from agrotools.benchmarks.agrieval.published_open import score_open
+from agrotools.benchmarks.agrieval.published_scorer import KINDS, score_choices, score_open
 from agrotools.benchmarks.agrieval.score import read_options, text_values
 from agrotools.benchmarks.agrieval.slots import OptionsSlot, ReferenceTextSlot
 from agrotools.core import BenchmarkError
@@ -46,13 +45,13 @@ class Results:
 
 def read_results(path: Path) -> Results:
     """Raises :class:`BenchmarkError` where the file cannot be read, or holds no question with its answer."""
-    found = read_json(path)
-    if not is_list(found):
+    data = read_json(path)
+    if not is_list(data):
         raise BenchmarkError(f"{path.name} is not a list", hint=_FORM)
-    entries: list[Mapping[str, Any]] = [entry for entry in found if is_object(entry)]
+    entries: list[Mapping[str, Any]] = [entry for entry in data if is_object(entry)]
     answered: list[Answered] = []
     malformed: list[str] = []
-    for position, entry in enumerate(found):
+    for position, entry in enumerate(data):
         where = f"{path.name}, entry {position}"
         slot = _slot(entry)
         if slot is None:
@@ -73,7 +72,7 @@ def read_results(path: Path) -> Results:
 
 
 def _slot(entry: Any) -> OptionsSlot | ReferenceTextSlot | None:
-    """What is asked; None where that, or the right answer, cannot be told."""
+    """Slot of the question; None if it, or the right answer, cannot be read."""
     answer: Any = entry.get("answer") if is_object(entry) else None
     if not is_text(answer) or not answer.strip():
         return None
@@ -86,11 +85,11 @@ def _slot(entry: Any) -> OptionsSlot | ReferenceTextSlot | None:
 
 
 def _options_slot(entry: Mapping[str, Any], answer: str) -> OptionsSlot | None:
-    given: Any = entry["options"]
+    entry_options: Any = entry["options"]
     kind = KINDS.get(entry["question_type"]) if is_text(entry.get("question_type")) else None
-    if kind is None or not is_object(given):
+    if kind is None or not is_object(entry_options):
         return None
-    options: dict[str, str] = {letter: text for letter, text in given.items() if is_text(text) and text.strip()}
+    options: dict[str, str] = {letter: text for letter, text in entry_options.items() if is_text(text) and text.strip()}
     right = tuple(letter for letter in options if letter in answer)
     if len(options) < 2 or not right or set(right) != set(answer) or (kind != "multiple" and len(right) > 1):
         return None
@@ -99,22 +98,22 @@ def _options_slot(entry: Mapping[str, Any], answer: str) -> OptionsSlot | None:
     return OptionsSlot(name="answer", label="the right options", kind=kind, value=right, options=options)
 
 
-def compare_results(given: PredictionInput) -> Compared:
+def compare_results(inputs: PredictionInput) -> Compared:
     """The file as AgriEval's own code scores it, and as runs are scored here."""
-    results = read_results(given.file)
+    results = read_results(inputs.file)
     published = Scores("", {}, {})
     stops: list[str] = []
     for score, entries in ((score_choices, results.choices), (score_open, results.open_questions)):
         try:
-            found = score(entries) if entries else published
+            scored = score(entries) if entries else published
         except PublishedScorerStops as error:
             stops.append(error.message)
             continue
         published = replace(
             published,
-            metrics={**published.metrics, **found.metrics},
-            counts={**published.counts, **found.counts},
-            left_out={**published.left_out, **found.left_out},
+            metrics={**published.metrics, **scored.metrics},
+            counts={**published.counts, **scored.counts},
+            left_out={**published.left_out, **scored.left_out},
         )
     samples = tuple(_parts(each) for each in results.answered)
     metrics = dict.fromkeys(metric for sample in samples for metric in sample.parts)

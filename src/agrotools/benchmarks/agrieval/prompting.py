@@ -102,16 +102,16 @@ class Examples:
         """
         others = self._others(item)
         rng = random.Random(f"{self._seed}/{item.kind}/{item.number}/{item.question}")
-        own = question_key(item.question)
+        item_key = question_key(item.question)
         # One more than is asked for, as the question itself may be among them.
-        drawn = [other for key, other in rng.sample(others, min(count + 1, len(others))) if key != own][:count]
-        if len(drawn) < count:
+        sampled = [other for key, other in rng.sample(others, min(count + 1, len(others))) if key != item_key][:count]
+        if len(sampled) < count:
             raise UsageError(
                 f"there are not {count} examples of the kind {item.kind or 'open'} outside the group of question "
                 f"{item.number}",
                 hint="ask for fewer shots, or give another file with --option examples=FILE",
             )
-        return drawn
+        return sampled
 
     def check(self, items: Iterable[Item], count: int) -> None:
         """Raises as :meth:`for_item` does for the first of ``items`` that has too few."""
@@ -120,11 +120,11 @@ class Examples:
                 self.for_item(item, count)
 
     def _others(self, item: Item) -> list[tuple[str, Item]]:
-        """What examples for ``item`` are drawn from, with the keys of the questions; itself may be among them."""
+        """Pool of examples for ``item``, with the keys of the questions; it may contain ``item`` itself."""
         kind, group = item.kind, _group(item) if self.groups_kept_out.get(item.kind) else None
         if (kind, group) not in self._outside:
             items = self._by_kind.get(kind, {}).items()
-            self._outside[kind, group] = [(key, item) for key, (own, item) in items if own != group]
+            self._outside[kind, group] = [(key, item) for key, (item_group, item) in items if item_group != group]
         return self._outside[kind, group]
 
 
@@ -136,7 +136,7 @@ _PROMPTS = Path(__file__).with_name("prompts.toml")
 
 
 class Passage(Protocol):
-    """What retrieval found: a piece of text, and the title of where it stands (may be empty)."""
+    """Result of retrieval: a piece of text, and the title of its source (may be empty)."""
 
     @property
     def text(self) -> str: ...
@@ -156,8 +156,8 @@ def prompt_of(
     before = _passages(passages, words)
     if item.kind is None:
         template = words["question_cot" if settings.cot else "question"]
-        return before + _filled(template, shots=_shots(examples, words, "question_"), question=item.question)
-    return before + _filled(
+        return before + _fill_template(template, shots=_shots(examples, words, "question_"), question=item.question)
+    return before + _fill_template(
         words["cot" if settings.cot else "choice"],
         kind=words["kinds"][item.kind],
         shots=_shots(examples, words, "cot_" if settings.cot else ""),
@@ -183,7 +183,7 @@ def _shots(examples: Sequence[Item], words: Mapping[str, Any], form: str) -> str
         return ""
     template = words.get(f"{form}example", words["example"])
     solved = [
-        _filled(
+        _fill_template(
             template,
             question=each.question,
             options=_lines(each.options, words),
@@ -192,29 +192,29 @@ def _shots(examples: Sequence[Item], words: Mapping[str, Any], form: str) -> str
         for each in examples
     ]
     count = words["counts"][str(len(examples))]
-    return _filled(words[f"{form}shots"], count=count, examples=words[f"{form}between"].join(solved))
+    return _fill_template(words[f"{form}shots"], count=count, examples=words[f"{form}between"].join(solved))
 
 
 def _lines(options: Mapping[str, str], words: Mapping[str, Any]) -> str:
-    return "\n".join(_filled(words["option"], letter=letter, text=text) for letter, text in options.items())
+    return "\n".join(_fill_template(words["option"], letter=letter, text=text) for letter, text in options.items())
 
 
 def _passages(passages: Sequence[Passage], words: Mapping[str, Any]) -> str:
     if not passages:
         return ""
     lines = (
-        _filled(
+        _fill_template(
             words["passage"],
             number=str(number),
-            title=_filled(words["title"], title=each.title) if each.title else "",
+            title=_fill_template(words["title"], title=each.title) if each.title else "",
             text=each.text,
         )
         for number, each in enumerate(passages, 1)
     )
-    return _filled(words["passages"], passages="\n".join(lines))
+    return _fill_template(words["passages"], passages="\n".join(lines))
 
 
-def _filled(template: str, **values: str) -> str:
+def _fill_template(template: str, **values: str) -> str:
     """``template`` with each ``{name}`` replaced at once, so that braces in a question are only text."""
     first, pieces = _pieces(template)
     return first + "".join([values[name] + rest for name, rest in pieces])
@@ -222,7 +222,7 @@ def _filled(template: str, **values: str) -> str:
 
 @cache
 def _pieces(template: str) -> tuple[str, tuple[tuple[str, str], ...]]:
-    """What stands before the first name, and each name with what follows it."""
+    """Text before the first name, and each name with the text after it."""
     first, *pieces = template.split("{")
     parted = (piece.partition("}") for piece in pieces)
     return first, tuple((name, rest) for name, _, rest in parted)

@@ -16,8 +16,7 @@ from agrotools.benchmarks.agrieval.score import OptionPlaces, Rotations
 from agrotools.benchmarks.loading import settings_of
 from agrotools.core import Record, Score, UsageError
 from agrotools.plugin import PartColumn, Reporting
-from agrotools.report.html.result_tables import Drawing, HtmlTable, html_tables, interval_drawing
-from agrotools.report.html.templating import templates
+from agrotools.report.html.result_tables import Drawing, HtmlTable, html_tables, interval_drawing, templates
 from agrotools.report.layout import percent
 from agrotools.report.settings import Setting
 from agrotools.runner.manifest import Manifest
@@ -41,8 +40,8 @@ _COLUMNS = (
 
 def _metrics(summary: Summary) -> Mapping[str, Metric] | None:
     """Those of a run on examination questions alone."""
-    found = summary.modes["no-tool"].metrics if "no-tool" in summary.modes else {}
-    return found if found and set(found) <= set(METRICS) else None
+    metrics = summary.modes["no-tool"].metrics if "no-tool" in summary.modes else {}
+    return metrics if metrics and set(metrics) <= set(METRICS) else None
 
 
 def option_notes(part: ModeSummary) -> Iterator[str]:
@@ -52,9 +51,9 @@ def option_notes(part: ModeSummary) -> Iterator[str]:
 
 def _lines(places: OptionPlaces | None, rotations: Rotations | None) -> Iterator[str]:
     if places is not None:
-        given = sum(places.chosen)
+        n_choices = sum(places.chosen)
         shares = " ".join(
-            f"{ascii_uppercase[at]} {percent(chosen / given if given else 0)}/{percent(right / places.n)}"
+            f"{ascii_uppercase[at]} {percent(chosen / n_choices if n_choices else 0)}/{percent(right / places.n)}"
             for at, (chosen, right) in enumerate(zip(places.chosen, places.right, strict=True))
         )
         unread = f"; nothing read from {places.unread} of {places.n}" if places.unread else ""
@@ -133,11 +132,11 @@ class PaperOfRuns:
     def results(self) -> list[SettingResult]:
         """A result for each run of AgriEval that has a scored question; those of one model and setting are told apart
         by the options of their runs."""
-        made = [(run.manifest, run.result()) for run in self._runs if run.scores]
-        times = Counter((result.model, result.setting) for _, result in made)
+        run_results = [(run.manifest, run.result()) for run in self._runs if run.scores]
+        times = Counter((result.model, result.setting) for _, result in run_results)
         return [
             replace(result, apart=_options(manifest)) if times[result.model, result.setting] > 1 else result
-            for manifest, result in made
+            for manifest, result in run_results
         ]
 
     def __bool__(self) -> bool:
@@ -176,11 +175,11 @@ def agrieval_section(results: Sequence[SettingResult], *, published: bool = True
     """
     from markupsafe import Markup
 
-    made, notes = blocks(results, published=published, models=models, side_by_side=_SIDE_BY_SIDE)
+    table_blocks, notes = blocks(results, published=published, models=models, side_by_side=_SIDE_BY_SIDE)
     tables: list[HtmlTable] = []
-    for block in made:
-        for shown, columns in zip(block.tables, block.columns, strict=True):
-            tables += html_tables([shown], _intervals(block.table, columns))
+    for block in table_blocks:
+        for rendered, columns in zip(block.tables, block.columns, strict=True):
+            tables += html_tables([rendered], _intervals(block.table, columns))
         tables[-1].below.extend([(line, "")] for line in block.below)
     return Markup(templates(Path(__file__).parent).get_template("paper.html.j2").render(tables=tables, notes=notes))
 

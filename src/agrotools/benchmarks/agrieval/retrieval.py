@@ -19,42 +19,42 @@ _THREADS = 8
 _TOLD_EVERY = 50
 
 
-class Found(NamedTuple):
-    """What to show with each item, and what to know of the index (empty: nothing)."""
+class PassageLookup(NamedTuple):
+    """Lookup of the passages of an item, and a note on the index (may be empty)."""
 
     of_item: Callable[[Item], Sequence[Passage]]
     note: str = ""
 
 
-def passages_for(items: Sequence[Item], index: Path, count: int, progress: Progress) -> Found:
-    """What to show with each of ``items``: the ``count`` best passages of the index for question and options.
+def passages_for(items: Sequence[Item], index: Path, count: int, progress: Progress) -> PassageLookup:
+    """Passages for each of ``items``: the ``count`` best ones of the index for question and options.
 
     Raises:
         CorpusError: the folder holds no whole index.
     """
     corpus = CorpusIndex.open(index)
-    wanted = list(dict.fromkeys(map(_searched, items)))
-    kept = _Kept(corpus, count)
-    found = {query: passages for query in wanted if (passages := kept.get(query)) is not None}
-    missing = [query for query in wanted if query not in found]
-    with kept, ThreadPoolExecutor(_THREADS) as pool:
+    queries = list(dict.fromkeys(map(_query_of, items)))
+    cache = _PassageCache(corpus, count)
+    passages_by_query = {query: passages for query in queries if (passages := cache.get(query)) is not None}
+    missing = [query for query in queries if query not in passages_by_query]
+    with cache, ThreadPoolExecutor(_THREADS) as pool:
         results = pool.map(lambda query: corpus.search(query, count), missing)
-        for done, (query, passages) in enumerate(zip(missing, results, strict=True)):
-            found[query] = passages
-            kept.add(query, passages)
-            if done % _TOLD_EVERY == 0:
-                progress("passages", done, len(missing))
+        for n_done, (query, passages) in enumerate(zip(missing, results, strict=True)):
+            passages_by_query[query] = passages
+            cache.add(query, passages)
+            if n_done % _TOLD_EVERY == 0:
+                progress("passages", n_done, len(missing))
     if missing:
         progress("passages", len(missing), len(missing))
-    return Found(lambda item: found[_searched(item)], corpus.stale or "")
+    return PassageLookup(lambda item: passages_by_query[_query_of(item)], corpus.stale or "")
 
 
-def _searched(item: Item) -> str:
+def _query_of(item: Item) -> str:
     """The question with its options, whatever their order is."""
     return "\n".join([item.question, *sorted(item.options.values())])
 
 
-class _Kept:
+class _PassageCache:
     """Results of earlier searches of the same index, on disk. What cannot be kept is searched for again."""
 
     def __init__(self, corpus: CorpusIndex, count: int) -> None:
@@ -76,7 +76,7 @@ class _Kept:
         if len(self._new) >= _TOLD_EVERY:
             self._write()
 
-    def __enter__(self) -> "_Kept":
+    def __enter__(self) -> "_PassageCache":
         return self
 
     def __exit__(self, *_: object) -> None:

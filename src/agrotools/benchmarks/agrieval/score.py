@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 
 from pydantic import JsonValue
 
-from agrotools.benchmarks.agrieval import lexeval, published_choices, published_open
+from agrotools.benchmarks.agrieval import lexeval, published_scorer
 from agrotools.benchmarks.agrieval.plugin import ROUGES
 from agrotools.benchmarks.agrieval.slots import OptionsSlot, ReferenceTextSlot
 from agrotools.core import FrozenModel, Record, Score, Slot, Trajectory, UsageError
@@ -36,21 +36,21 @@ ROUGE_NAME = "rouge-l-lexeval"
 """Name of LexEval's ROUGE-L for ``--with``."""
 
 
-def check_comparisons(wanted: TextComparisons) -> None:
+def check_comparisons(comparisons: TextComparisons) -> None:
     """Raises :class:`UsageError` where no metric is known by the name of the embedder."""
-    _comparisons(wanted)
+    _comparisons(comparisons)
 
 
-def _comparisons(wanted: TextComparisons) -> dict[str, Callable[[str, str], float]]:
+def _comparisons(comparisons: TextComparisons) -> dict[str, Callable[[str, str], float]]:
     """Metrics that are computed only when asked for, each with the score of an answer and the reference text."""
-    found = {ROUGE_LEXEVAL: lexeval.rouge_l} if ROUGE_NAME in wanted.names else {}
-    if (embedder := wanted.embedder) is None:
-        return found
+    metrics = {ROUGE_LEXEVAL: lexeval.rouge_l} if ROUGE_NAME in comparisons.names else {}
+    if (embedder := comparisons.embedder) is None:
+        return metrics
     if embedder.name not in SIMILARITIES:
         raise UsageError(
             f"open questions are not compared by the embedder {embedder.name}", hint=f"known: {', '.join(SIMILARITIES)}"
         )
-    return {**found, SIMILARITIES[embedder.name]: embedder.similarity}
+    return {**metrics, SIMILARITIES[embedder.name]: embedder.similarity}
 
 
 def score_record(record: Record, trajectory: Trajectory, comparisons: TextComparisons) -> list[Score]:
@@ -93,14 +93,14 @@ def score_record(record: Record, trajectory: Trajectory, comparisons: TextCompar
 def text_values(slot: ReferenceTextSlot, answer: str) -> dict[str, float]:
     """:data:`TEXT_METRICS` of an answer, each 0 to 1."""
     ours = rouge_l(answer, slot.value), rouge_l_normalised(answer, slot.value)
-    theirs = published_open.rouges(published_open.as_compared(answer, slot.value))
+    theirs = published_scorer.rouges(published_scorer.as_compared(answer, slot.value))
     return dict(zip(TEXT_METRICS, (*ours, *theirs.values()), strict=True))
 
 
 def read_options(slot: OptionsSlot, answer: str) -> tuple[dict[str, JsonValue], dict[str, float]]:
-    """How an answer is read, and :data:`READ_METRICS` of it, each 0 to 1."""
+    """Reading of an answer, and its :data:`READ_METRICS`, each 0 to 1."""
     read = read_choices(answer, slot.options, slot.kind)
-    given, right = set(read.letters), set(slot.value)
+    read_letters, right = set(read.letters), set(slot.value)
     lexeval_read = lexeval.extract(answer)
     reading: dict[str, JsonValue] = {
         "value": list(read.letters),
@@ -110,10 +110,10 @@ def read_options(slot: OptionsSlot, answer: str) -> tuple[dict[str, JsonValue], 
     }
     if read.ambiguous:
         reading["ambiguous"] = True
-    partial = len(given) / len(right) if given <= right else 0.0
+    partial = len(read_letters) / len(right) if read_letters <= right else 0.0
     letters = "".join(slot.value)
-    theirs = published_choices.credit(answer, slot.options, slot.kind, letters)
-    values = (float(given == right), partial, float(lexeval_read == letters), theirs)
+    theirs = published_scorer.credit(answer, slot.options, slot.kind, letters)
+    values = (float(read_letters == right), partial, float(lexeval_read == letters), theirs)
     return reading, dict(zip(READ_METRICS, values, strict=True))
 
 
@@ -203,32 +203,34 @@ class OptionPlacesTally:
         if not isinstance(slot, OptionsSlot):
             return
         read = next((row.reading.get("value") for row in rows if row.metric == SLOT_METRIC), None)
-        given = [str(letter) for letter in read] if isinstance(read, list) else []
+        read_letters = [str(letter) for letter in read] if isinstance(read, list) else []
         letters = list(slot.options)
         if slot.kind == "single":
             self._n += 1
             self._right[letters.index(slot.value[0])] += 1
-            if len(given) == 1:
-                self._chosen[letters.index(given[0])] += 1
+            if len(read_letters) == 1:
+                self._chosen[letters.index(read_letters[0])] += 1
             else:
                 self._unread += 1
         if record.sample.metadata.get("rotation") is not None:
             key = (record.sample.id.rpartition("-r")[0], record.epoch)
-            self._questions.setdefault(key, _Question(record.sample.cluster or key[0])).add(slot, given)
+            self._questions.setdefault(key, _Question(record.sample.cluster or key[0])).add(slot, read_letters)
 
     def results(self) -> dict[str, FrozenModel]:
         """``option_places`` and ``rotations``, as far as such questions were asked."""
-        found = {"option_places": self.places(), "rotations": self.rotations()}
-        return {name: result for name, result in found.items() if result is not None}
+        results = {"option_places": self.places(), "rotations": self.rotations()}
+        return {name: result for name, result in results.items() if result is not None}
 
     def places(self) -> OptionPlaces | None:
-        """What was chosen and what was right, or None where no question with one right option was asked."""
+        """Chosen and right options, or None if there was no question with one right option."""
         if not self._n:
             return None
         last = max(*self._chosen, *self._right, 0)
         chosen, right = (tuple(counts[place] for place in range(last + 1)) for counts in (self._chosen, self._right))
-        given = sum(chosen)
-        apart = sum(abs(c / given - r / self._n) for c, r in zip(chosen, right, strict=True)) / 2 if given else 0.0
+        n_choices = sum(chosen)
+        apart = (
+            sum(abs(c / n_choices - r / self._n) for c, r in zip(chosen, right, strict=True)) / 2 if n_choices else 0.0
+        )
         return OptionPlaces(n=self._n, chosen=chosen, right=right, unread=self._unread, preference=apart)
 
     def rotations(self) -> Rotations | None:
@@ -264,10 +266,10 @@ class _Question:
         self._options = 0
         self._right = frozenset[str]()
 
-    def add(self, slot: OptionsSlot, given: Sequence[str]) -> None:
+    def add(self, slot: OptionsSlot, letters: Sequence[str]) -> None:
         self._options = len(slot.options)
         self._right = frozenset(slot.options[letter] for letter in slot.value)
-        chosen = frozenset(slot.options[letter] for letter in given)
+        chosen = frozenset(slot.options[letter] for letter in letters)
         self._answers[chosen] += 1
         self._asked.append(chosen == self._right)
 

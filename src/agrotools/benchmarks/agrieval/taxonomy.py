@@ -19,7 +19,7 @@ from typing import TypeVar
 
 
 @dataclass(frozen=True, slots=True)
-class Named:
+class TaxonomyEntry:
     """A name of the taxonomy."""
 
     id: str
@@ -28,7 +28,7 @@ class Named:
     """As the paper has it."""
     chinese: str
     inferred: bool = False
-    """Whether the Chinese name is our translation, as no published file has it."""
+    """True if the Chinese name is our translation, as no published file has it."""
     others: tuple[str, ...] = ()
     """Further spellings."""
     code: str = ""
@@ -36,15 +36,15 @@ class Named:
 
 
 @dataclass(frozen=True, slots=True)
-class Domain(Named):
+class Domain(TaxonomyEntry):
     """One of the six domains."""
 
     types: tuple[str, ...] = ()
-    """What the older label ``type`` of the published files calls it."""
+    """Its name in the older label ``type`` of the published files."""
 
 
 @dataclass(frozen=True, slots=True)
-class Field(Named):
+class Field(TaxonomyEntry):
     """One of the 29 fields of the domains. ``questions``: choice and open ones in Table 5."""
 
     domain: str = ""
@@ -52,12 +52,12 @@ class Field(Named):
 
 
 @dataclass(frozen=True, slots=True)
-class Level(Named):
+class Level(TaxonomyEntry):
     """One of the four cognitive levels."""
 
 
 @dataclass(frozen=True, slots=True)
-class Task(Named):
+class Task(TaxonomyEntry):
     """One of the 15 tasks. ``questions``: in Table 1; those of the level of generation are open, all others choice."""
 
     level: str = ""
@@ -65,11 +65,11 @@ class Task(Named):
 
     @property
     def is_open(self) -> bool:
-        """Whether its questions ask for a text."""
+        """True if its questions ask for a text."""
         return self.level == "generation"
 
 
-_Some = TypeVar("_Some", bound=Named)
+_Entry = TypeVar("_Entry", bound=TaxonomyEntry)
 
 DOMAINS = (
     Domain("plant_production", "Plant Production", "植物生产类", code="PP", types=("植物生产类",)),
@@ -196,7 +196,7 @@ def _key(name: str) -> str:
     return " ".join(name.replace("_", " ").replace("-", " ").casefold().split())
 
 
-def _by_name(all_named: Sequence[_Some]) -> Mapping[str, _Some]:
+def _by_name(all_named: Sequence[_Entry]) -> Mapping[str, _Entry]:
     return {
         _key(name): one
         for one in all_named

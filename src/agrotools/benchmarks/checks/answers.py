@@ -65,10 +65,10 @@ def _check_task(at: Checked) -> None:
             f"write {family}",
         )
     types = {slot.type for slot in sample.answer}
-    drawn = sample.reference is not None and any(step.tool == "plot" for step in sample.reference.steps)
+    plots = sample.reference is not None and any(step.tool == "plot" for step in sample.reference.steps)
     fits = {
         # What a chart shows may be asked for in words.
-        "plot": "plot" in types or drawn,
+        "plot": "plot" in types or plots,
         "open_text": bool(types & {"open_text", "reference_texts", "reference_text", "sub_tasks"}),
         "tolerance": "tolerance" in types,
         "exact": bool(types & {"exact", "boolean", "choice_set", "file", "keywords", "options"}),
@@ -111,10 +111,10 @@ def _check_value(at: Checked, where: str, slot: Slot) -> None:
 def _check_labels(at: Checked, where: str, slot: ExactSlot) -> None:
     if slot.choices and slot.value not in slot.choices:
         at.fault("not_a_choice", f"{where}.value", f"{slot.value!r} is not among the choices", "add it to choices")
-    own = {name.casefold() for name in slot.names}
+    labels = {name.casefold() for name in slot.names}
     for wrong in slot.distractors:
         for name in (wrong, *slot.aliases.get(wrong, ())):
-            if name.casefold() in own:
+            if name.casefold() in labels:
                 hint = "remove it from one of the two"
                 at.fault("value_is_distractor", f"{where}.choices", f"{name!r} is both right and wrong", hint)
 
@@ -184,7 +184,7 @@ def _check_from(at: Checked, where: str, slot: Slot) -> None:
 
 
 def yields(slot: Slot, value: JsonValue) -> bool:
-    """Whether ``value`` (what ``from`` gives) is the slot's value.
+    """True if ``value`` (the result of ``from``) is the slot's value.
 
     Numbers may differ by a hundredth of the slot's margin or by 1e-5 of the value (results are rounded to six digits).
     """
@@ -201,17 +201,21 @@ def yields(slot: Slot, value: JsonValue) -> bool:
     if isinstance(slot, ExactSlot) and isinstance(slot.value, (int, float)):
         return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isclose(value, slot.value)
     if isinstance(slot, (ExactSlot, FileSlot)):
-        own = slot.names if isinstance(slot, ExactSlot) else (slot.value,)
-        return isinstance(value, str) and value.casefold() in {name.casefold() for name in own}
+        labels = slot.names if isinstance(slot, ExactSlot) else (slot.value,)
+        return isinstance(value, str) and value.casefold() in {name.casefold() for name in labels}
     return True
 
 
 def _same_figure(value: JsonValue, expected: JsonValue) -> bool:
     try:
-        drawn, wanted = PlotSpec.model_validate(value), PlotSpec.model_validate(expected)
+        figure, expected_figure = PlotSpec.model_validate(value), PlotSpec.model_validate(expected)
     except ValidationError:
         return False
-    return _flat(drawn) == _flat(wanted) and drawn.kind == wanted.kind and _close(_numbers(drawn), _numbers(wanted))
+    return (
+        _flat(figure) == _flat(expected_figure)
+        and figure.kind == expected_figure.kind
+        and _close(_numbers(figure), _numbers(expected_figure))
+    )
 
 
 def _flat(spec: PlotSpec) -> list[tuple[str, tuple[str, ...]]]:

@@ -1,4 +1,4 @@
-"""What is wrong with a benchmark folder: where, what, and what to change."""
+"""Faults of a benchmark folder: the place, the fault, and the correction."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -30,7 +30,7 @@ class Fault(FrozenModel):
 
 
 class CheckedTool(Protocol):
-    """What a check needs of a tool."""
+    """Properties of a tool that a check needs."""
 
     @property
     def spec(self) -> ToolSpec: ...

@@ -35,8 +35,8 @@ def check_leaks(at: Checked) -> None:
 
 
 def _argument_names(at: Checked, tools: Iterable[str]) -> set[str]:
-    found = (at.tools.get(name) for name in tools)
-    return {argument for tool in found if tool is not None for argument in tool.spec.agreement}
+    schemas = (at.tools.get(name) for name in tools)
+    return {argument for tool in schemas if tool is not None for argument in tool.spec.agreement}
 
 
 def _check_gold(at: Checked) -> None:
@@ -46,9 +46,9 @@ def _check_gold(at: Checked) -> None:
     texts.append(("answer", labels, "gold_in_label"))
     for slot in at.sample.answer:
         for where, text, code in texts:
-            if said := revealed_answer(slot, text):
+            if revealed_label := revealed_answer(slot, text):
                 hint = "leave it out, or name the other choices too"
-                at.fault(code, where, f"{said!r} is (part of) the answer {slot.name!r}", hint)
+                at.fault(code, where, f"{revealed_label!r} is (part of) the answer {slot.name!r}", hint)
         if isinstance(slot, (ExactSlot, ChoiceSetSlot)):
             for index, file in enumerate(at.sample.files):
                 for label in labels_of(slot):
@@ -71,14 +71,20 @@ def revealed_answer(slot: object, text: str) -> str | None:
     A label is no leak where the text names another choice as well; a number only with two significant digits or more.
     """
     if isinstance(slot, ExactSlot) and isinstance(slot.value, str):
-        said = next((label for label in labels_of(slot) if has_word(text, label)), None)
-        return None if said is None or any(has_word(text, other) for other in slot.distractors) else said
+        stated_label = next((label for label in labels_of(slot) if has_word(text, label)), None)
+        return (
+            None if stated_label is None or any(has_word(text, other) for other in slot.distractors) else stated_label
+        )
     if isinstance(slot, ChoiceSetSlot):
-        named = [choice for choice in slot.choices if has_word(text, choice)]
-        return ", ".join(named) if named and set(named) == set(slot.value) != set(slot.choices) else None
+        stated_choices = [choice for choice in slot.choices if has_word(text, choice)]
+        return (
+            ", ".join(stated_choices)
+            if stated_choices and set(stated_choices) == set(slot.value) != set(slot.choices)
+            else None
+        )
     if isinstance(slot, FileSlot):
-        named = [choice for choice in slot.choices if choice in text]
-        return slot.value if named == [slot.value] and len(slot.choices) > 1 else None
+        stated_choices = [choice for choice in slot.choices if choice in text]
+        return slot.value if stated_choices == [slot.value] and len(slot.choices) > 1 else None
     if isinstance(slot, BooleanSlot):
         return None
     value = slot.value if isinstance(slot, (ToleranceSlot, ExactSlot)) else None
@@ -98,7 +104,7 @@ def labels_of(slot: ExactSlot | ChoiceSetSlot) -> tuple[str, ...]:
 
 
 def has_word(text: str, words: str) -> bool:
-    """Whether ``text`` holds ``words`` and not as part of a longer word. Chinese has no spaces: there, anywhere."""
+    """True if ``text`` holds ``words`` and not as part of a longer word. Chinese has no spaces: there, anywhere."""
     return (
         bool(words) and re.search(rf"(?<!{WORD}){re.escape(words.casefold())}(?!{WORD})", text.casefold()) is not None
     )
@@ -110,7 +116,7 @@ def spaced(text: str) -> str:
 
 
 def _is_value(digits: str, value: float) -> bool:
-    """Whether ``digits`` is ``value`` rounded to as many significant digits, at least two."""
+    """True if ``digits`` is ``value`` rounded to as many significant digits, at least two."""
     significant = len(digits.replace(".", "").lstrip("0"))
     if significant < 2 or value == 0 or not math.isfinite(value):
         return False
@@ -137,7 +143,7 @@ _STEP_WORDS = (
 
 
 def names_tool(query: str, tool: str) -> bool:
-    """Whether ``query`` names ``tool``.
+    """True if ``query`` names ``tool``.
 
     A name of several words counts wherever it stands, with underscores or spaces. A name that is also an everyday
     word (``plot``, ``calculate``) counts as an order (``plot the``, ``calculate how``) or beside ``use``, ``call``,
@@ -162,5 +168,5 @@ def named_argument(query: str, arguments: Iterable[str]) -> str | None:
 
 def step_words(query: str) -> str | None:
     """The first words of ``query`` that name steps, tools or methods, in English or Chinese."""
-    found = (pattern.search(query) for pattern in _STEP_WORDS)
-    return next((match[0].strip() for match in found if match), None)
+    matches = (pattern.search(query) for pattern in _STEP_WORDS)
+    return next((match[0].strip() for match in matches if match), None)

@@ -33,9 +33,9 @@ def check_reference(at: Checked) -> None:
 
 def _check_toolset(at: Checked) -> None:
     steps = at.sample.reference.steps if at.sample.reference else ()
-    named = [(f"toolset[{index}]", name) for index, name in enumerate(at.sample.toolset)]
-    named += [(f"reference.steps[{index}].tool", step.tool) for index, step in enumerate(steps)]
-    for where, name in named:
+    named_tools = [(f"toolset[{index}]", name) for index, name in enumerate(at.sample.toolset)]
+    named_tools += [(f"reference.steps[{index}].tool", step.tool) for index, step in enumerate(steps)]
+    for where, name in named_tools:
         if at.tools.get(name) is None:
             at.fault("unknown_tool", where, f"there is no tool {name!r}", "`agrotools tools list` names the tools")
     if at.header is not None:
@@ -87,15 +87,15 @@ def _check_arguments(at: Checked, where: str, step: ReferenceStep) -> None:
     names = {file.name for file in at.sample.files}
     for argument, kind in tool.spec.agreement.items():
         name = literal_value(step.arguments.get(argument))
-        made = _is_artifact(at, name)
-        if kind == "file" and isinstance(name, str) and name not in names and not made:
+        is_artifact = _is_artifact(at, name)
+        if kind == "file" and isinstance(name, str) and name not in names and not is_artifact:
             at.fault("file_not_in_sample", f"{where}.arguments.{argument}", f"the sample has no file {name!r}",
                      f"its files: {', '.join(sorted(names)) or 'none'}")  # fmt: skip
 
 
 def _is_artifact(at: Checked, name: JsonValue) -> bool:
     steps = at.sample.reference.steps if at.sample.reference else ()
-    return any(made.name == name for step in steps if step.observation for made in step.observation.artifacts)
+    return any(artifact.name == name for step in steps if step.observation for artifact in step.observation.artifacts)
 
 
 def _check_groups(at: Checked) -> None:

@@ -67,12 +67,12 @@ def load_embedded(loading: Loading) -> Benchmark:
 
 
 def embedded_folder() -> Path:
-    """Where the embedded benchmark lies, or will lie once it was drawn."""
+    """Folder of the embedded benchmark; it may not have been drawn yet."""
     return cache_dir("benchmarks") / f"embedded-{VERSION}-{_tools_fingerprint()}"
 
 
 def is_intact(folder: Path) -> bool:
-    """Whether ``folder`` holds exactly the files of its manifest, unaltered."""
+    """True if ``folder`` holds exactly the files of its manifest, unaltered."""
     try:
         recorded: dict[str, str] = orjson.loads((folder / _MANIFEST).read_bytes())
         return isinstance(recorded, dict) and recorded == _hashes(folder)
@@ -81,18 +81,18 @@ def is_intact(folder: Path) -> bool:
 
 
 def _draw(target: Path, write: Callable[[Path], object]) -> None:
-    made = Path(mkdtemp(prefix=f".{target.name}-", dir=target.parent))
+    temporary = Path(mkdtemp(prefix=f".{target.name}-", dir=target.parent))
     try:
-        write(made)
-        (made / _MANIFEST).write_bytes(orjson.dumps(_hashes(made), option=orjson.OPT_INDENT_2))
-        made.chmod(0o755)
+        write(temporary)
+        (temporary / _MANIFEST).write_bytes(orjson.dumps(_hashes(temporary), option=orjson.OPT_INDENT_2))
+        temporary.chmod(0o755)
         if target.exists() or target.is_symlink():
             broken = Path(mkdtemp(prefix=f".{target.name}-broken-", dir=target.parent))
             target.replace(broken / "folder")
             shutil.rmtree(broken, ignore_errors=True)
-        made.replace(target)
+        temporary.replace(target)
     finally:
-        shutil.rmtree(made, ignore_errors=True)
+        shutil.rmtree(temporary, ignore_errors=True)
 
 
 def _hashes(folder: Path) -> dict[str, str]:

@@ -68,15 +68,15 @@ def read_gta(path: Path, progress: Progress = no_progress) -> ReadSet:
     table = FileTable(path.parent)
     form = DialogForm(IMAGE_TOOLS, prefix="gta", family="general", source="GTA")
 
-    def read(position: int, entry: Any, found: EntryFindings) -> Sample | None:
-        one = read_entry(position, entry, form, table, found)
-        return _grouped(one) if one else None
+    def read(position: int, entry: Any, findings: EntryFindings) -> Sample | None:
+        one = read_entry(position, entry, form, table, findings)
+        return _with_group(one) if one else None
 
     samples = samples_of(entries, read, findings, progress)
     return ReadSet(path.parent, (path,), len(entries), samples, findings)
 
 
-def _grouped(read: ReadEntry) -> Sample:
+def _with_group(read: ReadEntry) -> Sample:
     sample = read.sample
     steps = len(sample.reference.steps) if sample.reference else 0
     groups = {"answer": read.kind, "steps": str(steps), "tools": str(len(sample.toolset))}

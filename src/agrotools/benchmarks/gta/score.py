@@ -30,8 +30,8 @@ RULES = Rules(
 SCORING = scoring_by(RULES, PAPER_RUN)
 
 
-def _compare(given: PredictionInput) -> Compared:
-    return compare_dialogues(given, RULES)
+def _compare(inputs: PredictionInput) -> Compared:
+    return compare_dialogues(inputs, RULES)
 
 
 FORMAT = PredictionFormat(

@@ -1,4 +1,4 @@
-"""What a judge is asked about a task with a tree of sub-tasks (GTA-2), and what its grades come to."""
+"""Questions to a judge about a task with a tree of sub-tasks (GTA-2), and the scores from its grades."""
 
 import re
 import tomllib
@@ -33,15 +33,15 @@ def sub_task_questions(record: Record) -> list[JudgeQuestion]:
     trajectory = record.trajectory
     if not trees or trajectory is None or record.invalid is not None or trajectory.termination == "infrastructure":
         return []
-    answer, made = (trajectory.answer or "").strip(), artifacts_of(trajectory)
-    if not answer and not made:
+    answer, artifacts = (trajectory.answer or "").strip(), artifacts_of(trajectory)
+    if not answer and not artifacts:
         return []
     if len(answer) > _LONGEST_ANSWER:
         answer = f"{answer[:_LONGEST_ANSWER]} [...]"
     words = _words()
     prompt = prompt_hash(words["system"] + words["user"])
-    files = "\n".join(f"{each.name} ({_how_shown(each)})" for each in made)
-    asked: list[JudgeQuestion] = []
+    files = "\n".join(f"{each.name} ({_how_shown(each)})" for each in artifacts)
+    questions: list[JudgeQuestion] = []
     for tree in trees:
         for leaf in tree.leaves:
             values = {
@@ -50,7 +50,7 @@ def sub_task_questions(record: Record) -> list[JudgeQuestion]:
                 "files": files or words["no_files"],
                 "requirement": leaf.requirements.strip() or words["no_requirement"],
             }
-            mark = mark_of((*values.values(), leaf.id, *(each.sha256 or "" for each in made)))
+            mark = mark_of((*values.values(), leaf.id, *(each.sha256 or "" for each in artifacts)))
             values["mark"] = mark
             system, user = (
                 _HOLE.sub(lambda hole, values=values: values[hole[1]], words[part]).strip()
@@ -58,8 +58,10 @@ def sub_task_questions(record: Record) -> list[JudgeQuestion]:
             )
             for metric, read in ((GPT_SCORE, published_scorer.read_score), (SCORE_CORRECTED, _read_score)):
                 name = f"{tree.name} {leaf.id}"
-                asked.append(JudgeQuestion(metric, name, system, user, prompt, MOST, read, attachments=made, mark=mark))
-    return asked
+                questions.append(
+                    JudgeQuestion(metric, name, system, user, prompt, MOST, read, attachments=artifacts, mark=mark)
+                )
+    return questions
 
 
 def artifacts_of(trajectory: Trajectory) -> tuple[Artifact, ...]:
@@ -69,11 +71,11 @@ def artifacts_of(trajectory: Trajectory) -> tuple[Artifact, ...]:
 
 
 def tree_values(slots: Sequence[Slot], grades: Sequence[float]) -> list[float]:
-    """What ``grades`` (those of all leaves in written order) come to for each tree, on the scale of the grades."""
-    left = iter(grades)
+    """Score of each tree from ``grades`` (those of all leaves in written order), on the scale of the grades."""
+    remaining = iter(grades)
     trees = [slot.model_dump()["sub_tasks"] for slot in slots if isinstance(slot, SubTasksSlot)]
     # A mean of ones may come out a little above one.
-    return [min(max(grades), published_scorer.root_score([*tree], lambda _: next(left))) for tree in trees]
+    return [min(max(grades), published_scorer.root_score([*tree], lambda _: next(remaining))) for tree in trees]
 
 
 def _read_score(reply: str) -> float | None:

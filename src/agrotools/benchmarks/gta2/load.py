@@ -13,7 +13,7 @@ from typing import Any, Literal, NamedTuple, cast
 from agrotools.benchmarks._dialogs.dialogs import Gold, text_of
 from agrotools.benchmarks._dialogs.entries import DialogForm, ReadEntry, read_entry
 from agrotools.benchmarks._dialogs.files import FileTable, entries_of, read_json
-from agrotools.benchmarks._dialogs.findings import EntryFindings, Findings, PublishedSettings, shown
+from agrotools.benchmarks._dialogs.findings import EntryFindings, Findings, PublishedSettings, quoted
 from agrotools.benchmarks._dialogs.lagent_format import TOOLMETA_FILE
 from agrotools.benchmarks._dialogs.loading import Layout, ReadSet, benchmark_of, file_check, samples_of
 from agrotools.benchmarks.checking import FileCheck
@@ -55,7 +55,7 @@ class Gta2Settings(PublishedSettings):
     """The options of ``agrotools eval gta-2``."""
 
     mode: Part = "end"
-    """Which file: the tasks with sub-tasks (``end.json``), or dialogs in the form of GTA (``step.json``)."""
+    """File to read: the tasks with sub-tasks (``end.json``), or dialogs in the form of GTA (``step.json``)."""
 
 
 def load_gta2(loading: Loading) -> Benchmark:
@@ -117,9 +117,9 @@ def read_gta2(path: Path, part: Part = "end", progress: Progress = no_progress) 
         gold=_tree if part == "end" else None,
     )
 
-    def read(position: int, entry: Any, found: EntryFindings) -> Sample | None:
-        one = read_entry(position, entry, form, table, found)
-        return _grouped(one) if one else None
+    def read(position: int, entry: Any, findings: EntryFindings) -> Sample | None:
+        one = read_entry(position, entry, form, table, findings)
+        return _with_group(one) if one else None
 
     samples = samples_of(entries, read, findings, progress)
     return ReadSet(path.parent, (path,), len(entries), samples, findings)
@@ -129,7 +129,7 @@ def _tree(entry: Mapping[str, Any], note: Callable[[str], None]) -> Gold:
     return Gold("workflow", tree_of(entry.get("sub_tasks"), note))
 
 
-def _grouped(read: ReadEntry) -> Sample:
+def _with_group(read: ReadEntry) -> Sample:
     sample = read.sample
     groups = {"answer": read.kind}
     slot = sample.answer[0]
@@ -174,22 +174,22 @@ def offered_tools(folder: Path) -> Offered:
     missing = tuple(name for name in names if name not in TOOLS)
     remark = f"{len(here)} of the {len(names)} tools of {source} are here"
     if missing:
-        remark += f"; tasks are not offered {', '.join(shown(name).strip(chr(39)) for name in missing)}"
+        remark += f"; tasks are not offered {', '.join(quoted(name).strip(chr(39)) for name in missing)}"
     return Offered(here, missing, remark)
 
 
 def _names(content: Any, path: Path) -> list[str]:
-    given = cast("list[Any]", content) if isinstance(content, list) else []
+    listed_names = cast("list[Any]", content) if isinstance(content, list) else []
     if isinstance(content, dict):
-        given = [*cast("dict[str, Any]", content)]
+        listed_names = [*cast("dict[str, Any]", content)]
     names: list[str] = []
-    for each in given:
+    for each in listed_names:
         name = each
         if isinstance(each, dict):
             tool = cast("dict[str, Any]", each)
             name = next((tool[key] for key in _NAME_KEYS if tool.get(key)), None)
         if not isinstance(name, str) or not name.strip():
-            raise BenchmarkError(f"{path} holds a tool without a name: {shown(each)}", hint="download it again")
+            raise BenchmarkError(f"{path} holds a tool without a name: {quoted(each)}", hint="download it again")
         names.append(name.strip())
     if not names:
         raise BenchmarkError(f"{path} names no tool", hint="download it again, or remove it: the names are known here")
@@ -201,61 +201,63 @@ _LONGEST_ID = 200
 Note = Callable[[str], None]
 
 
-def tree_of(given: Any, note: Note) -> SubTasksSlot:
+def tree_of(content: Any, note: Note) -> SubTasksSlot:
     """The slot of an entry's ``sub_tasks``: a list of nodes, or one node. ``note`` is told what was read otherwise.
 
     Raises:
         BenchmarkError: there is no node, or one that is none; the message says which.
     """
-    if isinstance(given, dict):
-        root = cast("dict[str, Any]", given)
-        given = root["sub_tasks"] if root.get("sub_tasks") else [root]
-    if not isinstance(given, list) or not given:
-        raise BenchmarkError(f"it has no sub_tasks: {shown(given)}" if given else "it has no sub_tasks")
-    nodes = cast("list[Any]", given)
+    if isinstance(content, dict):
+        root = cast("dict[str, Any]", content)
+        content = root["sub_tasks"] if root.get("sub_tasks") else [root]
+    if not isinstance(content, list) or not content:
+        raise BenchmarkError(f"it has no sub_tasks: {quoted(content)}" if content else "it has no sub_tasks")
+    nodes = cast("list[Any]", content)
     ids = Counter(_ids(nodes))
-    named = max(ids.values()) == 1 and "" not in ids
-    if not named:
+    all_named = max(ids.values()) == 1 and "" not in ids
+    if not all_named:
         note("ids of sub-tasks are missing, or given twice: their places stand for them")
-    tasks = tuple(_node(node, str(place), 1, named, note) for place, node in enumerate(nodes, start=1))
+    tasks = tuple(_node(node, str(place), 1, all_named, note) for place, node in enumerate(nodes, start=1))
     if any(all(each.weight == 0 for each in group) for group in _siblings(tasks)):
         note("the weights of some sub-tasks come to 0: what they are part of scores 0 there")
     return SubTasksSlot(name="task", label="what came of the task", sub_tasks=tasks)
 
 
-def _node(given: Any, place: str, level: int, named: bool, note: Note) -> SubTask:
+def _node(raw: Any, place: str, level: int, with_ids: bool, note: Note) -> SubTask:
     if level > DEEPEST_SUB_TASK:
         raise BenchmarkError(f"its sub_tasks are nested deeper than {DEEPEST_SUB_TASK} levels")
-    if not isinstance(given, dict):
-        raise BenchmarkError(f"sub-task {place} is no object: {shown(given)}")
-    node = cast("dict[str, Any]", given)
+    if not isinstance(raw, dict):
+        raise BenchmarkError(f"sub-task {place} is no object: {quoted(raw)}")
+    node = cast("dict[str, Any]", raw)
     below: Any = node.get("sub_tasks") or []
     if not isinstance(below, list):
-        raise BenchmarkError(f"the sub_tasks of sub-task {place} are no list: {shown(below)}")
+        raise BenchmarkError(f"the sub_tasks of sub-task {place} are no list: {quoted(below)}")
     requirements = text_of(node.get("requirements")).strip()
     if not below and not requirements:
         note("a sub-task without requirements is graded")
     inner = enumerate(cast("list[Any]", below), start=1)
     return SubTask(
-        id=_id(node) if named else place,
+        id=_id(node) if with_ids else place,
         requirements=requirements,
         weight=_weight(node, place),
-        sub_tasks=tuple(_node(each, f"{place}.{number}", level + 1, named, note) for number, each in inner),
+        sub_tasks=tuple(_node(each, f"{place}.{number}", level + 1, with_ids, note) for number, each in inner),
     )
 
 
 def _weight(node: dict[str, Any], place: str) -> float:
     weight = node.get("weight", 1)
     if isinstance(weight, bool) or not isinstance(weight, int | float):
-        raise BenchmarkError(f"the weight of sub-task {place} is no number: {shown(weight)}")
+        raise BenchmarkError(f"the weight of sub-task {place} is no number: {quoted(weight)}")
     if not math.isfinite(weight) or weight < 0:
-        raise BenchmarkError(f"the weight of sub-task {place} is {shown(weight)}: it must be 0 or more")
+        raise BenchmarkError(f"the weight of sub-task {place} is {quoted(weight)}: it must be 0 or more")
     return float(weight)
 
 
 def _id(node: dict[str, Any]) -> str:
-    given = node.get("id")
-    return str(given).strip()[:_LONGEST_ID] if isinstance(given, str | int) and not isinstance(given, bool) else ""
+    node_id = node.get("id")
+    return (
+        str(node_id).strip()[:_LONGEST_ID] if isinstance(node_id, str | int) and not isinstance(node_id, bool) else ""
+    )
 
 
 def _ids(nodes: list[Any], level: int = 1) -> Iterator[str]:

@@ -10,8 +10,8 @@ from agrotools.scoring import Metric, Summary
 
 def _judged_metrics(summary: Summary) -> Mapping[str, Metric] | None:
     """Those of a run where a judge was asked."""
-    found = summary.modes["end-to-end"].metrics if "end-to-end" in summary.modes else {}
-    return found if GPT_SCORE in found else None
+    metrics = summary.modes["end-to-end"].metrics if "end-to-end" in summary.modes else {}
+    return metrics if GPT_SCORE in metrics else None
 
 
 REPORTING = Reporting(

@@ -1,4 +1,4 @@
-"""How GTA-2 (GTA-Workflow, arXiv 2604.15715) scores tasks by their trees of sub-tasks, to the letter.
+"""Scoring of tasks by their trees of sub-tasks exactly as in GTA-2 (GTA-Workflow, arXiv 2604.15715).
 
 Written anew from the behaviour of opencompass/opencompass/datasets/gta_bench_v2.py (github.com/open-compass/GTA, commit
 8dd011fa277d3cb83f713acbcd0d24ec9968328c, Apache-2.0). A judge grades every leaf from 0 to 10. What one would not expect
@@ -30,12 +30,12 @@ def read_score(reply: str) -> float:
     """The grade in a judge's reply: ``score`` of a JSON object, held between 0 and 10; else the first number in it (at
     most 10, its sign is not read); else 0. An object without ``score`` has 0."""
     try:
-        said: Any = json.loads(reply)
-        return float(max(0, min(MOST, float(said.get("score", 0)))))
+        data: Any = json.loads(reply)
+        return float(max(0, min(MOST, float(data.get("score", 0)))))
     except Exception:
         # Whatever is wrong with it, the reply is searched instead.
-        found = _NUMBER.search(reply)
-    return min(float(MOST), float(found.group())) if found else 0.0
+        match = _NUMBER.search(reply)
+    return min(float(MOST), float(match.group())) if match else 0.0
 
 
 def root_score(tree: Any, leaf: Leaf) -> float:
@@ -78,11 +78,11 @@ def _score(node: Mapping[str, Any], leaf: Leaf) -> float:
 
 def _published(run: PublishedRun) -> PublishedFigures:
     here = sum(tool in run.manifest.toolset for tool in GTA2_TOOLS)
-    own = (
+    remarks = (
         f"{here} of its {len(GTA2_TOOLS)} tools offered",
         "a judge asked in words of ours, and shown texts and images of files, not the files",
     )
-    return PublishedFigures(family="gta-2", differs=(*own, *differences_of_run(run.manifest, run.mode, PAPER_RUN)))
+    return PublishedFigures(family="gta-2", differs=(*remarks, *differences_of_run(run.manifest, run.mode, PAPER_RUN)))
 
 
 SCORING = Scoring(published=_published)

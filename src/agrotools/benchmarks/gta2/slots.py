@@ -44,7 +44,7 @@ class SubTask(FrozenModel):
 
 
 class SubTasksSlot(Slot):
-    """What came of a whole task, by its tree of sub-tasks (GTA-2): a judge grades each leaf, weighted means the rest.
+    """Result of a whole task by its tree of sub-tasks (GTA-2): a judge grades each leaf, weighted means give the rest.
 
     No two sub-tasks of a tree share an id.
     """

@@ -45,12 +45,12 @@ def yes_no_questions(slot: KeywordsSlot, answer: str) -> list[JudgeQuestion]:
     neither yes nor no has no grade.
     """
     prompt = prompt_hash(JUDGE_SYSTEM + JUDGE_USER)
-    found: list[JudgeQuestion] = []
+    questions: list[JudgeQuestion] = []
     for number, question in enumerate(slot.questions, start=1):
         system, user = judge_prompt(answer, question)
         for metric, read in ((LLM_SCORE, read_published_yes), (LLM_SCORE_CORRECTED, read_yes_no)):
-            found.append(JudgeQuestion(metric, f"{slot.name} {number}", system, user, prompt, 1, read, 3))
-    return found
+            questions.append(JudgeQuestion(metric, f"{slot.name} {number}", system, user, prompt, 1, read, 3))
+    return questions
 
 
 JUDGING = Judging(
@@ -64,14 +64,14 @@ JUDGING = Judging(
 
 @dataclass(frozen=True)
 class Judgement:
-    """What the judge said of one answer. ``position``: of the sample in the file, from 0."""
+    """Replies of the judge on one answer. ``position``: of the sample in the file, from 0."""
 
     position: int
     replies: tuple[str, ...]
 
     @property
     def passed(self) -> bool:
-        """Whether each reply is yes, and nothing but that."""
+        """True if every reply is yes, and nothing but that."""
         return all(reply == "yes" for reply in self.replies)
 
 
@@ -85,12 +85,12 @@ def read_log(path: Path) -> tuple[list[Judgement], list[str]]:
     Raises:
         BenchmarkError: the file cannot be read, or holds no list of judgements.
     """
-    found = read_json(path)
-    if not is_list(found):
+    data = read_json(path)
+    if not is_list(data):
         raise BenchmarkError(f"{path.name} is no list of judgements", hint=_FORM)
     judgements: dict[int, Judgement] = {}
     malformed: list[str] = []
-    for index, entry in enumerate(found):
+    for index, entry in enumerate(data):
         position: Any = entry.get("id") if is_object(entry) else None
         replies: Any = entry.get("scores") if is_object(entry) else None
         if type(position) is not int or not is_list(replies):
@@ -101,6 +101,6 @@ def read_log(path: Path) -> tuple[list[Judgement], list[str]]:
             if not all(map(is_text, replies)):
                 malformed.append(f"{path.name}, entry {index}: a reply is no text")
             judgements[position] = Judgement(position, tuple(r if is_text(r) else "" for r in replies))
-    if found and not judgements:
+    if data and not judgements:
         raise BenchmarkError(malformed[0], hint=_FORM)
     return list(judgements.values()), malformed

@@ -48,7 +48,7 @@ class ThinkGeoSettings(PublishedSettings):
     """The options of ``agrotools eval thinkgeo``."""
 
     split: Literal["optical", "sar", "all"] = "optical"
-    """Which images: the 436 questions of the paper's main table, the 50 on radar images, or both."""
+    """Set of questions: the 436 of the paper's main table, the 50 on radar images, or both."""
 
 
 def load_thinkgeo(loading: Loading) -> Benchmark:
@@ -102,8 +102,10 @@ def read_thinkgeo(path: Path, split: str = "optical", progress: Progress = no_pr
         prefix = "thinkgeo" if sensor == "optical" else "thinkgeo-sar"
         folder = file.parent.relative_to(root).as_posix().removeprefix(".")
         form = DialogForm(IMAGE_TOOLS, prefix, family="remote_sensing", source="ThinkGeo", folder=folder)
-        own = samples_of(entries, partial(_read_one, form, table, sensor), findings, progress, f"{sensor} entries")
-        samples += _with_difficulty(own) if sensor == "optical" else own
+        sensor_samples = samples_of(
+            entries, partial(_read_one, form, table, sensor), findings, progress, f"{sensor} entries"
+        )
+        samples += _with_difficulty(sensor_samples) if sensor == "optical" else sensor_samples
     return ReadSet(root, tuple(file for _, file in parts), count, samples, findings)
 
 
@@ -123,13 +125,13 @@ def find_sar(path: Path) -> Path:
 
 
 def _read_one(
-    form: DialogForm, table: FileTable, sensor: str, position: int, entry: Any, found: EntryFindings
+    form: DialogForm, table: FileTable, sensor: str, position: int, entry: Any, findings: EntryFindings
 ) -> Sample | None:
-    read = read_entry(position, entry, form, table, found)
-    return _grouped(read, sensor) if read else None
+    read = read_entry(position, entry, form, table, findings)
+    return _with_group(read, sensor) if read else None
 
 
-def _grouped(read: ReadEntry, sensor: str) -> Sample:
+def _with_group(read: ReadEntry, sensor: str) -> Sample:
     sample = read.sample
     steps = sample.reference.steps if sample.reference else ()
     about = use_case(sample.query, [file.name for file in sample.files], [step.tool for step in steps])
@@ -214,13 +216,13 @@ _WORDS = {
 COMPLEX_WORDS = ("estimate", "compare", "distribution", "count", "area", "how many", "orientation", "proximity")
 """Words that make a question harder, by the paper."""
 EASY_OF, QUESTIONS = 281, 436
-"""How many of the optical questions the paper calls easy. Where it cuts it does not say."""
+"""Number of the optical questions that the paper calls easy; its threshold is not published."""
 
 
 def use_case(query: str, names: Sequence[str], tools: Sequence[str]) -> str:
     """The use case that a question is about."""
     text = " ".join([query, *(name.replace("_", " ").replace("-", " ") for name in names), *tools])
-    counts = {name: len({found.casefold() for found in words.findall(text)}) for name, words in _WORDS.items()}
+    counts = {name: len({match.casefold() for match in words.findall(text)}) for name, words in _WORDS.items()}
     best = max(counts, key=lambda name: counts[name])
     return best if counts[best] else "other"
 

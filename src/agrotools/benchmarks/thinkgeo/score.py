@@ -56,14 +56,14 @@ def score_end(
         PublishedScorerStops: the original ends with an exception.
     """
     entries = data or {}
-    made: list[Judgement] = []
+    question_judgements: list[Judgement] = []
 
     def ask(position: int, answer: str) -> None:
         questions = entries.get(str(position), {}).get("evaluation", None)
         if judge is not None and questions:
             texts = [question["question"] for question in questions]
             replies = (judge(*judge_prompt(answer, text)).strip().lower() for text in texts)
-            made.append(Judgement(position, tuple(replies)))
+            question_judgements.append(Judgement(position, tuple(replies)))
 
     scores = published_scorer.score_end(samples, RULES, similarity, on_objective=ask)
     if judge is None and judgements is None:
@@ -71,8 +71,8 @@ def score_end(
     elif data is None:
         reason = "needs the data set, whose questions it counts"
     else:
-        figure = llm_score(made if judge is not None else judgements or (), data)
-        counts = {**scores.counts, "judged": len(made if judge is not None else judgements or ())}
+        figure = llm_score(question_judgements if judge is not None else judgements or (), data)
+        counts = {**scores.counts, "judged": len(question_judgements if judge is not None else judgements or ())}
         return replace(scores, metrics={**scores.metrics, LLM_SCORE: figure}, counts=counts)
     return replace(scores, left_out={**scores.left_out, LLM_SCORE: reason})
 
@@ -84,9 +84,9 @@ def llm_score(judgements: Sequence[Judgement], data: Mapping[str, Any]) -> Figur
         PublishedScorerStops: an entry of the data set is no object.
     """
     with published("the data set"):
-        asked = sum("evaluation" in entry for entry in data.values())
+        n_judged = sum("evaluation" in entry for entry in data.values())
     passed = sum(judgement.passed for judgement in judgements)
-    return Figure(passed / asked * 100 if asked else 0.0, asked)
+    return Figure(passed / n_judged * 100 if n_judged else 0.0, n_judged)
 
 
 def with_llm_score(scores: Scores, judgements: Sequence[Judgement], data: Mapping[str, Any]) -> Scores:
@@ -95,14 +95,14 @@ def with_llm_score(scores: Scores, judgements: Sequence[Judgement], data: Mappin
     A sample passes where each reply begins with yes, whatever follows, and there is a reply to each of its questions;
     one that was not judged does not. ``scores`` has one sample for each entry of ``data``, in its order.
     """
-    said = {judgement.position: judgement.replies for judgement in judgements}
+    replies_by_position = {judgement.position: judgement.replies for judgement in judgements}
     samples: list[SampleParts] = []
     for position, (sample, entry) in enumerate(zip(scores.samples, data.values(), strict=True)):
         questions: Any = entry.get("evaluation") if is_object(entry) else None
         if not is_list(questions) or not questions:
             samples.append(sample)
             continue
-        replies = said.get(position, ())
+        replies = replies_by_position.get(position, ())
         passed = len(replies) >= len(questions) and all(read_yes_no(reply) == 1 for reply in replies)
         samples.append(replace(sample, parts={**sample.parts, LLM_SCORE_CORRECTED: Part(float(passed), 1)}))
     metrics = {**scores.metrics, **summed(samples, [LLM_SCORE_CORRECTED])}
@@ -118,8 +118,8 @@ def _published(
     return score_end(samples, similarity, data=data, judgements=log)
 
 
-def _compare(given: PredictionInput) -> Compared:
-    return compare_dialogues(given, RULES, JudgeScorer(read_log, _published, with_llm_score))
+def _compare(inputs: PredictionInput) -> Compared:
+    return compare_dialogues(inputs, RULES, JudgeScorer(read_log, _published, with_llm_score))
 
 
 FORMAT = PredictionFormat(

@@ -11,8 +11,8 @@ from agrotools.benchmarks._dialogs.tools import (
     PicturePath,
     PublishedText,
     published,
-    said,
     scored_text,
+    text_output,
 )
 from agrotools.tools.general.description import compare_images
 from agrotools.tools.general.objects import detect_objects, segment_objects
@@ -29,8 +29,8 @@ def SegmentObjectPixels(
     Raises:
         ToolError: as :func:`agrotools.tools.general.objects.segment_objects`.
     """
-    found = segment_objects.function(image, text)
-    return said((", ".join(map(str, found.pixels)) or "0") if flag else sum(found.pixels), found)
+    result = segment_objects.function(image, text)
+    return text_output((", ".join(map(str, result.pixels)) or "0") if flag else sum(result.pixels), result)
 
 
 @published(detect_objects)
@@ -40,9 +40,9 @@ def ObjectDetection(image: PictureFile) -> PublishedText:
     Raises:
         ToolError: as :func:`agrotools.tools.general.objects.detect_objects`.
     """
-    found = detect_objects.function(image)
-    lines = [scored_text(each.box, each.score, each.name) for each in found.objects]
-    return said("\n".join(lines) or NONE_FOUND, found)
+    result = detect_objects.function(image)
+    lines = [scored_text(each.box, each.score, each.name) for each in result.objects]
+    return text_output("\n".join(lines) or NONE_FOUND, result)
 
 
 @published(compare_images)
@@ -56,5 +56,5 @@ def ChangeDetection(
     Raises:
         ToolError: as :func:`agrotools.tools.general.description.compare_images`.
     """
-    found = compare_images.function(pre_image, post_image, text)
-    return said(found.answer, found)
+    result = compare_images.function(pre_image, post_image, text)
+    return text_output(result.answer, result)

@@ -53,13 +53,13 @@ def canopy_scene(kind: str, seed: int, side: int = 200) -> CanopyScene:
         tall_of_many = draw.uniform(6, 28, 900)
         places_of_many = draw.uniform(0, extent, (900, 2))
         radius_of_many = np.clip(0.6 + 0.11 * tall_of_many + draw.normal(0, 0.3, 900), 0.8, None)
-        kept: list[int] = []
+        spaced: list[int] = []
         closeness = draw.uniform(0.6, 0.9)
         for number in range(900):
-            distances = np.hypot(*(places_of_many[kept] - places_of_many[number]).T)
-            if (distances > closeness * (radius_of_many[kept] + radius_of_many[number])).all():
-                kept.append(number)
-        places, tall, radius = places_of_many[kept], tall_of_many[kept], radius_of_many[kept]
+            distances = np.hypot(*(places_of_many[spaced] - places_of_many[number]).T)
+            if (distances > closeness * (radius_of_many[spaced] + radius_of_many[number])).all():
+                spaced.append(number)
+        places, tall, radius = places_of_many[spaced], tall_of_many[spaced], radius_of_many[spaced]
     y, x = (np.mgrid[0:side, 0:side] + 0.5) * GSD_M
     heights = np.abs(gaussian_filter(draw.normal(0, 1, (side, side)), 2)) * 0.6
     owner = np.full((side, side), -1)
@@ -156,7 +156,7 @@ def _drawn_crowns(bench: Bench) -> list[Figure]:
     figures: list[Figure] = []
     for kind in ("forest", "orchard"):
         hits: list[int] = []
-        found: list[int] = []
+        predicted: list[int] = []
         there: list[int] = []
         heights: list[float] = []
         for seed in _SCENES:
@@ -166,12 +166,12 @@ def _drawn_crowns(bench: Bench) -> list[Figure]:
             table = _table(bench.made(result.table))
             pairs = _tops_matched(scene, table)
             hits.append(len(pairs))
-            found.append(result.count)
+            predicted.append(result.count)
             there.append(len(scene.tops))
             heights.append(float(np.mean([abs(table[i, -1] - scene.tall_m[j]) for i, j in pairs])))
         note = "drawn by our own code: an upper bound for real forests; a top counts within the crown's radius"
-        figures.append(f1_of(f"{kind} tree tops, F1", hits, found, there, note=note))
-        errors = [100 * abs(a - b) / b for a, b in zip(found, there, strict=True)]
+        figures.append(f1_of(f"{kind} tree tops, F1", hits, predicted, there, note=note))
+        errors = [100 * abs(a - b) / b for a, b in zip(predicted, there, strict=True)]
         figures.append(mean_of(f"{kind} count, absolute error, percent", errors, higher_is_better=False, note=note))
         figures.append(mean_of(f"{kind} height of found trees, absolute error, m", heights, higher_is_better=False))
     return figures
@@ -182,7 +182,7 @@ def _boxes_of_people(
 ) -> list[Figure]:
     hits: list[int] = []
     centred: list[int] = []
-    found: list[int] = []
+    predicted: list[int] = []
     there: list[int] = []
     errors: list[float] = []
     clusters: list[str] = []
@@ -195,14 +195,14 @@ def _boxes_of_people(
         hits.append(_matched(np.asarray(_iou(boxes, truth) >= _LEAST_IOU)))
         inside = (centres[:, None, :] >= truth[None, :, :2]) & (centres[:, None, :] < truth[None, :, 2:])
         centred.append(_matched(np.asarray(inside.all(axis=2))))
-        found.append(result.count)
+        predicted.append(result.count)
         there.append(len(truth))
         errors.append(abs(result.count - len(truth)))
         clusters.append(item["id"].rsplit("_", 1)[0])  # the photograph that a tile was cut from
     by_scene: dict[str, Any] = {"clusters": tuple(clusters), "note": note}
     return [
-        f1_of(f"{what} boxes, F1 at IoU {_LEAST_IOU}", hits, found, there, **by_scene),
-        f1_of(f"{what}, F1 by centre in box", centred, found, there, **by_scene),
+        f1_of(f"{what} boxes, F1 at IoU {_LEAST_IOU}", hits, predicted, there, **by_scene),
+        f1_of(f"{what}, F1 by centre in box", centred, predicted, there, **by_scene),
         mean_of(f"{what} count, absolute error", errors, higher_is_better=False, **by_scene),
         mean_of(f"{what} there, per image", there, **by_scene),
     ]
@@ -226,7 +226,7 @@ def _fruit(target: str) -> Any:
 
 def _by_net(bench: Bench, target: str) -> list[Figure]:
     hits: list[int] = []
-    found: list[int] = []
+    predicted: list[int] = []
     there: list[int] = []
     inside: list[float] = []
     clusters: list[str] = []
@@ -235,25 +235,25 @@ def _by_net(bench: Bench, target: str) -> list[Figure]:
         result = bench.call(image=bench.folder / item["image"], target=target)
         boxes = _table(bench.made(result.table))[:, 2:6]
         hits.append(_matched(np.asarray(_iou(boxes, truth) >= _NET_IOU)))
-        found.append(result.count)
+        predicted.append(result.count)
         there.append(len(truth))
         low, high = result.count_interval
         inside.append(float(low <= len(truth) <= high))
         clusters.append(item["id"].rsplit("_", 1)[0])
-    errors = [abs(a - b) for a, b in zip(found, there, strict=True)]
+    errors = [abs(a - b) for a, b in zip(predicted, there, strict=True)]
     shares = [(100 * error / true, scene) for error, true, scene in zip(errors, there, clusters, strict=True) if true]
     trained = "the net learnt from other photographs of the same orchards; fruit of rows behind is not always boxed"
     by_scene: dict[str, Any] = {"clusters": tuple(clusters), "note": trained}
     return [
-        f1_of(f"{target} boxes, F1 at IoU {_NET_IOU}", hits, found, there, **by_scene),
-        ratio_of(f"{target}, precision", hits, found, **by_scene),
+        f1_of(f"{target} boxes, F1 at IoU {_NET_IOU}", hits, predicted, there, **by_scene),
+        ratio_of(f"{target}, precision", hits, predicted, **by_scene),
         ratio_of(f"{target}, recall", hits, there, **by_scene),
         mean_of(f"{target} count, mean absolute percentage error", [share for share, _ in shares],
                 clusters=tuple(scene for _, scene in shares), note=trained, goal=_GOALS_PCT[target],
                 higher_is_better=False),
         ratio_of(f"{target} count, error summed over all, percent", [100 * error for error in errors], there,
                  higher_is_better=False, **by_scene),
-        mean_of(f"{target} count, bias", [a - b for a, b in zip(found, there, strict=True)], **by_scene),
+        mean_of(f"{target} count, bias", [a - b for a, b in zip(predicted, there, strict=True)], **by_scene),
         mean_of(f"{target} count inside its interval, share", inside, goal=0.95, **by_scene),
     ]  # fmt: skip
 

@@ -45,8 +45,8 @@ def _measured(bench: Bench, infrared: bool) -> list[Figure]:
     overlaps: list[float] = []
     errors: list[float] = []
     events: list[float] = []
-    said: list[float] = []
-    told: list[float] = []
+    reported: list[float] = []
+    true_values: list[float] = []
     false: list[float] = []
     for number in range(PAIRS):
         scene = make_pond_pair(FIRST_SEED + number, number % 4)  # pyright: ignore[reportArgumentType]
@@ -56,28 +56,28 @@ def _measured(bench: Bench, infrared: bool) -> list[Figure]:
         event, truth = result.pond.event, cast(str, scene.truth["event"])
         events.append(float(event == truth))
         if event is not None:
-            said.append(float(event == truth))
+            reported.append(float(event == truth))
         same_side = {"constructed": "wetted", "wetted": "constructed", "demolished": "dried", "dried": "demolished"}
         if event in (truth, same_side.get(truth)) and truth != "none":
-            told.append(float(event == truth))
+            true_values.append(float(event == truth))
         (before, after), nir = _arrays(scene, infrared)
         there = np.ones(before.shape[:2], np.bool_)
-        found = pond_change(before, after, there, nir_before=nir[0], nir_after=nir[1], gsd_m=gsd_m)
-        for name, mask in (("before", found.water_before), ("after", found.water_after)):
+        change = pond_change(before, after, there, nir_before=nir[0], nir_after=nir[1], gsd_m=gsd_m)
+        for name, mask in (("before", change.water_before), ("after", change.water_after)):
             true = scene.masks[f"water_{name}"] > 0
             if true.any():
                 overlaps.append(float((mask & true).sum() / (mask | true).sum()))
                 errors.append(100 * abs(int(mask.sum()) / int(true.sum()) - 1))
             else:
                 false.append(float(mask.any()))
-    drawn = "drawn pairs, fresh seeds; says nothing of real ponds"
+    note = "drawn pairs, fresh seeds; says nothing of real ponds"
     return [
-        mean_of("water, IoU of pictures with water", overlaps, goal=0.88, note=drawn),
-        median_of("water area, median absolute error, %", errors, higher_is_better=False, note=drawn),
-        mean_of("false water in pictures without, share", false, higher_is_better=False, note=drawn),
-        mean_of("event right, share of all pairs", events, note=f"{drawn}; an event left unsaid counts as wrong"),
-        mean_of("event right, share of those said", said, note=drawn),
-        mean_of("built told from filled, filled in from dried, share", told, note=drawn),
+        mean_of("water, IoU of pictures with water", overlaps, goal=0.88, note=note),
+        median_of("water area, median absolute error, %", errors, higher_is_better=False, note=note),
+        mean_of("false water in pictures without, share", false, higher_is_better=False, note=note),
+        mean_of("event right, share of all pairs", events, note=f"{note}; an event left unsaid counts as wrong"),
+        mean_of("event right, share of those said", reported, note=note),
+        mean_of("built told from filled, filled in from dried, share", true_values, note=note),
     ]
 
 
@@ -201,8 +201,8 @@ def _figures(
             )
             for item in bench.items()
         ]
-        found = [_changed(bench.scratch, number, result) for number, result in _numbered(bench, results)]
-        figures += _of_masks(f"{target}, as shipped", pairs, found, scenes, "its constants were chosen on these pairs")
+        masks = [_changed(bench.scratch, number, result) for number, result in _numbered(bench, results)]
+        figures += _of_masks(f"{target}, as shipped", pairs, masks, scenes, "its constants were chosen on these pairs")
         truths = [100.0 * float(pair.truth.mean()) for pair in pairs]
         errors = [abs(result.change_pct - truth) for result, truth in zip(results, truths, strict=True)]
         figures.append(mean_of(f"{target}, as shipped: changed area, mean absolute error, points", errors,
@@ -212,17 +212,17 @@ def _figures(
         figures.append(ratio_of(f"{target}, as shipped: said whether anything changed, share of pairs",
                                 [answer is not None for answer in answers], [1] * len(answers), clusters=scenes,
                                 note=f"{wrong} of the answers wrong"))  # fmt: skip
-        held = _two_fold(pairs, grid, by, gains_only=target == "farmland")
+        held_out = _two_fold(pairs, grid, by, gains_only=target == "farmland")
         alone = len(set(scenes)) > 1
         note = "constants chosen on " + ("the scenes of the other fold" if alone else "other tiles of the same city")
-        figures += _of_masks(f"{target}, two-fold", pairs, held, scenes, note, goal=_GOAL)
+        figures += _of_masks(f"{target}, two-fold", pairs, held_out, scenes, note, goal=_GOAL)
     for method in ("cva", "irmad", "pca_kmeans"):
         results = [
             bench.call(before=bench.folder / item["before"], after=bench.folder / item["after"], method=method)
             for item in bench.items()
         ]
-        found = [_changed(bench.scratch, number, result) for number, result in _numbered(bench, results)]
-        figures += _of_masks(method, pairs, found, scenes, "nothing chosen")[:1]
+        masks = [_changed(bench.scratch, number, result) for number, result in _numbered(bench, results)]
+        figures += _of_masks(method, pairs, masks, scenes, "nothing chosen")[:1]
     everything = [np.ones_like(pair.truth) for pair in pairs]
     figures += _of_masks("calling everything changed", pairs, everything, scenes, "what any method must beat")[:1]
     return figures
@@ -254,14 +254,15 @@ def _two_fold(
     units = [pair.scene if len({other.scene for other in pairs}) > 1 else pair.name for pair in pairs]
     keys = [sha256(unit.encode()).hexdigest() for unit in units]
     folds = fold_of(keys)
-    made = [[by(rule, pair, gains_only) for pair in pairs] for rule in grid]
+    masks_by_rule = [[by(rule, pair, gains_only) for pair in pairs] for rule in grid]
     best: dict[int, int] = {}
     for fold in (0, 1):
         others = [place for place, key in enumerate(keys) if folds[key] != fold]
         best[fold] = max(
-            range(len(grid)), key=lambda rule: _f1([made[rule][k] for k in others], [pairs[k].truth for k in others])
+            range(len(grid)),
+            key=lambda rule: _f1([masks_by_rule[rule][k] for k in others], [pairs[k].truth for k in others]),
         )
-    return [made[best[folds[key]]][place] for place, key in enumerate(keys)]
+    return [masks_by_rule[best[folds[key]]][place] for place, key in enumerate(keys)]
 
 
 def _f1(found: Sequence[Mask], truth: Sequence[Mask]) -> float:

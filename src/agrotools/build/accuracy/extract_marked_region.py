@@ -28,7 +28,7 @@ NOT_PHOTOS = ("ocr_text", "gta_samples")
 
 
 @dataclass(frozen=True)
-class Drawn:
+class DrawnMark:
     """A mark as drawn: bounds of its pixels (x0, y0, x1, y1), stroke included."""
 
     box: tuple[int, int, int, int]
@@ -39,14 +39,14 @@ class Drawn:
 
 def photos_in(data: Path) -> list[Path]:
     """Photographs of all folders of a data set, without masks, rasters and pages, in the order of their names."""
-    found = [
+    paths = [
         path
         for folder in sorted(data.iterdir())
         if folder.is_dir() and folder.name not in NOT_PHOTOS
         for part in ("images", "A", "B")
         for path in sorted((folder / part).glob("*"))
     ]
-    return [path for path in found if path.suffix.lower() in (".jpg", ".jpeg", ".png", ".webp")]
+    return [path for path in paths if path.suffix.lower() in (".jpg", ".jpeg", ".png", ".webp")]
 
 
 def drawn_on(
@@ -56,7 +56,7 @@ def drawn_on(
     stroke_px: int,
     draw: np.random.Generator,
     off_colour: float = 0.12,
-) -> tuple[NDArray[np.uint8], Drawn]:
+) -> tuple[NDArray[np.uint8], DrawnMark]:
     """A copy of a picture with one mark on it.
 
     Args:
@@ -94,7 +94,7 @@ def drawn_on(
             cv2.arrowedLine(canvas, (x0, y0), (x0 + w, y0 + h), ink, stroke_px, line, tipLength=0.2)
     rows, columns = np.flatnonzero((mask > 127).any(axis=1)), np.flatnonzero((mask > 127).any(axis=0))
     box = (int(columns[0]), int(rows[0]), int(columns[-1]) + 1, int(rows[-1]) + 1)
-    return picture, Drawn(box, colour, shape, stroke_px)
+    return picture, DrawnMark(box, colour, shape, stroke_px)
 
 
 def saved_as_jpeg(pixels: NDArray[np.uint8], quality: int, path: Path) -> Path:
@@ -126,7 +126,7 @@ class _Marked:
     """A photograph with one mark drawn in, and the half that it belongs to."""
 
     path: Path
-    drawn: Drawn
+    drawn: DrawnMark
     half: int
     photo: str
 
@@ -134,7 +134,7 @@ class _Marked:
 def _marks(bench: Bench) -> list[Figure]:
     marked = _drawn_photos(bench)
     ious: list[float] = []
-    named: list[bool] = []
+    right_colours: list[bool] = []
     formed: list[bool] = []
     for item in marked:
         best: Any = None
@@ -147,7 +147,7 @@ def _marks(bench: Bench) -> list[Figure]:
         iou = box_iou(best.box, item.drawn.box) if best is not None else 0.0
         ious.append(iou)
         if best is not None and iou > _FOUND:
-            named.append(best.color == item.drawn.colour)
+            right_colours.append(best.color == item.drawn.colour)
             formed.append(best.shape == item.drawn.shape)
     everything: Callable[[_Marked], bool] = lambda _: True  # noqa: E731
     figures = [
@@ -158,7 +158,7 @@ def _marks(bench: Bench) -> list[Figure]:
             clusters=tuple(item.photo for item in marked),
             higher_is_better=False,
         ),
-        mean_of("colour right where found, share", [float(right) for right in named]),
+        mean_of("colour right where found, share", [float(right) for right in right_colours]),
         mean_of("shape right where found, share", [float(right) for right in formed]),
     ]
     for colour in COLOURS:
@@ -175,10 +175,10 @@ def _halves(bench: Bench) -> list[Figure]:
     marked = _drawn_photos(bench)[::_MARKS_PER_PHOTO]
     pictures = [read_image(item.path).pixels for item in marked]
     plain = list(_photos(bench).items())
-    found: dict[float, list[float]] = {}
+    ious: dict[float, list[float]] = {}
     false: dict[float, list[bool]] = {}
     for strictness in STRICTNESSES:
-        found[strictness] = [
+        ious[strictness] = [
             max((box_iou(mark.box, item.drawn.box) for mark in find_marks(pixels, strictness=strictness)), default=0.0)
             for item, pixels in zip(marked, pictures, strict=True)
         ]
@@ -189,13 +189,13 @@ def _halves(bench: Bench) -> list[Figure]:
             STRICTNESSES,
             key=lambda s: (
                 sum(is_false for is_false, (_, own) in zip(false[s], plain, strict=True) if own == half),
-                -sum(iou for iou, item in zip(found[s], marked, strict=True) if item.half == half),
+                -sum(iou for iou, item in zip(ious[s], marked, strict=True) if item.half == half),
             ),
         )
         note = f"strictness {chosen:g} was chosen on the other half"
         other = 1 - half
         figures.append(
-            _iou(f"box IoU on half {other}, mean", marked, found[chosen], lambda m, h=other: m.half == h, GOAL, note)
+            _iou(f"box IoU on half {other}, mean", marked, ious[chosen], lambda m, h=other: m.half == h, GOAL, note)
         )
         figures.append(
             mean_of(
@@ -229,17 +229,17 @@ def _photos(bench: Bench) -> dict[Path, int]:
         BenchmarkError: there are none.
     """
     data = bench.folder.parent
-    found = photos_in(data) if data.is_dir() else []
-    if not found:
+    photos = photos_in(data) if data.is_dir() else []
+    if not photos:
         raise BenchmarkError(f"there are no photographs in the folders of {data}", hint="give --data DIR")
-    hashes = {path: sha256(path.read_bytes()).hexdigest() for path in found}
+    hashes = {path: sha256(path.read_bytes()).hexdigest() for path in photos}
     halves = fold_of(hashes.values())
     return {path: halves[digest] for path, digest in hashes.items()}
 
 
 def _drawn_photos(bench: Bench) -> list[_Marked]:
     """Marks of all colours, shapes and strokes from 2 to 6 px on each photograph, JPEG quality 75 to 95, 4:2:0."""
-    made: list[_Marked] = []
+    marked: list[_Marked] = []
     for number, (path, half) in enumerate(_photos(bench).items()):
         pixels = read_image(path).pixels
         if min(pixels.shape[:2]) < LEAST_SIDE_PX:
@@ -249,11 +249,11 @@ def _drawn_photos(bench: Bench) -> list[_Marked]:
         for turn in range(_MARKS_PER_PHOTO):
             colour = COLOURS[(_MARKS_PER_PHOTO * number + turn) % len(COLOURS)]
             shape, stroke = SHAPES[int(draw.integers(len(SHAPES)))], int(draw.integers(2, 7))
-            picture, drawn = drawn_on(pixels, colour, shape, stroke, draw)
+            picture, mask = drawn_on(pixels, colour, shape, stroke, draw)
             target = bench.scratch / f"marked-{number}-{turn}.jpg"
             saved_as_jpeg(picture, int(draw.integers(75, 96)), target)
-            made.append(_Marked(target, drawn, half, digest))
-    return made
+            marked.append(_Marked(target, mask, half, digest))
+    return marked
 
 
 def _iou(
@@ -264,8 +264,10 @@ def _iou(
     goal: float | None = None,
     note: str = "",
 ) -> Figure:
-    kept = [(iou, item.photo) for iou, item in zip(ious, marked, strict=True) if chosen(item)]
-    return mean_of(metric, [iou for iou, _ in kept], clusters=tuple(photo for _, photo in kept), goal=goal, note=note)
+    selected = [(iou, item.photo) for iou, item in zip(ious, marked, strict=True) if chosen(item)]
+    return mean_of(
+        metric, [iou for iou, _ in selected], clusters=tuple(photo for _, photo in selected), goal=goal, note=note
+    )
 
 
 STUDIES = (
@@ -321,9 +323,9 @@ def _patches(bench: Bench) -> list[Figure]:
         pixels, true = patches(draw)
         path = bench.picture(f"patches-{number}.png", pixels)
         result = bench.call(image=path, attributes=["colour"])
-        said = {colour.name: colour.pct for colour in result.dominant_colours}
-        errors.append(max(abs(said.get(name, 0.0) - pct) for name, pct in true.items()))
-        hits.append(float(said.keys() == true.keys()))
+        shares = {colour.name: colour.pct for colour in result.dominant_colours}
+        errors.append(max(abs(shares.get(name, 0.0) - pct) for name, pct in true.items()))
+        hits.append(float(shares.keys() == true.keys()))
     return [
         mean_of("drawn colours, all named right and no other, share of pictures", hits, goal=1.0),
         mean_of("drawn colours, largest error of a share, points", errors, higher_is_better=False),
@@ -336,11 +338,11 @@ def patches(
     """Side by side, two to five colours of the table of names, with noise (sd 3): the picture and percent by name."""
     names = list(NAMED_COLOURS)
     lab = lab_of_list(np.array(list(NAMED_COLOURS.values()), np.uint8))
-    wanted, chosen = int(draw.integers(2, 6)), []
+    count, chosen = int(draw.integers(2, 6)), []
     for place in draw.permutation(len(names)).tolist():
         if all(np.linalg.norm(lab[place] - lab[other]) >= _APART for other in chosen):
             chosen.append(place)
-        if len(chosen) == wanted:
+        if len(chosen) == count:
             break
     height, width = shape
     edges = [0, *sorted((draw.permutation(9)[: len(chosen) - 1] + 1) * width // 10), width]

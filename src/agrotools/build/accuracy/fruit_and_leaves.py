@@ -43,14 +43,14 @@ def _sizes(bench: Bench) -> list[Figure]:
             camera = {"fx_px": scene.sidecar["fx_px"], "depth_unit_mm": 1.0}
             seen = [fruit for fruit in scene.truth["fruits"] if fruit["visibility"] >= WELL_SEEN]
             for fruit in seen:
-                found = _called(bench, **files, **camera, boxes=[fruit["box"]])
-                if found is not None and found.fruits:
-                    errors.append(abs(found.fruits[0].diameter_mm - fruit["diameter_mm"]))
+                result = _called(bench, **files, **camera, boxes=[fruit["box"]])
+                if result is not None and result.fruits:
+                    errors.append(abs(result.fruits[0].diameter_mm - fruit["diameter_mm"]))
             if scene.truth["skin"] in _COLOURFUL and seen:
-                found = _called(bench, **files, **camera)
+                result = _called(bench, **files, **camera)
                 mean = sum(fruit["diameter_mm"] for fruit in seen) / len(seen)
-                if found is not None and found.mean_diameter_mm is not None:
-                    means.append(abs(found.mean_diameter_mm - mean))
+                if result is not None and result.mean_diameter_mm is not None:
+                    means.append(abs(result.mean_diameter_mm - mean))
         for what, values in (("boxed fruit", errors), ("mean of coloured fruit", means)):
             if values:
                 metric = f"{what}, median absolute error, mm, difficulty {difficulty}"
@@ -69,8 +69,8 @@ def _counts(bench: Bench) -> list[Figure]:
             for number in range(SCENES):
                 scene = make_orchard(FIRST_SEED + number, difficulty, kind)
                 there = sum(fruit["visibility"] >= LEAST_SEEN for fruit in scene.truth["fruits"])
-                found = _called(bench, image=_jpeg(bench, scene.images["rgb"]), target=kind)
-                errors.append(abs((0 if found is None else found.count) - there))
+                result = _called(bench, image=_jpeg(bench, scene.images["rgb"]), target=kind)
+                errors.append(abs((0 if result is None else result.count) - there))
             metric = f"{KINDS[kind].plural}, mean absolute error of counts, difficulty {difficulty}"
             figures.append(mean_of(metric, errors, higher_is_better=False, note=_NOTE))
     return figures
@@ -83,8 +83,8 @@ def _ears(bench: Bench) -> list[Figure]:
     for number in range(SCENES):
         scene = make_wheat(FIRST_SEED + number, _DIFFICULTIES[number % len(_DIFFICULTIES)])
         image = _jpeg(bench, scene.images["rgb"])
-        found = _called(bench, image=image, target="wheat head", mode="blob", expected_size_px=30)
-        shares.append((0 if found is None else found.count) / scene.truth["count"])
+        result = _called(bench, image=image, target="wheat head", mode="blob", expected_size_px=30)
+        shares.append((0 if result is None else result.count) / scene.truth["count"])
     return [median_of("ears counted as round spots, found over true, median", shares, note=_NOTE)]
 
 
@@ -98,9 +98,9 @@ def _severities(bench: Bench) -> list[Figure]:
         for number in range(3 * SCENES):
             scene = make_leaf_photo(FIRST_SEED + number, difficulty)
             mode = "field" if scene.truth["ground"] == "soil" else "leaf"
-            found = _called(bench, image=_jpeg(bench, scene.images["rgb"]), mode=mode)
+            result = _called(bench, image=_jpeg(bench, scene.images["rgb"]), mode=mode)
             true.append(scene.truth["leaves"][0]["severity_pct"])
-            errors.append(abs((0.0 if found is None else found.severity_pct) - true[-1]))
+            errors.append(abs((0.0 if result is None else result.severity_pct) - true[-1]))
         note = f"{_NOTE}; mean true severity {sum(true) / len(true):.1f} %"
         metric = f"severity, mean absolute error, points, difficulty {difficulty}"
         figures.append(mean_of(metric, errors, higher_is_better=False, note=note))
@@ -166,16 +166,16 @@ def _figures(
     by_model = 0
     for item in bench.items():
         result: LeafLesions = bench.call(image=bench.folder / item["image"], backend=backend)
-        found = read_labels(bench.made(result.mask)).classes
+        classes = read_labels(bench.made(result.mask)).classes
         true = read_labels(bench.folder / item["mask"]).classes
-        leaf_iou.append(float(((found > 0) & (true > 0)).sum() / ((found > 0) | (true > 0)).sum()))
-        lesion, symptom = found == LESION, true == _TRUE_SYMPTOM
+        leaf_iou.append(float(((classes > 0) & (true > 0)).sum() / ((classes > 0) | (true > 0)).sum()))
+        lesion, symptom = classes == LESION, true == _TRUE_SYMPTOM
         joint.append(float(np.count_nonzero(lesion & symptom)))
         either.append(float(np.count_nonzero(lesion | symptom)))
         found_pct.append(result.severity_pct)
         true_pct.append(100 * float(symptom.sum() / (true > 0).sum()))
         by_model += result.method == "model"
-    errors = [found - true for found, true in zip(found_pct, true_pct, strict=True)]
+    errors = [classes - true for classes, true in zip(found_pct, true_pct, strict=True)]
     used = f"{note}; {by_model} of {len(errors)} by the model"
     return [
         mean_of(f"leaf IoU{suffix}", leaf_iou, goal=goals[0], note="largest leaf, found by the tool"),
@@ -203,7 +203,7 @@ def _diameters(bench: Bench) -> list[Figure]:
     items = bench.items()
     focal = {item["id"]: _focal_lengths(bench, item) for item in items}
     in_boxes: list[dict[str, Any]] = []
-    found: list[dict[str, Any]] = []
+    detected: list[dict[str, Any]] = []
     present: list[int] = []
     for item in items:
         others = [value for other, values in focal.items() if other != item["id"] for value in values]
@@ -215,14 +215,16 @@ def _diameters(bench: Bench) -> list[Figure]:
             "depth": bench.folder / item["depth_mm_uint16"],
             "fx_px": float(np.median(others)),
         }
-        given = bench.call(**call, boxes=[fruit["box"] for fruit in fruits])
-        in_boxes += [_row(item, fruits[fruit.id - 1], fruit.diameter_mm, fruit.used_in_mean) for fruit in given.fruits]
+        with_boxes = bench.call(**call, boxes=[fruit["box"] for fruit in fruits])
+        in_boxes += [
+            _row(item, fruits[fruit.id - 1], fruit.diameter_mm, fruit.used_in_mean) for fruit in with_boxes.fruits
+        ]
         searched = bench.call(**call)
-        found += _matched(item, fruits, searched)
+        detected += _matched(item, fruits, searched)
         present.append(len(fruits))
     figures = _errors("diameter in given boxes", in_boxes, goal=6.0)
-    figures += _errors("diameter of fruits found", found)
-    hits = [sum(row["frame"] == item["id"] for row in found) for item in items]
+    figures += _errors("diameter of fruits found", detected)
+    hits = [sum(row["frame"] == item["id"] for row in detected) for item in items]
     return [*figures, ratio_of("share of calliper-measured fruits found", hits, present)]
 
 
@@ -241,18 +243,18 @@ def _row(item: Mapping[str, Any], fruit: Mapping[str, Any], measured: float, cou
 def _matched(item: Mapping[str, Any], fruits: list[Any], sizes: FruitSizes) -> list[dict[str, Any]]:
     """Each fruit with the nearest circle around its box's middle, if there is one; each circle once."""
     rows: list[dict[str, Any]] = []
-    taken: set[int] = set()
+    used_ids: set[int] = set()
     for fruit in fruits:
         x0, y0, x1, y1 = fruit["box"]
         reach = _NEAR * max(x1 - x0, y1 - y0) / 2
         near = [
             (float(np.hypot(circle.centre_px[0] - (x0 + x1) / 2, circle.centre_px[1] - (y0 + y1) / 2)), circle)
             for circle in sizes.fruits
-            if circle.id not in taken
+            if circle.id not in used_ids
         ]
         distance, circle = min(near, key=lambda pair: pair[0], default=(np.inf, None))
         if circle is not None and distance <= reach:
-            taken.add(circle.id)
+            used_ids.add(circle.id)
             rows.append(_row(item, fruit, circle.diameter_mm, circle.used_in_mean))
     return rows
 

@@ -127,32 +127,32 @@ def _series(kind: str, rng: random.Random) -> list[dict[str, Any]]:
         x = sorted(round(rng.uniform(0, 100), 2) for _ in range(points))
     if kind in ("hist", "box"):
         x = None
-    made = [[round(rng.uniform(0.1, 900), 3) for _ in range(points)] for _ in range(count)]
-    return [{"name": f"series {n}", **({} if x is None else {"x": x}), "y": y} for n, y in enumerate(made)]
+    series = [[round(rng.uniform(0.1, 900), 3) for _ in range(points)] for _ in range(count)]
+    return [{"name": f"series {n}", **({} if x is None else {"x": x}), "y": y} for n, y in enumerate(series)]
 
 
 def _round_trip(bench: Bench) -> list[Figure]:
     rng = random.Random(5)
     again: list[float] = []
-    kept: list[float] = []
+    unchanged_pct: list[float] = []
     for number in range(len(KINDS) * PER_KIND):
         kind = KINDS[number % len(KINDS)]
-        given = _series(kind, rng)
-        first = bench.call(kind=kind, series=given, title="yield", y_label="yield", y_unit="t/ha")
-        drawn = [{"name": each.name, "x": list(each.x), "y": list(each.y)} for each in first.spec.series]
+        series = _series(kind, rng)
+        first = bench.call(kind=kind, series=series, title="yield", y_label="yield", y_unit="t/ha")
+        returned = [{"name": each.name, "x": list(each.x), "y": list(each.y)} for each in first.spec.series]
         # A box is drawn from raw values: its specification holds what is seen of them.
         second = first if kind == "box" else bench.call(
-            kind=first.spec.kind, series=drawn, title="yield", y_label="yield", y_unit="t/ha"
+            kind=first.spec.kind, series=returned, title="yield", y_label="yield", y_unit="t/ha"
         )  # fmt: skip
         pictures = [_bytes(bench, first, 2 if second is not first else 1), _bytes(bench, second, 1)]
         again.append(100.0 * (second.spec == first.spec and pictures[0] == pictures[1]))
         if kind not in ("hist", "box"):
-            same = all(each["x"] == asked["x"] and each["y"] == asked["y"]
-                       for each, asked in zip(drawn, given, strict=True))  # fmt: skip
-            kept.append(100.0 * same)
+            same = all(each["x"] == expected["x"] and each["y"] == expected["y"]
+                       for each, expected in zip(returned, series, strict=True))  # fmt: skip
+            unchanged_pct.append(100.0 * same)
     return [
         mean_of("figures whose specification draws the same figure, %", again, goal=100.0),
-        mean_of("figures whose specification holds the values given, %", kept, goal=100.0),
+        mean_of("figures whose specification holds the values given, %", unchanged_pct, goal=100.0),
     ]
 
 
@@ -226,7 +226,7 @@ def questions(name: str) -> dict[str, Any]:
     return tomllib.loads(text)
 
 
-def _found(bench: Bench, query: str, ids: Iterable[str], backend: str | None = None) -> tuple[float, float]:
+def _recall(bench: Bench, query: str, ids: Iterable[str], backend: str | None = None) -> tuple[float, float]:
     """True if an entry that is right comes first, and whether one is among the first three."""
     hits = [hit.kb_id for hit in bench.call(backend=backend, query=query, top_k=3).hits]
     right = frozenset(ids)
@@ -235,17 +235,17 @@ def _found(bench: Bench, query: str, ids: Iterable[str], backend: str | None = N
 
 def _names(bench: Bench) -> list[Figure]:
     entries = _entries()
-    asked = list(misspelt(entries, _SEED))
-    if len(asked) > _MOST_NAMES:
-        asked = random.Random(_SEED).sample(asked, _MOST_NAMES)
-    slips = [_found(bench, wrong, ids)[0] for wrong, _, ids in asked]
-    said = [_found(bench, query, ids)[0] for query, ids in _in_sentences(entries, slip=False)]
-    said_wrongly = [_found(bench, query, ids)[0] for query, ids in _in_sentences(entries, slip=True)]
+    misspellings = list(misspelt(entries, _SEED))
+    if len(misspellings) > _MOST_NAMES:
+        misspellings = random.Random(_SEED).sample(misspellings, _MOST_NAMES)
+    slips = [_recall(bench, wrong, ids)[0] for wrong, _, ids in misspellings]
+    sentence_hits = [_recall(bench, query, ids)[0] for query, ids in _in_sentences(entries, slip=False)]
+    said_wrongly = [_recall(bench, query, ids)[0] for query, ids in _in_sentences(entries, slip=True)]
     chinese = [(name, ids) for name, ids in names_and_owners(entries).items() if has_cjk(name)]
-    zh = [_found(bench, f"{name}怎么防治", ids)[0] for name, ids in chinese]
+    zh = [_recall(bench, f"{name}怎么防治", ids)[0] for name, ids in chinese]
     figures = [
         mean_of("misspelt names, recall@1", slips, goal=0.97, note="one slip, in long names one or two; all names"),
-        mean_of("names in sentences, recall@1", said, note="right spelling"),
+        mean_of("names in sentences, recall@1", sentence_hits, note="right spelling"),
         mean_of("misspelt names in sentences, recall@1", said_wrongly),
     ]
     return [*figures, mean_of("Chinese names in questions, recall@1", zh)] if zh else figures
@@ -257,14 +257,14 @@ def _in_sentences(entries: tuple[Entry, ...], *, slip: bool) -> list[tuple[str, 
     if slip:
         pairs = [(wrong, ids) for wrong, _, ids in misspelt(entries, _SEED + 1)]
     else:
-        named = names_and_owners(entries).items()
-        pairs = [(name, ids) for name, ids in named if not has_cjk(name) and len(name) >= _LEAST_LETTERS]
+        owners = names_and_owners(entries).items()
+        pairs = [(name, ids) for name, ids in owners if not has_cjk(name) and len(name) >= _LEAST_LETTERS]
     chosen = rng.sample(pairs, min(_SENTENCES, len(pairs)))
     return [(rng.choice(frames).format(name=name), ids) for name, ids in chosen]
 
 
-def _asked(bench: Bench, name: str) -> list[Figure]:
-    asked = questions(name)
+def _question_figures(bench: Bench, name: str) -> list[Figure]:
+    question_sets = questions(name)
     reported = name != "development"
     backends: list[tuple[str | None, str]] = [(None, "")]
     if name == "report" and model_folder() is not None:
@@ -272,9 +272,9 @@ def _asked(bench: Bench, name: str) -> list[Figure]:
     figures: list[Figure] = []
     for backend, suffix in backends:
         goals = (0.85, 4.0) if reported else (None, None)
-        symptoms = [_found(bench, query, ids, backend) for query, ids in asked["symptoms"].items()]
-        added = [_found(bench, query, ids, backend) for query, ids in asked["added"].items()]
-        managing = [_found(bench, query, ids, backend) for query, ids in asked["management"].items()]
+        symptoms = [_recall(bench, query, ids, backend) for query, ids in question_sets["symptoms"].items()]
+        added = [_recall(bench, query, ids, backend) for query, ids in question_sets["added"].items()]
+        managing = [_recall(bench, query, ids, backend) for query, ids in question_sets["management"].items()]
         figures += [
             mean_of(f"symptom phrases, recall@1{suffix}", [first for first, _ in symptoms], goal=goals[0]),
             mean_of(f"symptom phrases, recall@3{suffix}", [among for _, among in symptoms]),
@@ -283,7 +283,7 @@ def _asked(bench: Bench, name: str) -> list[Figure]:
         ]
         false: dict[str, list[float]] = {
             part: [100.0 * (not bench.call(backend=backend, query=query).not_found) for query in queries]
-            for part, queries in asked["outside"].items()
+            for part, queries in question_sets["outside"].items()
         }
         every = [value for values in false.values() for value in values]
         parts = ", ".join(f"{part} {sum(values) / 100:.0f} of {len(values)}" for part, values in false.items())
@@ -300,7 +300,14 @@ def _entries() -> tuple[Entry, ...]:
 
 LOOKUP_STUDIES = (
     Study("lookup_agronomy", "names of the base", _names, needs_folder=False),
-    Study("lookup_agronomy", "questions for the report", partial(_asked, name="report"), needs_folder=False),
-    Study("lookup_agronomy", "questions of another writer", partial(_asked, name="blind"), needs_folder=False),
-    Study("lookup_agronomy", "questions for development", partial(_asked, name="development"), needs_folder=False),
+    Study("lookup_agronomy", "questions for the report", partial(_question_figures, name="report"), needs_folder=False),
+    Study(
+        "lookup_agronomy", "questions of another writer", partial(_question_figures, name="blind"), needs_folder=False
+    ),
+    Study(
+        "lookup_agronomy",
+        "questions for development",
+        partial(_question_figures, name="development"),
+        needs_folder=False,
+    ),
 )

@@ -117,10 +117,10 @@ def compared(
     figures: dict[str, float | None] = {
         name: float(both[0] / both[1]) if regions[name][1].any() else None for name, both in counts.items()
     }
-    named = truth > 0
+    labelled = truth > 0
     crop, weed = (np.count_nonzero((predicted == label) & ~unnamed) for label in (CROP, WEED))
     share = 100 * weed / max(crop + weed, 1)
-    figures["weed_share_error_pct"] = abs(share - 100 * np.count_nonzero(truth == WEED) / np.count_nonzero(named))
+    figures["weed_share_error_pct"] = abs(share - 100 * np.count_nonzero(truth == WEED) / np.count_nonzero(labelled))
     return figures, counts
 
 
@@ -145,7 +145,7 @@ def _photographs(bench: Bench) -> list[Figure]:
     items = bench.items()
     hashes = {item["id"]: file_sha256(bench.folder / item["image"]) for item in items}
     pair = {member: str(rank) for rank, pair in enumerate(pairs_by_hash(hashes.values())) for member in pair}
-    found: dict[str, list[float]] = {}
+    by_metric: dict[str, list[float]] = {}
     clusters: dict[str, list[str]] = {}
     with _heads_in(bench.scratch / "heads"):
         train_crop_weed_heads(bench.folder.parent)
@@ -156,7 +156,7 @@ def _photographs(bench: Bench) -> list[Figure]:
             plants = np.asarray(Image.open(bench.folder / item["vegetation"])) > 0
             for name, value in compared(predicted, truth, plants)[0].items():
                 if value is not None:
-                    found.setdefault(name, []).append(value)
+                    by_metric.setdefault(name, []).append(value)
                     clusters.setdefault(name, []).append(pair[hashes[item["id"]]])
     goals = {"vegetation_iou": 0.93, "crop_iou_named": 0.633, "weed_iou_named": 0.794}
     words = {
@@ -171,7 +171,7 @@ def _photographs(bench: Bench) -> list[Figure]:
     return [
         mean_of(
             what,
-            found[name],
+            by_metric[name],
             clusters=tuple(clusters[name]),
             goal=goals.get(name),
             higher_is_better=name != "weed_share_error_pct",

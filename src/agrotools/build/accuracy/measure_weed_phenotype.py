@@ -158,7 +158,7 @@ def _leaf_count(bench: Bench) -> list[Figure]:
     ]
 
 
-def _drawn(bench: Bench) -> list[Figure]:
+def _drawn_plants(bench: Bench) -> list[Figure]:
     leaves: list[float] = []
     areas: list[float] = []
     heights: list[float] = []
@@ -191,10 +191,10 @@ def _markers(bench: Bench) -> list[Figure]:
         for view in ("side", "top"):
             plant = drawn_plant(seed, view)
             errors.append(_scale_error(bench, _written(bench, plant, f"{view}_{seed}.jpg"), plant))
-    found = [error for error in errors if np.isfinite(error)]
+    finite = [error for error in errors if np.isfinite(error)]
     return [
         mean_of("round marker, found, %", [100.0 * np.isfinite(error) for error in errors], goal=95.0),
-        median_of("scale by round marker, median absolute error, %", found, goal=2.0, higher_is_better=False),
+        median_of("scale by round marker, median absolute error, %", finite, goal=2.0, higher_is_better=False),
     ]
 
 
@@ -223,6 +223,6 @@ def _scale_error(bench: Bench, path: Path, plant: DrawnPlant) -> float:
 
 STUDIES = (
     Study("measure_weed_phenotype", "leaf_count", _leaf_count),
-    Study("measure_weed_phenotype", "drawn plants", _drawn, needs_folder=False),
+    Study("measure_weed_phenotype", "drawn plants", _drawn_plants, needs_folder=False),
     Study("measure_weed_phenotype", "drawn plants with a disc", _markers, needs_folder=False),
 )

@@ -37,7 +37,7 @@ def answers(
         ToolError: any but ``low_confidence``, which is an answer.
     """
     names = kb_names()
-    found: list[Answer] = []
+    identified: list[Answer] = []
     for item in items:
         label = true(item["label"])
         entries = (names.of_shipped(label), names.of_name(label, ("disease", "pest", "weed")))
@@ -47,20 +47,20 @@ def answers(
         except ToolError as error:
             if error.kind != "low_confidence":
                 raise
-            found.append(Answer(label, error.candidates[0] in right, True, False))
+            identified.append(Answer(label, error.candidates[0] in right, True, False))
         else:
-            found.append(Answer(label, identifier(result.candidates[0]) in right, False, not result.abstained))
-    return found
+            identified.append(Answer(label, identifier(result.candidates[0]) in right, False, not result.abstained))
+    return identified
 
 
 def figures_of_known(
     given: Sequence[Answer], suffix: str = "", goal: float | None = None, note: str = "", by_class: bool = True
 ) -> list[Figure]:
     """Top-1 of the likeliest candidate over all images; over those named; shares refused and left open."""
-    named = [float(one.likeliest) for one in given if one.named]
+    of_named = [float(one.likeliest) for one in given if one.named]
     figures = [
         mean_of(f"top-1 of all{suffix}", [float(one.likeliest) for one in given], goal=goal, note=note),
-        *([mean_of(f"right where one is named{suffix}", named, note=note)] if named else []),
+        *([mean_of(f"right where one is named{suffix}", of_named, note=note)] if of_named else []),
         mean_of(
             f"refused as unknown{suffix}",
             [float(one.refused) for one in given],
@@ -77,8 +77,8 @@ def figures_of_known(
     ]
     if by_class:
         for label in sorted({one.true for one in given}):
-            own = [float(one.likeliest) for one in given if one.true == label]
-            figures.append(mean_of(f"top-1{suffix}, {label.replace('_', ' ')}", own))
+            of_label = [float(one.likeliest) for one in given if one.true == label]
+            figures.append(mean_of(f"top-1{suffix}, {label.replace('_', ' ')}", of_label))
     return figures
 
 
@@ -110,10 +110,10 @@ def _bean(label: str) -> str:
 
 def _known(bench: Bench, crop: str, true: Callable[[str], str], goal: float, note: str) -> list[Figure]:
     """As a caller gets it who does not know the crop, and one who does."""
-    given = answers(bench, bench.items(), true=true)
+    results = answers(bench, bench.items(), true=true)
     with_crop = answers(bench, bench.items(), true=true, crop=crop)
     return [
-        *figures_of_known(given, goal=goal, note=note),
+        *figures_of_known(results, goal=goal, note=note),
         *figures_of_known(with_crop, ", crop given", goal=goal, note=note, by_class=False),
     ]
 
@@ -131,8 +131,8 @@ def _pack(bench: Bench) -> list[Figure]:
         (ask if place % 2 else learn).append(item)
     folder = bench.scratch / "pack"
     train_pack([LabelledImage(bench.folder / one["image"], one["label"], one["id"]) for one in learn], folder)
-    given = answers(bench, ask, backend=f"pack:{folder}")
-    return figures_of_known(given, f", pack of {len(learn)} pictures", note=_PACK_NOTE, by_class=False)
+    results = answers(bench, ask, backend=f"pack:{folder}")
+    return figures_of_known(results, f", pack of {len(learn)} pictures", note=_PACK_NOTE, by_class=False)
 
 
 PEST_DISEASE_STUDIES = (
@@ -153,8 +153,8 @@ _DAYS = "capture days, not pictures, are in common with the training: optimistic
 
 
 def _species(bench: Bench) -> list[Figure]:
-    given = answers(bench, bench.items(), true=lambda label: label.lower().replace(" ", "_"))
-    return figures_of_known(given, goal=0.85, note=_DAYS)
+    results = answers(bench, bench.items(), true=lambda label: label.lower().replace(" ", "_"))
+    return figures_of_known(results, goal=0.85, note=_DAYS)
 
 
 def _leaves(bench: Bench) -> list[Figure]:

@@ -119,15 +119,15 @@ def _nearness(compared: Compared, steps: Sequence[ReferenceStep]) -> Nearness:
         if observed is None:
             without += 1
             continue
-        found = compared.read(cast(Result, observed))
-        if found is None:
+        value = compared.read(cast(Result, observed))
+        if value is None:
             without += 1
         elif compared.kind == "equal, %":
-            figures.append(100.0 * (found == expected))
+            figures.append(100.0 * (value == expected))
         elif compared.kind == "IoU":
-            figures.append(_overlap(found, expected))
+            figures.append(_overlap(value, expected))
         else:
-            off = abs(float(found) - float(expected))
+            off = abs(float(value) - float(expected))
             figures.append(off if compared.kind == "difference" else 100 * off / abs(float(expected)))
     of_all = compared.kind == "equal, %"
     figure = (sum(figures) / len(figures) if of_all else median(figures)) if figures else None

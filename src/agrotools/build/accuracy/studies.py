@@ -83,20 +83,20 @@ def plan(data: Path | None, tools: Sequence[str] = (), folders: Sequence[str] = 
         raise UsageError(
             f"{data} is not a folder", hint="--data names the folder that holds a folder of images per source"
         )
-    wanted = tuple(dict.fromkeys(tools)) or STUDIES.names()
+    names = tuple(dict.fromkeys(tools)) or STUDIES.names()
     known: set[str] = set()
     studies: list[Planned] = []
     absent: list[str] = []
     faults: list[Row] = []
-    for tool in wanted:
+    for tool in names:
         try:
-            found = STUDIES.get(tool)
+            of_tool = STUDIES.get(tool)
         except UsageError as error:
             if tool not in STUDIES:
                 raise
             faults.append(Row(tool, "-", error=" ".join(str(error).split())))
             continue
-        for number, study in enumerate(found):
+        for number, study in enumerate(of_tool):
             known.add(study.folder)
             if folders and study.folder not in folders:
                 continue
@@ -107,7 +107,7 @@ def plan(data: Path | None, tools: Sequence[str] = (), folders: Sequence[str] = 
             studies.append(Planned(tool, number, study.folder, path, not study.needs_folder))
     for folder in folders:
         if folder not in known and not faults:
-            raise UsageError(f"no study of {', '.join(wanted)} uses a folder {folder!r}",
+            raise UsageError(f"no study of {', '.join(names)} uses a folder {folder!r}",
                              hint=f"known: {', '.join(sorted(known))}")  # fmt: skip
     return Plan(tuple(studies), tuple(dict.fromkeys(absent)), tuple(faults))
 
@@ -176,10 +176,10 @@ def _in_own_process(study: Planned, scratch: Path, time_limit_s: float) -> dict[
             if process is not None:
                 _end(process)
     try:
-        found: dict[str, Any] = json.loads(answer.read_text(encoding="utf-8"))
+        reply: dict[str, Any] = json.loads(answer.read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return {"error": _last_words(scratch / "output.txt", code)}
-    return found
+    return reply
 
 
 @contextmanager

@@ -171,10 +171,10 @@ class Bench:
         Raises:
             ToolError: as the tool.
         """
-        made = self.scratch / f"call-{len(self.call_ms)}"
+        folder = self.scratch / f"call-{len(self.call_ms)}"
         tool = get_tool(self.tool)
         work = CallContext(
-            keep=lambda artifact, content: write_artifact(made, artifact, content),
+            keep=lambda artifact, content: write_artifact(folder, artifact, content),
             # Tools know a file by its real path.
             infos={path.resolve(): info for path, info in (infos or {}).items()},
             backend=backend,
@@ -188,7 +188,7 @@ class Bench:
         self.call_megapixels.append(sum(_megapixels(value) for value in arguments.values() if isinstance(value, Path)))
         for artifact in (getattr(result, name) for name in type(result).model_fields):
             if isinstance(artifact, Artifact) and artifact.kind == "overlay":
-                self.overlays.append(made / artifact.name)
+                self.overlays.append(folder / artifact.name)
         return result
 
     def picture(self, name: str, pixels: NDArray[Any]) -> Path:

@@ -1,8 +1,8 @@
-"""Automatic checks of a benchmark's quality: what a person should look at before they trust it.
+"""Automatic checks of a benchmark's quality: findings for a person to inspect.
 
-``agrotools validate`` finds what is broken; these find what is sound and yet of little worth: pictures that are nearly
-the same, answers that stand in a file's metadata, numbers that can be guessed. Nothing is dropped: each finding names a
-sample, a check, how bad it is, and what was found.
+``agrotools validate`` finds errors; these checks find valid samples of little value: near-duplicate pictures, answers
+in a file's metadata, numbers that can be guessed. Nothing is dropped: each finding names a sample, a check, a severity
+and a message.
 """
 
 from agrotools.build.quality.checking import CHECKS, Finding, check_quality, read_findings, write_findings

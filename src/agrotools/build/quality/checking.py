@@ -54,7 +54,7 @@ class Finding(FrozenModel):
 
 
 def write_findings(folder: Path, findings: Iterable[Finding]) -> Path:
-    """Write ``quality.jsonl`` into a benchmark folder, whole or not at all; an older one is replaced.
+    """Write ``quality.jsonl`` into a benchmark folder atomically, replacing an older one.
 
     Raises:
         BenchmarkError: the folder cannot be written.
@@ -79,15 +79,15 @@ def read_findings(folder: Path) -> list[Finding]:
     path = folder / QUALITY_FILE
     if not path.is_file():
         return []
-    found: list[Finding] = []
+    findings: list[Finding] = []
     for number, line in enumerate(path.read_bytes().splitlines(), start=1):
         if line.strip():
             try:
-                found.append(Finding.model_validate_json(line))
+                findings.append(Finding.model_validate_json(line))
             except ValidationError as error:
                 hint = "make it again: agrotools validate DIR --quality"
                 raise BenchmarkError(f"{path}, line {number} is not a finding of a check", hint=hint) from error
-    return found
+    return findings
 
 
 _DESCRIPTIONS = {
@@ -101,7 +101,7 @@ _LONGEST = 4000
 
 
 class Beside:
-    """Metadata of a file beside its pixels: ``texts`` by where they stand, and whether it knows where it was taken."""
+    """Metadata of a file: ``texts`` by location, and whether it has the place where the picture was taken."""
 
     def __init__(self, path: Path) -> None:
         self.texts: dict[str, str] = {}
@@ -147,8 +147,8 @@ def check_metadata(samples: Iterable[Sample], root: Path) -> Iterator[Finding]:
             positions += beside.has_position
             for slot in sample.answer:
                 for where, text in beside.texts.items():
-                    if said := revealed_answer(slot, text):
-                        message = f"{where} of {file.name} holds {said!r}, (part of) the answer {slot.name!r}"
+                    if revealed := revealed_answer(slot, text):
+                        message = f"{where} of {file.name} holds {revealed!r}, (part of) the answer {slot.name!r}"
                         yield Finding(id=sample.id, check="answer_in_metadata", severity="error", message=message)
                 if isinstance(slot, ExactSlot | ChoiceSetSlot):
                     stem = spaced(PurePosixPath(file.path).stem)
@@ -180,7 +180,7 @@ class Look:
 
 
 def look_of(pixels: NDArray[np.uint8]) -> Look | None:
-    """The look of a picture, uint8 (rows, columns, 3); None where it is of one colour."""
+    """The look of a picture, uint8 (rows, columns, 3); None if it has one colour only."""
     import cv2
 
     small = cv2.resize(pixels, (_HASHED_SIDE, _HASHED_SIDE), interpolation=cv2.INTER_AREA).astype(np.float32)
@@ -201,7 +201,7 @@ def _hash(grey: NDArray[np.float32]) -> int:
 
 
 def look_of_file(path: Path) -> Look | None:
-    """The look of a picture file; None where it cannot be read as a picture or is of one colour."""
+    """The look of a picture file; None if it cannot be read as a picture or has one colour only."""
     from agrotools.vision.reading import read_image
 
     try:
@@ -235,17 +235,17 @@ def check_queries(samples: Iterable[Sample]) -> Iterable[Finding]:
     whole: dict[tuple[str, ...], str] = {}
     first: dict[str, str] = {}
     for sample in samples:
-        own = sentences(sample.query)
-        if own in whole:
-            message = f"asks the same as {whole[own]}, but for numbers and names of files"
+        question_sentences = sentences(sample.query)
+        if question_sentences in whole:
+            message = f"asks the same as {whole[question_sentences]}, but for numbers and names of files"
             yield Finding(id=sample.id, check="same_query", severity="warning", message=message)
         else:
-            shared = (text for text in own if text in first and len(text) >= _SHORT)
+            shared = (text for text in question_sentences if text in first and len(text) >= _SHORT)
             for text in islice(shared, 1):
                 message = f"shares a sentence with {first[text]}: {text!r}"
                 yield Finding(id=sample.id, check="shared_sentence", severity="info", message=message)
-        whole.setdefault(own, sample.id)
-        for text in own:
+        whole.setdefault(question_sentences, sample.id)
+        for text in question_sentences:
             first.setdefault(text, sample.id)
 
 
@@ -262,7 +262,7 @@ _VALUES_ARE_METRES = {"estimate_canopy_height"}
 
 
 def check_scale(samples: Iterable[Sample]) -> Iterable[Finding]:
-    """Check ``ambiguous_scale``: an answer in physical units, and neither a file nor the question gives a scale."""
+    """Check ``ambiguous_scale``: an answer in physical units without a scale in a file or the question."""
     for sample in samples:
         units = [slot.unit for slot in sample.answer if isinstance(slot, ToleranceSlot | ExactSlot) and slot.unit]
         physical = [unit for unit in units if _dimension(unit) in _PHYSICAL]
@@ -295,7 +295,7 @@ Reader = Callable[[Path], str]
 
 
 def text_reader() -> Reader | None:
-    """Reads text in pictures with rapidocr (its models come with it); None where it is not installed."""
+    """Reader of text in pictures, by rapidocr (which includes its models); None if it is not installed."""
     try:
         from rapidocr import RapidOCR  # pyright: ignore[reportMissingImports]
     except ImportError:
@@ -309,8 +309,8 @@ def text_reader() -> Reader | None:
             pixels = read_image(path).pixels
         except ToolError:
             return ""
-        found = engine(pixels[:, :, ::-1].copy())  # rapidocr takes blue first
-        return "\n".join(found.txts or ())
+        lines = engine(pixels[:, :, ::-1].copy())  # rapidocr takes blue first
+        return "\n".join(lines.txts or ())
 
     return read
 
@@ -327,8 +327,8 @@ def check_written(
                 continue
             text = read(root / file.path)
             for slot in sample.answer:
-                if said := revealed_answer(slot, text):
-                    message = f"{said!r}, (part of) the answer {slot.name!r}, is written in {file.name}"
+                if revealed := revealed_answer(slot, text):
+                    message = f"{revealed!r}, (part of) the answer {slot.name!r}, is written in {file.name}"
                     yield Finding(id=sample.id, check="answer_in_picture", severity="warning", message=message)
 
 
@@ -382,25 +382,25 @@ def check_near_duplicates(samples: Sequence[Sample], root: Path, progress: Progr
     """Check ``near_duplicate``: nearly the same picture in samples of two clusters, which count as independent."""
     from agrotools.build.quality.checking import Look, look_of_file, near_pairs
 
-    shown: dict[str, list[Sample]] = {}
+    by_path: dict[str, list[Sample]] = {}
     for sample in samples:
         for file in sample.files:
             if file.kind in ("image", "raster"):
-                shown.setdefault(file.path, []).append(sample)
+                by_path.setdefault(file.path, []).append(sample)
     paths: list[str] = []
     looks: list[Look] = []
-    for number, path in enumerate(shown, start=1):
+    for number, path in enumerate(by_path, start=1):
         if (look := look_of_file(root / path)) is not None:
             paths.append(path)
             looks.append(look)
-        progress("pictures compared", number, len(shown))
+        progress("pictures compared", number, len(by_path))
     for first, second, alike in near_pairs(looks):
-        one, two = shown[paths[first]][0], shown[paths[second]][0]
+        one, two = by_path[paths[first]][0], by_path[paths[second]][0]
         if one.cluster == two.cluster and one.cluster is not None:
             continue
         names = _name_of(one, paths[first]), _name_of(two, paths[second])
-        for sample, own, other, its in ((one, names[0], two, names[1]), (two, names[1], one, names[0])):
-            message = f"{own} looks like {its} of {other.id} (correlation {alike:.3f})"
+        for sample, name, other, its in ((one, names[0], two, names[1]), (two, names[1], one, names[0])):
+            message = f"{name} looks like {its} of {other.id} (correlation {alike:.3f})"
             yield Finding(id=sample.id, check="near_duplicate", severity="warning", message=message)
 
 
@@ -411,15 +411,15 @@ def _name_of(sample: Sample, path: str) -> str:
 def check_implicit(samples: Iterable[Sample]) -> Iterator[Finding]:
     """Check ``not_implicit``."""
     for sample in samples:
-        named = next((name for name in sample.toolset if names_tool(sample.query, name)), None)
+        tool_name = next((name for name in sample.toolset if names_tool(sample.query, name)), None)
         arguments = {name for tool in sample.toolset for name in _arguments(tool)}
-        found = (
-            (named and f"names the tool {named}")
+        problem = (
+            (tool_name and f"names the tool {tool_name}")
             or ((name := named_argument(sample.query, arguments)) and f"names the argument {name}")
             or ((words := step_words(sample.query)) and f"names a step or a method: {words!r}")
         )
-        if found:
-            yield Finding(id=sample.id, check="not_implicit", severity="error", message=f"the question {found}")
+        if problem:
+            yield Finding(id=sample.id, check="not_implicit", severity="error", message=f"the question {problem}")
 
 
 def _arguments(tool: str) -> Iterable[str]:
@@ -433,12 +433,12 @@ def check_told(samples: Iterable[Sample]) -> Iterator[Finding]:
     """Checks ``answer_in_query`` and ``answer_in_note``."""
     for sample in samples:
         for slot in sample.answer:
-            if said := revealed_answer(slot, sample.query):
-                message = f"the question holds {said!r}, (part of) the answer {slot.name!r}"
+            if revealed := revealed_answer(slot, sample.query):
+                message = f"the question holds {revealed!r}, (part of) the answer {slot.name!r}"
                 yield Finding(id=sample.id, check="answer_in_query", severity="error", message=message)
             for file in sample.files:
-                if file.note and (said := revealed_answer(slot, file.note)):
-                    message = f"the note on {file.name} holds {said!r}, (part of) the answer {slot.name!r}"
+                if file.note and (revealed := revealed_answer(slot, file.note)):
+                    message = f"the note on {file.name} holds {revealed!r}, (part of) the answer {slot.name!r}"
                     yield Finding(id=sample.id, check="answer_in_note", severity="error", message=message)
 
 

@@ -1,6 +1,6 @@
 """Uniqueness of the order of tools in a reference trajectory.
 
-The rule, "no other sequence of tool *names* gives the answer", as it is checked:
+The rule, "no other sequence of tool *names* gives the answer", is checked as follows:
 
 * Calls of one group count as one: they are one tool on several things, and their own order means nothing.
 * A call *uses* another where an argument refers to its result (``$ref``); the answer uses the calls that a slot's
@@ -40,14 +40,14 @@ MOST_UNITS = 12
 
 
 class OrderFault(NamedTuple):
-    """Why an order is not unique; ``other``: tools of another sequence that gives the answer, where one was found."""
+    """Reason that an order is not unique; ``other``: tools of another sequence that gives the answer, if one exists."""
 
     message: str
     other: tuple[str, ...] = ()
 
 
 def order_faults(sample: Sample) -> list[OrderFault]:
-    """Why the order of tools in the sample's reference trajectory is not unique; empty where it is.
+    """Reasons that the order of tools in the sample's reference trajectory is not unique; empty if it is.
 
     Of other sequences that give the answer only the shortest one is reported.
     """
@@ -60,12 +60,12 @@ def order_faults(sample: Sample) -> list[OrderFault]:
     faults = [OrderFault(f"nothing uses the result of step {index} ({reference.steps[index].tool})") for index in idle]
     if len(_units(reference)) > MOST_UNITS:
         return [*faults, OrderFault(f"{len(reference.steps)} steps are too many to try all orders")]
-    own = tuple(reference.steps[unit[0]].tool for unit in _units(reference))
-    others = [names for names in sequences_that_answer(sample) if names != own]
+    declared = tuple(reference.steps[unit[0]].tool for unit in _units(reference))
+    others = [names for names in sequences_that_answer(sample) if names != declared]
     if others:
         other = min(others, key=lambda names: (len(names), names))
-        shown = " -> ".join(other) or "no call at all"
-        faults.append(OrderFault(f"{shown} gives the answer as well as {' -> '.join(own)}", other))
+        other_order = " -> ".join(other) or "no call at all"
+        faults.append(OrderFault(f"{other_order} gives the answer as well as {' -> '.join(declared)}", other))
     return faults
 
 
@@ -76,23 +76,23 @@ def sequences_that_answer(sample: Sample) -> set[tuple[str, ...]]:
     units = _units(reference)
     unit_of = {step: number for number, unit in enumerate(units) for step in unit}
     before = [{unit_of[used] for step in unit for used in steps_used(reference.steps[step])} for unit in units]
-    found: set[tuple[str, ...]] = set()
+    sequences: set[tuple[str, ...]] = set()
     seen: set[tuple[frozenset[int], tuple[str, ...]]] = set()
     open_ends: list[tuple[frozenset[int], tuple[str, ...]]] = [(frozenset(), ())]
     while open_ends:
-        done, names = open_ends.pop()
-        if (done, names) in seen:
+        executed, names = open_ends.pop()
+        if (executed, names) in seen:
             continue
-        seen.add((done, names))
-        made = frozenset(step for unit in done for step in units[unit])
-        if all(_follows(slot, sample, made) for slot in sample.answer):
-            found.add(names)
+        seen.add((executed, names))
+        executed_steps = frozenset(step for unit in executed for step in units[unit])
+        if all(_follows(slot, sample, executed_steps) for slot in sample.answer):
+            sequences.add(names)
             continue  # What comes after adds nothing to the answer.
         for number in range(len(units)):
-            if number not in done and before[number] <= done:
+            if number not in executed and before[number] <= executed:
                 tool = reference.steps[units[number][0]].tool
-                open_ends.append((done | {number}, (*names, tool)))
-    return found
+                open_ends.append((executed | {number}, (*names, tool)))
+    return sequences
 
 
 def steps_used(step: ReferenceStep) -> set[int]:
@@ -139,9 +139,11 @@ def _facts_stated(slot: OpenTextSlot, results: Sequence[dict[str, JsonValue] | N
 
 def _stands_there(slot: Slot, values: Sequence[JsonValue]) -> bool:
     if isinstance(slot, ExactSlot):
-        said = {value.casefold() for value in values if isinstance(value, str)}
+        texts = {value.casefold() for value in values if isinstance(value, str)}
         # Where two marks are found, both colours are told: which of them is the answer is not.
-        if any(name.casefold() in said for other in slot.distractors for name in (other, *slot.aliases.get(other, ()))):
+        if any(
+            name.casefold() in texts for other in slot.distractors for name in (other, *slot.aliases.get(other, ()))
+        ):
             return False
     return any(_is_value(slot, value) for value in values)
 

@@ -105,16 +105,16 @@ def depth_frame(
     front, back = cv2.erode(near, kernel), cv2.dilate(near, kernel)
     rim = (back - front) > 40.0
     metres = near / 1000.0
-    told = near + rng.standard_normal(near.shape, dtype=np.float32) * np.float32(noise) * metres * metres
+    measured_mm = near + rng.standard_normal(near.shape, dtype=np.float32) * np.float32(noise) * metres * metres
     # Neighbours share their errors: the sensor matches patches, not pixels.
-    told += np.float32(0.7 * noise) * metres * metres * smooth_field(rng, rows, columns, 5)
+    measured_mm += np.float32(0.7 * noise) * metres * metres * smooth_field(rng, rows, columns, 5)
     between = rim & (rng.random(near.shape, dtype=np.float32) < flying)
-    told = np.where(between, front + (back - front) * rng.random(near.shape, dtype=np.float32), told)
-    lost = smooth_field(rng, rows, columns, 14) + 0.4 * smooth_field(rng, rows, columns, 4)
-    gone = lost > np.quantile(lost[::4, ::4], 1.0 - holes) if holes > 0 else np.zeros(near.shape, np.bool_)
+    measured_mm = np.where(between, front + (back - front) * rng.random(near.shape, dtype=np.float32), measured_mm)
+    dropouts = smooth_field(rng, rows, columns, 14) + 0.4 * smooth_field(rng, rows, columns, 4)
+    gone = dropouts > np.quantile(dropouts[::4, ::4], 1.0 - holes) if holes > 0 else np.zeros(near.shape, np.bool_)
     # The projector stands beside the camera: what is just left of something near lies in its shadow.
     shadowed = np.zeros(near.shape, np.bool_)
     shift = 3
     shadowed[:, :-shift] = (near[:, :-shift] - near[:, shift:]) > 150.0
     missing = gone | shadowed | (rim & (rng.random(near.shape, dtype=np.float32) < 0.25)) | ~np.isfinite(distance_mm)
-    return np.where(missing | (told > farthest_mm), 0, np.clip(told + 0.5, 0, 65535)).astype(np.uint16)
+    return np.where(missing | (measured_mm > farthest_mm), 0, np.clip(measured_mm + 0.5, 0, 65535)).astype(np.uint16)

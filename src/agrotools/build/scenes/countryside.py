@@ -286,10 +286,10 @@ def stand_things(rng: np.random.Generator, bands: Plane, ground: Ground, sun: Li
 
 
 def _crown(tree: Tree) -> NDArray[np.float64]:
-    own = np.random.default_rng(tree.seed)
+    crown_rng = np.random.default_rng(tree.seed)
     t = np.linspace(0, 2 * np.pi, 22, endpoint=False)
     radius = tree.radius * (
-        1 + sum(own.normal(0, 0.12 / k**0.5) * np.sin(k * t + own.uniform(0, 6)) for k in (2, 3, 5))
+        1 + sum(crown_rng.normal(0, 0.12 / k**0.5) * np.sin(k * t + crown_rng.uniform(0, 6)) for k in (2, 3, 5))
     )
     return np.stack([tree.x + radius * np.cos(t), tree.y + radius * np.sin(t)], axis=1)
 

@@ -73,13 +73,13 @@ def lay_patch(
     Args:
         half_m: half the side of a lot, metres, from and to. ragged: how far its outline strays.
     """
-    taken = _taken(ground, others)
+    occupied = _occupied_ground(ground, others)
     look = float(rng.uniform())
     for _ in range(_TRIES):
         inward = _road(rng, ground) if kind == "road" else _lot(rng, ground, kind, half_m, ragged)
         if kind == "road":
-            inward = np.where(taken, -1.0, inward).astype(np.float32)
-        elif taken[inward > -4].any():
+            inward = np.where(occupied, -1.0, inward).astype(np.float32)
+        elif occupied[inward > -4].any():
             continue
         cover = np.clip(inward + 0.5, 0, 1).astype(np.float32)
         if np.count_nonzero(cover >= 0.5) < 900:
@@ -119,8 +119,8 @@ def fill_patch(rng: np.random.Generator, bands: Plane, ground: Ground, patch: Pa
         colour = (0.8 + 0.2 * patch.look) * floor * tone
     else:
         colour = _stripped(rng, ground, patch, sun, fine, coarse)
-    shown = (1 - (patch.faint if patch.kind in ("bare", "forest") else 0.0)) * patch.cover
-    bands += shown[..., None] * (colour - bands)
+    opacity = (1 - (patch.faint if patch.kind in ("bare", "forest") else 0.0)) * patch.cover
+    bands += opacity[..., None] * (colour - bands)
     np.clip(bands, 0.004, 1.0, out=bands)
 
 
@@ -136,17 +136,17 @@ def _stripped(rng: np.random.Generator, ground: Ground, patch: Patch, sun: Light
     return (subsoil * (light * (1 + 0.07 * fine + 0.10 * coarse) - tracks)[..., None]).astype(np.float32)
 
 
-def _taken(ground: Ground, others: list[Patch]) -> NDArray[np.bool_]:
-    taken = cv2.dilate((ground.road > 0).astype(np.uint8), np.ones((7, 7), np.uint8)) > 0
+def _occupied_ground(ground: Ground, others: list[Patch]) -> NDArray[np.bool_]:
+    occupied = cv2.dilate((ground.road > 0).astype(np.uint8), np.ones((7, 7), np.uint8)) > 0
     for house in ground.houses:
         reach = house.half_length + 6
-        rows, columns = taken.shape
+        rows, columns = occupied.shape
         y0, y1 = max(0, int(house.y - reach)), min(rows, int(house.y + reach))
         x0, x1 = max(0, int(house.x - reach)), min(columns, int(house.x + reach))
-        taken[y0:y1, x0:x1] = True
+        occupied[y0:y1, x0:x1] = True
     for patch in others:
-        taken |= patch.inward > -_CLOSE_PX
-    return taken
+        occupied |= patch.inward > -_CLOSE_PX
+    return occupied
 
 
 def _lot(rng: np.random.Generator, ground: Ground, kind: str, half_m: tuple[float, float], ragged: float) -> Plane:
@@ -313,9 +313,9 @@ def make_farmland_pair(
     if becomes is not None and becomes not in (*BECOMES, "none"):
         raise ValueError(f"becomes is {becomes!r}; it is one of {', '.join(BECOMES)}, none")
     rng = np.random.default_rng([seed, zlib.crc32(f"farmland {look}".encode()), difficulty])
-    drawn = _DRAWN[int(rng.integers(len(_DRAWN)))]
+    drawn_kind = _DRAWN[int(rng.integers(len(_DRAWN)))]
     with one_thread():
-        return _draw(rng, _LEVELS[difficulty], _CAMERAS[look], becomes or drawn)
+        return _draw(rng, _LEVELS[difficulty], _CAMERAS[look], becomes or drawn_kind)
 
 
 def _draw(rng: np.random.Generator, level: _Level, camera: _Camera, becomes: Becomes | Literal["none"]) -> Scene:
@@ -331,8 +331,8 @@ def _draw(rng: np.random.Generator, level: _Level, camera: _Camera, becomes: Bec
     new = _lots(rng, ground, replace(level, half_m=half_m), [becomes] * number, old)
     green = rng.uniform(0.15, 0.7, 2)
     first, later = draw_stages(rng, ground, float(green[0])), draw_stages(rng, ground, float(green[1]))
-    kept = {number for number in first if rng.uniform() < level.kept}
-    second = {number: first[number] if number in kept else later[number] for number in first}
+    unchanged = {number for number in first if rng.uniform() < level.kept}
+    second = {number: first[number] if number in unchanged else later[number] for number in first}
     shift = rng.uniform(-level.shift_px, level.shift_px, 2) if level.shift_px else np.zeros(2)
     fall = rng.uniform(0, 2 * np.pi)
     images: dict[str, NDArray[Any]] = {}
@@ -352,13 +352,13 @@ def _draw(rng: np.random.Generator, level: _Level, camera: _Camera, becomes: Bec
             bands = shifted(bands, shift * factor)
         bands = cv2.resize(bands, (camera.columns, camera.rows), interpolation=cv2.INTER_AREA)
         images[name] = photographed(rng, bands, noise=level.noise, haze=level.haze, balance=level.balance)[0]
-    lost, sites = _lost(new, camera)
+    loss, sites = _lost_cropland(new, camera)
     truth = {
         "becomes": becomes if sites else "none",
         "sites": sites,
         "shift_px": [float(shift[0]), float(shift[1])],
     }
-    return Scene(images, {"gsd_m": camera.gsd_m}, truth, {"lost": lost})
+    return Scene(images, {"gsd_m": camera.gsd_m}, truth, {"lost": loss})
 
 
 def _old(rng: np.random.Generator, level: _Level) -> int:
@@ -388,12 +388,12 @@ def _lots(
     return patches
 
 
-def _lost(patches: list[Patch], camera: _Camera) -> tuple[NDArray[np.uint8], list[dict[str, Any]]]:
+def _lost_cropland(patches: list[Patch], camera: _Camera) -> tuple[NDArray[np.uint8], list[dict[str, Any]]]:
     """Cropland that was lost, in pixels of the pictures; a pixel is lost where half of it is."""
-    lost = np.zeros((camera.rows, camera.columns), np.uint8)
+    loss_mask = np.zeros((camera.rows, camera.columns), np.uint8)
     sites: list[dict[str, Any]] = []
     for patch in patches:
         cover = cv2.resize(patch.cover, (camera.columns, camera.rows), interpolation=cv2.INTER_AREA)
-        lost[cover >= 0.5] = 1 + BECOMES.index(patch.kind)  # pyright: ignore[reportArgumentType]
+        loss_mask[cover >= 0.5] = 1 + BECOMES.index(patch.kind)  # pyright: ignore[reportArgumentType]
         sites.append({"kind": patch.kind, "px": int(np.count_nonzero(cover >= 0.5))})
-    return lost, sites
+    return loss_mask, sites

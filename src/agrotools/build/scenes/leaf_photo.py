@@ -107,22 +107,22 @@ def _draw(
     light = _ground(rng, ground, sun)
     classes = np.zeros((ROWS_PX, COLUMNS_PX), np.uint8)
     numbers = np.zeros((ROWS_PX, COLUMNS_PX), np.uint8)
-    found: list[dict[str, Any]] = []
+    kinds_of_leaves: list[dict[str, Any]] = []
     for number in range(1, leaves + 1):
         blade = _placed(rng, own_crop, number, leaves, level.curl)
         surface = blade_colour(rng, blade, float(rng.uniform(*level.age)))
         diseased = _infect(rng, level, blade, surface, own_kinds, severity_pct)
         _lay(rng, light, blade, surface, sun, level)
-        window, own = _clip(blade)
-        inside = blade.inside[own]
+        window, blade_window = _clip(blade)
+        inside = blade.inside[blade_window]
         classes[window][inside] = HEALTHY
-        classes[window][inside & diseased[own]] = LESION
+        classes[window][inside & diseased[blade_window]] = LESION
         numbers[window][inside] = number
-        found.append({"kinds": own_kinds if diseased.any() else []})
+        kinds_of_leaves.append({"kinds": own_kinds if diseased.any() else []})
     if rng.uniform() < level.shadow:
         _shadow_over(rng, light)
     photo = snapshot(rng, light, float(rng.uniform(1.0, 1.25)) / _bright(light), level.electrons)
-    rows = [{**leaf, **_counted(classes, numbers, number)} for number, leaf in enumerate(found, start=1)]
+    rows = [{**leaf, **_counted(classes, numbers, number)} for number, leaf in enumerate(kinds_of_leaves, start=1)]
     return Scene(
         images={"rgb": photo},
         truth={"leaves": rows, "crop": own_crop, "ground": ground},
@@ -155,10 +155,10 @@ def _infect(
 ) -> NDArray[np.bool_]:
     diseased = np.zeros(blade.cover.shape, np.bool_)
     low, high = np.log(level.severity_pct[0]), np.log(level.severity_pct[1])
-    healthy, drawn = rng.uniform() < level.healthy, float(np.exp(rng.uniform(low, high)))
+    healthy, intensity = rng.uniform() < level.healthy, float(np.exp(rng.uniform(low, high)))
     if healthy and severity_pct is None:
         return diseased
-    share = drawn if severity_pct is None else severity_pct
+    share = intensity if severity_pct is None else severity_pct
     goal = share / 100.0 * float(np.count_nonzero(blade.inside))
     for kind in kinds:
         diseased |= KINDS[kind](rng, blade, surface, int(goal / len(kinds)), float(rng.uniform(*level.strength)))
@@ -178,11 +178,11 @@ def _lay(
     rng: Rng, light: NDArray[np.float32], blade: Blade, surface: NDArray[np.float32], sun: Sun, level: _Level
 ) -> None:
     """Put the leaf on the ground: its shadow, then itself in the light that its relief gives it."""
-    window, own = _clip(blade)
+    window, blade_window = _clip(blade)
     raised = 4.0 + 7.0 * level.curl * float(rng.uniform(0.2, 1.0))
     shape = np.maximum(blade.cover, blade.stalk)
     whole = np.zeros((ROWS_PX, COLUMNS_PX), np.float32)
-    whole[window] = shape[own]
+    whole[window] = shape[blade_window]
     move = np.array([[1, 0, sun.dx * sun.length * raised], [0, 1, sun.dy * sun.length * raised]], np.float32)
     moved = np.asarray(cv2.warpAffine(whole, move, (COLUMNS_PX, ROWS_PX)), dtype=np.float32)
     cast = blurred(moved, 1.0 + 0.5 * raised)
@@ -202,8 +202,8 @@ def _lay(
     lit += gloss[..., None] * np.array([0.95, 1.0, 1.08, 0.6], np.float32)
     stalk = shine[..., None] * colour(0.11, 0.15, 0.055, 0.46)
     part = light[window]
-    part += blade.stalk[own][..., None] * (stalk[own] - part)
-    part += blade.cover[own][..., None] * (lit[own] - part)
+    part += blade.stalk[blade_window][..., None] * (stalk[blade_window] - part)
+    part += blade.cover[blade_window][..., None] * (lit[blade_window] - part)
 
 
 def _ground(rng: Rng, kind: str, sun: Sun) -> NDArray[np.float32]:
@@ -253,9 +253,9 @@ def _shadow_over(rng: Rng, light: NDArray[np.float32]) -> None:
 
 
 def _counted(classes: NDArray[np.uint8], numbers: NDArray[np.uint8], number: int) -> dict[str, Any]:
-    own = numbers == number
-    leaf, lesion = int(np.count_nonzero(own)), own & (classes == LESION)
-    ys, xs = np.nonzero(own)
+    of_leaf = numbers == number
+    leaf, lesion = int(np.count_nonzero(of_leaf)), of_leaf & (classes == LESION)
+    ys, xs = np.nonzero(of_leaf)
     _, _, stats, _ = cv2.connectedComponentsWithStats(lesion.astype(np.uint8), connectivity=8)
     return {
         "leaf_area_px": leaf,

@@ -202,18 +202,18 @@ def _spots(
         off = np.sqrt((dx * c + dy * s) ** 2 + ((dy * c - dx * s) / np.float32(squeeze)) ** 2)
         off = off * (1.0 + (0.05 if halo else 0.12) * ragged[y0:y1, x0:x1]) / np.float32(r)
         part = surface[y0:y1, x0:x1]
-        own = inside[y0:y1, x0:x1]
+        area = inside[y0:y1, x0:x1]
         wide = 1.0 + halo * rng.uniform(0.6, 1.3)
         if halo:
-            _blend(part, strength * 0.85 * own * np.clip((wide - off) * 3.2, 0.0, 1.0), _HALO)
+            _blend(part, strength * 0.85 * area * np.clip((wide - off) * 3.2, 0.0, 1.0), _HALO)
         edge = np.clip((1.0 - off) * r * 0.7 + 0.5, 0.0, 1.0)
         tone = (centre * rng.normal(1.0, 0.12)).astype(np.float32)
         if rim:
-            _blend(part, strength * own * edge, _DARK * 0.6 + _BROWN * 0.4)
-            _blend(part, strength * own * np.clip((1.0 - rim - off) * r * 0.6 + 0.5, 0.0, 1.0), tone)
+            _blend(part, strength * area * edge, _DARK * 0.6 + _BROWN * 0.4)
+            _blend(part, strength * area * np.clip((1.0 - rim - off) * r * 0.6 + 0.5, 0.0, 1.0), tone)
         else:
-            _blend(part, strength * own * edge, tone)
-        hit = own & (off < (wide - 0.15 if halo else 1.0))
+            _blend(part, strength * area * edge, tone)
+        hit = area & (off < (wide - 0.15 if halo else 1.0))
         view = marked[y0:y1, x0:x1]
         counted += int(np.count_nonzero(hit & ~view))
         view |= hit
@@ -279,9 +279,9 @@ def angular(rng: Rng, blade: Blade, surface: Surface, goal: int, strength: float
     wishes = np.bincount(cells.ravel(), weights=wish.ravel(), minlength=number)
     wishes /= np.maximum(np.bincount(cells.ravel(), minlength=number), 1)
     order = np.argsort(-wishes, kind="stable")
-    taken = order[np.cumsum(sizes[order]) <= max(goal, 1)]
+    within_goal = order[np.cumsum(sizes[order]) <= max(goal, 1)]
     chosen = np.zeros(number, np.bool_)
-    chosen[taken] = True
+    chosen[within_goal] = True
     # The larger veins stay green.
     marked = chosen[cells] & blade.inside & (blade.veins < 0.5)
     soft = blurred(marked.astype(np.float32), 0.8) * blade.inside

@@ -32,23 +32,23 @@ def marked(
     stroke = int(rng.integers(3, 6))
     pure = np.array(PURE_COLOURS[colour], np.float64)
     ink = np.clip(np.abs(pure - 255 * 0.10 * rng.random(3)), 0, 255).astype(int).tolist()
-    picture, drawn = pixels.copy(), np.zeros((height, width), np.uint8)
+    picture, outline = pixels.copy(), np.zeros((height, width), np.uint8)
     x0, y0, x1, y1 = inside
     half = stroke // 2 + 1
-    for canvas, value in ((picture, ink), (drawn, 255)):
+    for canvas, value in ((picture, ink), (outline, 255)):
         if shape == "box":
             cv2.rectangle(canvas, (x0 - half, y0 - half), (x1 - 1 + half, y1 - 1 + half), value, stroke)
         else:
             axes = (round((x1 - x0) / 2**0.5) + half, round((y1 - y0) / 2**0.5) + half)
             middle = ((x0 + x1) // 2, (y0 + y1) // 2)
             cv2.ellipse(canvas, middle, axes, 0, 0, 360, value, stroke, cv2.LINE_AA)
-    outlines, _ = cv2.findContours((drawn > 127).astype(np.uint8), cv2.RETR_EXTERNAL, cv2.CHAIN_APPROX_NONE)
-    filled = np.zeros_like(drawn)
+    outlines, _ = cv2.findContours((outline > 127).astype(np.uint8), cv2.RETR_EXTERNAL, cv2.CHAIN_APPROX_NONE)
+    filled = np.zeros_like(outline)
     cv2.drawContours(filled, outlines, -1, 255, -1)
-    enclosed = (filled > 0) & (drawn == 0)
+    enclosed = (filled > 0) & (outline == 0)
     inner = bounds(enclosed)
     region = {
-        "index": 1, "box": list(bounds(drawn > 127)), "inner_box": list(inner), "color": colour, "shape": shape,
+        "index": 1, "box": list(bounds(outline > 127)), "inner_box": list(inner), "color": colour, "shape": shape,
         "area_px": int(np.count_nonzero(enclosed)), "stroke_px": float(stroke),
     }  # fmt: skip
     return picture, {"regions": [region], "selected": 1, "crop_box": list(inner)}

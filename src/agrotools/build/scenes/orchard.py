@@ -91,15 +91,15 @@ def lay_one(
     """One leaf, its stalk ``at`` a place. ``dim``: how much light reaches it, 1 at the front of the crown."""
     (x, y), (rows, columns) = at, view.size
     sunny = float(view.dapple[min(max(int(y), 0), rows - 1), min(max(int(x), 0), columns - 1)]) * (0.3 + 0.7 * dim)
-    own = foliage.base * rng.uniform(0.5, 1.0) + LEAF_GREENS[int(rng.integers(len(LEAF_GREENS)))] * 0.4
-    own = own * rng.normal(1.0, 0.10, 4).clip(0.7, 1.35)
+    tone = foliage.base * rng.uniform(0.5, 1.0) + LEAF_GREENS[int(rng.integers(len(LEAF_GREENS)))] * 0.4
+    tone = tone * rng.normal(1.0, 0.10, 4).clip(0.7, 1.35)
     chance = rng.uniform()
     if chance < foliage.odd_leaves:
-        own = own + (_ODD[str(rng.choice(foliage.odd))] - own) * rng.uniform(0.5, 1.0)
+        tone = tone + (_ODD[str(rng.choice(foliage.odd))] - tone) * rng.uniform(0.5, 1.0)
     elif chance > 0.86:
-        own = own + (LEAF_PALE - own) * 0.6
+        tone = tone + (LEAF_PALE - tone) * 0.6
     elif chance > 0.76 and sunny > 0.5:
-        own = own * np.array([1.7, 1.75, 0.8, 1.0])  # the sun behind it shines through
+        tone = tone * np.array([1.7, 1.75, 0.8, 1.0])  # the sun behind it shines through
     sky = (1.0 - view.sun.share) * rng.uniform(0.35, 0.9)
     first, second = (max(0.0, float(rng.normal(0.5, 0.38))) * view.sun.share * 2.4 * sunny for _ in range(2))
     depth = 0.2 + 0.8 * dim
@@ -110,7 +110,7 @@ def lay_one(
     leaf = LeafAt(
         x, y, float(rng.normal(np.pi / 2, 1.1)) if turn is None else turn,
         foliage.leaf_mm * float(rng.uniform(0.6, 1.15)) * camera.focal_px / distance,
-        float(np.clip(abs(rng.normal(0.8, 0.25)), 0.2, 1.0)), distance, own.astype(np.float32),
+        float(np.clip(abs(rng.normal(0.8, 0.25)), 0.2, 1.0)), distance, tone.astype(np.float32),
         ((sky + first) * depth, (sky + second) * depth),
         float(rng.uniform(0.05, 0.3)) if rng.uniform() < 0.3 else 0.0, shadow,
     )  # fmt: skip
@@ -225,11 +225,11 @@ def _draw(
     near = float(rng.uniform(760, 1150)) * (kind.diameter_mm[0] / 74.0) ** 0.75
     camera = Camera(float(rng.uniform(760, 1000)), near)
     low, high = level.fruits
-    wanted = int(rng.integers(low, high + 1)) if fruits is None else fruits
+    count = int(rng.integers(low, high + 1)) if fruits is None else fruits
     if kind.name == "cherry" and fruits is None:
-        wanted *= 3
+        count *= 3
     view = _empty(rng, level)
-    hung = _hang(rng, kind, variety, wanted, camera, mean_mm)
+    hung = _hang(rng, kind, variety, count, camera, mean_mm)
     view, seen = _paint(rng, view, level, camera, hung)
     truth = _truth(view, hung, seen, camera.focal_px)
     light = view.light
@@ -264,10 +264,10 @@ def _hang(rng: Rng, kind: FruitKind, variety: str, wanted: int, camera: Camera, 
     skin = kind.skins[variety]
     drawn = float(rng.normal(kind.diameter_mm[0], 0.6 * kind.diameter_mm[1]))
     mean = drawn if mean_mm is None else mean_mm
-    found: list[Fruit] = []
+    fruits_hung: list[Fruit] = []
     places: list[tuple[np.ndarray, float]] = []
     for _ in range(40 * wanted):
-        if len(found) >= wanted:
+        if len(fruits_hung) >= wanted:
             break
         diameter = float(np.clip(rng.normal(mean, 0.75 * kind.diameter_mm[1]), 0.68 * mean, 1.35 * mean))
         distance = camera.near_mm * float(rng.uniform(1.0, 1.32))
@@ -291,14 +291,14 @@ def _hang(rng: Rng, kind: FruitKind, variety: str, wanted: int, camera: Camera, 
         axis = np.array([rng.normal(0, 0.45), -1.0, rng.normal(-0.15, 0.5)])
         axis /= np.linalg.norm(axis)
         places.append((spot, diameter))
-        found.append(
+        fruits_hung.append(
             Fruit(
                 kind, skin, (x, y), distance, diameter, float(rng.uniform(*kind.flat)),
                 (float(axis[0]), float(axis[1]), float(axis[2])), float(rng.uniform(*skin.share)),
                 int(rng.integers(2**31)),
             )
         )  # fmt: skip
-    return sorted(found, key=lambda fruit: -fruit.distance_mm)
+    return sorted(fruits_hung, key=lambda fruit: -fruit.distance_mm)
 
 
 def _paint(rng: Rng, view: View, level: _Level, camera: Camera, hung: list[Fruit]) -> tuple[View, list[Seen]]:

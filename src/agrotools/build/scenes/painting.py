@@ -44,16 +44,16 @@ def lay(picture: Picture, mask: NDArray[np.uint8], colour: tuple[float, float, f
 
 def photographed(rng: np.random.Generator, picture: Picture, difficulty: Difficulty) -> NDArray[np.uint8]:
     """Uneven and dim light, blur, noise: uint8 (rows, columns, 3)."""
-    own = NUISANCES[difficulty]
+    nuisances = NUISANCES[difficulty]
     rows, columns = picture.shape[:2]
-    light = 1.0 + own.light * np.clip(smooth_field(rng, rows, columns, 700), -1.3, 1.3)
-    light *= 1.0 - own.dark * rng.uniform(0.0, 1.0)
+    light = 1.0 + nuisances.light * np.clip(smooth_field(rng, rows, columns, 700), -1.3, 1.3)
+    light *= 1.0 - nuisances.dark * rng.uniform(0.0, 1.0)
     warmth = rng.normal(0, 0.02 + 0.02 * difficulty)
     tint = np.array([1.0 + warmth, 1.0, 1.0 - warmth], np.float32)
     seen = cv2.GaussianBlur(
-        picture * light[..., None].astype(np.float32) * tint, (0, 0), own.blur * rng.uniform(0.7, 1.1)
+        picture * light[..., None].astype(np.float32) * tint, (0, 0), nuisances.blur * rng.uniform(0.7, 1.1)
     )
-    grain = rng.standard_normal((rows, columns, 3), dtype=np.float32) * np.float32(own.noise)
+    grain = rng.standard_normal((rows, columns, 3), dtype=np.float32) * np.float32(nuisances.noise)
     return np.clip(seen + grain + 0.5, 0, 255).astype(np.uint8)
 
 

@@ -135,9 +135,9 @@ def make_pond_pair(seed: int, difficulty: Difficulty = 1, event: PondEvent | Non
     if event is not None and event not in EVENTS:
         raise ValueError(f"event is {event!r}; it is one of {', '.join(EVENTS)}")
     rng = np.random.default_rng([seed, difficulty, zlib.crc32(b"ponds")])
-    drawn = EVENTS[int(rng.integers(len(EVENTS)))]
+    drawn_event = EVENTS[int(rng.integers(len(EVENTS)))]
     with one_thread():
-        return _draw(rng, _LEVELS[difficulty], event or drawn, float(rng.uniform(0.35, 0.65)))
+        return _draw(rng, _LEVELS[difficulty], event or drawn_event, float(rng.uniform(0.35, 0.65)))
 
 
 def make_town(seed: int, difficulty: Difficulty = 1) -> NDArray[np.uint8]:
@@ -166,8 +166,8 @@ def _draw(rng: np.random.Generator, level: _Level, event: PondEvent, gsd_m: floa
     first = draw_stages(rng, ground, float(green[0]))
     # Some fields look the same on both dates (perennials, the same month of another year), most do not.
     later = draw_stages(rng, ground, float(green[1]))
-    kept = {number for number in first if rng.uniform() < 0.25}
-    second = {number: first[number] if number in kept else later[number] for number in first}
+    unchanged = {number for number in first if rng.uniform() < 0.25}
+    second = {number: first[number] if number in unchanged else later[number] for number in first}
     images: dict[str, NDArray[np.uint8] | NDArray[np.uint16]] = {}
     masks: dict[str, NDArray[np.uint8]] = {}
     shift = rng.uniform(-level.shift_px, level.shift_px, 2) if level.shift_px else np.zeros(2)

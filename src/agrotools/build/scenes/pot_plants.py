@@ -209,15 +209,15 @@ def _tuft(rng: Rng, brush: Brush, form: _Form, height_cm: float, green: Callable
 
 def _markers(rng: Rng, picture: Picture, scale: float, disc_cm: float) -> None:
     """A ruler at one side, with a line for each centimetre, and a disc on a stick at the other."""
-    left = rng.uniform() < 0.5
-    x = COLUMNS_PX - 26 if left else 10
+    on_left = rng.uniform() < 0.5
+    x = COLUMNS_PX - 26 if on_left else 10
     length = int(min(_FOOT_PX - 30, 30 * scale))
     picture[_FOOT_PX - length : _FOOT_PX, x : x + 16] = (226, 206, 128)
     for k in range(int(length / scale) + 1):
         y = int(_FOOT_PX - k * scale)
         picture[y - 1 : y + 1, x : x + (16 if k % 5 == 0 else 8)] = (40, 36, 30)
     radius = disc_cm * scale / 2
-    centre_x = radius + 14 if left else COLUMNS_PX - radius - 14
+    centre_x = radius + 14 if on_left else COLUMNS_PX - radius - 14
     centre = (int(centre_x * 16), int((_FOOT_PX - radius - 8) * 16))
     mask = np.zeros(picture.shape[:2], np.uint8)
     cv2.ellipse(mask, centre, (round(radius * 16),) * 2, 0, 0, 360, 255, -1, cv2.LINE_AA, 4)

@@ -77,9 +77,9 @@ def plant_forest(
     radii = np.where(conifer, 0.7 + 0.125 * heights, 0.8 + 0.62 * heights**0.62) * rng.lognormal(0, 0.13, throws)
     radii = np.clip(radii, 0.9, 7.0)
     inside = np.ones(throws, bool) if area is None else _inside(area, places, width_m, height_m)
-    kept = _with_room(places, radii * stand.closeness, inside)
+    spaced = _with_room(places, radii * stand.closeness, inside)
     trees: list[Tree] = []
-    for number in kept:
+    for number in spaced:
         kind: Kind = "conifer" if conifer[number] else "broadleaf"
         trees.append(
             _tree(
@@ -163,7 +163,7 @@ def _inside(area: NDArray[np.bool_], places: NDArray[np.float64], width_m: float
 
 def _with_room(places: NDArray[np.float64], radii: NDArray[np.float64], inside: NDArray[np.bool_]) -> list[int]:
     """Greedy: a tree is kept where no earlier one stands closer than both radii together."""
-    kept: list[int] = []
+    spaced: list[int] = []
     px, py, pr = np.empty(len(places)), np.empty(len(places)), np.empty(len(places))
     count = 0
     for number in np.flatnonzero(inside):
@@ -171,8 +171,8 @@ def _with_room(places: NDArray[np.float64], radii: NDArray[np.float64], inside: 
         if ((px[:count] - x) ** 2 + (py[:count] - y) ** 2 > (pr[:count] + r) ** 2).all():
             px[count], py[count], pr[count] = x, y, r
             count += 1
-            kept.append(int(number))
-    return kept
+            spaced.append(int(number))
+    return spaced
 
 
 def _tree(

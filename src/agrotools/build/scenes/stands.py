@@ -55,14 +55,14 @@ def grow(rng: np.random.Generator, trees: Sequence[Tree], rows: int, columns: in
 def seen_from_above(surface: Surface, trees: Sequence[Tree]) -> list[int]:
     """The trees whose highest point lies in the picture and under no other crown: what anybody could count."""
     rows, columns = surface.heights.shape
-    found: list[int] = []
+    visible: list[int] = []
     for number, tree in enumerate(trees):
         column, row = int(np.floor(tree.x / surface.gsd_m)), int(np.floor(tree.y / surface.gsd_m))
         if tree.kind == "shrub" or not (0 <= column < columns and 0 <= row < rows):
             continue
         if surface.owner[row, column] == number:
-            found.append(number)
-    return found
+            visible.append(number)
+    return visible
 
 
 def on_grid(heights: Plane, factor: int) -> Plane:
@@ -356,9 +356,9 @@ def make_block(seed: int, difficulty: Difficulty, kind: BlockKind | None = None)
         ValueError: a strange argument.
     """
     rng, level = _start(seed, difficulty, b"block")
-    drawn: BlockKind = "orchard" if rng.uniform() < 0.5 else "forest"
+    kind_drawn: BlockKind = "orchard" if rng.uniform() < 0.5 else "forest"
     with one_thread():
-        return _block(rng, level, kind or drawn)
+        return _block(rng, level, kind or kind_drawn)
 
 
 def make_tract(seed: int, difficulty: Difficulty) -> Scene:

@@ -85,10 +85,10 @@ def _draw(seed: int, difficulty: Difficulty, ears: int | None) -> Scene:
     for _ in range(250):
         _blade(rng, view, blade, scale, float(rng.uniform(0.15, 0.6)))
     low, high = level.ears
-    wanted = int(rng.integers(low, high + 1)) if ears is None else ears
+    count = int(rng.integers(low, high + 1)) if ears is None else ears
     whole: list[int] = []
     awned = float(rng.uniform(0.0, 1.0)) ** 2
-    heads = _places(rng, wanted, scale)
+    heads = _places(rng, count, scale)
     overs = sorted(rng.integers(0, max(1, len(heads)), level.over).tolist())
     for number, (x, y) in enumerate(heads, start=1):
         for _ in range(3):
@@ -119,17 +119,17 @@ def _places(rng: Rng, wanted: int, scale: float) -> list[tuple[float, float]]:
     spacing, angle = 88.0 * scale, rng.uniform(0, np.pi)
     c, s = math.cos(angle), math.sin(angle)
     shift = rng.uniform(0, spacing)
-    found: list[tuple[float, float]] = []
+    places: list[tuple[float, float]] = []
     for _ in range(80 * wanted):
-        if len(found) >= wanted:
+        if len(places) >= wanted:
             break
         x, y = float(rng.uniform(14, COLUMNS_PX - 14)), float(rng.uniform(14, ROWS_PX - 14))
         off = ((y * c - x * s + shift) / spacing) % 1.0 - 0.5
         if abs(off) > 0.22 and rng.uniform() < 0.6:
             continue
-        if all((x - a) ** 2 + (y - b) ** 2 > (26 * scale) ** 2 for a, b in found):
-            found.append((x, y))
-    return found
+        if all((x - a) ** 2 + (y - b) ** 2 > (26 * scale) ** 2 for a, b in places):
+            places.append((x, y))
+    return places
 
 
 def _blade(
@@ -153,11 +153,11 @@ def _blade(
     normal = np.stack([-direction[:, 1], direction[:, 0]], axis=1)
     normal /= np.maximum(np.linalg.norm(normal, axis=1, keepdims=True), 1e-6)
     half = (wide / 2 * np.sin(np.linspace(0.35, np.pi - 0.02, steps + 1)) ** 0.6)[:, None]
-    own = tone * np.float32(rng.uniform(0.7, 1.3)) * rng.normal(1.0, 0.07, 4).astype(np.float32)
+    blade_tone = tone * np.float32(rng.uniform(0.7, 1.3)) * rng.normal(1.0, 0.07, 4).astype(np.float32)
     facing = rng.uniform(0.2, 1.0, 2)
     for side, face in ((1.0, facing[0]), (-1.0, facing[1])):
         strip = np.concatenate([line, (line + side * normal * half)[::-1]])
-        _fill(view, strip, own, lit * (0.55 * (1 - view.sun.share) + 1.5 * view.sun.share * face), side > 0, 0)
+        _fill(view, strip, blade_tone, lit * (0.55 * (1 - view.sun.share) + 1.5 * view.sun.share * face), side > 0, 0)
 
 
 def _fill(view: View, outline: NDArray[np.float64], tone: Colour, bright: float, shadow: bool, number: int) -> None:

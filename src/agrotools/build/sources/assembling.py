@@ -56,7 +56,7 @@ def assembled(
         for part in parts:
             chosen = choose(part.subjects, part.questions, part.samples, SEED, used)
             used.update(sentence for item in chosen for sentence in sentences(item.query))
-            used_paths = {file.path for item in chosen for file in item.asked.files}
+            used_paths = {file.path for item in chosen for file in item.instance.files}
             for stored in sorted(used_paths & part.files.keys()):
                 shutil.copyfile(part.files[stored], partial / stored)
             group = Group(part.name, part.source.name, chosen)

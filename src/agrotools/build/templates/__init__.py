@@ -1,4 +1,4 @@
-"""Questions written as data, and the things that they are asked of."""
+"""Question templates, and the measured things that they apply to."""
 
 from agrotools.build.templates.template import Template, load_templates
 from agrotools.build.templates.thing import Thing

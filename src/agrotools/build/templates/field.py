@@ -1,4 +1,4 @@
-"""Pictures of fields with crop, weeds and soil: the things that the templates ``field*.toml`` are asked of."""
+"""Pictures of fields with crop, weeds and soil: the things for the templates ``field*.toml``."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -24,7 +24,7 @@ _CLASS_EDGES = ((1, 3), (2, 5), (2, 7), (3, 8), (4, 10), (5, 12), (6, 15), (8, 2
 
 
 def field_templates(language: Language = "en") -> tuple[Template, ...]:
-    """The templates that can be asked of pictures of fields in a language."""
+    """Templates for pictures of fields in a language."""
     return tuple(template for file in TEMPLATES for template in load_templates(file, language))
 
 
@@ -40,7 +40,7 @@ class FieldPicture(Thing):
     area: Callable[[Region | None], AreaTruth] = field(kw_only=True)
 
     def part(self, region: Region) -> "FieldPicture":
-        """The same picture of which only ``region`` is measured."""
+        """The same picture with only ``region`` measured."""
         return replace(
             self,
             arguments={**self.arguments, "region": list(region)},
@@ -58,7 +58,7 @@ def field_picture(
     noun: str = "photo",
     remarks: tuple[str, ...] = (),
 ) -> FieldPicture:
-    """A picture that questions about crop, weeds and soil can be asked of.
+    """A picture for questions about crop, weeds and soil.
 
     Args:
         files: the picture first.
@@ -87,12 +87,12 @@ def _counts(area: AreaTruth, gsd_m: float | None) -> dict[str, Any]:
     return {"truth": area.as_result(gsd_m), "readings": readings}
 
 
-Drawn = tuple[tuple[Thing, ...], Mapping[str, Any]]
+DrawnPart = tuple[tuple[Thing, ...], Mapping[str, Any]]
 """Things to measure and values of words."""
 
 
-def drawn_parts(what: Sequence[str | int], shown: Sequence[Thing], rng: np.random.Generator) -> Drawn | None:
-    """Parts or values that suit what is measured, drawn as the list ``drawn`` of a template says; None where none do.
+def drawn_parts(what: Sequence[str | int], shown: Sequence[Thing], rng: np.random.Generator) -> DrawnPart | None:
+    """Parts or values that suit what is measured, drawn according to the list ``drawn`` of a template; None if none do.
 
     ``["halves"]``, ``["quarters"]``, ``["box", field, least]``: parts of the pictures, a box with at least so much of
     a measured field; ``["limit", field, low, high]``: a whole number clear of the field; ``["classes", field]``: two
@@ -126,7 +126,7 @@ def _values(pictures: Iterable[Thing], name: str) -> list[float]:
     return [cast(float, picture.readings[0][name]) for picture in pictures]
 
 
-def _halves(pictures: Sequence[FieldPicture], rng: np.random.Generator) -> Drawn:
+def _halves(pictures: Sequence[FieldPicture], rng: np.random.Generator) -> DrawnPart:
     """The left and right halves of all pictures, or the upper and lower ones."""
     upright = rng.uniform() < 0.5
     halves = [area_truth.halves(picture.width, picture.height)[not upright] for picture in pictures]
@@ -138,7 +138,7 @@ def _halves(pictures: Sequence[FieldPicture], rng: np.random.Generator) -> Drawn
     return parts, words | called
 
 
-def _box(picture: FieldPicture, name: str, least: float, rng: np.random.Generator) -> Drawn | None:
+def _box(picture: FieldPicture, name: str, least: float, rng: np.random.Generator) -> DrawnPart | None:
     """A box of a third to two thirds of each side, at multiples of 20 px."""
     for _ in range(20):
         width = round(picture.width * rng.uniform(0.35, 0.65) / 20) * 20
@@ -152,9 +152,9 @@ def _box(picture: FieldPicture, name: str, least: float, rng: np.random.Generato
 
 
 def _limit_clear_of(rng: np.random.Generator, covers: Sequence[float], limits: Iterable[int]) -> int | None:
-    """A limit (percent) that stays a point apart from every cover: by chance below the largest or above it.
+    """A limit (percent) at least one point from every cover, below or above the largest at random.
 
-    ``limits`` are to be near the middle of usual covers, so that their size does not tell which.
+    ``limits`` are to be near the middle of usual covers, so that their size does not reveal which.
     """
     clear = [limit for limit in limits if all(abs(limit - cover) >= 1.0 for cover in covers)]
     low = [limit for limit in clear if limit < max(covers)]

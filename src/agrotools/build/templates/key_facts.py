@@ -1,4 +1,4 @@
-"""Key facts of open answers: what a good answer says, from the knowledge base.
+"""Key facts of open answers, from the knowledge base.
 
 A file of facts (``build/templates/facts/*.toml``) holds, by entry and topic, facts with short phrasings of each;
 ``not`` are phrasings that contradict it. A phrasing is found in other words as well, by the ideas of
@@ -47,18 +47,18 @@ class OpenGold(NamedTuple):
 
 @cache
 def _facts() -> dict[str, dict[str, tuple[Fact, ...]]]:
-    found: dict[str, dict[str, tuple[Fact, ...]]] = {}
+    by_entry: dict[str, dict[str, tuple[Fact, ...]]] = {}
     folder = files("agrotools.build.templates").joinpath("facts")
     for file in sorted(folder.iterdir(), key=lambda file: file.name):
         if not file.name.endswith(".toml"):
             continue
         for entry, topics in tomllib.loads(file.read_text("utf-8")).items():
-            held = found.setdefault(entry, {})
+            facts_of_entry = by_entry.setdefault(entry, {})
             for topic, facts in topics.items():
-                if topic in held:
+                if topic in facts_of_entry:
                     raise ValueError(f"{file.name}: {topic} of {entry} occurs in two files")
-                held[topic] = tuple(map(_fact, facts))
-    return found
+                facts_of_entry[topic] = tuple(map(_fact, facts))
+    return by_entry
 
 
 def facts_about(entry: str, topic: str) -> tuple[Fact, ...]:
@@ -72,7 +72,7 @@ def topics_with_facts() -> tuple[tuple[str, str], ...]:
 
 
 def entry_text(entry: str) -> str:
-    """All that an entry of the knowledge base says, as text; nothing where there is no such entry."""
+    """Text of an entry of the knowledge base; empty if there is no such entry."""
     return "\n".join(claim.text for claim in _claims().get(entry, ()))
 
 
@@ -83,26 +83,26 @@ def _claims() -> dict[str, tuple[Claim, ...]]:
 
 @lru_cache(maxsize=1024)
 def open_gold(entry: str, topic: str) -> OpenGold | None:
-    """Gold of an open answer on an entry's topic; None where nobody has written facts down.
+    """Gold of an open answer on an entry's topic; None if no facts are recorded.
 
     A fact weighs the logarithm of the share of entries of its kind that it tells apart, the facts of the most similar
     entry set the floor, and facts on the same topic that no text of the entry states are those of others.
     """
-    own = facts_about(entry, topic)
-    if not own:
+    topic_facts = facts_about(entry, topic)
+    if not topic_facts:
         return None
     same = [each for each in _entries_on(topic) if each != entry]
     peers = [each for each in same if each.partition(".")[0] == entry.partition(".")[0]]
-    stated = {each: _stated(own, _said(each, topic)) for each in peers}
+    stated = {each: _stated(topic_facts, _full_answer(each, topic)) for each in peers}
     weights = [
         math.log((len(peers) + 2) / (sum(number in found for found in stated.values()) + 1))
-        for number in range(len(own))
+        for number in range(len(topic_facts))
     ]
-    facts = tuple(fact.model_copy(update={"weight": round(w, 3)}) for fact, w in zip(own, weights, strict=True))
+    facts = tuple(fact.model_copy(update={"weight": round(w, 3)}) for fact, w in zip(topic_facts, weights, strict=True))
     total = sum(fact.weight for fact in facts)
     shares = [sum(facts[number].weight for number in found) / total for found in stated.values()]
     floor = min(round(max(shares, default=0.0), 3), 0.95)
-    text = Reply(f"{entry_text(entry)}\n{_sentences(own)}")
+    text = Reply(f"{entry_text(entry)}\n{_sentences(topic_facts)}")
     foreign = {each: _unsaid(facts_about(each, topic), text) for each in same}
     if (entry.partition(".")[0], topic) in _ONE_ALONE:
         wrong = dict.fromkeys(fact.phrases[0] for each in peers for fact in foreign[each][:1])
@@ -115,15 +115,15 @@ def open_gold(entry: str, topic: str) -> OpenGold | None:
 
 
 def _other_agents(text: Reply) -> list[str]:
-    """Kinds of causes that are wrong where a text names another; none where it names no kind."""
-    named = [agent for agent in _AGENTS if text.find(agent)]
-    if not named:
+    """Kinds of causes that are wrong because a text names another; empty if it names none."""
+    agents = [agent for agent in _AGENTS if text.find(agent)]
+    if not agents:
         return []
-    return [agent for agent in _AGENTS if agent not in named and (agent, named) != ("fungus", ["water mould"])]
+    return [agent for agent in _AGENTS if agent not in agents and (agent, agents) != ("fungus", ["water mould"])]
 
 
 def _unsaid(facts: Sequence[Fact], text: Reply) -> list[Fact]:
-    """Those facts of which a text says nothing."""
+    """Facts that a text does not state."""
     return [fact for fact in facts if not any(text.find(phrase) for phrase in fact.phrases)]
 
 
@@ -132,7 +132,7 @@ def _entries_on(topic: str) -> tuple[str, ...]:
 
 
 @lru_cache(maxsize=1024)
-def _said(entry: str, topic: str) -> Reply:
+def _full_answer(entry: str, topic: str) -> Reply:
     """Full answer on an entry's topic: its facts, one a sentence."""
     return Reply(_sentences(facts_about(entry, topic)))
 

@@ -124,14 +124,14 @@ class SlotDraft(FrozenModel):
         return TOLERANCES[kind](*(evaluated(each, words, results) for each in parents))._asdict()
 
     def _other_names(self, value: str, words: Words, language: Language) -> tuple[str, ...]:
-        """Other names of a label, each once: those given, and in the other language what is asked in one."""
-        given = [name for of, names in self.aliases.items() if filled(of, words) == value for name in names]
-        found = [
-            *(one for name in given for one in _several(filled(name, words))),
+        """Other names of a label, each once: its aliases, and its names in the other language."""
+        alias_names = [name for of, names in self.aliases.items() if filled(of, words) == value for name in names]
+        candidates = [
+            *(one for name in alias_names for one in _several(filled(name, words))),
             said_in(language, value),
             *english_names(value),
         ]
-        return tuple(dict.fromkeys(name for name in found if name != value))
+        return tuple(dict.fromkeys(name for name in candidates if name != value))
 
     def _key_facts(self, words: Words, results: Results) -> dict[str, Any]:
         if self.facts:
@@ -177,9 +177,10 @@ def in_one_language(slot: _Labelled, language: Language, *, translate: bool) -> 
     names = {choice: (choice, *slot.aliases.get(choice, ())) for choice in slot.choices}
     primary = {choice: choice for choice in names}
     scripts = {_is_chinese(choice) for choice in names}
-    for wanted in [language == "zh"] * translate + [False] * (len(scripts) > 1):
+    for chinese in [language == "zh"] * translate + [False] * (len(scripts) > 1):
         first = {
-            choice: next((name for name in known if _is_chinese(name) == wanted), "") for choice, known in names.items()
+            choice: next((name for name in known if _is_chinese(name) == chinese), "")
+            for choice, known in names.items()
         }
         if all(first.values()) and len(set(first.values())) == len(first):
             primary = first

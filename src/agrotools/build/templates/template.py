@@ -1,4 +1,4 @@
-"""Questions as data: a template says what is asked of measured things, what follows from it, and how people put it.
+"""Question templates: question, answer and wordings for measured things, as data.
 
 A file of templates is TOML, a table per template::
 
@@ -49,7 +49,7 @@ from pydantic import Field, JsonValue, field_validator
 from agrotools.build.references import PlannedCall
 from agrotools.build.templates.slot_draft import SlotDraft, evaluated, same_answer
 from agrotools.build.templates.thing import (
-    Asked,
+    QuestionInstance,
     Thing,
     Words,
     calls_on,
@@ -78,7 +78,7 @@ _DIGITS = 6
 
 
 def exact_result(tool: str, arguments: Mapping[str, Any], *, unrounded: bool = False) -> dict[str, JsonValue]:
-    """Result of ``calculate``, ``plot`` or ``lookup_agronomy`` for these arguments, as far as questions need it.
+    """Result of ``calculate``, ``plot`` or ``lookup_agronomy`` for these arguments: the fields that questions need.
 
     ``unrounded``: so are the values in ``arguments``; a result of ``calculate`` stays so, a chart's points are rounded.
     """
@@ -97,9 +97,11 @@ def _spec(arguments: Mapping[str, Any], unrounded: bool) -> dict[str, JsonValue]
         return [round_significant(value, _DIGITS) for value in values] if unrounded else list(values)
 
     series = tuple(PlotSeries.model_validate({**each, "y": y(each["y"])}) for each in arguments["series"])
-    shown = {name: arguments[name] for name in ("title", "x_label", "y_label", "x_unit", "y_unit") if name in arguments}
+    figure_texts = {
+        name: arguments[name] for name in ("title", "x_label", "y_label", "x_unit", "y_unit") if name in arguments
+    }
     legend = arguments["kind"] == "pie" or len(series) > 1
-    spec = PlotSpec.model_validate({"kind": arguments["kind"], "series": series, "legend": legend, **shown})
+    spec = PlotSpec.model_validate({"kind": arguments["kind"], "series": series, "legend": legend, **figure_texts})
     return spec.model_dump(mode="json")
 
 
@@ -158,11 +160,11 @@ class Template(FrozenModel):
     def _every_combination(cls, wordings: tuple[str, ...]) -> tuple[str, ...]:
         return expanded(wordings)
 
-    def asked(self, shown: Sequence[Thing], rng: np.random.Generator) -> Asked | None:
-        """The question asked of these things; None where no drawn values make it clear.
+    def instantiate(self, shown: Sequence[Thing], rng: np.random.Generator) -> QuestionInstance | None:
+        """Question about these things; None if no drawn values make it clear.
 
         Raises:
-            ValueError: the template names what is not there.
+            ValueError: the template refers to an unknown name.
         """
         things = tuple(shown)
         if not self._holds(self.needs, {}, [thing.as_read for thing in things]):
@@ -173,7 +175,7 @@ class Template(FrozenModel):
             if (drawn := drawn_parts(self.drawn, things, rng)) is None:
                 return None
             parts, values = drawn
-            return self._asked_with(parts, {name: only for name, (only,) in self.given.items()} | {**values})
+            return self._filled_with(parts, {name: only for name, (only,) in self.given.items()} | {**values})
         draws = _draws(self.given, rng)
         # Which answer of those offered should come out is drawn first, as far as drawn values allow: a yes is then no
         # likelier than a no, nor one class than another.
@@ -181,20 +183,20 @@ class Template(FrozenModel):
             (slot for slot in self.slots if slot.type == "boolean" or (slot.type == "exact" and slot.options)), None
         )
         place = int(rng.integers(2 if leading is None or leading.type == "boolean" else len(leading.options)))
-        otherwise: Asked | None = None
+        otherwise: QuestionInstance | None = None
         for given in draws:
-            asked = self._asked_with(things, given)
-            if asked is None:
+            instance = self._filled_with(things, given)
+            if instance is None:
                 continue
             if leading is None or _is_option(
-                next(slot for slot in asked.slots if slot.name == leading.name), leading, place, asked.words
+                next(slot for slot in instance.slots if slot.name == leading.name), leading, place, instance.words
             ):
-                return asked
-            otherwise = otherwise or asked
+                return instance
+            otherwise = otherwise or instance
         return otherwise
 
-    def _asked_with(self, things: tuple[Thing, ...], given: Mapping[str, Any]) -> Asked | None:
-        """The question with these drawn values; None where they do not make it clear, readings of the truth do not
+    def _filled_with(self, things: tuple[Thing, ...], given: Mapping[str, Any]) -> QuestionInstance | None:
+        """Question with these drawn values; None if they do not make it clear, readings of the truth do not
         agree on its answer, or no slot of it would count."""
         spoken = {**_words(things), **{name: _spoken(value) for name, value in given.items()}}
         words = {name: said_in(self.language, word) for name, word in spoken.items()}
@@ -211,7 +213,7 @@ class Template(FrozenModel):
             return None
         files = " and ".join(dict.fromkeys(file.name for thing in things for file in thing.files[1:]))
         remarks = things[0].remarks if self.language == "en" else ()
-        return Asked(
+        return QuestionInstance(
             files=distinct_files(things),
             calls=(*measured, *(_planned(step, words) for step in self.steps)),
             slots=slots,
@@ -223,7 +225,7 @@ class Template(FrozenModel):
     def _answer(
         self, things: tuple[Thing, ...], words: Words, results: list[dict[str, JsonValue] | None]
     ) -> tuple[Slot, ...] | None:
-        """The slots that follow from what the measurements return; None where that leaves them open."""
+        """Slots that follow from the results of the measurements; None if these leave them open."""
         unrounded = bool(things[0].readings)
         try:
             # Rules about the things alone come first: a drawn value need not be charted to be refused.
@@ -251,7 +253,7 @@ class Template(FrozenModel):
 
 @cache
 def load_templates(file: str, language: Language = "en") -> tuple[Template, ...]:
-    """The templates of ``build/templates/<file>.toml`` that can be asked in that language."""
+    """Templates of ``build/templates/<file>.toml`` in that language."""
     text = files("agrotools.build.templates").joinpath(f"{file}.toml").read_text("utf-8")
     written = [Template.model_validate({"template": name, **body}) for name, body in tomllib.loads(text).items()]
     if language == "en":

@@ -1,4 +1,4 @@
-"""Subjects and things that questions are asked of (files, measuring call, truth), and the questions asked of them."""
+"""Subjects and things of questions (files, measuring call, truth), and filled-in questions."""
 
 import re
 import zlib
@@ -18,10 +18,10 @@ _GIVEN = re.compile(r"\{(\w+)\}")
 
 
 def filled(text: str, words: Words) -> str:
-    """``{limit}`` and the like replaced by what they stand for.
+    """Text with ``{limit}`` and other words replaced by their values.
 
     Raises:
-        ValueError: a word that is not there.
+        ValueError: an unknown word.
     """
 
     def word(match: re.Match[str]) -> str:
@@ -45,8 +45,8 @@ def filled_arguments(value: JsonValue, words: Words) -> JsonValue:
         return [filled_arguments(item, words) for item in value]
     if not isinstance(value, str):
         return value
-    if found := _REF.fullmatch(value):
-        return ref(int(found[1]), found[2].lstrip("."))
+    if match := _REF.fullmatch(value):
+        return ref(int(match[1]), match[2].lstrip("."))
     if (lone := _GIVEN.fullmatch(value)) and lone[1] in words:
         return _number(words[lone[1]])
     return filled(value, words)
@@ -152,10 +152,10 @@ class Subject:
 
 
 @dataclass(frozen=True)
-class Asked:
-    """A question asked of certain things, with its answer: all that a sample needs but the observations.
+class QuestionInstance:
+    """A question about given things, with its answer: everything that a sample needs except the observations.
 
-    ``words`` fill the wording; one of ``remarks`` is added where there are any.
+    ``words`` fill the wording; one of ``remarks`` is added if there are any.
     """
 
     files: tuple[SampleFile, ...]
@@ -167,7 +167,7 @@ class Asked:
 
     def query(self, wording: str) -> str:
         """The question as a person asks it."""
-        asked = wording.format(**self.words)
+        text = wording.format(**self.words)
         if not self.remarks:
-            return asked
-        return f"{asked} {self.remarks[zlib.crc32(wording.encode()) % len(self.remarks)]}"
+            return text
+        return f"{text} {self.remarks[zlib.crc32(wording.encode()) % len(self.remarks)]}"

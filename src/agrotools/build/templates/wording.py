@@ -38,7 +38,7 @@ def _combinations(wording: str) -> list[str]:
 
 
 def _coprime(near: int, count: int) -> int:
-    """The first number from ``near`` on that shares no divisor with ``count``, so that its multiples meet all."""
+    """First number from ``near`` on that is coprime to ``count``, so that its multiples reach every number."""
     step = max(near, 1)
     while math.gcd(step, count) > 1:
         step += 1
@@ -58,7 +58,7 @@ def _chinese() -> dict[str, str]:
 
 
 def said_in(language: Language, word: str) -> str:
-    """``word`` in that language where it is known, else as it is: names of files, numbers."""
+    """``word`` in that language if it is known; file names and numbers are returned unchanged."""
     return _chinese().get(word, word) if language == "zh" else word
 
 

@@ -211,13 +211,13 @@ def _build(
             documents = read_corpus(corpus, counts, text_field=settings.text_field, title_field=settings.title_field)
             for batch in _batches(documents, passages):
                 _index(batch, cutter, passages, postings)
-                done = min(counts.bytes_read, state.bytes)
-                progress("reading the corpus (MB)", done // MEGABYTE, state.bytes // MEGABYTE)
+                position = min(counts.bytes_read, state.bytes)
+                progress("reading the corpus (MB)", position // MEGABYTE, state.bytes // MEGABYTE)
         if not passages.occurrences:
             raise UsageError(f"{corpus} holds no text", hint="give files that hold letters or digits")
         if stamp(corpus).sha256 != state.stamp:
             raise CorpusError(f"{corpus} changed while it was read", hint="build the index again when it is at rest")
-        term_count, posting_count = postings.finish(lambda done, total: progress("sorting (postings)", done, total))
+        term_count, posting_count = postings.finish(lambda at, total: progress("sorting (postings)", at, total))
         for path in (*folder.iterdir(), folder):
             sync(path)
         manifest = IndexManifest(

@@ -127,13 +127,13 @@ def content_hash(corpus: Path, size: int, progress: Progress) -> str:
         CorpusError: a file cannot be read.
     """
     total = hashlib.sha256()
-    done = 0
+    offset = 0
     for file in corpus_files(corpus):
         of_file = hashlib.sha256()
         for block in blocks(file):
             of_file.update(block)
-            done += len(block)
-            progress("hashing the corpus (MB)", min(done, size) // MEGABYTE, size // MEGABYTE)
+            offset += len(block)
+            progress("hashing the corpus (MB)", min(offset, size) // MEGABYTE, size // MEGABYTE)
         total.update(file.name.encode("utf-8", "surrogateescape") + b"\0" + of_file.digest())
     return total.hexdigest()
 

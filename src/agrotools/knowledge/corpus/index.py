@@ -227,8 +227,8 @@ class CorpusIndex:
         start = int(self._document_ends[number - 1]) if number else 0
         line = self._documents[start : int(self._document_ends[number])].tobytes()
         try:
-            found = json.loads(line)
-            return {"source": str(found["source"]), "title": str(found["title"])}
+            row = json.loads(line)
+            return {"source": str(row["source"]), "title": str(row["title"])}
         except (ValueError, KeyError, TypeError) as error:
             raise CorpusError(f"{self.folder} is damaged: document {number} cannot be read", hint=_AGAIN) from error
 
@@ -238,8 +238,8 @@ def _best(scores: NDArray[np.float64], k: int) -> list[int]:
     # That many blocks have a score as high as this, so that nothing lower is among the best.
     highest = np.maximum.reduceat(scores, np.arange(0, len(scores), _BLOCK))
     least = np.partition(highest, -k)[-k] if len(highest) >= k else 0.0
-    found = np.flatnonzero(scores >= least) if least > 0 else np.flatnonzero(scores)
-    return found[np.argsort(-scores[found], kind="stable")][:k].tolist()
+    places = np.flatnonzero(scores >= least) if least > 0 else np.flatnonzero(scores)
+    return places[np.argsort(-scores[places], kind="stable")][:k].tolist()
 
 
 def _mapped(path: Path, kind: np.dtype, count: int) -> NDArray:

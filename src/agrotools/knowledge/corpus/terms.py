@@ -85,8 +85,8 @@ class TermCutter:
         if self._cut is not None:
             texts = ["\n".join(self._cut(text)) for text in texts]
         lengths = np.fromiter((len(text) + 1 for text in texts), np.int64, len(texts))
-        found, at = _terms(code_points("\n".join(texts)), pairs=self._cut is None)
-        return found, np.repeat(np.arange(len(texts)), lengths)[at]
+        codes, at = _terms(code_points("\n".join(texts)), pairs=self._cut is None)
+        return codes, np.repeat(np.arange(len(texts)), lengths)[at]
 
 
 def known_tokens(name: str) -> TokensName:
@@ -134,13 +134,13 @@ def _terms(points: NDArray[np.uint32], *, pairs: bool) -> tuple[Numbers, NDArray
     beside[1:-1] = unspaced[:-1] & unspaced[1:]
     alone = unspaced & ~beside[:-1] & ~beside[1:]
     first = np.flatnonzero(beside[1:])
-    left, right = points[first].astype(np.uint64), points[first + 1].astype(np.uint64)
-    found = left << np.uint64(16) | right
-    wide = (left | right) >= _BASIC
+    first_half, right = points[first].astype(np.uint64), points[first + 1].astype(np.uint64)
+    pair_codes = first_half << np.uint64(16) | right
+    wide = (first_half | right) >= _BASIC
     if wide.any():
-        found[wide] = _closed(_mixed(left[wide] + _STEP) + _mixed(right[wide] + _STEP + _STEP))
+        pair_codes[wide] = _closed(_mixed(first_half[wide] + _STEP) + _mixed(right[wide] + _STEP + _STEP))
     words, at = _words(points, (kind == WORD) | alone, alone)
-    return np.concatenate((found, words)), np.concatenate((first, at))
+    return np.concatenate((pair_codes, words)), np.concatenate((first, at))
 
 
 def _words(
@@ -272,5 +272,5 @@ def _looked_up(table: NDArray[np.bool_], points: NDArray[np.uint32]) -> NDArray[
 
 def _last(places: NDArray[np.intp], least: int, most: int) -> int:
     """The last of the places that is over ``least`` and not over ``most``; 0 where there is none."""
-    found = int(np.searchsorted(places, most, "right"))
-    return int(places[found - 1]) if found and places[found - 1] > least else 0
+    place = int(np.searchsorted(places, most, "right"))
+    return int(places[place - 1]) if place and places[place - 1] > least else 0

@@ -146,8 +146,8 @@ class _Pages:
 
     def take_finished(self) -> list[dict[str, str]]:
         """The pages that ended since this was last called."""
-        done, self._done = self._done, []
-        return done
+        finished, self._done = self._done, []
+        return finished
 
     def _doctype(self, *_: object) -> None:
         raise CorpusError(
@@ -237,11 +237,11 @@ def _without_marks(text: str) -> str:
     opened: list[tuple[str, int]] = []  # the mark, and where in the output what it encloses begins
     depth = dict.fromkeys(_CLOSES.values(), 0)
     at = 0
-    for found in _MARK.finditer(text):
-        mark = found[0].strip(" \t:")
-        if (rest := found.start()) > at:
+    for match in _MARK.finditer(text):
+        mark = match[0].strip(" \t:")
+        if (rest := match.start()) > at:
             out.append(text[at:rest])
-        at = found.end()
+        at = match.end()
         if mark in depth:
             if mark in ("{{", "{|") or depth["[["] + depth["-{"] < _DEEPEST_MARKS:
                 opened.append((mark, len(out)))

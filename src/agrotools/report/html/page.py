@@ -18,11 +18,10 @@ from agrotools.plugin import NO_COMPARISONS, TextComparisons
 from agrotools.report.html.choosing import FACETS, TOOL_FAILED, Outcomes, value_of
 from agrotools.report.html.detail import detail_of
 from agrotools.report.html.pictures import BUDGET_BYTES, Absent, EmbeddedPicture, Pictures, Places
-from agrotools.report.html.result_tables import errors_section, result_tables
+from agrotools.report.html.result_tables import errors_section, result_tables, templates
 from agrotools.report.html.runs import Run, count_pictures, incomparable, opened_runs, run_facts
-from agrotools.report.html.templating import templates
 from agrotools.report.layout import harmless, shortened
-from agrotools.report.published import Papers, papers_of_runs
+from agrotools.report.settings import Papers, papers_of_runs
 from agrotools.report.tables import scoring_lines, warning_lines
 from agrotools.scoring import Summary, score_record
 from agrotools.scoring.metrics import SCORING_VERSION
@@ -152,7 +151,7 @@ class _Page:
         self._runs = runs
         self._papers = papers
         self._file = file
-        self._templates = templates()
+        self._template = templates().get_template("page.html.j2").module
         self._places = Places([run.folder for run in runs])
         self.n_records = sum(len(run.records) for run in runs)
         self.pictures = Pictures(count_pictures(runs), picture_bytes)
@@ -162,7 +161,7 @@ class _Page:
     def write(self) -> None:
         style, script = ((_HERE / name).read_text(encoding="utf-8") for name in ("report.css", "report.js"))
         self._render(
-            "head.html.j2",
+            "page_head",
             style=style,
             script_hash=_hash(script),
             style_hash=_hash(style),
@@ -184,7 +183,7 @@ class _Page:
         present = {facet for part in self.parts for facet in part.facets}
         index = {"runs": [*map(_run_data, self._runs)], "parts": [*map(vars, self.parts)]}
         self._render(
-            "tail.html.j2",
+            "page_tail",
             script=script,
             index=_json(index),
             facets={facet: meaning for facet, meaning in FACETS.items() if facet in present},
@@ -218,7 +217,7 @@ class _Page:
         for name, url in self.pictures.fresh():
             self._file.write(f'<script type="text/plain" id="{name}">{url}</script>\n')
         several = len(self._runs) > 1
-        self._render("sample.html.j2", part=part, record=record, run=run, detail=detail, several=several)
+        self._render("sample_detail", part=part, record=record, run=run, detail=detail, several=several)
 
     def _mark_lost(self) -> None:
         """Mark end-to-end records of samples on which the oracle, with the same tools, fails too."""
@@ -231,8 +230,8 @@ class _Page:
             if wrong and part.sample in unsolved_samples and part.mode == "end-to-end":
                 part.facets.append(TOOL_FAILED)
 
-    def _render(self, name: str, **values: Any) -> None:
-        self._file.write(self._templates.get_template(name).render(**values))
+    def _render(self, macro: str, **values: Any) -> None:
+        self._file.write(getattr(self._template, macro)(**values))
 
 
 def _run_data(run: Run) -> dict[str, Any]:

@@ -3,7 +3,8 @@
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from urllib.parse import quote
 
 from agrotools.report.comparison import across_runs_tables, between_runs_table
@@ -16,8 +17,7 @@ from agrotools.report.errors import (
     notes_of,
     paper_names,
 )
-from agrotools.report.html.templating import templates
-from agrotools.report.layout import DASH, Notes, percent, points
+from agrotools.report.layout import DASH, Notes, harmless, percent, points
 from agrotools.report.parts import correlation_lines, counts_table, judge_notes, part_tables, seconds_tables
 from agrotools.report.settings import OUTCOME, Setting, plugin_notes, plugin_tables, settings_for
 from agrotools.report.tables import gain_table, general_notes, setting_table, shown_metrics
@@ -25,6 +25,7 @@ from agrotools.scoring import Estimate, Metric, Summary
 from agrotools.scoring.error_classes import CLASSES
 
 if TYPE_CHECKING:
+    from jinja2 import Environment
     from markupsafe import Markup
     from rich.console import RenderableType
     from rich.table import Table
@@ -155,12 +156,13 @@ def result_tables(summaries: Sequence[Summary], *, unadjusted: bool = False) -> 
     main += html_tables(plugin_tables(summaries, notes))
     if any(summary.no_tool_part and summary.no_tool_part.gain for summary in summaries):
         main += html_tables(gain_table(summaries, notes, unadjusted=unadjusted), _gains(summaries))
-    main += html_tables(between_runs_table(summaries, unadjusted=unadjusted))
+    if len(summaries) > 1:
+        main += html_tables(between_runs_table(summaries, unadjusted=unadjusted))
     parts = html_tables(
         [
             *part_tables(summaries, side_by_side=_SIDE_BY_SIDE),
             *seconds_tables(summaries, side_by_side=_SIDE_BY_SIDE),
-            *across_runs_tables(summaries),
+            *(across_runs_tables(summaries) if len(summaries) > 1 else ()),
             *counts_table(summaries),
             *correlation_lines(summaries),
         ]
@@ -308,7 +310,6 @@ class _ErrorTable(NamedTuple):
 
 def errors_section(summaries: Sequence[Summary], names: Sequence[str]) -> "Markup | str":
     """A ``<section>`` of the page; nothing where no errors were counted. ``names``: those that links give the runs."""
-    from markupsafe import Markup
 
     columns = error_columns(summaries)
     if not columns:
@@ -321,7 +322,8 @@ def errors_section(summaries: Sequence[Summary], names: Sequence[str]) -> "Marku
         )
         for mode, part_columns in error_parts(columns, side_by_side=_SIDE_BY_SIDE)
     ]
-    return Markup(templates().get_template("errors.html.j2").render(tables=tables, notes=notes_of(columns)))
+    macros: Any = templates().get_template("page.html.j2").module
+    return macros.error_section(tables=tables, notes=notes_of(columns))
 
 
 def _error_row(error: str, columns: Sequence[ErrorColumn], names: Sequence[str]) -> _ErrorRow:
@@ -336,3 +338,22 @@ def _error_cell(error: str, column: ErrorColumn, run: str) -> _ErrorCell:
     link = "/".join(quote(part, safe="") for part in (run, column.mode))
     examples = [_Example(sample, f"#{link}/{quote(sample, safe='')}/0") for sample in row.examples]
     return _ErrorCell(str(row.count), percent(row.share or 0), examples)
+
+
+def templates(*folders: Path) -> "Environment":
+    """The files beside this one that end in ``.j2``, and those of further ``folders``."""
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+    return Environment(
+        loader=FileSystemLoader([Path(__file__).parent, *folders]),
+        autoescape=True,
+        finalize=_printable,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+
+
+def _printable(value: Any) -> Any:
+    """The text of an expression of a template, before it is escaped."""
+    return harmless(value) if type(value) is str else value

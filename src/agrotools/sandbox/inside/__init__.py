@@ -1,1 +1,1 @@
-"""What runs inside of a sandbox: plain files of the standard library, started as a script, never imported by us."""
+"""Code that runs inside a sandbox: standard library only, started as a script, never imported by agrotools."""

@@ -51,8 +51,8 @@ def read_only(paths: list[str], listed: list[str], calls: dict[str, int]) -> Non
     files = (1 << _FILE_RIGHTS.get(version, 16)) - 1
     network = _NETWORK_RIGHTS if version >= 4 else 0
     scopes = _SCOPES if version >= 6 else 0
-    wanted = struct.pack("=QQQ", files, network, scopes)[: 24 if version >= 6 else 16 if version >= 4 else 8]
-    ruleset = _libc.syscall(calls["landlock_create_ruleset"], wanted, len(wanted), 0)
+    attributes = struct.pack("=QQQ", files, network, scopes)[: 24 if version >= 6 else 16 if version >= 4 else 8]
+    ruleset = _libc.syscall(calls["landlock_create_ruleset"], attributes, len(attributes), 0)
     _checked(ruleset, "Landlock")
     for path in (*paths, *listed):
         try:
@@ -73,14 +73,14 @@ def limit(limits: dict[str, int]) -> None:
     """The resource limits of the code; processor time counts from now."""
     used = math.ceil(time.process_time())
     memory, file, files = limits["memory_mb"] * 2**20, limits["file_mb"] * 2**20, limits["open_files"]
-    wanted: dict[int, tuple[int, int]] = {
+    rlimits: dict[int, tuple[int, int]] = {
         resource.RLIMIT_AS: (memory, memory),
         resource.RLIMIT_CPU: (used + limits["cpu_s"], used + limits["cpu_s"] + 1),
         resource.RLIMIT_FSIZE: (file, file),
         resource.RLIMIT_NOFILE: (files, files),
         resource.RLIMIT_CORE: (0, 0),
     }
-    for name, (soft, hard) in wanted.items():
+    for name, (soft, hard) in rlimits.items():
         _, most = resource.getrlimit(name)
         if most != resource.RLIM_INFINITY:
             soft, hard = min(soft, most), min(hard, most)

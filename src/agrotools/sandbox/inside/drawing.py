@@ -31,10 +31,10 @@ class Drawing:
 
         It finds no folder to keep anything in: its settings are its own defaults, its fonts those that it ships.
         """
-        found = importlib.util.find_spec("matplotlib")
-        if found is None or not found.submodule_search_locations:
+        spec = importlib.util.find_spec("matplotlib")
+        if spec is None or not spec.submodule_search_locations:
             return
-        settings = os.path.join(found.submodule_search_locations[0], "mpl-data", "matplotlibrc")
+        settings = os.path.join(spec.submodule_search_locations[0], "mpl-data", "matplotlibrc")
         os.environ["MATPLOTLIBRC"] = settings
         logging.getLogger("matplotlib").setLevel(logging.ERROR)
         import matplotlib
@@ -50,9 +50,9 @@ class Drawing:
         def savefig(figure: Any, fname: Any, *arguments: Any, **options: Any) -> None:
             if not isinstance(fname, (str, os.PathLike)):
                 return original(figure, fname, *arguments, **options)
-            kept = {name: value for name, value in options.items() if name in _KEPT}
+            known_options = {name: value for name, value in options.items() if name in _KEPT}
             name = os.path.splitext(os.path.basename(os.fsdecode(fname)))[0] or "figure"
-            return self._emit(f"{name}.png", self.png(figure, **kept))
+            return self._emit(f"{name}.png", self.png(figure, **known_options))
 
         setattr(Figure, "savefig", savefig)  # noqa: B010
         plt.show = lambda *_, **__: None

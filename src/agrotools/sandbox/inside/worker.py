@@ -87,14 +87,14 @@ def main() -> None:
         confine.filter_calls(base64.b64decode(job["filter"]), config["calls"])
     out.send(b"S")
     try:
-        done = run(job["code"], job["call"], limits["output_bytes"], out, draw)
+        outcome = run(job["code"], job["call"], limits["output_bytes"], out, draw)
     except BaseException as error:
         del reserve
-        done = failure(error)
+        outcome = failure(error)
     for stream in (sys.stdout, sys.stderr, sys.__stdout__, sys.__stderr__):
         with suppress(BaseException):
             stream.flush()  # pyright: ignore[reportOptionalMemberAccess]
-    out.send(b"D", json.dumps(done).encode())
+    out.send(b"D", json.dumps(outcome).encode())
     os._exit(0)
 
 
@@ -150,7 +150,7 @@ def run(code: str, call: str | None, most: int, out: Out, draw: drawing.Drawing)
 
 
 def failure(error: BaseException) -> Done:
-    """What is told of an exception: its type, its text and the last line of the code that it went through."""
+    """Report of an exception: its type, its text and the last line of the code that it passed through."""
     with suppress(BaseException):
         return {"status": status_of(error), "message": line_of(error), "log": traceback_of(error)}
     return {"status": "error", "message": type(error).__name__}

@@ -232,8 +232,8 @@ class Solutions(ToolResult):
 
 def _resolve(call: Arguments, _known: ReferenceCall) -> Arguments:
     """Equations and unknowns in any order, written as they are read."""
-    given = cast("list[str]", call["equations"] or [])
-    equations = [_AROUND_SIGNS.sub(r"\1", " ".join(plain_expression(each).split())) for each in given]
+    texts = cast("list[str]", call["equations"] or [])
+    equations = [_AROUND_SIGNS.sub(r"\1", " ".join(plain_expression(each).split())) for each in texts]
     return {**call, "equations": normalise_set(cast(JsonValue, equations)), "unknowns": normalise_set(call["unknowns"])}
 
 
@@ -290,8 +290,8 @@ def solve_equations(
                 argument="equations",
                 hint="write numbers, names, + - * / ^ ( ) and functions such as sqrt(x); anything else goes into code",
             )
-    given = json.dumps({"equations": equations, "unknowns": unknowns})
-    ran = run_in_sandbox(_TEMPLATE.format(given=given), argument="equations")
+    payload = json.dumps({"equations": equations, "unknowns": unknowns})
+    ran = run_in_sandbox(_TEMPLATE.format(given=payload), argument="equations")
     if ran.fault or ran.value is None:
         raise ToolError(
             "invalid_argument",
@@ -299,26 +299,29 @@ def solve_equations(
             argument="equations",
             hint="write * for products and name the unknowns; not every equation has a solution in closed form",
         )
-    found = json.loads(ran.value)
-    if "condition" in found:
-        return Solutions(text=_shorten(found["condition"]), solutions=None, exact=None)
-    flags = () if found["solutions"] else ("no_solution",)
-    if found.get("always"):
+    solution = json.loads(ran.value)
+    if "condition" in solution:
+        return Solutions(text=_shorten(solution["condition"]), solutions=None, exact=None)
+    flags = () if solution["solutions"] else ("no_solution",)
+    if solution.get("always"):
         flags = ("always_true",)
-    if found.get("numeric"):
+    if solution.get("numeric"):
         flags = ("numeric", "more_solutions_possible")
     return Solutions(
-        text=_shorten(_in_words(found)), solutions=tuple(found["solutions"]), exact=tuple(found["exact"]), flags=flags
+        text=_shorten(_in_words(solution)),
+        solutions=tuple(solution["solutions"]),
+        exact=tuple(solution["exact"]),
+        flags=flags,
     )
 
 
-def _in_words(found: dict[str, list[dict[str, object]]]) -> str:
-    if found.get("always"):
+def _in_words(solution: dict[str, list[dict[str, object]]]) -> str:
+    if solution.get("always"):
         return "true whatever the names stand for"
-    if not found["solutions"]:
+    if not solution["solutions"]:
         return "no solution"
     lines: list[str] = []
-    for plain, exact in zip(found["solutions"], found["exact"], strict=True):
+    for plain, exact in zip(solution["solutions"], solution["exact"], strict=True):
         parts: list[str] = []
         for name, value in exact.items():
             number = plain[name]

@@ -49,13 +49,13 @@ def describe_image(
     """
     backend = chosen_backend("describing a picture", learned="florence-community/Florence-2-base")
     looked = open_image(image)
-    asked = _stripped_question(question)
+    stripped_question = _stripped_question(question)
     if backend == VLM:
         from agrotools.tools.services.vision_tasks import describe_picture
 
-        answer = describe_picture(looked.pixels, looked.box, asked)
+        answer = describe_picture(looked.pixels, looked.box, stripped_question)
     else:
-        answer = describe_learned(backend, looked.pixels, looked.box, asked)
+        answer = describe_learned(backend, looked.pixels, looked.box, stripped_question)
     return ImageDescription(
         description=answer.text, notes=(*looked.notes, *answer.notes), flags=(*looked.flags, *answer.flags)
     )

@@ -91,11 +91,11 @@ def draw_boxes(
     colours = {label: COLOURS[number % len(COLOURS)] for number, label in enumerate(dict.fromkeys(labels))}
     height, width = looked.pixels.shape[:2]
     enlarge = max(1, _SMALLEST_SIDE // max(height, width))
-    shown = looked.pixels.repeat(enlarge, axis=0).repeat(enlarge, axis=1)
+    enlarged = looked.pixels.repeat(enlarge, axis=0).repeat(enlarge, axis=1)
     marks = [
         Mark(colours[label], label=label, box=(box[0] * enlarge, box[1] * enlarge, box[2] * enlarge, box[3] * enlarge))
         for box, label in zip(boxes, labels, strict=True)
     ]
     x0, y0, x1, y1 = (edge * enlarge for edge in looked.box)
     part = None if looked.box == (0, 0, width, height) else (x0, y0, x1, y1)
-    return save_artifact(name, "overlay", draw_marks(shown, marks, region=part, title=title))
+    return save_artifact(name, "overlay", draw_marks(enlarged, marks, region=part, title=title))

@@ -66,15 +66,21 @@ def detect_objects(
     if backend == VLM:
         from agrotools.tools.services.vision_tasks import name_things
 
-        found = name_things(looked.pixels, looked.box, COCO_NAMES)
+        detections = name_things(looked.pixels, looked.box, COCO_NAMES)
     else:
-        found = name_common(backend, looked.pixels, score_min)
-    kept = [index for index in np.argsort(-found.scores, kind="stable").tolist() if found.scores[index] >= score_min]
+        detections = name_common(backend, looked.pixels, score_min)
+    selected = [
+        index
+        for index in np.argsort(-detections.scores, kind="stable").tolist()
+        if detections.scores[index] >= score_min
+    ]
     objects = tuple(
         NamedObject(
-            name=found.labels[index], box=whole_box(found.boxes[index].tolist()), score=float(found.scores[index])
+            name=detections.labels[index],
+            box=whole_box(detections.boxes[index].tolist()),
+            score=float(detections.scores[index]),
         )
-        for index in kept
+        for index in selected
     )
     names = [each.name for each in objects]
     return DetectedObjects(
@@ -83,8 +89,8 @@ def detect_objects(
         overlay=draw_boxes(
             "detected_overlay.png", looked, [each.box for each in objects], names, f"{len(objects)} things found"
         ),
-        notes=(*looked.notes, *found.notes),
-        flags=tuple(dict.fromkeys((*looked.flags, *found.flags))),
+        notes=(*looked.notes, *detections.notes),
+        flags=tuple(dict.fromkeys((*looked.flags, *detections.flags))),
     )
 
 
@@ -137,8 +143,11 @@ def locate_objects(
     """
     backend = chosen_backend("finding what a text names", learned=EXAMPLE)
     looked = open_image(image, region)
-    found = locate_by_backend(backend, looked, text, _least_score(score_min, top1=top1))
-    boxes, scores = found.boxes[:1] if top1 else found.boxes, found.scores[:1] if top1 else found.scores
+    detections = locate_by_backend(backend, looked, text, _least_score(score_min, top1=top1))
+    boxes, scores = (
+        detections.boxes[:1] if top1 else detections.boxes,
+        detections.scores[:1] if top1 else detections.scores,
+    )
     edges = [whole_box(box) for box in boxes.tolist()]
     labels = [f"{score:.2f}" for score in scores.tolist()]
     return LocatedObjects(
@@ -146,8 +155,8 @@ def locate_objects(
         boxes=tuple(edges),
         scores=tuple(scores.tolist()),
         overlay=draw_boxes("located_overlay.png", looked, edges, labels, f"{len(edges)} found"),
-        notes=(*looked.notes, *found.notes),
-        flags=tuple(dict.fromkeys((*looked.flags, *found.flags))),
+        notes=(*looked.notes, *detections.notes),
+        flags=tuple(dict.fromkeys((*looked.flags, *detections.flags))),
     )
 
 
@@ -160,11 +169,11 @@ def locate_by_backend(backend: str, looked: OpenedImage, text: str, score_min: f
     if backend == VLM:
         from agrotools.tools.services.vision_tasks import locate_by_model
 
-        found = locate_by_model(looked.pixels, looked.box, text)
+        detections = locate_by_model(looked.pixels, looked.box, text)
     else:
-        found = find_learned(backend, looked.pixels, looked.box, text, score_min)
-    kept = np.flatnonzero(found.scores >= score_min)
-    return found._replace(boxes=found.boxes[kept], scores=found.scores[kept])
+        detections = find_learned(backend, looked.pixels, looked.box, text, score_min)
+    selected = np.flatnonzero(detections.scores >= score_min)
+    return detections._replace(boxes=detections.boxes[selected], scores=detections.scores[selected])
 
 
 class GivenObjectCount(ToolResult):
@@ -193,15 +202,15 @@ def count_given_object(
     """
     backend = chosen_backend("counting what a text names", learned=EXAMPLE)
     looked = open_image(image, region)
-    found = locate_by_backend(backend, looked, text, score_min)
-    edges = [whole_box(box) for box in found.boxes.tolist()]
+    detections = locate_by_backend(backend, looked, text, score_min)
+    edges = [whole_box(box) for box in detections.boxes.tolist()]
     numbers = [str(number) for number in range(1, len(edges) + 1)]
     return GivenObjectCount(
         count=len(edges),
         boxes=tuple(edges),
         overlay=draw_boxes("counted_overlay.png", looked, edges, numbers, f"{len(edges)} counted"),
-        notes=(*looked.notes, *found.notes),
-        flags=tuple(dict.fromkeys((*looked.flags, *found.flags))),
+        notes=(*looked.notes, *detections.notes),
+        flags=tuple(dict.fromkeys((*looked.flags, *detections.flags))),
     )
 
 
@@ -247,21 +256,21 @@ def segment_objects(
     if backend == VLM:
         masks, scores, notes, flags = _by_model(looked, text)
     else:
-        found, masks = outline_learned(backend, looked.pixels, text, score_min)
-        scores, notes, flags = found.scores, found.notes, found.flags
-    kept = [index for index in np.argsort(-scores, kind="stable").tolist() if scores[index] >= score_min]
-    kept = [index for index in kept if masks[index].any()]
-    if len(kept) > MOST_OBJECTS:
-        raise ToolError("limit", f"{len(kept)} things were found, {MOST_OBJECTS} at most", hint="raise score_min")
-    sizes = [int(np.count_nonzero(masks[index])) for index in kept]
-    union = np.any(masks[kept], axis=0) if kept else np.zeros(looked.pixels.shape[:2], np.bool_)
+        detections, masks = outline_learned(backend, looked.pixels, text, score_min)
+        scores, notes, flags = detections.scores, detections.notes, detections.flags
+    selected = [index for index in np.argsort(-scores, kind="stable").tolist() if scores[index] >= score_min]
+    selected = [index for index in selected if masks[index].any()]
+    if len(selected) > MOST_OBJECTS:
+        raise ToolError("limit", f"{len(selected)} things were found, {MOST_OBJECTS} at most", hint="raise score_min")
+    sizes = [int(np.count_nonzero(masks[index])) for index in selected]
+    union = np.any(masks[selected], axis=0) if selected else np.zeros(looked.pixels.shape[:2], np.bool_)
     return SegmentedObjects(
-        count=len(kept),
+        count=len(selected),
         pixels=tuple(sizes),
         total_px=int(np.count_nonzero(union)),
-        boxes=tuple(_box_of(masks[index]) for index in kept),
-        scores=tuple(float(scores[index]) for index in kept),
-        overlay=_overlay(looked, masks, kept, sizes),
+        boxes=tuple(_box_of(masks[index]) for index in selected),
+        scores=tuple(float(scores[index]) for index in selected),
+        overlay=_overlay(looked, masks, selected, sizes),
         notes=(*looked.notes, *notes),
         flags=tuple(dict.fromkeys((*looked.flags, *flags))),
     )
@@ -289,12 +298,12 @@ def _box_of(mask: NDArray[np.bool_]) -> tuple[int, int, int, int]:
     return whole_box((columns[0], rows[0], columns[-1] + 1, rows[-1] + 1))
 
 
-def _overlay(looked: OpenedImage, masks: NDArray[np.bool_], kept: list[int], sizes: list[int]) -> Artifact:
+def _overlay(looked: OpenedImage, masks: NDArray[np.bool_], selected: list[int], sizes: list[int]) -> Artifact:
     classes = np.zeros(looked.pixels.shape[:2], np.uint8)
     layers: list[Layer] = []
-    for number, index in reversed(list(enumerate(kept, start=1))):  # the surest on top
+    for number, index in reversed(list(enumerate(selected, start=1))):  # the surest on top
         classes[masks[index]] = number
     for number, size in enumerate(sizes, start=1):
         layers.append(Layer(number, COLOURS[(number - 1) % len(COLOURS)], f"{number}: {size} px"))
-    picture = draw_overlay(looked.pixels, classes, layers, title=f"{len(kept)} outlined")
+    picture = draw_overlay(looked.pixels, classes, layers, title=f"{len(selected)} outlined")
     return save_artifact("segmented_overlay.png", "overlay", picture)

@@ -77,27 +77,27 @@ def search_web(
         more="serper (key in SERPER_API_KEY), searxng (address in AGROTOOLS_SEARCH_URL), or recorded:FOLDER",
     )
     if backend.startswith(RECORDED):
-        found, note = _from_recording(backend, query, k), "found earlier and replayed"
+        page, note = _from_recording(backend, query, k), "found earlier and replayed"
     else:
-        found, note = request_service(ServiceRequest(backend, {"query": query, "k": k})), f"found by {backend}"
-    hits = tuple(SearchHit(**hit) for hit in found["results"])
+        page, note = request_service(ServiceRequest(backend, {"query": query, "k": k})), f"found by {backend}"
+    hits = tuple(SearchHit(**hit) for hit in page["results"])
     return WebSearch(
-        text=numbered_text(found),
-        answer=found["answer"],
+        text=numbered_text(page),
+        answer=page["answer"],
         results=hits,
         notes=(note,),
-        flags=("others_wrote_this",) if hits or found["answer"] else ("nothing_found",),
+        flags=("others_wrote_this",) if hits or page["answer"] else ("nothing_found",),
     )
 
 
-def numbered_text(found: dict[str, Any]) -> str:
+def numbered_text(page: dict[str, Any]) -> str:
     """Hits as the published search tools write them: ``1 - title: excerpt`` and an empty line, 1,500 characters
     at most."""
-    paragraphs = [f"Answer box: {found['answer']}"] if found.get("answer") else []
-    if knowledge := found.get("knowledge"):
+    paragraphs = [f"Answer box: {page['answer']}"] if page.get("answer") else []
+    if knowledge := page.get("knowledge"):
         name = f"{knowledge['title']} knowledge graph" if knowledge.get("title") else "Knowledge graph"
         paragraphs.append(f"{name}: {knowledge['text']}")
-    for hit in found["results"]:
+    for hit in page["results"]:
         paragraphs.append(f"{hit['title']}: {hit['snippet']}" if hit["title"] else hit["snippet"])
     if not paragraphs:
         return "No good Google Search Result was found"
@@ -110,13 +110,13 @@ def _from_recording(backend: str, query: str, k: int) -> dict[str, Any]:
 
     search_files(backend)
     try:
-        found = find_recorded(backend.removeprefix(RECORDED), query, k)
+        recorded_page = find_recorded(backend.removeprefix(RECORDED), query, k)
     except (OSError, ValueError) as error:
         raise ToolError(
             "backend_unavailable", f"the recorded searches cannot be read: {error}", hint="record them anew"
         ) from None
-    if found is None:
+    if recorded_page is None:
         raise ToolError(
             "nothing_found", "this query is not among the recorded searches", hint="letter case and spaces do not count"
         )
-    return found
+    return recorded_page

@@ -145,8 +145,8 @@ def ocr_files() -> tuple[Path, ...]:
     if spec is None or spec.origin is None:
         return ()
     folder = Path(spec.origin).parent / "models"
-    found = [sorted(folder.glob(pattern)) for pattern in _PARTS.values()]
-    return tuple(files[0] for files in found) if all(found) else ()
+    candidates = [sorted(folder.glob(pattern)) for pattern in _PARTS.values()]
+    return tuple(files[0] for files in candidates) if all(candidates) else ()
 
 
 def read_lines(pixels: NDArray[np.uint8]) -> list[TextLine]:
@@ -156,11 +156,11 @@ def read_lines(pixels: NDArray[np.uint8]) -> list[TextLine]:
         ToolError: ``backend_unavailable``: the library or its weights are not there.
     """
     engine = _engine()
-    given = _add_margin(np.ascontiguousarray(pixels[:, :, ::-1]))
-    found = engine(given, use_det=True, use_cls=True, use_rec=True)
+    padded = _add_margin(np.ascontiguousarray(pixels[:, :, ::-1]))
+    raw_lines = engine(padded, use_det=True, use_cls=True, use_rec=True)
     lines: list[TextLine] = []
-    if found.txts:
-        for corners, text, score in zip(found.boxes, found.txts, found.scores, strict=True):
+    if raw_lines.txts:
+        for corners, text, score in zip(raw_lines.boxes, raw_lines.txts, raw_lines.scores, strict=True):
             low, high = corners.min(axis=0), corners.max(axis=0)
             rows, columns = pixels.shape[:2]
             if low[0] >= columns or low[1] >= rows:
@@ -168,7 +168,7 @@ def read_lines(pixels: NDArray[np.uint8]) -> list[TextLine]:
             box = (float(low[0]), float(low[1]), min(float(high[0]), columns), min(float(high[1]), rows))
             lines.append(TextLine(box, str(text), float(score)))
     elif pixels.shape[0] <= _WORD_PX:
-        alone = engine(given, use_det=False, use_cls=True, use_rec=True)
+        alone = engine(padded, use_det=False, use_cls=True, use_rec=True)
         if alone.txts and alone.txts[0].strip() and alone.scores[0] >= 0.5:
             box = (0.0, 0.0, float(pixels.shape[1]), float(pixels.shape[0]))
             lines.append(TextLine(box, str(alone.txts[0]), float(alone.scores[0])))
@@ -274,18 +274,20 @@ def read_text(
 
 def _by_ocr(looked: OpenedImage) -> tuple[list[ReadLine], list[str], list[str]]:
     x0, y0, x1, y1 = looked.box
-    found = read_lines(np.ascontiguousarray(looked.pixels[y0:y1, x0:x1]))
+    text_lines = read_lines(np.ascontiguousarray(looked.pixels[y0:y1, x0:x1]))
     moved = [
         ReadLine(
             box=whole_box((line.box[0] + x0, line.box[1] + y0, line.box[2] + x0, line.box[3] + y0)),
             text=line.text,
             score=line.score,
         )
-        for line in found
+        for line in text_lines
     ]
     flags: list[str] = []
     shrink = SEEN_PX / max(x1 - x0, y1 - y0)
-    if shrink < 1 and (not found or min(line.box[3] - line.box[1] for line in found) * shrink < _SMALL_LETTERS_PX):
+    if shrink < 1 and (
+        not text_lines or min(line.box[3] - line.box[1] for line in text_lines) * shrink < _SMALL_LETTERS_PX
+    ):
         flags.append("large_picture_shrunk")
     return moved, ["text: PP-OCR models of rapidocr"], flags
 

@@ -60,8 +60,8 @@ class MarkedRegions(ToolResult):
 
 def _resolve(call: Arguments, known: ReferenceCall) -> Arguments:
     """The first mark where none is named; the colour and the shape of all marks where the reference found one kind."""
-    for argument, open_to_all, said in (("mark_color", "auto", "color"), ("shape", "any", "shape")):
-        marks = [mark.get(said) for mark in known.said("regions") if isinstance(mark, dict)]
+    for argument, open_to_all, mark_key in (("mark_color", "auto", "color"), ("shape", "any", "shape")):
+        marks = [mark.get(mark_key) for mark in known.said("regions") if isinstance(mark, dict)]
         if call[argument] == open_to_all and known.left_open(argument, open_to_all) and len(set(map(str, marks))) == 1:
             call = {**call, argument: marks[0]}
     return {**call, "index": call["index"] or 1}
@@ -105,10 +105,10 @@ def extract_marked_region(
     name = shown_name(image)
     picture = read_image(image, shown_as=name)
     colours = COLOURS if mark_color == "auto" else (mark_color,)
-    found, looked = find_marks_in_large(picture.pixels, colours)
-    marks = [mark for mark in found if shape in ("any", mark.shape)]
+    drawn_marks, looked = find_marks_in_large(picture.pixels, colours)
+    marks = [mark for mark in drawn_marks if shape in ("any", mark.shape)]
     if not marks:
-        raise _no_marks(picture.pixels, name, mark_color, shape, found)
+        raise _no_marks(picture.pixels, name, mark_color, shape, drawn_marks)
     if index is not None and index > len(marks):
         raise ToolError(
             "invalid_argument",
@@ -197,7 +197,7 @@ def _png(pixels: NDArray[np.uint8]) -> bytes:
 def _overlay(pixels: NDArray[np.uint8], marks: "list[DrawnMark]", chosen: "DrawnMark"):
     from agrotools.vision.overlay import SKY_BLUE, VERMILLION, Mark, draw_marks
 
-    drawn = [
+    mark_list = [
         Mark(
             colour=VERMILLION if mark is chosen else SKY_BLUE,
             label=f"{number} {mark.colour} {mark.shape}",
@@ -208,18 +208,20 @@ def _overlay(pixels: NDArray[np.uint8], marks: "list[DrawnMark]", chosen: "Drawn
     ]
     legend = [(VERMILLION, "cut out")] + ([(SKY_BLUE, "other marks")] if len(marks) > 1 else [])
     title = f"{len(marks)} mark{'s' if len(marks) > 1 else ''} found; bounds with the stroke"
-    return draw_marks(pixels, drawn, legend=legend, title=title)
+    return draw_marks(pixels, mark_list, legend=legend, title=title)
 
 
 def _in_words(number: int, mark: "DrawnMark") -> str:
     return f"{number} {mark.colour} {mark.shape} {list(mark.box)}"
 
 
-def _no_marks(pixels: NDArray[np.uint8], name: str, mark_color: str, shape: str, found: "list[DrawnMark]") -> ToolError:
+def _no_marks(
+    pixels: NDArray[np.uint8], name: str, mark_color: str, shape: str, drawn_marks: "list[DrawnMark]"
+) -> ToolError:
     from agrotools.tools.marks.finding import COLOURS, colour_names_of, find_marks_in_large
 
-    wanted = " ".join(part for part in (mark_color, shape) if part not in ("auto", "any")) or "drawn"
-    others = found or ([] if mark_color == "auto" else find_marks_in_large(pixels, COLOURS)[0])
+    description = " ".join(part for part in (mark_color, shape) if part not in ("auto", "any")) or "drawn"
+    others = drawn_marks or ([] if mark_color == "auto" else find_marks_in_large(pixels, COLOURS)[0])
     seen = [f"{colour} {100 * share:.2g} %" for colour, share in colour_names_of(pixels).items()]
     listed = tuple(_in_words(number, mark) for number, mark in enumerate(others, start=1))
     hint = (
@@ -227,7 +229,7 @@ def _no_marks(pixels: NDArray[np.uint8], name: str, mark_color: str, shape: str,
     )
     return ToolError(
         "nothing_found",
-        f"no closed {wanted} outline found on {name}; pure colours seen: {', '.join(seen) or 'none'}",
+        f"no closed {description} outline found on {name}; pure colours seen: {', '.join(seen) or 'none'}",
         argument="image" if mark_color == "auto" else "mark_color",
         hint=hint,
         candidates=listed[:20],

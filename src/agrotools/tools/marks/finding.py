@@ -85,20 +85,20 @@ def find_marks(
         pixels: uint8 (rows, columns, 3), sRGB.
         strictness: over 1, a stroke has to be more even in colour and to stand out along more of its length.
     """
-    found: list[DrawnMark] = []
+    drawn_marks: list[DrawnMark] = []
     for colour in colours:
         signal = colour_signal(pixels, colour)
         solid, thin = _masks(signal, colour)
         around = partial(_marks_around, pixels=pixels, colour=colour, strictness=strictness)
         for mask in (*solid, *thin):
             for hole in _holes(mask):
-                found += around(fit_outlines(hole))
+                drawn_marks += around(fit_outlines(hole))
         for mask in thin:
             for outline in (*boxes_of_lines(mask), *arc_ellipses(mask)):
-                found += around([outline])
+                drawn_marks += around([outline])
             for arrow in arrows_in(mask, pixels, PURE_COLOURS[colour], 225 if colour == "white" else 150):
-                found.append(_arrow_mark(arrow, colour))
-    return in_reading_order(_drop_duplicates(found))
+                drawn_marks.append(_arrow_mark(arrow, colour))
+    return in_reading_order(_drop_duplicates(drawn_marks))
 
 
 def find_marks_in_large(
@@ -157,14 +157,14 @@ def colour_signal(pixels: NDArray[np.uint8], colour: MarkColour) -> NDArray[np.u
 
 def in_reading_order(marks: Sequence[DrawnMark]) -> list[DrawnMark]:
     """Marks as one reads: those whose upper edges lie within half a mark's height form a line, from left to right."""
-    left = sorted(marks, key=lambda mark: (mark.box[1], mark.box[0]))
+    remaining = sorted(marks, key=lambda mark: (mark.box[1], mark.box[0]))
     ordered: list[DrawnMark] = []
-    while left:
-        first = left[0]
+    while remaining:
+        first = remaining[0]
         reach = first.box[1] + (first.box[3] - first.box[1]) / 2
-        line = [mark for mark in left if mark.box[1] <= reach]
+        line = [mark for mark in remaining if mark.box[1] <= reach]
         ordered += sorted(line, key=lambda mark: (mark.box[0], mark.box[1]))
-        left = [mark for mark in left if mark.box[1] > reach]
+        remaining = [mark for mark in remaining if mark.box[1] > reach]
     return ordered
 
 
@@ -299,11 +299,11 @@ def _drop_duplicates(marks: Sequence[DrawnMark]) -> list[DrawnMark]:
 
     One drawn line may be taken for two shapes, of which the worse fits a part of it.
     """
-    kept: list[DrawnMark] = []
+    distinct: list[DrawnMark] = []
     for mark in sorted(marks, key=lambda mark: -mark.score):
-        if all(_overlap(mark.box, other.box) < (0.45 if mark.colour == other.colour else 0.7) for other in kept):
-            kept.append(replace(mark))
-    return kept
+        if all(_overlap(mark.box, other.box) < (0.45 if mark.colour == other.colour else 0.7) for other in distinct):
+            distinct.append(replace(mark))
+    return distinct
 
 
 def _overlap(a: Box, b: Box) -> float:

@@ -71,8 +71,8 @@ def arc_ellipses(mask: NDArray[np.uint8]) -> list[Outline]:
                 pieces.append((wide + high, np.asarray(contour[:, 0, :], np.int32)))
     pieces.sort(key=lambda piece: -piece[0])
     # The outline of an open line goes along both sides of it.
-    found = [ellipse_outline(points.astype(np.float64)) for _, points in pieces[:_MAX_PIECES]]
-    return [outline for outline in found if outline is not None]
+    outlines = [ellipse_outline(points.astype(np.float64)) for _, points in pieces[:_MAX_PIECES]]
+    return [outline for outline in outlines if outline is not None]
 
 
 def _lines(mask: NDArray[np.uint8], axis: int) -> list[_Line]:
@@ -125,8 +125,8 @@ def arrows_in(
         if max(one, other) >= LEAST_LENGTH_PX and min(one, other) < 0.75 * max(one, other):
             pieces.append(contour[:, 0, :].astype(np.float64))
     pieces.sort(key=lambda points: -len(points))
-    found = [_arrow(points, pixels, pure, least_purity) for points in pieces[:_MAX_ARROW_PIECES]]
-    return [arrow for arrow in found if arrow is not None]
+    arrows = [_arrow(points, pixels, pure, least_purity) for points in pieces[:_MAX_ARROW_PIECES]]
+    return [arrow for arrow in arrows if arrow is not None]
 
 
 def _arrow(

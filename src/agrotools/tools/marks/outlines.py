@@ -71,8 +71,8 @@ class Stroke:
 def fit_outlines(hole: NDArray[np.int32]) -> list[Outline]:
     """The shapes that fit a hole's outline (points, 2), the best first; a plainer one may fit a little worse."""
     points = hole.astype(np.float64)
-    found = [outline for outline in (_box(points), _ellipse(points), _polygon(hole)) if outline is not None]
-    return sorted(found, key=lambda outline: -outline.support - _PLAINER[outline.shape])
+    candidates = [outline for outline in (_box(points), _ellipse(points), _polygon(hole)) if outline is not None]
+    return sorted(candidates, key=lambda outline: -outline.support - _PLAINER[outline.shape])
 
 
 def _box(points: Points) -> Outline | None:

@@ -42,37 +42,37 @@ class PlotData:
 
 
 def prepare_data(
-    kind: PlotKind, given: Sequence[InputSeries], sort: Literal["none", "asc", "desc"], faults: list[str]
+    kind: PlotKind, input_series: Sequence[InputSeries], sort: Literal["none", "asc", "desc"], faults: list[str]
 ) -> PlotData | None:
     """The data of a figure, or None with what is wrong added to ``faults``."""
-    _check(kind, given, faults)
+    _check(kind, input_series, faults)
     if faults:
         return None
     if kind == "box":
-        return _boxes(given)
+        return _boxes(input_series)
     if kind == "hist":
-        return _histogram(given)
+        return _histogram(input_series)
     series = [
         PlotSeries(name=name, x=tuple(range(1, len(y) + 1)) if x is None else tuple(x), y=tuple(y))
-        for name, x, y in given
+        for name, x, y in input_series
     ]
     notes: tuple[str, ...] = ()
     if kind in ("bar", "grouped_bar"):
         kind = "grouped_bar" if len(series) > 1 else "bar"
     if sort != "none":
         series = _sorted(kind, series, descending=sort == "desc")
-    if kind == "line" and any(x is None for _, x, _ in given):
+    if kind == "line" and any(x is None for _, x, _ in input_series):
         notes = ("x was not given: values are numbered from 1",)
     return PlotData(kind, tuple(series), [(each.name, each.x, each.y) for each in series], notes)
 
 
-def _check(kind: PlotKind, given: Sequence[InputSeries], faults: list[str]) -> None:
-    if len({name for name, _, _ in given}) < len(given):
+def _check(kind: PlotKind, input_series: Sequence[InputSeries], faults: list[str]) -> None:
+    if len({name for name, _, _ in input_series}) < len(input_series):
         faults.append("series[].name must differ from series to series")
-    if kind == "pie" and len(given) > 1:
+    if kind == "pie" and len(input_series) > 1:
         faults.append("series[1] is one too many: a pie has one series")
     types: set[str] = set()
-    for index, (name, x, y) in enumerate(given):
+    for index, (name, x, y) in enumerate(input_series):
         where = f"series[{index}] ({name})" if name else f"series[{index}]"
         if not y:
             faults.append(f"{where} has no values in y")
@@ -88,7 +88,7 @@ def _check(kind: PlotKind, given: Sequence[InputSeries], faults: list[str]) -> N
             faults.append(f"{where} must have no negative y and a positive sum: slices are shares of a whole")
     if len(types) > 1:
         faults.append("series[].x mixes categories and numbers: use text everywhere, or numbers everywhere")
-    if kind == "heatmap" and len({tuple(x) for _, x, _ in given if x is not None}) > 1:
+    if kind == "heatmap" and len({tuple(x) for _, x, _ in input_series if x is not None}) > 1:
         faults.append("series[].x must be the same in every row of a heatmap")
 
 
@@ -132,23 +132,23 @@ def _sorted(kind: PlotKind, series: list[PlotSeries], *, descending: bool) -> li
     return arranged
 
 
-def _histogram(given: Sequence[InputSeries]) -> PlotData:
+def _histogram(input_series: Sequence[InputSeries]) -> PlotData:
     """Counts in bins that all series share, or counts as they are given over bin centres."""
     import numpy as np
 
-    if any(x is not None for _, x, _ in given):
-        series = tuple(PlotSeries(name=name, x=tuple(x or ()), y=tuple(y)) for name, x, y in given)
+    if any(x is not None for _, x, _ in input_series):
+        series = tuple(PlotSeries(name=name, x=tuple(x or ()), y=tuple(y)) for name, x, y in input_series)
         centres = sorted({float(x) for each in series for x in each.x})
         width = min((b - a for a, b in pairwise(centres)), default=1.0)
         return PlotData("hist", series, [(each.name, each.x, each.y) for each in series], bin_width=width)
-    pooled = np.concatenate([np.asarray(y, float) for _, _, y in given])
+    pooled = np.concatenate([np.asarray(y, float) for _, _, y in input_series])
     start, width, bins = _bins(pooled)
     centres = tuple(float(f"{start + (number + 0.5) * width:.6g}") for number in range(bins))
     edges = start + width * np.arange(bins + 1)
     edges[-1] = max(edges[-1], float(pooled.max()))
     series = tuple(
         PlotSeries(name=name, x=centres, y=tuple(int(count) for count in np.histogram(y, edges)[0]))
-        for name, _, y in given
+        for name, _, y in input_series
     )
     note = f"{len(pooled)} values counted in {bins} bins of width {width:.4g}"
     return PlotData("hist", series, [(each.name, each.x, each.y) for each in series], (note,), width)
@@ -174,13 +174,13 @@ def _bins(values: "NDArray[np.float64]") -> tuple[float, float, int]:
     return low, (high - low) / bins, bins
 
 
-def _boxes(given: Sequence[InputSeries]) -> PlotData:
+def _boxes(input_series: Sequence[InputSeries]) -> PlotData:
     """Quartiles by linear interpolation; whiskers end at the last value within 1.5 interquartile ranges (Tukey)."""
     import numpy as np
 
     series: list[PlotSeries] = []
     outliers: dict[str, tuple[float, ...]] = {}
-    for name, _, y in given:
+    for name, _, y in input_series:
         values = np.sort(np.asarray(y, float))
         first, median, third = (float(value) for value in np.percentile(values, (25, 50, 75)))
         reach = 1.5 * (third - first)
@@ -189,7 +189,9 @@ def _boxes(given: Sequence[InputSeries]) -> PlotData:
         series.append(PlotSeries(name=name, x=BOX_PARTS, y=(low, first, median, third, high)))
         outliers[name] = tuple(float(value) for value in values if not low <= value <= high)
     note = "whiskers end at the last value within 1.5 interquartile ranges; points beyond are drawn singly"
-    return PlotData("box", tuple(series), [(name, None, tuple(y)) for name, _, y in given], (note,), None, outliers)
+    return PlotData(
+        "box", tuple(series), [(name, None, tuple(y)) for name, _, y in input_series], (note,), None, outliers
+    )
 
 
 Sort = Literal["none", "asc", "desc"]

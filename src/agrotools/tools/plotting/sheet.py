@@ -52,10 +52,10 @@ def font_families(texts: Iterable[str]) -> tuple[list[str], bool]:
     installed = {font.name: font.fname for font in font_manager.fontManager.ttflist}
     for family in CJK_FAMILIES:
         if missing and family in installed:
-            left = _missing(installed[family], missing)
-            if left != missing:
+            still_missing = _missing(installed[family], missing)
+            if still_missing != missing:
                 families.append(family)
-                missing = left
+                missing = still_missing
     return families, not missing
 
 
@@ -271,9 +271,9 @@ def finish(sheet: Sheet, labels: list[str] | None, value_label: str | None = Non
     if sheet.y_limits:
         low, high = sheet.y_limits
         (axes.set_xlim if sheet.horizontal else axes.set_ylim)(low, high)
-        drawn = [y for series in spec.series for y in series.y]
-        drawn += [y for values in sheet.data.outliers.values() for y in values]
-        if min(drawn) < low or max(drawn) > high:
+        y_values = [y for series in spec.series for y in series.y]
+        y_values += [y for values in sheet.data.outliers.values() for y in values]
+        if min(y_values) < low or max(y_values) > high:
             sheet.flag("data_outside_limits")
     if spec.legend:
         _legend(sheet)

@@ -139,10 +139,10 @@ def recogniser_for(backend: str | None, shipped: NetName, image: Path) -> Recogn
 
     if backend is not None and backend.startswith(PACK):
         pack = load_pack(backend.removeprefix(PACK))
-        own = pack.info.figures
+        figures = pack.info.figures
         notes = (
-            f"named by the pack {pack.info.name}: accuracy {own.accuracy:.2f} ({own.accuracy_95[0]:.2f} to "
-            f"{own.accuracy_95[1]:.2f}) on {own.pictures} pictures of its own collection, out of fold",
+            f"named by the pack {pack.info.name}: accuracy {figures.accuracy:.2f} ({figures.accuracy_95[0]:.2f} to "
+            f"{figures.accuracy_95[1]:.2f}) on {figures.pictures} pictures of its own collection, out of fold",
         )
         seen = pack.has_seen(hashlib.sha256(image.read_bytes()).hexdigest())
         flags = ("seen_in_training",) if seen else ()
@@ -209,8 +209,10 @@ def candidate_of(label: str, entry: Entry | None, score: float) -> Candidate:
     healthy = folded(label).split()[-1:] == ["healthy"] or folded(label).startswith("healthy ")
     if healthy:
         crop = entry.names.en if entry and entry.kind == "crop" else None
-        named = f"healthy {crop} leaf" if crop else "healthy leaf"
-        return Candidate(label=label, common_name=named, scientific_name=None, kind="healthy", kb_id=None, score=score)
+        common_name = f"healthy {crop} leaf" if crop else "healthy leaf"
+        return Candidate(
+            label=label, common_name=common_name, scientific_name=None, kind="healthy", kb_id=None, score=score
+        )
     if entry is None:
         return Candidate(label=label, common_name=None, scientific_name=None, kind="other", kb_id=None, score=score)
     kind = "other" if entry.kind == "method" else entry.kind

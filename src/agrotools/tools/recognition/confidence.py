@@ -116,8 +116,8 @@ class FeatureDistribution:
         for centre in self.centres.astype(np.float64):
             off = features - centre
             along = off @ self.directions
-            left = np.maximum((off * off).sum(axis=1) - (along * along).sum(axis=1), 0)
-            nearest = np.minimum(nearest, (along * along / self.spread).sum(axis=1) + left / self.rest)
+            residual = np.maximum((off * off).sum(axis=1) - (along * along).sum(axis=1), 0)
+            nearest = np.minimum(nearest, (along * along / self.spread).sum(axis=1) + residual / self.rest)
         return -np.sqrt(nearest / features.shape[1])
 
 
@@ -126,9 +126,9 @@ def fit_distribution(features: Features, classes: NDArray[np.int64], count: int)
     centres = np.stack([features[classes == number].mean(axis=0) for number in range(count)])
     within = (features - centres[classes]).astype(np.float64)
     degrees = max(1, len(features) - count)
-    kept = max(1, min(MOST_DIRECTIONS, degrees // 3, features.shape[1] - 1))
+    rank = max(1, min(MOST_DIRECTIONS, degrees // 3, features.shape[1] - 1))
     _, lengths, directions = np.linalg.svd(within, full_matrices=False)
     variances = lengths**2 / degrees
-    spread = np.maximum(variances[:kept], _LEAST_VARIANCE)
-    rest = max(float(variances[kept:].sum()) / max(1, features.shape[1] - kept), _LEAST_VARIANCE)
-    return FeatureDistribution(centres, directions[:kept].T.astype(np.float32), spread.astype(np.float32), rest)
+    spread = np.maximum(variances[:rank], _LEAST_VARIANCE)
+    rest = max(float(variances[rank:].sum()) / max(1, features.shape[1] - rank), _LEAST_VARIANCE)
+    return FeatureDistribution(centres, directions[:rank].T.astype(np.float32), spread.astype(np.float32), rest)

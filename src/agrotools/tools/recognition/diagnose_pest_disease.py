@@ -225,17 +225,17 @@ def _allowed(
     if crop is None:
         return None, ()
     if recogniser.crops:
-        if (own := _of_crop(recogniser.crops, crop, names)) is None:
+        if (crop_classes := _of_crop(recogniser.crops, crop, names)) is None:
             raise _unknown_crop(crop, f"the {recogniser.name}", tuple(recogniser.crops), words)
-        return own, (f"candidates are those of {crop}",)
+        return crop_classes, (f"candidates are those of {crop}",)
     entries = {label: entry_of(label) for label in recogniser.labels}
     if all(entry is None for entry in entries.values()):
         return None, (f"whether the {recogniser.name} knows {crop} cannot be told from its labels",)
-    own = tuple(label for label, entry in entries.items() if entry is None or names.is_on(entry, crop))
-    if not any(entries[label] for label in own):
+    crop_classes = tuple(label for label, entry in entries.items() if entry is None or names.is_on(entry, crop))
+    if not any(entries[label] for label in crop_classes):
         known = sorted({name for entry in entries.values() if entry for name in entry.crops})
         raise _unknown_crop(crop, f"the {recogniser.name}", tuple(known), words)
-    return own, (f"candidates are those of {crop}, and labels that are not in the knowledge base",)
+    return crop_classes, (f"candidates are those of {crop}, and labels that are not in the knowledge base",)
 
 
 def _of_crop(crops: dict[str, tuple[str, ...]], crop: str, names: "KbNames") -> tuple[str, ...] | None:
@@ -255,12 +255,12 @@ def _entries(
     if recogniser.is_shipped:
         return names.of_shipped
 
-    wanted: tuple[tuple[Kind, ...], ...] = (_KINDS[kind], ("disease", "pest"), ("crop",))
+    kinds_in_order: tuple[tuple[Kind, ...], ...] = (_KINDS[kind], ("disease", "pest"), ("crop",))
 
     def entry_of(label: str) -> Entry | None:
-        for kinds in wanted:
-            if found := names.of_name(label, kinds, crop):
-                return found
+        for kinds in kinds_in_order:
+            if entry := names.of_name(label, kinds, crop):
+                return entry
         return None
 
     return entry_of
@@ -332,8 +332,8 @@ def _evidence(small: NDArray[np.uint8], leaf: "Leaf") -> Evidence:
     lesion[view.mask] = lesion_level(view, healthy_colour(view), most) >= 1
     count, labels, stats, _ = cv2.connectedComponentsWithStats(lesion, connectivity=8)
     areas = np.asarray(stats, np.int64)[1:, cv2.CC_STAT_AREA]
-    kept = np.flatnonzero(areas >= _LEAST_PX) + 1
-    lesion = np.isin(np.asarray(labels), kept)
+    large_parts = np.flatnonzero(areas >= _LEAST_PX) + 1
+    lesion = np.isin(np.asarray(labels), large_parts)
     pct = 100 * float(lesion.sum() / max(1, int(view.mask.sum())))
     if pct < _NONE_PCT or count < 2:
         return Evidence(symptom_colours=(), lesion_pct=pct, lesion_shape="none")
@@ -342,17 +342,21 @@ def _evidence(small: NDArray[np.uint8], leaf: "Leaf") -> Evidence:
     return Evidence(
         symptom_colours=colours,
         lesion_pct=pct,
-        lesion_shape=_shape(np.asarray(labels, np.int64), kept, areas, view.mask, pct),
+        lesion_shape=_shape(np.asarray(labels, np.int64), large_parts, areas, view.mask, pct),
     )
 
 
 def _shape(
-    labels: NDArray[np.int64], kept: NDArray[np.int64], areas: NDArray[np.int64], leaf: NDArray[np.bool_], pct: float
+    labels: NDArray[np.int64],
+    large_parts: NDArray[np.int64],
+    areas: NDArray[np.int64],
+    leaf: NDArray[np.bool_],
+    pct: float,
 ) -> LesionShape:
     """The shape of the patch in which half of the diseased area lies or in smaller ones."""
     if pct > _DIFFUSE_PCT:
         return "diffuse"
-    order = kept[np.argsort(areas[kept - 1])]
+    order = large_parts[np.argsort(areas[large_parts - 1])]
     total = np.cumsum(areas[order - 1])
     middle = int(order[int(np.searchsorted(total, total[-1] / 2))])
     rows, columns = np.nonzero(labels == middle)

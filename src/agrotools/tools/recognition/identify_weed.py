@@ -63,10 +63,10 @@ def _resolve(call: Arguments, _known: ReferenceCall) -> Arguments:
     """The weeds to choose among, in any order and by whatever name."""
     from agrotools.knowledge.kb_names import shipped_names
 
-    wanted, names = call["candidates"], shipped_names()
-    if not isinstance(wanted, list):
+    candidates, names = call["candidates"], shipped_names()
+    if not isinstance(candidates, list):
         return call
-    return {**call, "candidates": normalise_set([_key(str(name), names) for name in wanted])}
+    return {**call, "candidates": normalise_set([_key(str(name), names) for name in candidates])}
 
 
 def _key(name: str, names: "KbNames") -> str:
@@ -116,13 +116,13 @@ def identify_weed(
     backend, names = backend_in_use(), kb_names()
     looked = read_image_part(image, region, shown_name(image))
     if asks_larger_model(backend):
-        found, entry_of, notes, flags = _by_larger_model(backend, looked, candidates, names, top_k)
+        ranking, entry_of, notes, flags = _by_larger_model(backend, looked, candidates, names, top_k)
     else:
-        found, entry_of, notes, flags = _by_recogniser(backend, image, looked, candidates, names, top_k)
-    best = best_of(found)
+        ranking, entry_of, notes, flags = _by_recogniser(backend, image, looked, candidates, names, top_k)
+    best = best_of(ranking)
     entry = entry_of(best.label) if best else None
     return WeedIdentity(
-        candidates=found,
+        candidates=ranking,
         best=identifier(best) if best else None,
         species=best.scientific_name if best else None,
         common_name=best.common_name if best else None,
@@ -130,54 +130,54 @@ def identify_weed(
         growth_form=(entry.taxonomy.growth_form if entry else None) or "unknown",
         is_weed=_is_weed(best) if best else None,
         abstained=best is None,
-        overlay=draw_candidates("weed.jpg", looked, found, looked.box, display_name(best) if best else "not sure"),
+        overlay=draw_candidates("weed.jpg", looked, ranking, looked.box, display_name(best) if best else "not sure"),
         notes=(*looked.picture.notes, *notes),
         flags=tuple(dict.fromkeys((*looked.flags, *flags, *(() if best else ("uncertain",))))),
     )
 
 
 _EntryOf = Callable[[str], Entry | None]
-_Named = tuple[tuple[Candidate, ...], _EntryOf, tuple[str, ...], tuple[str, ...]]
+_Identification = tuple[tuple[Candidate, ...], _EntryOf, tuple[str, ...], tuple[str, ...]]
 
 
 def _by_recogniser(
     backend: str | None,
     image: ImageFile,
     looked: ImagePart,
-    wanted: Sequence[str] | None,
+    candidates: Sequence[str] | None,
     names: "KbNames",
     top_k: int,
-) -> _Named:
+) -> _Identification:
 
     recogniser = recogniser_for(backend, "weeds", image)
 
     def entry_of(label: str) -> Entry | None:
         return names.of_shipped(label) if recogniser.is_shipped else names.of_name(label, _KINDS)
 
-    allowed, notes, strange = _allowed(recogniser, wanted, entry_of)
+    allowed, notes, strange = _allowed(recogniser, candidates, entry_of)
     judgement, ranked, flags = judge_part(recogniser, looked, allowed, "candidates")
-    found = candidates_of(ranked, entry_of, top_k)
+    ranking = candidates_of(ranked, entry_of, top_k)
     if not judgement.is_known:
         hint = f"take one plant from above, or give its region; for plants it does not know, {_TRAIN}"
-        raise unknown_names(looked, recogniser.name, found, "", hint)
-    return found, entry_of, (*recogniser.notes, *notes), (*recogniser.flags, *flags, *strange)
+        raise unknown_names(looked, recogniser.name, ranking, "", hint)
+    return ranking, entry_of, (*recogniser.notes, *notes), (*recogniser.flags, *flags, *strange)
 
 
 def _allowed(
-    recogniser: Recogniser, wanted: Sequence[str] | None, entry_of: _EntryOf
+    recogniser: Recogniser, candidates: Sequence[str] | None, entry_of: _EntryOf
 ) -> tuple[tuple[str, ...] | None, tuple[str, ...], tuple[str, ...]]:
     """The labels that the caller's names leave, None for all; notes and flags on names that are not known."""
     from agrotools.knowledge.words import folded
 
-    if wanted is None:
+    if candidates is None:
         return None, (), ()
-    own: dict[str, str] = {}
+    label_of: dict[str, str] = {}
     for label in recogniser.labels:
         entry = entry_of(label)
         for name in (label, *((*entry.names.all(), entry.id, entry.slug) if entry else ())):
-            own.setdefault(folded(name), label)
-    unknown = [name for name in wanted if folded(name) not in own]
-    allowed = tuple(dict.fromkeys(own[folded(name)] for name in wanted if folded(name) in own))
+            label_of.setdefault(folded(name), label)
+    unknown = [name for name in candidates if folded(name) not in label_of]
+    allowed = tuple(dict.fromkeys(label_of[folded(name)] for name in candidates if folded(name) in label_of))
     if not allowed:
         raise ToolError(
             "backend_unavailable",
@@ -193,18 +193,18 @@ def _allowed(
 
 
 def _by_larger_model(
-    backend: str, looked: ImagePart, wanted: Sequence[str] | None, names: "KbNames", top_k: int
-) -> _Named:
+    backend: str, looked: ImagePart, candidates: Sequence[str] | None, names: "KbNames", top_k: int
+) -> _Identification:
 
     entries: dict[str, Entry | None] = {entry.title: entry for entry in names.of_kinds(("weed",))}
-    if wanted is not None:
-        entries = {name: names.of_name(name, _KINDS) for name in dict.fromkeys(wanted)}
+    if candidates is not None:
+        entries = {name: names.of_name(name, _KINDS) for name in dict.fromkeys(candidates)}
     if not entries:
         raise ToolError(
             "backend_unavailable", "the knowledge base names no weeds to choose from", hint="give candidates"
         )
-    found, notes, flags = choose_by_larger_model(backend, looked, "weed", list(entries), entries.get, top_k)
-    return found, entries.get, notes, flags
+    ranking, notes, flags = choose_by_larger_model(backend, looked, "weed", list(entries), entries.get, top_k)
+    return ranking, entries.get, notes, flags
 
 
 def _is_weed(best: Candidate) -> bool | None:

@@ -83,8 +83,8 @@ def _resolve(call: Arguments, _known: ReferenceCall) -> Arguments:
     names, query, crop = shipped_names(), str(call["query"]), call["crop"]
     if call["kb_id"] is not None:
         # How many passages of the entry are shown, and in which order, is presentation: the section is not.
-        asked = section_asked(query) if call["topic"] == "any" else None
-        return drop_arguments({**call, "query": asked or ""}, "kind", "crop")
+        section = section_asked(query) if call["topic"] == "any" else None
+        return drop_arguments({**call, "query": section or ""}, "kind", "crop")
     kinds = get_args(Kind) if call["kind"] == "any" else (cast(Kind, call["kind"]),)
     if isinstance(crop, str):
         call = {**call, "crop": names.key_of_crop(crop)}
@@ -157,29 +157,29 @@ def lookup_agronomy(
             hint=f"closest: {', '.join(close)}; or leave kb_id out and give a name as query",
             candidates=close,
         )
-    wanted = None if topic == "any" else topic
-    found = index.search(
+    section = None if topic == "any" else topic
+    hits = index.search(
         query,
-        topic=wanted,
+        topic=section,
         kind=None if kind == "any" else kind,
         crop=crop,
         kb_id=kb_id,
         top_k=top_k,
         meaning=meaning_scores(index, query) if backend_in_use() == EMBED else None,
     )
-    if wanted is not None and found and not any(hit.document.section == wanted for hit in found):
+    if section is not None and hits and not any(hit.document.section == section for hit in hits):
         flags.append("topic_not_covered")
-        notes.append(f"the base holds the entry but nothing on {wanted.replace('_', ' ')}")
-    if not found and (alike := index.alike(query, kind=None if kind == "any" else kind, crop=crop)):
+        notes.append(f"the base holds the entry but nothing on {section.replace('_', ' ')}")
+    if not hits and (alike := index.alike(query, kind=None if kind == "any" else kind, crop=crop)):
         others = ", ".join(f"{entry.title}, {entry.id}" for entry in alike)
         notes.append(f"the base does not hold {query!r}; of like name, but other things: {others}")
         flags.append("others_of_like_name")
-    if found and found[0].score < 1 and is_group(found[0].entry):
-        notes.append(f"{found[0].entry.id} is about {found[0].entry.names.en} in general, of whatever species")
-    if any(hit.entry.coverage != "verified" for hit in found):
+    if hits and hits[0].score < 1 and is_group(hits[0].entry):
+        notes.append(f"{hits[0].entry.id} is about {hits[0].entry.names.en} in general, of whatever species")
+    if any(hit.entry.coverage != "verified" for hit in hits):
         flags.append("not_verified")
     return KnowledgeHits(
-        hits=tuple(_as_hit(hit) for hit in found), not_found=not found, notes=tuple(notes), flags=tuple(flags)
+        hits=tuple(_as_hit(hit) for hit in hits), not_found=not hits, notes=tuple(notes), flags=tuple(flags)
     )
 
 

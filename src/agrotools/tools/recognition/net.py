@@ -115,7 +115,7 @@ class NetInfo(DescribedNet):
             raise ValueError("as many logits as classes are needed")
         if self.abstention.score == "likeness" and self.outputs.likeness is None:
             raise ValueError("a net that abstains by likeness needs that output")
-        if strange := {name for own in self.crops.values() for name in own} - set(self.classes):
+        if strange := {name for crop_classes in self.crops.values() for name in crop_classes} - set(self.classes):
             raise ValueError(f"crops name classes that there are not: {', '.join(sorted(strange))}")
         return self
 
@@ -156,8 +156,8 @@ class Net:
             answers = self.session.run([*self.info.gives], {self.info.input.name: net_input(pixels, self.info.side)})
         except Exception as error:  # ONNX Runtime's own kinds of error, whatever the graph leads it to
             raise unusable_weights(what, "cannot be run", _hint_for(self.info.name)) from error
-        wanted = [(1, self.info.outputs.logits), (1, self.info.outputs.embedding), (1,)][: len(answers)]
-        if [one.shape for one in answers] != wanted or not all(np.isfinite(one).all() for one in answers):
+        expected_shapes = [(1, self.info.outputs.logits), (1, self.info.outputs.embedding), (1,)][: len(answers)]
+        if [one.shape for one in answers] != expected_shapes or not all(np.isfinite(one).all() for one in answers):
             raise unusable_weights(what, "does not answer as its description says", _hint_for(self.info.name))
         likeness = answers[2].astype(np.float64) if len(answers) > 2 else None
         return Prediction(answers[0].astype(np.float64), answers[1].astype(np.float32), likeness)

@@ -62,25 +62,25 @@ def read_labelled(images: Path, labels: Path | None = None) -> list[LabelledImag
     """
     if not images.is_dir():
         raise UsageError(f"{images} is no folder", hint="--images names the folder of your pictures")
-    found = _from_table(images, labels) if labels else _from_folders(images)
-    if not found:
+    labelled = _from_table(images, labels) if labels else _from_folders(images)
+    if not labelled:
         raise UsageError(f"there are no pictures in {labels or images}", hint=_FORMS)
-    if len(found) > MOST_PICTURES:
+    if len(labelled) > MOST_PICTURES:
         raise UsageError(
-            f"{len(found):,} pictures are more than the {MOST_PICTURES:,} that a pack learns from",
+            f"{len(labelled):,} pictures are more than the {MOST_PICTURES:,} that a pack learns from",
             hint="take a part of them, the same number of each class",
         )
-    check_classes(found)
-    return found
+    check_classes(labelled)
+    return labelled
 
 
-def check_classes(found: list[LabelledImage]) -> None:
+def check_classes(labelled: list[LabelledImage]) -> None:
     """Refuse what no head can be trained and checked on.
 
     Raises:
         UsageError: one class, or a class with too few pictures or groups.
     """
-    counts = Counter(one.label for one in found)
+    counts = Counter(one.label for one in labelled)
     if len(counts) < 2:
         raise UsageError(
             f"all pictures are of one class ({next(iter(counts))}): there is nothing to tell apart",
@@ -91,8 +91,8 @@ def check_classes(found: list[LabelledImage]) -> None:
             f"fewer than {LEAST_PER_CLASS} pictures of {_list_names(few)}",
             hint="with so few nothing can be learnt and checked; 30 of a class are a fair beginning",
         )
-    groups = {label: {one.group for one in found if one.label == label} for label in counts}
-    if alone := [label for label, own in sorted(groups.items()) if len(own) < LEAST_GROUPS]:
+    groups = {label: {one.group for one in labelled if one.label == label} for label in counts}
+    if alone := [label for label, class_groups in sorted(groups.items()) if len(class_groups) < LEAST_GROUPS]:
         raise UsageError(
             f"all pictures of {_list_names(alone)} are of one group: none can be held back to check on",
             hint="a class needs two groups (plants, days, fields) or more; without the column each picture is its own",
@@ -103,19 +103,19 @@ _FORMS = "a CSV with the columns image,label or image,label,group, or without --
 
 
 def _from_folders(images: Path) -> list[LabelledImage]:
-    found: list[LabelledImage] = []
+    labelled: list[LabelledImage] = []
     for folder in sorted(path for path in images.iterdir() if path.is_dir() and not path.name.startswith(".")):
         for path in sorted(folder.rglob("*")):
             if path.suffix.lower() in SUFFIXES and path.is_file() and not path.name.startswith("."):
                 name = path.relative_to(images).as_posix()
-                found.append(LabelledImage(path, folder.name, name))
-                if len(found) > MOST_PICTURES:
-                    return found
-    return found
+                labelled.append(LabelledImage(path, folder.name, name))
+                if len(labelled) > MOST_PICTURES:
+                    return labelled
+    return labelled
 
 
 def _from_table(images: Path, table: Path) -> list[LabelledImage]:
-    found: list[LabelledImage] = []
+    labelled: list[LabelledImage] = []
     absent: list[str] = []
     seen: dict[str, int] = {}
     try:
@@ -144,8 +144,8 @@ def _from_table(images: Path, table: Path) -> list[LabelledImage]:
                 if not (images / path).is_file():
                     absent.append(image)
                 group = (row.get("group") or "").strip()
-                found.append(LabelledImage(images / path, label, f"group {group}" if group else f"picture {image}"))
-                if len(found) > MOST_PICTURES:
+                labelled.append(LabelledImage(images / path, label, f"group {group}" if group else f"picture {image}"))
+                if len(labelled) > MOST_PICTURES:
                     break
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise UsageError(f"cannot read the labels {table}: {error}", hint=_FORMS) from error
@@ -154,7 +154,7 @@ def _from_table(images: Path, table: Path) -> list[LabelledImage]:
             f"{table} names {len(absent)} pictures that are not in {images}: {_list_names(absent)}",
             hint="paths are relative to --images",
         )
-    return found
+    return labelled
 
 
 def _list_names(names: list[str]) -> str:
@@ -297,7 +297,7 @@ def _folds(data: _Data) -> list[tuple[Ints, Ints]]:
     from sklearn.model_selection import StratifiedGroupKFold
 
     fewest = min(
-        len({group for group, own in zip(data.groups, data.classes, strict=True) if own == number})
+        len({group for group, class_number in zip(data.groups, data.classes, strict=True) if class_number == number})
         for number in range(len(data.names))
     )
     split = StratifiedGroupKFold(min(FOLDS, fewest), shuffle=True, random_state=0)
@@ -353,8 +353,8 @@ def _out_of_fold(data: _Data, folds: Sequence[tuple[Ints, Ints]], strength: floa
 
 
 def _loss(logits: Floats, classes: Ints) -> float:
-    own = probabilities(logits, fit_temperature(logits, classes))[np.arange(len(classes)), classes]
-    return float(-np.log(np.maximum(own, 1e-12)).mean())
+    true_probability = probabilities(logits, fit_temperature(logits, classes))[np.arange(len(classes)), classes]
+    return float(-np.log(np.maximum(true_probability, 1e-12)).mean())
 
 
 def _abstention(data: _Data, folds: Sequence[tuple[Ints, Ints]], strength: float) -> tuple[float, float | None]:
@@ -379,8 +379,8 @@ def _figures(data: _Data, logits: Floats, temperature: float, folds: int, refuse
     groups = sorted(set(data.groups))
     members = [np.flatnonzero(np.array(data.groups) == group) for group in groups]
     draws = np.random.default_rng(0).integers(0, len(members), (_DRAWS, len(members)))
-    drawn = [np.concatenate([members[place] for place in draw]) for draw in draws]
-    macro = [_macro_f1(predicted[rows], classes[rows], len(data.names)) for rows in drawn]
+    resampled = [np.concatenate([members[place] for place in draw]) for draw in draws]
+    macro = [_macro_f1(predicted[rows], classes[rows], len(data.names)) for rows in resampled]
     accuracy, (low, high) = float(right.mean()), np.quantile(macro, [0.025, 0.975])
     return PackFigures(
         pictures=len(classes),
@@ -399,25 +399,25 @@ def _figures(data: _Data, logits: Floats, temperature: float, folds: int, refuse
 
 
 def _of_class(data: _Data, predicted: Ints, number: int) -> ClassFigures:
-    true, named = data.classes == number, predicted == number
-    joint = int((true & named).sum())
-    groups = len({group for group, own in zip(data.groups, true, strict=True) if own})
+    true, is_predicted = data.classes == number, predicted == number
+    joint = int((true & is_predicted).sum())
+    groups = len({group for group, is_class in zip(data.groups, true, strict=True) if is_class})
     recall = joint / int(true.sum())
     return ClassFigures(
         n=int(true.sum()),
-        precision=joint / max(1, int(named.sum())),
+        precision=joint / max(1, int(is_predicted.sum())),
         recall=recall,
         recall_95=wilson(recall * groups, groups),
-        f1=2 * joint / max(1, int(true.sum() + named.sum())),
+        f1=2 * joint / max(1, int(true.sum() + is_predicted.sum())),
     )
 
 
 def _macro_f1(predicted: Ints, classes: Ints, count: int) -> float:
     """Mean F1 of the classes that occur."""
-    true, named = np.bincount(classes, minlength=count), np.bincount(predicted, minlength=count)
+    true, predicted_counts = np.bincount(classes, minlength=count), np.bincount(predicted, minlength=count)
     joint = np.bincount(classes[predicted == classes], minlength=count)
     there = true > 0
-    return float((2 * joint[there] / (true + named)[there]).mean())
+    return float((2 * joint[there] / (true + predicted_counts)[there]).mean())
 
 
 def _calibration_error(shares: Floats, right: NDArray[np.bool_], bins: int = 10) -> float:

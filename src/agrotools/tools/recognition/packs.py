@@ -183,8 +183,8 @@ def list_packs() -> tuple[list[PackInfo], list[str]]:
     packs: list[PackInfo] = []
     faults: list[str] = []
     folder = packs_folder()
-    found = sorted(path for path in folder.iterdir() if not path.name.startswith(".")) if folder.is_dir() else []
-    for path in found:
+    paths = sorted(path for path in folder.iterdir() if not path.name.startswith(".")) if folder.is_dir() else []
+    for path in paths:
         if path.is_dir():
             try:
                 info = read_pack(path).info
@@ -276,7 +276,7 @@ def refuse_existing_name(folder: Path) -> None:
         raise UsageError(f"nothing can be written in {above}", hint="name another place with --out")
 
 
-def save_pack(folder: Path, info: PackInfo, head: PackHead, seen: Sequence[str]) -> PackInfo:
+def save_pack(folder: Path, info: PackInfo, head: PackHead, training_hashes: Sequence[str]) -> PackInfo:
     """Write a pack, whole or not at all; ``info.weights_sha256`` is filled in.
 
     Raises:
@@ -291,7 +291,7 @@ def save_pack(folder: Path, info: PackInfo, head: PackHead, seen: Sequence[str])
         "directions": head.familiar.directions,
         "spread": head.familiar.spread,
         "rest": np.array(head.familiar.rest, np.float64),
-        "seen": np.frombuffer(bytes.fromhex("".join(sorted(seen))), np.uint8).reshape(-1, 32),
+        "seen": np.frombuffer(bytes.fromhex("".join(sorted(training_hashes))), np.uint8).reshape(-1, 32),
     }
     content, sha256 = pack_arrays(arrays)
     saved = info.model_copy(update={"weights_sha256": sha256})

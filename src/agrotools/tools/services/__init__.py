@@ -166,9 +166,9 @@ def request_service(request: ServiceRequest) -> dict[str, Any]:
     Raises:
         ToolError: ``backend_unavailable``, ``timeout``, ``limit`` or ``invalid_argument``, as the service's failure is.
     """
-    given = outside_in_use()
-    if given is not None:
-        return given.ask(request)
+    injected = outside_in_use()
+    if injected is not None:
+        return injected.ask(request)
 
     try:
         return _run(answer(request))

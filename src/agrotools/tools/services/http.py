@@ -107,10 +107,10 @@ class PublicResolver(AbstractResolver):
     async def resolve(
         self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_INET
     ) -> list[ResolveResult]:
-        found = await self._inner.resolve(host, port, family)
-        if not found or not all(is_public(each["host"]) for each in found):
+        addresses = await self._inner.resolve(host, port, family)
+        if not addresses or not all(is_public(each["host"]) for each in addresses):
             raise PrivateAddress(f"{host} leads to a private address")
-        return found
+        return addresses
 
     async def close(self) -> None:
         await self._inner.close()

@@ -33,12 +33,12 @@ def images_settings() -> ImagesSettings:
     Raises:
         UsageError: no usable address, or no key where OpenAI's own endpoint is asked.
     """
-    own = os.environ.get(URL, "").strip()
+    base_url = os.environ.get(URL, "").strip()
     variable = os.environ.get(KEY_NAME, "").strip() or "OPENAI_API_KEY"
     key = os.environ.get(variable, "").strip()
     # Like a model's endpoint, it may be on this machine: who names it is who runs this.
-    url = checked_url(own, URL, private=True) if own else OPENAI_URL
-    if own and urlsplit(own).hostname != urlsplit(OPENAI_URL).hostname and not os.environ.get(KEY_NAME):
+    url = checked_url(base_url, URL, private=True) if base_url else OPENAI_URL
+    if base_url and urlsplit(base_url).hostname != urlsplit(OPENAI_URL).hostname and not os.environ.get(KEY_NAME):
         key = ""  # a vendor's key goes to no other server unasked
     elif not key or not key.isascii() or not key.isprintable():
         raise UsageError(

@@ -90,7 +90,7 @@ async def search(backend: str, query: str, k: int, patience: Patience = DEFAULT_
             params = {"q": query, "format": "json"}
             body = await exchange(session, "GET", address, service="the SearXNG", patience=patience, params=params)
     try:
-        found = (read_serper if backend == SERPER else read_searxng)(orjson.loads(body), k)
+        page = (read_serper if backend == SERPER else read_searxng)(orjson.loads(body), k)
     except (ValueError, TypeError, AttributeError, LookupError):
         raise InfrastructureError(
             "the search service replied in no form that is known",
@@ -99,8 +99,8 @@ async def search(backend: str, query: str, k: int, patience: Patience = DEFAULT_
             else "a SearXNG must allow the format json (search.formats in its settings)",
         ) from None
     if settings.record is not None:
-        record_search(settings.record, backend, query, k, found)
-    return found
+        record_search(settings.record, backend, query, k, page)
+    return page
 
 
 def read_serper(reply: dict[str, Any], k: int) -> dict[str, Any]:
@@ -149,9 +149,9 @@ def query_key(query: str) -> str:
     return " ".join(query.casefold().split())
 
 
-def record_search(folder: Path, backend: str, query: str, k: int, found: dict[str, Any]) -> None:
+def record_search(folder: Path, backend: str, query: str, k: int, page: dict[str, Any]) -> None:
     """Add a search to the folder's file. A disk that is full or read-only costs the record, not the search."""
-    line = {"query": query, "k": k, "service": backend, "at": datetime.now(UTC).isoformat(timespec="seconds"), **found}
+    line = {"query": query, "k": k, "service": backend, "at": datetime.now(UTC).isoformat(timespec="seconds"), **page}
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with (folder / FILE).open("ab", buffering=0) as file:  # whole, in one piece, whoever else adds a line

@@ -34,7 +34,7 @@ class ModelReply(BaseModel):
 def ask_model(
     text: str,
     jpeg: bytes,
-    wanted: type[ReplyType],
+    reply_type: type[ReplyType],
     check: Callable[[ReplyType], str | None] = lambda _reply: None,
     *,
     max_output_tokens: int = 1024,
@@ -45,9 +45,9 @@ def ask_model(
     A reply that is not in that form gets one question that says what is wrong with it.
 
     Args:
-        text: what is wanted, in words. The schema of ``wanted`` is written below it.
+        text: what is wanted, in words. The schema of ``reply_type`` is written below it.
         jpeg: the picture, see :func:`picture_for_model`.
-        wanted: what the reply is read as.
+        reply_type: what the reply is read as.
         check: what is wrong with a reply that has the form; None where nothing is.
         max_output_tokens: of the reply.
         more: further pictures, shown after the first.
@@ -59,12 +59,12 @@ def ask_model(
     model = vision_in_use()
     if model is None:
         raise ToolError("backend_unavailable", "the back-end vlm has no model to ask", hint=NAME_A_MODEL)
-    schema = wanted.model_json_schema()
+    schema = reply_type.model_json_schema()
     form = f"Reply with one JSON object and nothing else. Its JSON Schema:\n{orjson.dumps(schema).decode()}"
     question = Question(f"{text}\n\n{form}", jpeg, schema, max_output_tokens, more=more)
     for _ in range(MOST_QUESTIONS):
         reply = model.ask(question)
-        read, fault = _read(reply, wanted, check)
+        read, fault = _read(reply, reply_type, check)
         if read is not None:
             return read, f"said by the model {model.name}, not measured"
         question = replace(question, earlier=(reply[:_LONGEST_QUOTED], fault))
@@ -76,7 +76,7 @@ def ask_model(
 
 
 def _read(
-    reply: str, wanted: type[ReplyType], check: Callable[[ReplyType], str | None]
+    reply: str, reply_type: type[ReplyType], check: Callable[[ReplyType], str | None]
 ) -> tuple[ReplyType | None, str]:
     """The last value in a reply that is what was wanted; else what is wrong with the last."""
     text = reply[-_LONGEST_REPLY:]
@@ -84,7 +84,7 @@ def _read(
     is_last = True
     for start, end in reversed(values_in(text)[-_MOST_VALUES:]):
         try:
-            read = wanted.model_validate(loads(text[start:end]))
+            read = reply_type.model_validate(loads(text[start:end]))
             wrong = check(read)
         except NotJson as error:
             wrong = f"its JSON cannot be read: {error}"

@@ -108,10 +108,10 @@ class VisionEndpoint:
 
 
 def _messages(question: Question) -> list[Message]:
-    shown = [ImagePart(url=_data_url(picture)) for picture in question.pictures]
+    image_parts = [ImagePart(url=_data_url(picture)) for picture in question.pictures]
     messages = [
         Message.of("system", _SYSTEM),
-        Message(role="user", content=(TextPart(text=question.text), *shown)),
+        Message(role="user", content=(TextPart(text=question.text), *image_parts)),
     ]
     if question.earlier:
         reply, fault = question.earlier

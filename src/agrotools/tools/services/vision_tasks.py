@@ -90,12 +90,12 @@ class OutlinedThings(ModelReply):
 
 def describe_picture(pixels: NDArray[np.uint8], box: Box, question: str | None) -> TextAnswer:
     """Description of the part ``box`` of a picture, uint8 (rows, columns, 3), or the answer to ``question``."""
-    wanted = (
+    instruction = (
         f"Answer this question about the picture: {_quote(question)}"
         if question
         else "Describe what this picture shows: what there is, where, and what it looks like."
     )
-    return _ask_words(wanted, picture_for_model(pixels, box), ())
+    return _ask_words(instruction, picture_for_model(pixels, box), ())
 
 
 def describe_part(pixels: NDArray[np.uint8], box: Box, attribute: str) -> TextAnswer:
@@ -103,21 +103,21 @@ def describe_part(pixels: NDArray[np.uint8], box: Box, attribute: str) -> TextAn
     height, width = pixels.shape[:2]
     part = picture_for_model(pixels, box)
     whole = picture_for_model(_draw_frame(pixels, box), (0, 0, width, height))
-    wanted = (
+    instruction = (
         "The first picture is a part of the second, where a magenta frame shows it. Say of the thing in the first "
         f"picture what its {_quote(attribute)} is."
     )
-    return _ask_words(wanted, part, (whole.jpeg,))
+    return _ask_words(instruction, part, (whole.jpeg,))
 
 
 def compare(before: NDArray[np.uint8], after: NDArray[np.uint8], question: str) -> TextAnswer:
     """Changes from one picture to another, both uint8 (rows, columns, 3), as far as ``question`` asks for them."""
     first, second = (picture_for_model(each, (0, 0, each.shape[1], each.shape[0])) for each in (before, after))
-    wanted = (
+    instruction = (
         "The two pictures show one place, the first one earlier and the second one later. Say what has changed, as "
         f"far as this asks for it: {_quote(question)}"
     )
-    return _ask_words(wanted, first, (second.jpeg,))
+    return _ask_words(instruction, first, (second.jpeg,))
 
 
 def read_latex(pixels: NDArray[np.uint8], box: Box) -> TextAnswer:
@@ -132,26 +132,26 @@ def name_things(pixels: NDArray[np.uint8], box: Box, names: tuple[str, ...]) -> 
 
     A name outside the list is no usable reply.
     """
-    wanted = (
+    instruction = (
         "Find every object in the picture that is of one of these kinds, and give it the kind's name exactly as it "
         f"stands here: {_quote(list(names))}."
     )
-    return _ask_things(wanted, pixels, box, frozenset(names))
+    return _ask_things(instruction, pixels, box, frozenset(names))
 
 
 def read_lines(pixels: NDArray[np.uint8], box: Box) -> LabelledBoxes:
     """The lines of text in the part ``box`` of a picture, in reading order."""
-    wanted = (
+    instruction = (
         "Read all text in the picture, line by line in reading order, exactly as it stands, misprints included: one "
         "entry for each line, its text as the name, in the language it is written in."
     )
-    return _ask_things(wanted, pixels, box, None)
+    return _ask_things(instruction, pixels, box, None)
 
 
 def outline_things(pixels: NDArray[np.uint8], box: Box, text: str) -> OutlineSet:
     """The outlines of what ``text`` names in the part ``box`` of a picture."""
     picture = picture_for_model(pixels, box)
-    wanted = (
+    instruction = (
         f"Outline every {_quote(text)} in this picture of {picture.width_px} x {picture.height_px} pixels as closely "
         "as you can, in pixels of this picture. Outline nothing twice."
     )
@@ -162,22 +162,22 @@ def outline_things(pixels: NDArray[np.uint8], box: Box, text: str) -> OutlineSet
                 return f"things.{number}.outline leaves the picture of {picture.width_px} x {picture.height_px} pixels"
         return None
 
-    seen, note = ask_model(wanted, picture.jpeg, OutlinedThings, fault, max_output_tokens=_LONG_REPLY)
+    seen, note = ask_model(instruction, picture.jpeg, OutlinedThings, fault, max_output_tokens=_LONG_REPLY)
     outlines = [
         picture.original(np.array([[x, y, x, y] for x, y in thing.outline], np.float64))[:, :2] for thing in seen.things
     ]
     return OutlineSet(outlines, [thing.score for thing in seen.things], (f"outlines: {note}",), (FLAG,))
 
 
-def _ask_words(wanted: str, picture: ModelPicture, more: tuple[bytes, ...]) -> TextAnswer:
-    reply, note = ask_model(wanted, picture.jpeg, Words, more=more)
+def _ask_words(instruction: str, picture: ModelPicture, more: tuple[bytes, ...]) -> TextAnswer:
+    reply, note = ask_model(instruction, picture.jpeg, Words, more=more)
     return TextAnswer(reply.answer, (f"answer: {note}",), (FLAG,))
 
 
-def _ask_things(wanted: str, pixels: NDArray[np.uint8], box: Box, names: frozenset[str] | None) -> LabelledBoxes:
+def _ask_things(instruction: str, pixels: NDArray[np.uint8], box: Box, names: frozenset[str] | None) -> LabelledBoxes:
     picture = picture_for_model(pixels, box)
     size = f"{picture.width_px} x {picture.height_px} pixels"
-    text = f"{wanted} Give each a box that fits it closely, in pixels of this picture of {size}."
+    text = f"{instruction} Give each a box that fits it closely, in pixels of this picture of {size}."
 
     def fault(seen: NamedThings) -> str | None:
         for number, thing in enumerate(seen.things):
@@ -282,12 +282,12 @@ class SeenRegion(ModelReply):
 def describe(pixels: NDArray[np.uint8], box: Box, question: str | None) -> TextAnswer:
     """Description by a vision model of the part ``box`` of a picture, or its answer to ``question``."""
     picture = picture_for_model(pixels, box)
-    wanted = (
+    instruction = (
         f"Answer this question about the picture: {_quote(question)}"
         if question
         else "Describe what this picture shows: plants and their state, soil, water, buildings, damage."
     )
-    text = f"{wanted} Give no amounts that would have to be measured."
+    text = f"{instruction} Give no amounts that would have to be measured."
     seen, note = ask_model(text, picture.jpeg, SeenRegion)
     return TextAnswer(seen.description, (f"description: {note}",), (FLAG,))
 

@@ -17,7 +17,7 @@ from agrotools.build.scenes.scene import Difficulty
 
 
 @dataclass(frozen=True)
-class Drawn:
+class DrawnScene:
     """A drawn subject: ``folder`` holds its files, ``record`` its truth as ``draw`` returned it."""
 
     name: str

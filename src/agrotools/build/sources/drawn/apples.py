@@ -12,7 +12,7 @@ from pydantic import JsonValue
 from agrotools.build.references import ref
 from agrotools.build.scenes.orchard import LEAST_SEEN, WELL_SEEN, make_orchard
 from agrotools.build.scenes.scene import Difficulty
-from agrotools.build.sources.drawn import Drawn
+from agrotools.build.sources.drawn import DrawnScene
 from agrotools.build.sources.drawn.saving import find_mark, grown, mark_each, save_jpeg, save_png
 from agrotools.build.sources.part import Originals, named
 from agrotools.build.templates.thing import Subject, Thing
@@ -52,27 +52,29 @@ def draw(seed: int, difficulty: Difficulty, folder: Path) -> dict[str, JsonValue
         boxes = [grown(fruits[place]["box"], int(rng.integers(3, 8))) for place in order]
         marks = mark_each(photo, boxes, pens, rng)
         save_jpeg(photo, folder / f"marked_{number}.jpg")
-        found = [{**mark, "place": order[mark["place"]]} for mark in marks]
-        pictures.append(cast(JsonValue, {"fruits": fruits, "marks": found, "focal_px": scene.sidecar["fx_px"]}))
+        marks_in_order = [{**mark, "place": order[mark["place"]]} for mark in marks]
+        pictures.append(
+            cast(JsonValue, {"fruits": fruits, "marks": marks_in_order, "focal_px": scene.sidecar["fx_px"]})
+        )
     return {"skin": skin, "pictures": pictures}
 
 
-def subjects(drawn: Drawn, originals: Originals) -> list[Subject]:
+def subjects(drawn: DrawnScene, originals: Originals) -> list[Subject]:
     """The rows as wholes where colour finds the fruit, fruit boxed in words, and marked fruit."""
     base = f"{NAME}-{drawn.seed}"
     metadata: dict[str, JsonValue] = {"difficulty": drawn.difficulty}
     pictures = cast("list[dict[str, Any]]", drawn.record["pictures"])
     files = [_files(drawn, originals, number, picture["focal_px"]) for number, picture in enumerate(pictures)]
-    found: list[Subject] = []
+    all_subjects: list[Subject] = []
     seen = all(_measured(picture["fruits"]) for picture in pictures)
     if drawn.record["skin"] in _COLOURFUL and seen:
 
         def row(index: int, place: int) -> Thing:
             return _row(files[index], pictures[index]["fruits"], place)
 
-        found.append(Subject(f"{base}-rows", len(pictures), row, metadata, of="apple_row"))
+        all_subjects.append(Subject(f"{base}-rows", len(pictures), row, metadata, of="apple_row"))
     for number, picture in enumerate(pictures):
-        found += _pointed_out(base, metadata, number, picture, files[number])
+        all_subjects += _pointed_out(base, metadata, number, picture, files[number])
 
     # One fruit in each of several pictures, marked in the same colour nowhere else.
     first = [(number, picture["marks"][0]) for number, picture in enumerate(pictures) if picture["marks"]]
@@ -82,8 +84,8 @@ def subjects(drawn: Drawn, originals: Originals) -> list[Subject]:
         return _marked(files[number], pictures[number]["fruits"], mark, place, f"apple {place}")
 
     if first:
-        found.append(Subject(f"{base}-marked-rows", len(first), in_its_row, metadata, of="marked_apple_row"))
-    return found
+        all_subjects.append(Subject(f"{base}-marked-rows", len(first), in_its_row, metadata, of="marked_apple_row"))
+    return all_subjects
 
 
 def _pointed_out(
@@ -104,7 +106,7 @@ def _pointed_out(
     ]
 
 
-def _files(drawn: Drawn, originals: Originals, number: int, focal_px: float) -> dict[str, SampleFile]:
+def _files(drawn: DrawnScene, originals: Originals, number: int, focal_px: float) -> dict[str, SampleFile]:
     photo = originals.file(drawn.folder / f"photo_{number}.jpg", note="Apple tree, daylight.")
     marked = originals.file(drawn.folder / f"marked_{number}.jpg", note="Apple tree, daylight, with marks.")
     depth = originals.file(drawn.folder / f"depth_{number}.png", kind="depth", **_AS_GIVEN)

@@ -13,11 +13,11 @@ from typing import NamedTuple
 from agrotools import __version__
 from agrotools.build.allocation import Allocation, Marginals, published
 from agrotools.build.building import Group, build_samples
-from agrotools.build.choosing import Chosen, RecordedCounts, Stock, asked_of, choose_allocated, choose_recorded
+from agrotools.build.choosing import Chosen, RecordedCounts, Stock, ask_subject, choose_allocated, choose_recorded
 from agrotools.build.export import write_benchmark
 from agrotools.build.references import Tally
 from agrotools.build.scenes.scene import Difficulty
-from agrotools.build.sources.drawn import Drawn
+from agrotools.build.sources.drawn import DrawnScene
 from agrotools.build.sources.drawn.drawing import Order, draw_all
 from agrotools.build.sources.part import Originals
 from agrotools.build.templates import load_templates
@@ -66,9 +66,9 @@ def build_scenes(
     """
     check_replaceable(out)
     work = out.parent / f".{out.name}-scenes"
-    with replace_folder(out) as made:
+    with replace_folder(out) as partial:
         header = write_scenes(
-            made, work, "scenes", queries, seed=seed, language=language, progress=progress, workers=workers
+            partial, work, "scenes", queries, seed=seed, language=language, progress=progress, workers=workers
         )
     shutil.rmtree(work, ignore_errors=True)
     return header
@@ -104,7 +104,7 @@ def write_scenes(
         recorded=recorded,
     )
     (made / FILES_FOLDER).mkdir(parents=True)
-    for stored in sorted({file.path for item in chosen for file in item.asked.files}):
+    for stored in sorted({file.path for item in chosen for file in item.instance.files}):
         shutil.copyfile(originals.files[stored], made / stored)
     backends = {tool: kind for code in modules.values() for tool, kind in getattr(code, "BACKENDS", {}).items()}
     tally = Tally()
@@ -167,7 +167,7 @@ class DrawnQuestions(NamedTuple):
             for stock in self.stocks.values()
             for subject in stock.subjects
             for question in stock.questions
-            if (item := asked_of(subject, question, seed)) is not None
+            if (item := ask_subject(subject, question, seed)) is not None
         ]
 
 
@@ -190,10 +190,10 @@ def drawn_questions(
     """
     modules = {module: import_module(f"{__package__}.{module}") for module in MODULES}
     wanted = wanted or published(queries, {module.STANDS_FOR for module in modules.values()})
-    drawn = draw_all(_orders(modules, wanted, seed), work, progress, workers)
+    scenes = draw_all(_orders(modules, wanted, seed), work, progress, workers)
     originals = Originals(work)
     stocks = {
-        module: _stock(code, [each for each in drawn if each.name == module], originals, language)
+        module: _stock(code, [each for each in scenes if each.name == module], originals, language)
         for module, code in modules.items()
     }
     if recorded is None:
@@ -216,7 +216,7 @@ def _orders(modules: Mapping[str, ModuleType], wanted: Marginals, seed: int) -> 
     return orders
 
 
-def _stock(module: ModuleType, drawn: Sequence[Drawn], originals: Originals, language: Language) -> Stock:
+def _stock(module: ModuleType, drawn: Sequence[DrawnScene], originals: Originals, language: Language) -> Stock:
     subjects = [subject for each in drawn for subject in module.subjects(each, originals)]
     questions = [template for file in module.TEMPLATES for template in load_templates(file, language)]
     return Stock(module.STANDS_FOR, subjects, questions)
@@ -224,5 +224,5 @@ def _stock(module: ModuleType, drawn: Sequence[Drawn], originals: Originals, lan
 
 def _of(stock: Stock, chosen: Sequence[Chosen]) -> list[Chosen]:
     """Those of a module's own subjects."""
-    own = {id(subject) for subject in stock.subjects}
-    return [item for item in chosen if id(item.subject) in own]
+    subject_ids = {id(subject) for subject in stock.subjects}
+    return [item for item in chosen if id(item.subject) in subject_ids]

@@ -10,7 +10,7 @@ from agrotools.build.references import PlannedCall, ref
 from agrotools.build.scenes.marks import STROKE_COLOURS, Box, marked
 from agrotools.build.scenes.scene import Difficulty, Scene, save_heights, save_picture
 from agrotools.build.scenes.stands import BlockKind, make_block
-from agrotools.build.sources.drawn import Drawn
+from agrotools.build.sources.drawn import DrawnScene
 from agrotools.build.sources.part import Originals, named
 from agrotools.build.templates import Thing
 from agrotools.build.templates.thing import Subject
@@ -52,7 +52,7 @@ def draw(seed: int, difficulty: Difficulty, folder: Path) -> dict[str, JsonValue
     return {"mode": mode, "kind": kind, "blocks": blocks}
 
 
-def subjects(drawn: Drawn, originals: Originals) -> list[Subject]:
+def subjects(drawn: DrawnScene, originals: Originals) -> list[Subject]:
     """``block``: its trees; ``block_top``: those above the mean of the canopy; ``block_marked``: those in the mark."""
     blocks = cast("list[dict[str, Any]]", drawn.record["blocks"])
     pictures = [
@@ -74,52 +74,52 @@ def subjects(drawn: Drawn, originals: Originals) -> list[Subject]:
         return (picture,) if model is None else (picture, named(model, "heights", number))
 
     def block(index: int, number: int) -> Thing:
-        shown = files(index, number)
-        thought = f"I need to know how many trees there are in {shown[0].name}."
+        thing = files(index, number)
+        thought = f"I need to know how many trees there are in {thing[0].name}."
         truth = _counted(blocks[index], None)
-        return Thing(shown, "count_objects", _asked_of(shown), truth, shown[0].name, thought, {"kind": kind})
+        return Thing(thing, "count_objects", _asked_of(thing), truth, thing[0].name, thought, {"kind": kind})
 
     def block_top(index: int, number: int) -> Thing:
-        shown, facts = files(index, number), blocks[index]
+        thing, facts = files(index, number), blocks[index]
         mean = cast(float, round_significant(facts["mean_canopy_m"], _DIGITS))
         look = PlannedCall(
             "estimate_canopy_height",
-            {"chm": shown[1].name},
+            {"chm": thing[1].name},
             {"mean_canopy_m": mean},
-            thought=f"First the mean height of the canopy in {shown[1].name}.",
+            thought=f"First the mean height of the canopy in {thing[1].name}.",
         )
-        arguments: Arguments = {**_asked_of(shown), "min_height_m": ref(0, "mean_canopy_m")}
-        thought = f"Now the trees of {shown[0].name} that are taller than that."
+        arguments: Arguments = {**_asked_of(thing), "min_height_m": ref(0, "mean_canopy_m")}
+        thought = f"Now the trees of {thing[0].name} that are taller than that."
         truth = _counted(facts, None, taller_than_m=mean)
         words = {"least": "2", "kind": kind}
-        return Thing(shown, "count_objects", arguments, truth, shown[0].name, thought, words, before=(look,))
+        return Thing(thing, "count_objects", arguments, truth, thing[0].name, thought, words, before=(look,))
 
     def block_marked(index: int, number: int) -> Thing:
-        shown, facts = files(index, number), blocks[index]
+        thing, facts = files(index, number), blocks[index]
         mark = facts["mark"]
         look = PlannedCall(
             "extract_marked_region",
-            {"image": shown[0].name},
+            {"image": thing[0].name},
             mark,
-            thought=f"I need to know where the mark in {shown[0].name} lies.",
+            thought=f"I need to know where the mark in {thing[0].name} lies.",
         )
-        arguments: Arguments = {**_asked_of(shown), "region": ref(0, "regions[0].inner_box")}
+        arguments: Arguments = {**_asked_of(thing), "region": ref(0, "regions[0].inner_box")}
         truth = _counted(facts, cast(Box, tuple(mark["regions"][0]["inner_box"])))
         thought = "Now the trees inside the mark."
         words = {"colour": mark["regions"][0]["color"]}
-        return Thing(shown, "count_objects", arguments, truth, shown[0].name, thought, words, before=(look,))
+        return Thing(thing, "count_objects", arguments, truth, thing[0].name, thought, words, before=(look,))
 
     metadata: dict[str, JsonValue] = {"difficulty": drawn.difficulty, "kind": drawn.record["kind"]}
     shows = {"pictures": [("block", block)], "marked": [("block_marked", block_marked)]}
     shows["heights"] = [("block", block), ("block_top", block_top)]
     return [
-        Subject(f"{drawn.name}-{drawn.seed}-{of}", len(blocks), shown, metadata, of=of) for of, shown in shows[mode]
+        Subject(f"{drawn.name}-{drawn.seed}-{of}", len(blocks), thing, metadata, of=of) for of, thing in shows[mode]
     ]
 
 
 def _asked_of(shown: tuple[SampleFile, ...]) -> Arguments:
-    asked: Arguments = {"image": shown[0].name, "target": "tree"}
-    return asked if len(shown) == 1 else {**asked, "chm": shown[1].name}
+    arguments: Arguments = {"image": shown[0].name, "target": "tree"}
+    return arguments if len(shown) == 1 else {**arguments, "chm": shown[1].name}
 
 
 def _counted(facts: dict[str, Any], region: Box | None, taller_than_m: float = 0.0) -> dict[str, Any]:

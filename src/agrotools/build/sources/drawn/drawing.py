@@ -18,7 +18,7 @@ import orjson
 
 import agrotools.build
 from agrotools.build.scenes.scene import Difficulty
-from agrotools.build.sources.drawn import Drawn
+from agrotools.build.sources.drawn import DrawnScene
 from agrotools.core import InfrastructureError
 from agrotools.core.progress import Progress
 
@@ -35,7 +35,7 @@ class Order:
     difficulty: Difficulty
 
 
-def draw_all(orders: Sequence[Order], folder: Path, progress: Progress, workers: int = 2) -> list[Drawn]:
+def draw_all(orders: Sequence[Order], folder: Path, progress: Progress, workers: int = 2) -> list[DrawnScene]:
     """Draw each order into a folder of its own in ``folder``; what a run before has finished is taken as it is.
 
     Raises:
@@ -45,13 +45,13 @@ def draw_all(orders: Sequence[Order], folder: Path, progress: Progress, workers:
     folder.mkdir(parents=True, exist_ok=True)
     places = {order: folder / f"{order.name}-{order.difficulty}-{order.seed}-{_code()}" for order in orders}
     missing = [order for order, place in places.items() if not (place / _RECORD).is_file()]
-    done = len(places) - len(missing)
-    progress("scenes", done, len(places))
+    finished = len(places) - len(missing)
+    progress("scenes", finished, len(places))
     for _ in _finished(missing, places, workers):
-        done += 1
-        progress("scenes", done, len(places))
+        finished += 1
+        progress("scenes", finished, len(places))
     return [
-        Drawn(order.name, order.seed, order.difficulty, place, orjson.loads((place / _RECORD).read_bytes()))
+        DrawnScene(order.name, order.seed, order.difficulty, place, orjson.loads((place / _RECORD).read_bytes()))
         for order, place in places.items()
     ]
 
@@ -80,9 +80,9 @@ def _finished(missing: Sequence[Order], places: Mapping[Order, Path], workers: i
                     ready.unregister(key.fileobj)
                     reply = _pipe(worker.stdout).readline()
                     if reply.strip() != _DONE:
-                        said = reply.strip() or "the process ended"
+                        message = reply.strip() or "the process ended"
                         raise InfrastructureError(
-                            f"a scene could not be drawn: {order.name}, seed {order.seed}: {said}",
+                            f"a scene could not be drawn: {order.name}, seed {order.seed}: {message}",
                             hint="try again; what is drawn is kept",
                         )
                     idle.append(worker)
@@ -117,10 +117,10 @@ def _work() -> None:
         order = orjson.loads(line)
         try:
             _draw(Order(order["name"], order["seed"], order["difficulty"]), Path(order["place"]))
-            said = _DONE
+            reply = _DONE
         except Exception as error:
-            said = f"{type(error).__name__}: {error}".replace("\n", " ")
-        sys.stdout.write(f"{said}\n")
+            reply = f"{type(error).__name__}: {error}".replace("\n", " ")
+        sys.stdout.write(f"{reply}\n")
         sys.stdout.flush()
 
 

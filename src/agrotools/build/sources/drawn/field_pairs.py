@@ -12,7 +12,7 @@ from agrotools.build.references import PlannedCall, ref
 from agrotools.build.scenes.farmland import BECOMES, Becomes, Look, make_farmland_pair
 from agrotools.build.scenes.marks import STROKE_COLOURS, Box, marked
 from agrotools.build.scenes.scene import Difficulty, save_picture
-from agrotools.build.sources.drawn import Drawn
+from agrotools.build.sources.drawn import DrawnScene
 from agrotools.build.sources.part import Originals, named
 from agrotools.build.templates import Thing
 from agrotools.build.templates.thing import Subject
@@ -36,11 +36,11 @@ def draw_pairs(seed: int, difficulty: Difficulty, folder: Path, look: Look) -> d
     for number in range(_PAIRS[mode]):
         becomes = _ALONE[int(rng.integers(len(_ALONE)))] if mode == "one" else None
         scene = make_farmland_pair(16 * seed + number, difficulty, look, becomes)
-        lost, gsd_m = scene.masks["lost"], float(scene.sidecar["gsd_m"])
+        lost_mask, gsd_m = scene.masks["lost"], float(scene.sidecar["gsd_m"])
         before, mark, region = scene.images["before"], None, None
         if mode == "marked":
             colour = STROKE_COLOURS[int(rng.integers(len(STROKE_COLOURS)))]
-            before, mark = marked(rng, before, _parcel(rng, lost), "box", colour)
+            before, mark = marked(rng, before, _parcel(rng, lost_mask), "box", colour)
             region = cast(Box, tuple(mark["regions"][0]["inner_box"]))
         quality = int(rng.integers(88, 95))
         save_picture(folder / f"before_{number}.jpg", before, quality)
@@ -52,14 +52,14 @@ def draw_pairs(seed: int, difficulty: Difficulty, folder: Path, look: Look) -> d
                 "gsd_m": gsd_m,
                 "mark": mark,
                 "becomes": scene.truth["becomes"],
-                "change": _change(lost, region, gsd_m),
-                "sites": _sites(lost, gsd_m),
+                "change": _change(lost_mask, region, gsd_m),
+                "sites": _sites(lost_mask, gsd_m),
             }
         )
     return {"mode": mode, "pairs": pairs}
 
 
-def pair_subjects(drawn: Drawn, originals: Originals, note: str) -> list[Subject]:
+def pair_subjects(drawn: DrawnScene, originals: Originals, note: str) -> list[Subject]:
     """``field_pair``: all of a pair; ``field_sites`` and ``field_kind``: its sites and what they became, looked at
     closer; ``field_marked``: what lies inside the mark on the first picture."""
     pairs = cast("list[dict[str, Any]]", drawn.record["pairs"])
@@ -75,13 +75,13 @@ def pair_subjects(drawn: Drawn, originals: Originals, note: str) -> list[Subject
         return named(pictures[index][0], "before", number), named(pictures[index][1], "after", number)
 
     def compared(index: int, number: int, **more: Any) -> dict[str, Any]:
-        shown = files(index, number)
-        before, after = (file.name for file in shown)
+        thing = files(index, number)
+        before, after = (file.name for file in thing)
         arguments: Arguments = {"before": before, "after": after, "target": "farmland"}
         metres = f"{pairs[index]['gsd_m']:g}"
         words = {"before": before, "after": after, "least": str(LEAST_PX), "metres": metres}
         return {
-            "files": shown,
+            "files": thing,
             "tool": "detect_change",
             "arguments": {**arguments, **more},
             "truth": pairs[index]["change"],
@@ -94,25 +94,25 @@ def pair_subjects(drawn: Drawn, originals: Originals, note: str) -> list[Subject
         return Thing(**compared(index, number))
 
     def field_sites(index: int, number: int) -> Thing:
-        made = compared(index, number, min_area_px=LEAST_PX)
+        fields = compared(index, number, min_area_px=LEAST_PX)
         thought = "Each piece of the map of change is a site; now their number and sizes."
-        look = _look(made["files"][1].name, "shape", pairs[index]["sites"], thought)
-        return Thing(**{**made, "closer": (look,)})
+        look = _look(fields["files"][1].name, "shape", pairs[index]["sites"], thought)
+        return Thing(**{**fields, "closer": (look,)})
 
     def field_kind(index: int, number: int) -> Thing:
-        made, becomes = compared(index, number), pairs[index]["becomes"]
-        told: dict[str, JsonValue] = {"class_pcts": {kind: 100.0 if kind == becomes else 0.0 for kind in BECOMES}}
-        look = _look(made["files"][1].name, "landcover", told, "Now what lies there on the second date.")
-        return Thing(**{**made, "closer": (look,)})
+        fields, becomes = compared(index, number), pairs[index]["becomes"]
+        truth: dict[str, JsonValue] = {"class_pcts": {kind: 100.0 if kind == becomes else 0.0 for kind in BECOMES}}
+        look = _look(fields["files"][1].name, "landcover", truth, "Now what lies there on the second date.")
+        return Thing(**{**fields, "closer": (look,)})
 
     def field_marked(index: int, number: int) -> Thing:
-        made, mark = compared(index, number, region=ref(0, "regions[0].inner_box")), pairs[index]["mark"]
-        before = made["files"][0].name
+        fields, mark = compared(index, number, region=ref(0, "regions[0].inner_box")), pairs[index]["mark"]
+        before = fields["files"][0].name
         look = PlannedCall(
             "extract_marked_region", {"image": before}, mark, thought=f"I need to know what is marked in {before}."
         )
-        words = {**made["words"], "colour": mark["regions"][0]["color"]}
-        return Thing(**{**made, "before": (look,), "words": words, "thought": "Now what was lost inside the mark."})
+        words = {**fields["words"], "colour": mark["regions"][0]["color"]}
+        return Thing(**{**fields, "before": (look,), "words": words, "thought": "Now what was lost inside the mark."})
 
     kinds = {"one": [("field_pair", field_pair)], "places": [("field_pair", field_pair)]}
     kinds["marked"] = [("field_marked", field_marked)]
@@ -122,7 +122,7 @@ def pair_subjects(drawn: Drawn, originals: Originals, note: str) -> list[Subject
             kinds["one"].append(("field_sites", field_sites))
     metadata: dict[str, JsonValue] = {"difficulty": drawn.difficulty}
     shows = kinds[cast(str, drawn.record["mode"])]
-    return [Subject(f"{drawn.name}-{drawn.seed}-{of}", len(pairs), shown, metadata, of=of) for of, shown in shows]
+    return [Subject(f"{drawn.name}-{drawn.seed}-{of}", len(pairs), thing, metadata, of=of) for of, thing in shows]
 
 
 def _look(image: str, attribute: str, truth: dict[str, JsonValue], thought: str) -> PlannedCall:
@@ -168,14 +168,14 @@ def _sites(lost: NDArray[np.uint8], gsd_m: float) -> dict[str, Any]:
 def _parcel(rng: np.random.Generator, lost: NDArray[np.uint8]) -> Box:
     """A rectangle, in most pairs with some of what was lost in it, in others without any."""
     rows, columns = lost.shape
-    wanted = rng.uniform() < 0.65
+    with_loss = rng.uniform() < 0.65
     best: Box | None = None
     for _ in range(60):
         width, height = (round(side * rng.uniform(0.25, 0.45)) for side in (columns, rows))
         x0, y0 = int(rng.integers(8, columns - width - 8)), int(rng.integers(8, rows - height - 8))
         best = (x0, y0, x0 + width, y0 + height)
         share = float((lost[y0 : y0 + height, x0 : x0 + width] > 0).mean())
-        if share > 0.12 if wanted else share == 0:
+        if share > 0.12 if with_loss else share == 0:
             break
     assert best is not None
     return best

@@ -16,7 +16,7 @@ from agrotools.build.scenes.orchard import LEAST_SEEN, make_orchard
 from agrotools.build.scenes.scene import Difficulty, Scene
 from agrotools.build.scenes.wheat import LEAST_SEEN as LEAST_EAR
 from agrotools.build.scenes.wheat import make_wheat
-from agrotools.build.sources.drawn import Drawn
+from agrotools.build.sources.drawn import DrawnScene
 from agrotools.build.sources.drawn.saving import find_mark, mark_each, save_jpeg
 from agrotools.build.sources.part import Originals, named
 from agrotools.build.templates.thing import Subject, Thing
@@ -56,15 +56,15 @@ def draw(seed: int, difficulty: Difficulty, folder: Path) -> dict[str, JsonValue
     least, most = _BORNE.get(kind, (3, 15))
     # What all four bear together must not be the same for every plant.
     bears = np.linspace(least, least + (most - least) * rng.uniform(0.7, 1.15), PICTURES)
-    wanted = rng.permutation(bears + rng.uniform(-1.5, 1.5, PICTURES)).round().astype(int)
+    counts = rng.permutation(bears + rng.uniform(-1.5, 1.5, PICTURES)).round().astype(int)
     skin: str | None = None
     pictures: list[JsonValue] = []
     for number in range(PICTURES):
-        own = int(rng.integers(2**31))
+        scene_seed = int(rng.integers(2**31))
         if kind == "wheat head":
-            scene = make_wheat(own, difficulty, int(wanted[number]))
+            scene = make_wheat(scene_seed, difficulty, int(counts[number]))
         else:
-            scene = make_orchard(own, difficulty, kind, fruits=int(wanted[number]), skin=skin)
+            scene = make_orchard(scene_seed, difficulty, kind, fruits=int(counts[number]), skin=skin)
             skin = str(scene.truth["skin"])
         photo = np.array(scene.images["rgb"])
         if raster:
@@ -81,7 +81,7 @@ def draw(seed: int, difficulty: Difficulty, folder: Path) -> dict[str, JsonValue
     return {"kind": kind, "suffix": ".tif" if raster else ".jpg", "pictures": pictures}
 
 
-def subjects(drawn: Drawn, originals: Originals) -> list[Subject]:
+def subjects(drawn: DrawnScene, originals: Originals) -> list[Subject]:
     """Whole pictures, their halves, and parts marked by pen."""
     kind, suffix = str(drawn.record["kind"]), str(drawn.record["suffix"])
     pictures = cast("list[dict[str, Any]]", drawn.record["pictures"])
@@ -93,17 +93,17 @@ def subjects(drawn: Drawn, originals: Originals) -> list[Subject]:
     def whole(index: int, place: int) -> Thing:
         return _whole(files[index], pictures[index], kind, place)
 
-    found = [Subject(f"{base}-pictures", len(pictures), whole, metadata, of="fruit_picture")]
+    all_subjects = [Subject(f"{base}-pictures", len(pictures), whole, metadata, of="fruit_picture")]
     if kind == "wheat head":
-        found.append(Subject(f"{base}-ears", len(pictures), whole, metadata, of="ear_picture"))
+        all_subjects.append(Subject(f"{base}-ears", len(pictures), whole, metadata, of="ear_picture"))
     for number, picture in enumerate(pictures):
-        found += _parts(f"{base}-{number}", metadata, files[number], marked[number], picture, kind)
+        all_subjects += _parts(f"{base}-{number}", metadata, files[number], marked[number], picture, kind)
 
     def first_mark(index: int, place: int) -> Thing:
         return _in_mark(marked[index], pictures[index], 0, kind, place)
 
-    found.append(Subject(f"{base}-marked", len(pictures), first_mark, metadata, of="marked_fruit_picture"))
-    return found
+    all_subjects.append(Subject(f"{base}-marked", len(pictures), first_mark, metadata, of="marked_fruit_picture"))
+    return all_subjects
 
 
 def _parts(
@@ -139,36 +139,38 @@ def _arguments(image: str, kind: str, **more: JsonValue) -> dict[str, JsonValue]
 
 
 def _whole(file: SampleFile, picture: Mapping[str, Any], kind: str, place: int) -> Thing:
-    shown = named(file, "image", place)
-    thought = f"I need to know how many {KINDS[kind][0]} there are in {shown.name}."
-    words = _words(kind, shown.name)
+    picture_file = named(file, "image", place)
+    thought = f"I need to know how many {KINDS[kind][0]} there are in {picture_file.name}."
+    words = _words(kind, picture_file.name)
     if picture["area_m2"]:
         words["area"] = f"{picture['area_m2']:.3f}"
     truth: dict[str, JsonValue] = {"count": len(picture["centres"])}
-    return Thing((shown,), "count_objects", _arguments(shown.name, kind), truth, shown.name, thought, words)
+    return Thing(
+        (picture_file,), "count_objects", _arguments(picture_file.name, kind), truth, picture_file.name, thought, words
+    )
 
 
 def _half(file: SampleFile, picture: Mapping[str, Any], kind: str, part: tuple[str, Box]) -> Thing:
-    shown, (name, box) = named(file, "image", 1), part
+    picture_file, (name, box) = named(file, "image", 1), part
     called = f"{name} half"
     thought = f"I need to know how many {KINDS[kind][0]} there are in the {called}."
     truth: dict[str, JsonValue] = {"count": _inside(picture["centres"], box)}
-    arguments = _arguments(shown.name, kind, region=[*box])
-    return Thing((shown,), "count_objects", arguments, truth, called, thought, _words(kind, shown.name))
+    arguments = _arguments(picture_file.name, kind, region=[*box])
+    return Thing((picture_file,), "count_objects", arguments, truth, called, thought, _words(kind, picture_file.name))
 
 
 def _in_mark(file: SampleFile, picture: Mapping[str, Any], index: int, kind: str, place: int) -> Thing:
-    shown, mark = named(file, "image", place), picture["marks"][index]
+    picture_file, mark = named(file, "image", place), picture["marks"][index]
     colour, inner = str(mark["color"]), cast(Box, tuple(mark["truth"]["crop_box"]))
     return Thing(
-        (shown,),
+        (picture_file,),
         "count_objects",
-        _arguments(shown.name, kind, region=ref(0, "crop_box")),
+        _arguments(picture_file.name, kind, region=ref(0, "crop_box")),
         {"count": _inside(picture["centres"], inner)},
-        shown.name,
-        f"Now the {KINDS[kind][0]} inside the {colour} mark in {shown.name}.",
-        {**_words(kind, shown.name), "colour": colour},
-        before=(find_mark(shown.name, colour, dict(mark["truth"])),),
+        picture_file.name,
+        f"Now the {KINDS[kind][0]} inside the {colour} mark in {picture_file.name}.",
+        {**_words(kind, picture_file.name), "colour": colour},
+        before=(find_mark(picture_file.name, colour, dict(mark["truth"])),),
     )
 
 
@@ -187,13 +189,13 @@ def _centres(scene: Scene) -> list[list[float]]:
 def _frames(rng: np.random.Generator, photo: NDArray[np.uint8]) -> list[Box]:
     """Boxes that each take a quarter to two fifths of the picture, one left and one right."""
     rows, columns = photo.shape[:2]
-    found: list[Box] = []
+    frames: list[Box] = []
     for left in (0, columns // 2):
         width, height = int(columns / 2 * rng.uniform(0.72, 0.9)), int(rows * rng.uniform(0.6, 0.9))
         x0 = left + int(rng.integers(8, max(9, columns // 2 - width - 8)))
         y0 = int(rng.integers(8, rows - height - 8))
-        found.append((x0, y0, x0 + width, y0 + height))
-    return [found[int(k)] for k in rng.permutation(2)]
+        frames.append((x0, y0, x0 + width, y0 + height))
+    return [frames[int(k)] for k in rng.permutation(2)]
 
 
 def _save_bands(photo: NDArray[np.uint8], infrared: NDArray[np.uint8], path: Path) -> None:

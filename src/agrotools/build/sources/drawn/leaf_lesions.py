@@ -12,7 +12,7 @@ from pydantic import JsonValue
 from agrotools.build.references import ref
 from agrotools.build.scenes.leaf_photo import MOST_LEAVES, make_leaf_photo
 from agrotools.build.scenes.scene import Difficulty
-from agrotools.build.sources.drawn import Drawn
+from agrotools.build.sources.drawn import DrawnScene
 from agrotools.build.sources.drawn.saving import find_mark, grown, mark_each, save_jpeg
 from agrotools.build.sources.part import Originals, named
 from agrotools.build.templates.thing import Subject, Thing
@@ -91,7 +91,7 @@ def draw(seed: int, difficulty: Difficulty, folder: Path) -> dict[str, JsonValue
     return {"told": place, "pictures": pictures, "boards": boards}
 
 
-def subjects(drawn: Drawn, originals: Originals) -> list[Subject]:
+def subjects(drawn: DrawnScene, originals: Originals) -> list[Subject]:
     """Leaves by themselves (asked about as such, and as cases of a named disease) and leaves marked by pen."""
     disease = DISEASES[cast(int, drawn.record["told"])]
     pictures = cast("list[dict[str, Any]]", drawn.record["pictures"])
@@ -154,23 +154,23 @@ def _result(leaf: Mapping[str, Any], scale: GradeScale = "percent") -> dict[str,
 def _leaf(
     file: SampleFile, picture: Mapping[str, Any], disease: Disease, place: int, scale: GradeScale = "percent"
 ) -> Thing:
-    shown = named(file, "image", place)
-    thought = f"I need to know how much of the leaf in {shown.name} is diseased."
+    picture_file = named(file, "image", place)
+    thought = f"I need to know how much of the leaf in {picture_file.name} is diseased."
     more: dict[str, JsonValue] = {} if scale == "percent" else {"grade_scale": scale}
-    arguments = _arguments(shown.name, picture["ground"], **more)
+    arguments = _arguments(picture_file.name, picture["ground"], **more)
     truth = _result(picture["leaf"], scale)
-    return Thing((shown,), "analyze_lesions", arguments, truth, shown.name, thought, _words(disease))
+    return Thing((picture_file,), "analyze_lesions", arguments, truth, picture_file.name, thought, _words(disease))
 
 
 def _in_mark(sheet: SampleFile, board: Mapping[str, Any], mark: Mapping[str, Any], disease: Disease) -> Thing:
-    shown, colour = named(sheet, "image", 1), str(mark["color"])
+    picture_file, colour = named(sheet, "image", 1), str(mark["color"])
     return Thing(
-        (shown,),
+        (picture_file,),
         "analyze_lesions",
-        _arguments(shown.name, board["ground"], region=ref(0, "crop_box")),
+        _arguments(picture_file.name, board["ground"], region=ref(0, "crop_box")),
         _result(board["leaves"][mark["place"]]),
-        shown.name,
+        picture_file.name,
         f"Now the diseased share of the leaf inside the {colour} mark.",
         {**_words(disease), "colour": colour},
-        before=(find_mark(shown.name, colour, dict(mark["truth"])),),
+        before=(find_mark(picture_file.name, colour, dict(mark["truth"])),),
     )

@@ -11,7 +11,7 @@ from agrotools.build.references import PlannedCall, ref
 from agrotools.build.scenes.marks import STROKE_COLOURS, Box, marked
 from agrotools.build.scenes.ponds import PondScene, make_pond_pair
 from agrotools.build.scenes.scene import Difficulty, save_picture
-from agrotools.build.sources.drawn import Drawn
+from agrotools.build.sources.drawn import DrawnScene
 from agrotools.build.sources.part import Originals, named
 from agrotools.build.templates import Thing
 from agrotools.build.templates.thing import Subject
@@ -53,7 +53,7 @@ def draw(seed: int, difficulty: Difficulty, folder: Path) -> dict[str, JsonValue
     return {"mode": mode, "pairs": pairs}
 
 
-def subjects(drawn: Drawn, originals: Originals) -> list[Subject]:
+def subjects(drawn: DrawnScene, originals: Originals) -> list[Subject]:
     """``pond``: what happened in one pair; ``pond_water``: the water of each; ``pond_marked``: inside a mark on the
     first picture."""
     pairs = cast("list[dict[str, Any]]", drawn.record["pairs"])
@@ -69,13 +69,13 @@ def subjects(drawn: Drawn, originals: Originals) -> list[Subject]:
         return named(pictures[index][0], "before", number), named(pictures[index][1], "after", number)
 
     def water(index: int, number: int) -> Thing:
-        shown = files(index, number)
-        before, after = (file.name for file in shown)
+        pictures = files(index, number)
+        before, after = (file.name for file in pictures)
         arguments: Arguments = {"before": before, "after": after, "target": "pond"}
         thought = f"I need to know what became of the ponds between {before} and {after}."
         gsd_m = pairs[index]["gsd_m"]
         words = {"before": before, "after": after, "gsd_m": f"{round_significant(gsd_m, 4):g}"}
-        return Thing(shown, "detect_change", arguments, pairs[index]["change"], f"site {number}", thought, words)
+        return Thing(pictures, "detect_change", arguments, pairs[index]["change"], f"site {number}", thought, words)
 
     def inside_mark(index: int, number: int) -> Thing:
         thing, mark = water(index, number), pairs[index]["mark"]
@@ -108,17 +108,17 @@ def _change(scene: PondScene, region: Box | None, gsd_m: float) -> dict[str, Any
             event, part = _event(scene, pond)
             events.append(event)
             changed |= part
-    told = next((event for event in events if event != "none"), "none")
+    observed = next((event for event in events if event != "none"), "none")
     px, total = int(np.count_nonzero(changed[inside])), (x1 - x0) * (y1 - y0)
     return {
-        "changed": told != "none",
+        "changed": observed != "none",
         "change_px": px,
         "change_pct": round_significant(100 * px / total, _DIGITS),
         "change_area_m2": round_significant(px * gsd_m**2, _DIGITS),
         "change_area_ha": round_significant(px * gsd_m**2 / 1e4, _DIGITS),
         "total_px": total,
         "pond": {
-            "event": told,
+            "event": observed,
             "area_before_px": was,
             "area_after_px": now,
             "delta_pct": round_significant(100 * (now - was) / was, _DIGITS) if was else None,

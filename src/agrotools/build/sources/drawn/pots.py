@@ -8,7 +8,7 @@ from pydantic import JsonValue
 
 from agrotools.build.scenes.pot_plants import FORMS, draw_growth, make_pot
 from agrotools.build.scenes.scene import Difficulty, Scene
-from agrotools.build.sources.drawn import Drawn
+from agrotools.build.sources.drawn import DrawnScene
 from agrotools.build.sources.drawn.saving import INSIDE, outline_call, save_photo
 from agrotools.build.sources.part import Originals, named
 from agrotools.build.templates import Thing
@@ -41,7 +41,7 @@ def draw(seed: int, difficulty: Difficulty, folder: Path) -> dict[str, JsonValue
         scene = make_pot(16 * seed + number, difficulty, species, height, beside)
         return _stored(folder, f"pot_{number}", scene, difficulty)
 
-    shown = weeks[1], weeks[3]
+    weeks_shown = weeks[1], weeks[3]
     return {
         "species": species,
         "week": week,
@@ -50,12 +50,12 @@ def draw(seed: int, difficulty: Difficulty, folder: Path) -> dict[str, JsonValue
         "marked": [
             {**pot(8 + k, grown.height_cm(each), max(_LEAST_CM, float(rng.uniform(0.55, 1.3)) * grown.height_cm(each))),
              "week": each}
-            for k, each in enumerate(shown)
+            for k, each in enumerate(weeks_shown)
         ],
     }  # fmt: skip
 
 
-def subjects(drawn: Drawn, originals: Originals) -> list[Subject]:
+def subjects(drawn: DrawnScene, originals: Originals) -> list[Subject]:
     """``pot_growth``: one plant in four weeks; ``pot_row``: four plants in one week; ``pot_marked``: the outlined one
     of two, in two weeks."""
     metadata: dict[str, JsonValue] = {"difficulty": drawn.difficulty}

@@ -14,7 +14,7 @@ from agrotools.build.scenes.canvas import BANDS
 from agrotools.build.scenes.painting import outlined
 from agrotools.build.scenes.rows import CLASSES, COLUMNS_PX, ROWS_PX, make_scene
 from agrotools.build.scenes.scene import Difficulty
-from agrotools.build.sources.drawn import Drawn
+from agrotools.build.sources.drawn import DrawnScene
 from agrotools.build.sources.drawn.saving import INSIDE, outline_call, save_labels, save_photo, save_raster
 from agrotools.build.sources.part import Originals, named
 from agrotools.build.templates import Thing, field
@@ -69,8 +69,8 @@ def draw(seed: int, difficulty: Difficulty, folder: Path) -> dict[str, JsonValue
         save_labels(folder / f"labels_{number}.png", classes)
         save_raster(folder / f"bands_{number}.tif", scene.images["bands"], BANDS, gsd_m, number)
         fields.append({"gsd_m": gsd_m, "box": [*box], "bands": _ranking(scene.images["bands"], classes)})
-    shown = _shown_composites(cast("Any", fields[0])["bands"], rng)
-    return {"fields": fields, "composites": [[*bands] for bands in shown]}
+    composites = _shown_composites(cast("Any", fields[0])["bands"], rng)
+    return {"fields": fields, "composites": [[*bands] for bands in composites]}
 
 
 def _shown_composites(ranking: Mapping[str, Any], rng: np.random.Generator) -> list[tuple[str, str, str]]:
@@ -78,14 +78,14 @@ def _shown_composites(ranking: Mapping[str, Any], rng: np.random.Generator) -> l
 
     def accuracy(bands: tuple[str, str, str]) -> float:
         return next(
-            found["expected_accuracy"] or 0.0 for key, found in ranking.items() if {*key.split("-")} == {*bands}
+            entry["expected_accuracy"] or 0.0 for key, entry in ranking.items() if {*key.split("-")} == {*bands}
         )
 
     by_rank = sorted(COMPOSITES, key=accuracy, reverse=True)
     best = int(rng.integers(len(by_rank) - _SHOWN_COMPOSITES + 1))
     worse = by_rank[best + 1 :]
-    shown = [by_rank[best], *(worse[int(k)] for k in rng.permutation(len(worse))[: _SHOWN_COMPOSITES - 1])]
-    return [shown[int(k)] for k in rng.permutation(len(shown))]
+    composites = [by_rank[best], *(worse[int(k)] for k in rng.permutation(len(worse))[: _SHOWN_COMPOSITES - 1])]
+    return [composites[int(k)] for k in rng.permutation(len(composites))]
 
 
 def _ranking(bands: NDArray[np.uint16], classes: NDArray[np.uint8]) -> dict[str, JsonValue]:
@@ -104,7 +104,7 @@ def _ranking(bands: NDArray[np.uint16], classes: NDArray[np.uint8]) -> dict[str,
     }
 
 
-def subjects(drawn: Drawn, originals: Originals) -> list[Subject]:
+def subjects(drawn: DrawnScene, originals: Originals) -> list[Subject]:
     """``field``: what :mod:`agrotools.build.templates.field` asks about; ``composite``: three bands of a raster each,
     with the class map; ``all_bands``: the whole raster with it; ``row_part``: the part of a photo inside a red box."""
     record = cast("dict[str, Any]", drawn.record)
@@ -150,11 +150,11 @@ class _Field:
         self.labels = originals.file(self._labels, kind="mask", classes=named_classes, note=_LABELS_NOTE, **size)
 
     def picture(self, view: View, place: int) -> FieldPicture:
-        shown = named(self.raster, "bands", place) if view == "bands" else named(self.photo, "image", place)
-        files: tuple[SampleFile, ...] = (shown,)
-        arguments: dict[str, Any] = {"image": shown.name}
+        picture_file = named(self.raster, "bands", place) if view == "bands" else named(self.photo, "image", place)
+        files: tuple[SampleFile, ...] = (picture_file,)
+        arguments: dict[str, Any] = {"image": picture_file.name}
         if view == "map":
-            files = (shown, named(self.labels, "labels", place))
+            files = (picture_file, named(self.labels, "labels", place))
             arguments["label_raster"] = files[1].name
         noun = "multispectral image" if view == "bands" else "photo"
         remarks = _REMARKS if view == "map" else ()
@@ -179,7 +179,7 @@ class _Field:
     def all_bands(self, place: int) -> Thing:
         raster, labels = named(self.raster, "bands", place), named(self.labels, "labels", place)
         arguments: dict[str, Any] = {"image": raster.name, "label_raster": labels.name}
-        triplets = [{"bands": key.split("-"), **found} for key, found in self.ranking.items()]
+        triplets = [{"bands": key.split("-"), **entry} for key, entry in self.ranking.items()]
         truth = {**self._counted(), "separability": {"triplets": triplets}}
         thought = f"I need all combinations of three bands of {raster.name}, ranked."
         return Thing(

@@ -77,21 +77,21 @@ def mark_each(
     """
     stroke = int(rng.integers(3, 5))
     rows, columns = photo.shape[:2]
-    drawn: list[Box] = []
-    found: list[dict[str, Any]] = []
+    drawn_boxes: list[Box] = []
+    marks: list[dict[str, Any]] = []
     for place, inner in enumerate(boxes):
-        if len(found) == len(colours):
+        if len(marks) == len(colours):
             break
         outer = (inner[0] - stroke, inner[1] - stroke, inner[2] + stroke, inner[3] + stroke)
         inside = outer[0] >= 1 and outer[1] >= 1 and outer[2] < columns and outer[3] < rows
-        if not inside or not apart(outer, drawn, _GAP_PX):
+        if not inside or not apart(outer, drawn_boxes, _GAP_PX):
             continue
         shape = shapes[int(rng.integers(len(shapes)))]
-        colour = colours[len(found)]
-        drawn.append(draw_mark(photo, inner, colour, shape, stroke))
-        truth = mark_truth(inner, drawn[-1], colour, shape, stroke)
-        found.append({"place": place, "color": colour, "truth": truth})
-    return found
+        colour = colours[len(marks)]
+        drawn_boxes.append(draw_mark(photo, inner, colour, shape, stroke))
+        truth = mark_truth(inner, drawn_boxes[-1], colour, shape, stroke)
+        marks.append({"place": place, "color": colour, "truth": truth})
+    return marks
 
 
 def find_mark(image: str, colour: str, truth: dict[str, JsonValue]) -> PlannedCall:

@@ -10,7 +10,7 @@ from agrotools.build.references import PlannedCall, ref
 from agrotools.build.scenes.marks import STROKE_COLOURS, Box, marked
 from agrotools.build.scenes.scene import Difficulty, save_heights, save_picture
 from agrotools.build.scenes.stands import make_tract
-from agrotools.build.sources.drawn import Drawn
+from agrotools.build.sources.drawn import DrawnScene
 from agrotools.build.sources.field.canopy import height_truth
 from agrotools.build.sources.part import Originals, named
 from agrotools.build.templates import Thing
@@ -59,7 +59,7 @@ def draw(seed: int, difficulty: Difficulty, folder: Path) -> dict[str, JsonValue
     return {"mode": mode, "tracts": tracts}
 
 
-def subjects(drawn: Drawn, originals: Originals) -> list[Subject]:
+def subjects(drawn: DrawnScene, originals: Originals) -> list[Subject]:
     """``tract``: what grows on all of it; ``tract_marked``: what grows inside the mark on its picture."""
     tracts = cast("list[dict[str, Any]]", drawn.record["tracts"])
     pictures = [
@@ -96,8 +96,8 @@ def subjects(drawn: Drawn, originals: Originals) -> list[Subject]:
         )  # fmt: skip
 
     metadata: dict[str, JsonValue] = {"difficulty": drawn.difficulty}
-    of, shown = ("tract", tract) if drawn.record["mode"] == "whole" else ("tract_marked", tract_marked)
-    return [Subject(f"{drawn.name}-{drawn.seed}-{of}", len(tracts), shown, metadata, of=of)]
+    of, thing = ("tract", tract) if drawn.record["mode"] == "whole" else ("tract_marked", tract_marked)
+    return [Subject(f"{drawn.name}-{drawn.seed}-{of}", len(tracts), thing, metadata, of=of)]
 
 
 def _part_of(rng: np.random.Generator, heights: Any) -> Box:

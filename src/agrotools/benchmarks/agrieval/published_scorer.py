@@ -1,6 +1,11 @@
-"""What AgriEval's own code computes of open questions, to the digit: ROUGE of two packages, BLEU, BERTScore.
+"""Scorer in AgriEval's own repository, to the letter: choice questions, and texts of open questions.
 
-Written anew from the behaviour of eval/qa_result_evaluate.py (github.com/YanPioneer/AgriEval, commit
+**Choice questions.** The patterns are in ``published_scorer.toml``, which names the file it is from. If the scorer
+reads no letter at all, it calls the answer right with a probability: 0.2 of several options, one over the options of
+one, one half of true or false. Here that is the credit, so that scoring twice gives the same. An empty reply has none.
+
+**Open questions.** ROUGE of two packages, BLEU and BERTScore, written anew from the behaviour of
+eval/qa_result_evaluate.py (github.com/YanPioneer/AgriEval, commit
 46f92806e3af884aa62423a8561cd86cbbff748d, Apache-2.0) with the packages rouge 1.0.1 and rouge-score 0.1.2. What one
 would not expect is kept:
 
@@ -17,16 +22,19 @@ would not expect is kept:
 
 import os
 import re
+import tomllib
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from importlib import import_module
 from itertools import pairwise
+from pathlib import Path
 from statistics import mean
 from typing import Any, NamedTuple
 
 from agrotools.benchmarks.agrieval.lexeval import shared_words
 from agrotools.benchmarks.agrieval.plugin import ROUGES
-from agrotools.benchmarks.agrieval.published_choices import NO_REPLIES
+from agrotools.benchmarks.agrieval.slots import OptionKind
 from agrotools.scoring.predictions import Figure, PublishedScorerStops, Scores, published
 from agrotools.text.rouge import common_length, common_rows, length_in_row
 
@@ -35,6 +43,111 @@ MOST_STEPS = 989
 _NO_REFERENCE = "抱歉，无法回答"
 _NO_LATIN = re.compile("[^a-z0-9]+")
 _MODEL = "bert-base-chinese"
+_CHANCE_OF_SEVERAL = 0.2
+_CHANCE_OF_TRUE_FALSE = 0.5
+_SUMMING_UP = "综上所述"
+KINDS: Mapping[str, OptionKind] = {"单选": "single", "多选": "multiple", "判断": "true_false"}
+"""Names of the kinds of questions in its files."""
+_RIGHT, _WRONG = "正确", "错误"
+NO_REPLIES = "the script reads generated_answer, which no entry has"
+
+
+def score_choices(entries: Sequence[Mapping[str, Any]]) -> Scores:
+    """The accuracy that the scorer prints of a result file, as the mean of its lots: over the entries that have a reply
+    and an answer.
+
+    Raises:
+        PublishedScorerStops: the original ends with an exception.
+    """
+    with_reply = [entry for entry in entries if "generated_answer" in entry and "answer" in entry]
+    total = 0.0
+    for position, entry in enumerate(with_reply):
+        with published(f"entry {position} of those with a reply"):
+            total += _credit_of(entry)
+    if not with_reply:
+        return Scores("choices", {}, {}, {"agrieval.accuracy_published": NO_REPLIES})
+    return Scores(
+        "choices", {"agrieval.accuracy_published": Figure(100 * total / len(with_reply), len(with_reply))}, {}
+    )
+
+
+def _credit_of(entry: Mapping[str, Any]) -> float:
+    reply = entry["generated_answer"]
+    if not reply:
+        return 0.0
+    options, answer = entry["options"], entry["answer"]
+    # The kind is looked at only where there are not as many capitals as right options.
+    capitals = {character for character in reply.replace("\n", "") if character.isupper()}
+    kind_value: Any = None if capitals and len(capitals) == len(answer) else entry["question_type"]
+    return credit(reply, options, KINDS.get(kind_value) if isinstance(kind_value, str) else None, answer)
+
+
+def credit(reply: str, options: Mapping[str, str], kind: OptionKind | None, answer: str) -> float:
+    """Expected score of ``reply``, 0 to 1. ``answer``: the letters of the right options; ``kind``: None
+    of a question of no kind that it knows, which only capitals answer."""
+    if not reply:
+        return 0.0
+    read = "".join(sorted(set(extract(reply, len(options), kind, len(answer)))))
+    if not read and not options:
+        return 0.0
+    if read or kind is None:
+        return float(read == "".join(sorted(set(answer))))
+    if kind == "multiple":
+        return _CHANCE_OF_SEVERAL
+    return _CHANCE_OF_TRUE_FALSE if kind == "true_false" else 1 / len(options)
+
+
+def extract(reply: str, options: int, kind: OptionKind | None, letters: int) -> str:
+    """The letters that the scorer reads: all capitals, if they are as many as there are right ones (``letters``);
+    else the first of its patterns that is found; else, of several, all capitals. Empty where it reads none."""
+    text = reply.replace("\n", "")
+    capitals = sorted({character for character in text if character.isupper()})
+    if len(capitals) == letters:
+        return "".join(capitals)
+    last = chr(ord("A") + options - 1)
+    if kind is None:
+        return ""
+    for pattern, group in _patterns(kind, last):
+        if match := _search(pattern, text, last, group):
+            letter = f"[A-{last}]"
+            return "".join(sorted(set(re.findall(letter, match)))) if kind == "multiple" else match.strip()
+    if kind == "multiple":
+        return "".join(capitals)
+    if kind == "true_false" and (word := re.search(f"{_RIGHT}|{_WRONG}", text)):
+        return "A" if word[0] == _RIGHT else "B"
+    return ""
+
+
+@cache
+def _patterns(kind: OptionKind, last: str) -> tuple[tuple[re.Pattern[str], int], ...]:
+    patterns_by_kind = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+    rows = (
+        patterns_by_kind["several"]
+        if kind == "multiple"
+        else patterns_by_kind["one"] + (patterns_by_kind["true_false"] if kind == "true_false" else [])
+    )
+    return tuple((re.compile(pattern.replace("{last}", last), re.DOTALL), group) for pattern, group in rows)
+
+
+def _search(pattern: re.Pattern[str], text: str, last: str, group: int) -> str | None:
+    """The group of the first match. The same as a plain search, in time that grows with the text alone."""
+    if pattern.pattern.startswith(_SUMMING_UP):
+        # Nested repeats: the match ends at the last letter behind the first such word.
+        start = text.find(_SUMMING_UP)
+        behind = re.findall(f"[A-{last}]", text[start + len(_SUMMING_UP) :]) if start >= 0 else []
+        return behind[-1] if behind else None
+    if ".*?" in pattern.pattern:
+        # Behind the last place where such a pattern can end nothing is worth a look.
+        in_words = pattern.pattern.endswith("正确(答案)?")
+        ends = text.rfind(_RIGHT) + len("正确答案") if in_words else _last_letter(text, last)
+        text = text[: max(0, ends)]
+    match = pattern.search(text)
+    return match[group] if match else None
+
+
+def _last_letter(text: str, last: str) -> int:
+    """Just behind the last letter of an option; 0 where there is none."""
+    return max((text.rfind(chr(code)) for code in range(ord("A"), ord(last) + 1)), default=-1) + 1
 
 
 class Pair(NamedTuple):
@@ -75,9 +188,9 @@ def score_open(entries: Sequence[Mapping[str, Any]]) -> Scores:
     Raises:
         PublishedScorerStops: the script ends with an exception.
     """
-    told = [entry for entry in entries if "generated_answer" in entry and "answer" in entry]
+    with_reply = [entry for entry in entries if "generated_answer" in entry and "answer" in entry]
     pairs: list[Pair] = []
-    for position, entry in enumerate(told):
+    for position, entry in enumerate(with_reply):
         where = f"entry {position} of those with a reply"
         with published(where):
             pairs.append(as_compared(entry["generated_answer"], entry["answer"]))
@@ -130,16 +243,16 @@ def _of_sets(answer: set[Any], reference: set[Any]) -> float:
     return _f(len(answer & reference), len(reference), len(answer))
 
 
-def _f(both: int, made: int, wanted: int) -> float:
-    precision, recall = both / made if made else 0.0, both / wanted if wanted else 0.0
+def _f(both: int, n_answer: int, n_reference: int) -> float:
+    precision, recall = both / n_answer if n_answer else 0.0, both / n_reference if n_reference else 0.0
     return 2.0 * ((precision * recall) / (precision + recall + 1e-8))
 
 
 def _by_latin_words(pair: Pair) -> tuple[float, float, float, float]:
     """rouge1, rouge2, rougeL and rougeLsum of the package rouge-score, without stems."""
-    made, wanted = map(_latin_words, pair)
-    counts = (_ngrams(made, wanted, 1), _ngrams(made, wanted, 2))
-    longest = _plain_f(common_length(wanted, made), len(made), len(wanted))
+    words, reference_words = map(_latin_words, pair)
+    counts = (_ngrams(words, reference_words, 1), _ngrams(words, reference_words, 2))
+    longest = _plain_f(common_length(reference_words, words), len(words), len(reference_words))
     lines, lines_wanted = ([_latin_words(line) for line in text.split("\n") if line] for text in pair)
     return (*counts, longest, _plain_f(_hits(lines, lines_wanted), sum(map(len, lines)), sum(map(len, lines_wanted))))
 
@@ -148,49 +261,49 @@ def _latin_words(text: str) -> list[str]:
     return _NO_LATIN.sub(" ", text.lower()).split()
 
 
-def _ngrams(made: Sequence[str], wanted: Sequence[str], n: int) -> float:
-    first, second = (Counter(zip(*(words[at:] for at in range(n)), strict=False)) for words in (made, wanted))
+def _ngrams(answer: Sequence[str], reference: Sequence[str], n: int) -> float:
+    first, second = (Counter(zip(*(words[at:] for at in range(n)), strict=False)) for words in (answer, reference))
     return _plain_f((first & second).total(), first.total(), second.total())
 
 
-def _plain_f(both: int, made: int, wanted: int) -> float:
-    precision, recall = both / max(made, 1), both / max(wanted, 1)
+def _plain_f(both: int, n_answer: int, n_reference: int) -> float:
+    precision, recall = both / max(n_answer, 1), both / max(n_reference, 1)
     return 2 * precision * recall / (precision + recall) if precision + recall > 0 else 0.0
 
 
-def _hits(made: Sequence[Sequence[str]], wanted: Sequence[Sequence[str]]) -> int:
+def _hits(answer: Sequence[Sequence[str]], reference: Sequence[Sequence[str]]) -> int:
     """Words of the reference that some line shares with it in order; no word more often than either text has it."""
-    left = Counter(word for line in made for word in line) & Counter(word for line in wanted for word in line)
+    remaining = Counter(word for line in answer for word in line) & Counter(word for line in reference for word in line)
     hits = 0
-    for line in wanted:
-        places = set[int]().union(*(_shared_places(line, other) for other in made))
+    for line in reference:
+        places = set[int]().union(*(_shared_places(line, other) for other in answer))
         for word in (line[place] for place in sorted(places)):
-            hits += left[word] > 0
-            left[word] -= left[word] > 0
+            hits += remaining[word] > 0
+            remaining[word] -= remaining[word] > 0
     return hits
 
 
 def _shared_places(line: Sequence[str], other: Sequence[str]) -> set[int]:
     """Places in ``line`` of the one longest common subsequence that the package finds."""
     rows = common_rows(line, other)
-    found: set[int] = set()
+    places: set[int] = set()
     i, j = len(line), len(other)
     while i and j:
         # Row by row, with the two lengths counted on: to count them anew at each place would take the square of a line.
-        own, above = (rows[row].to_bytes(len(other) // 8 + 1, "little") for row in (i, i - 1))
+        row_bits, above = (rows[row].to_bytes(len(other) // 8 + 1, "little") for row in (i, i - 1))
         longest, without = length_in_row(rows[i], j), length_in_row(rows[i - 1], j)
         while j and line[i - 1] != other[j - 1]:
-            longest -= not own[j - 1 >> 3] >> (j - 1 & 7) & 1
+            longest -= not row_bits[j - 1 >> 3] >> (j - 1 & 7) & 1
             if longest <= without:
                 break
             without -= not above[j - 1 >> 3] >> (j - 1 & 7) & 1
             j -= 1
         else:
             if j:
-                found.add(i - 1)
+                places.add(i - 1)
                 j -= 1
         i -= 1
-    return found
+    return places
 
 
 def _sacrebleu(pairs: Sequence[Pair]) -> list[float]:
@@ -213,18 +326,19 @@ def _nltk_bleu(pairs: Sequence[Pair]) -> list[float]:
     """Of one to four words, by sentence and of all; the mean of each. The reference is scored against the answer."""
     bleu: Any = import_module("nltk.translate.bleu_score")
     divide: Any = import_module("nltk.tokenize").word_tokenize
-    wanted, made = [[divide(pair.answer)] for pair in pairs], [divide(pair.reference) for pair in pairs]
+    answers, references = [[divide(pair.answer)] for pair in pairs], [divide(pair.reference) for pair in pairs]
     smooth = bleu.SmoothingFunction().method3
     figures: list[float] = []
     for n in range(1, 5):
         weights = [1 / n] * n + [0] * (4 - n)
         total = 0.0
-        for one, other in zip(wanted, made, strict=True):
+        for one, other in zip(answers, references, strict=True):
             total += bleu.sentence_bleu(one, other, weights=weights, smoothing_function=smooth)
         figures.append(round(total / len(pairs) * 100, 4))
     figures.append(sum(figures) / 4)
     whole = [
-        round(bleu.corpus_bleu(wanted, made, weights=tuple(int(at == n) for at in range(4))) * 100, 4) for n in range(4)
+        round(bleu.corpus_bleu(answers, references, weights=tuple(int(at == n) for at in range(4))) * 100, 4)
+        for n in range(4)
     ]
     return [*figures, *whole, sum(whole) / 4]
 
