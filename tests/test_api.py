@@ -1,6 +1,7 @@
 """The public API: its names, signatures and errors."""
 
 import inspect
+import io
 import subprocess
 import sys
 import threading
@@ -11,7 +12,7 @@ import pytest
 
 import agrotools as at
 from agrotools import tools
-from agrotools.core import UsageError
+from agrotools.core import AgrotoolsError, UsageError
 from agrotools.models.scripted import ScriptedModel
 from agrotools.runner.config import EvalConfig
 from support.text_benchmark import write_text_benchmark
@@ -133,6 +134,37 @@ def test_mistakes_name_what_to_change(farm: Path):
         run["nowhere"]
     with pytest.raises(UsageError, match="needs two runs"):
         at.compare(run)
+
+
+def test_an_object_that_cannot_act_is_refused_before_the_run(farm: Path):
+    class Plain:
+        def act(self, view: Any, history: Any) -> Any: ...
+
+    for model, message in ((3, "must be a name, a Model or a Policy, not int"), (Plain, "not the class Plain")):
+        with pytest.raises(UsageError, match=message):
+            at.evaluate(farm, model=model)  # pyright: ignore[reportArgumentType]
+    with pytest.raises(UsageError, match=r"Plain\.act must be async"):
+        at.evaluate(farm, model=Plain())
+    assert not Path("runs").exists()
+
+
+def test_a_fault_of_a_policy_is_reported_while_it_runs(farm: Path):
+    class Broken:
+        async def act(self, view: Any, history: Any) -> Any:
+            raise AttributeError("no such thing")
+
+    notes = io.StringIO()
+    at.evaluate(farm, model=Broken(), mode="no-tool", progress=notes)
+    assert 1 <= notes.getvalue().count("is invalid: internal error, AttributeError: no such thing") <= 3
+
+
+@pytest.mark.process
+def test_a_start_that_fails_leaves_no_run_folder(farm: Path):
+    with pytest.raises(UsageError, match="unknown tool 'foo'"):
+        at.evaluate(farm, model="baseline:echo", backends={"foo": "bar"})
+    with pytest.raises(AgrotoolsError, match=r"http://127\.0\.0\.1:9/v1"):
+        at.evaluate(farm, model="some-model", mode="no-tool", base_url="http://127.0.0.1:9/v1")
+    assert not Path("runs").exists()
 
 
 def test_the_command_prints_the_version():

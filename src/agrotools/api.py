@@ -5,6 +5,7 @@ The command line calls the same functions.
 
 import asyncio
 import importlib
+import inspect
 import io
 import sys
 import threading
@@ -293,7 +294,7 @@ def evaluate(
         model: as ``agrotools eval --model``; or an object with ``generate`` (a model) or ``act`` (a policy). Runs of
             objects are resumed only where ``out`` names their folder: the same name may stand for other code.
         mode: ``no-tool``, ``step-by-step``, ``end-to-end`` or ``all``.
-        limit: a fixed random subset of that many samples; all by default.
+        limit: a fixed random subset of that many samples, of which a mode may exclude some; all by default.
         epochs: repeats of every sample.
         protocol: ``react`` or ``tool-calling``, or one of a paper; that of the benchmark by default.
         base_url: OpenAI-compatible endpoint of the model.
@@ -306,6 +307,8 @@ def evaluate(
         InfrastructureError: the endpoint is gone.
         BudgetReached: the budget does not even allow the first sample.
     """
+    if not isinstance(model, str):
+        _check_object(model)
     name = model if isinstance(model, str) else _name_of(model)
     given = {"mode": mode, "limit": limit, "epochs": epochs, "protocol": protocol, "base_url": base_url, "out": out}
     given["benchmark"] = str(benchmark.root if isinstance(benchmark, Benchmark) else benchmark)
@@ -440,6 +443,27 @@ def _outside_event_loop(act: Callable[[], T], stop: threading.Event) -> T:
         except KeyboardInterrupt:
             stop.set()
             raise
+
+
+def _check_object(model: Model | Policy) -> None:
+    """Refuse what is neither a model nor a policy, before anything runs.
+
+    Raises:
+        UsageError: a class, an object without ``generate`` or ``act``, or one whose method is not async.
+    """
+    kind = f"the class {model.__name__}" if isinstance(model, type) else type(model).__name__
+    method = "generate" if isinstance(model, Model) else "act"
+    function = getattr(model, method, None)
+    if isinstance(model, type) or not callable(function):
+        raise UsageError(
+            f"model must be a name, a Model or a Policy, not {kind}",
+            hint=f"give an object: {model.__name__}()"
+            if isinstance(model, type)
+            else 'e.g. model="openai:gpt-4o", or an object with `async def act(self, view, history)`',
+        )
+    plain = inspect.isroutine(function) and not hasattr(function, "__wrapped__")
+    if plain and not inspect.iscoroutinefunction(function):
+        raise UsageError(f"{kind}.{method} must be async", hint=f"define it as `async def {method}`")
 
 
 def _name_of(model: Model | Policy) -> str:

@@ -68,8 +68,11 @@ def test_a_colon_is_part_of_a_name_unless_a_provider_stands_before_it() -> None:
 
 def test_a_model_without_a_place_is_told_how_to_name_one() -> None:
     with pytest.raises(UsageError, match="OPENAI_API_KEY is not set") as caught:
+        made("qwen2.5vl")
+    assert "PROVIDER:qwen2.5vl" in (caught.value.hint or "")
+    with pytest.raises(UsageError, match=r"unknown provider 'qwen2\.5vl'") as caught:
         made("qwen2.5vl:7b")
-    assert "PROVIDER:qwen2.5vl:7b" in (caught.value.hint or "")
+    assert "openai, gemini" in (caught.value.hint or "")
     with pytest.raises(UsageError) as caught:
         made("olama:qwen2.5vl:7b")
     assert "did you mean ollama:qwen2.5vl:7b?" in (caught.value.hint or "")

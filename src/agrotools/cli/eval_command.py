@@ -59,7 +59,10 @@ def evaluate(
         list[str] | None,
         typer.Option("--option", "-o", help="Benchmark option, NAME=VALUE (repeatable)."),
     ] = None,
-    limit: Annotated[int | None, typer.Option(help="Run a fixed random subset of this many samples.")] = None,
+    limit: Annotated[
+        int | None,
+        typer.Option(help="Run a fixed random subset of this many samples, of which a mode may exclude some."),
+    ] = None,
     epochs: Annotated[int | None, typer.Option(help="Repeats of every sample.", show_default="1")] = None,
     max_steps: Annotated[
         int | None, typer.Option(help="Maximum model turns per sample.", show_default="as published, else 20")

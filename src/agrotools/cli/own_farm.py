@@ -58,7 +58,10 @@ def build_from_table(
 
 def tell_next(out: Path) -> None:
     """Print the next step after the build."""
-    typer.echo(f"Next, review the questions: agrotools review {out}")
+    from agrotools.build.review import INSTALL, missing_package
+
+    extra = f" (first: {INSTALL})" if missing_package() else ""
+    typer.echo(f"Next, review the questions: agrotools review {out}{extra}")
 
 
 def _new_plan(seen: "DetectedTable", out: Path, plan_path: Path, *, yes: bool) -> "Plan":

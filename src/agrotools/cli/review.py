@@ -45,11 +45,11 @@ def review(
     """
     import sys
 
+    from agrotools.build.review import require_extra
     from agrotools.build.review.agreement import LONGEST_NAME, summary_of
     from agrotools.build.review.apply import apply_review
     from agrotools.build.review.journal import ReviewJournal
     from agrotools.build.review.material import open_material
-    from agrotools.build.review.server import bound_socket, require_extra, serve_review
     from agrotools.core import UsageError
     from agrotools.runner.progress import stage_progress
 
@@ -87,6 +87,8 @@ def review(
             import webbrowser
 
             webbrowser.open(address)
+
+    from agrotools.build.review.server import bound_socket, serve_review
 
     journal.open_for_writing()
     serve_review(material, journal, bound_socket(journal.path, port), reviewer=reviewer.strip(), started=started)

@@ -221,6 +221,8 @@ def provider_hint(name: str) -> str:
     close = get_close_matches(prefix, PROVIDERS, n=1) if colon else []
     if close:
         return f"did you mean {close[0]}:{rest}?"
+    if colon:
+        return f"known: {', '.join(PROVIDERS)}; for another endpoint give --base-url"
     return f"for another endpoint give --base-url or PROVIDER:{name} ({', '.join(PROVIDERS)})"
 
 
@@ -255,6 +257,8 @@ def address_of(name: str, provider: Provider | None, base_url: str | None, api_k
     """
     from importlib.metadata import version
 
+    if provider is None and not base_url and not os.environ.get("OPENAI_BASE_URL"):
+        _check_prefix(name)
     fallback = provider or PROVIDERS["openai"]
     address = base_url or (None if provider else os.environ.get("OPENAI_BASE_URL")) or fallback.base_url
     address = _checked_url(address)
@@ -274,6 +278,17 @@ def address_of(name: str, provider: Provider | None, base_url: str | None, api_k
     if key:
         headers["Authorization"] = f"Bearer {key}"
     return Address(address, key_env, key, headers, known.spelling)
+
+
+def _check_prefix(name: str) -> None:
+    """Refuse ``PREFIX:NAME`` without an address: OpenAI's own names have a colon only where a model is fine-tuned.
+
+    Raises:
+        UsageError: the prefix is no provider.
+    """
+    prefix, colon, _ = name.partition(":")
+    if colon and prefix not in ("ft", *PROVIDERS):
+        raise UsageError(f"unknown provider {prefix!r}", hint=provider_hint(name))
 
 
 def _checked_url(url: str) -> str:

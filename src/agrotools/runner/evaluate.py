@@ -32,7 +32,7 @@ from agrotools.runner.config import (
     tool_model,
 )
 from agrotools.runner.costs import Accounted, accounted, price_for
-from agrotools.runner.execute import HANDFUL, Pace, RunContext, execute
+from agrotools.runner.execute import HANDFUL, INTERNAL_ERROR, Pace, RunContext, execute
 from agrotools.runner.manifest import Manifest, identity_hash
 from agrotools.runner.plan import Plan, remaining, work_items
 from agrotools.runner.policies import AgentOptions, PolicySource, policy_source, run_protocol
@@ -41,7 +41,7 @@ from agrotools.runner.store import RunStore
 from agrotools.scoring.metrics import SCORING_VERSION
 from agrotools.tools import get_tool, tool_specs
 from agrotools.tools.cache import ResultCache
-from agrotools.tools.execution import ToolExecutor
+from agrotools.tools.execution import ToolExecutor, check_backends
 
 if TYPE_CHECKING:
     from agrotools.models.first_contact import FirstContact
@@ -106,6 +106,7 @@ def evaluate(
         seed=config.seed or 0,
     )
     vision_model = tool_model(settings.backends, config.vlm_endpoint, config.budget)
+    check_backends(settings.executed_backends, has_vision=vision_model is not None)
     price = price_for(source, price=config.price, budget_usd=config.budget, tools_pay=vision_model is not None)
     modes: list[Mode] = [mode for mode in settings.modes if mode in source.modes]
     if not modes:
@@ -242,8 +243,10 @@ def _reporting(bar: Progress, stats: WireStats | None) -> Callable[[Record], Non
     def finished(record: Record) -> None:
         nonlocal n_named
         bar.finished(record)
-        # Where nothing is answered the samples do not matter.
-        if record.invalid is not None and n_named < _MOST_NAMED and stats and stats.has_worked:
+        if record.invalid is None or n_named >= _MOST_NAMED:
+            return
+        # Where an endpoint answers nothing the samples do not matter.
+        if stats is None or stats.has_worked or record.invalid.startswith(INTERNAL_ERROR):
             n_named += 1
             bar.note(f"{record.sample.id} ({record.mode}) is invalid: {record.invalid}")
 

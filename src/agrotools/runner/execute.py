@@ -169,6 +169,10 @@ class RunContext:
     """Replies in a row that cannot be read and end a sample; None where the protocol goes on."""
 
 
+INTERNAL_ERROR = "internal error"
+"""Beginning of the reason of a record that an exception in our code, or the policy's, made invalid."""
+
+
 async def run_item(item: WorkItem, context: RunContext) -> Record:
     """Run one sample. A fault on our side, or the endpoint's, makes the record invalid.
 
@@ -202,7 +206,7 @@ async def run_item(item: WorkItem, context: RunContext) -> Record:
     except Exception as error:
         # A fault of ours on one sample must not cost the others: it is counted as invalid and shown in the report.
         at = traceback.extract_tb(error.__traceback__)[-1]
-        invalid = f"internal error, {type(error).__name__}: {error} ({at.name}, line {at.lineno})"
+        invalid = f"{INTERNAL_ERROR}, {type(error).__name__}: {error} ({at.name}, line {at.lineno})"
     # A drive that went away during the run is no mistake of the model.
     gone = [file.path for file in view.files if not os.access(file.path, os.R_OK)]
     if gone:

@@ -60,7 +60,7 @@ class RunStore:
         with ExitStack() as undo:
             try:
                 _refuse_foreign(folder)
-                new_folders = _make(folder)
+                new_folders = self._new_folders = _make(folder)
                 undo.callback(_remove_empty, new_folders)
                 self._lock = RunLock(folder)
                 undo.callback(self._lock.close)
@@ -164,8 +164,11 @@ class RunStore:
                 hint="free some space and run the same command again to resume",
             ) from error
 
-    def close(self) -> None:
+    def close(self, *, discard_unused: bool = False) -> None:
         """Sync written data and release the lock on the run.
+
+        Args:
+            discard_unused: remove the folder if it was made for this run and holds no record.
 
         Raises:
             RunStoreError: the disk refused what was written last.
@@ -183,7 +186,23 @@ class RunStore:
                 raise self._fault
         finally:
             shutil.rmtree(self.scratch, ignore_errors=True)
+            unused = discard_unused and self._is_unused()
+            if unused:
+                _forget_start(self.folder)  # while no other process can open the run
             self._lock.close()
+            if unused:
+                _remove_empty(self._new_folders)
+
+    def _is_unused(self) -> bool:
+        """True if the folder was made for this run, and nothing was recorded in it."""
+        if not self._new_folders:
+            return False
+        try:
+            names = {entry.name for entry in self.folder.iterdir()}
+            nothing = not (self.folder / RECORDS_FILE).stat().st_size and not any((self.folder / _ARTIFACTS).iterdir())
+        except OSError:
+            return False
+        return nothing and names <= {MANIFEST_FILE, _MANIFEST_COPY, RECORDS_FILE, LOCK_FILE, _ARTIFACTS}
 
     def __enter__(self) -> "RunStore":
         return self
@@ -192,7 +211,7 @@ class RunStore:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         try:
-            self.close()
+            self.close(discard_unused=error is not None)
         except RunStoreError:
             if not isinstance(error, RunStoreError):  # otherwise it has been told already
                 raise

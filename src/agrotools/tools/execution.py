@@ -88,6 +88,22 @@ def check_backend(tool: Tool[..., Any], backend: str) -> None:
         raise UsageError(f"back-end {backend} of {tool.name}: {error.message}", hint=error.hint) from error
 
 
+def check_backends(
+    backends: Mapping[str, str], find_tool: Callable[[str], Tool[..., Any]] = get_tool, *, has_vision: bool
+) -> None:
+    """Check the back-end of each tool, and that what it needs is there.
+
+    Raises:
+        UsageError: a tool or back-end that does not exist, or one that needs what is not given.
+    """
+    for name, backend in backends.items():
+        check_backend(find_tool(name), backend)
+        if backend == VLM and not has_vision:
+            raise UsageError(f"{name} needs a vision model, and none is given", hint=NAME_A_MODEL)
+        if _is_service(backend):
+            check_service(backend)
+
+
 def _with_whole_path(backend: str) -> str:
     """A back-end whose value is a path, with that path in full: workers run in another folder."""
     if backend.startswith((LEARNED, IMAGES)):
@@ -136,12 +152,7 @@ class ToolExecutor:
         self._pool = WorkerPool(workers, memory_mb, threads)
         self._stack = AsyncExitStack()
         self._in_work: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
-        for name, backend in self.backends.items():
-            check_backend(find_tool(name), backend)
-            if backend == VLM and vision is None:
-                raise UsageError(f"{name} needs a vision model, and none is given", hint=NAME_A_MODEL)
-            if _is_service(backend):
-                check_service(backend)
+        check_backends(self.backends, find_tool, has_vision=vision is not None)
 
     async def __aenter__(self) -> "ToolExecutor":
         await self._stack.enter_async_context(self._pool)

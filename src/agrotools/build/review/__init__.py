@@ -1,1 +1,22 @@
 """A local web page on which people review the samples of a benchmark; every decision is one line of a journal."""
+
+from importlib.util import find_spec
+
+from agrotools.core import UsageError
+
+INSTALL = "pip install 'agrotools[review]'"
+
+
+def missing_package() -> str | None:
+    """The first package of the extra ``review`` that is not installed; None if all are."""
+    return next((name for name in ("starlette", "uvicorn") if find_spec(name) is None), None)
+
+
+def require_extra() -> None:
+    """Check that the packages of the extra ``review`` are installed.
+
+    Raises:
+        UsageError: one of them is not.
+    """
+    if missing := missing_package():
+        raise UsageError(f"the review page needs {missing}, which is not installed", hint=INSTALL)

@@ -109,22 +109,6 @@ _FIRST_PORT, _PORTS = 20_000, 12_000
 _TRIES = 20
 
 
-def require_extra() -> None:
-    """See that the packages of the extra ``review`` are there.
-
-    Raises:
-        UsageError: they are not.
-    """
-    try:
-        import starlette
-        import uvicorn  # noqa: F401
-    except ImportError as error:
-        raise UsageError(
-            f"the review page needs {error.name}, which is not installed", hint="pip install 'agrotools[review]'"
-        ) from error
-    del starlette
-
-
 def bound_socket(folder: Path, port: int | None) -> socket.socket:
     """A listening place on ``127.0.0.1``.
 

@@ -1,0 +1,18 @@
+"""``agrotools review`` where the extra is not installed."""
+
+from pathlib import Path
+
+import pytest
+
+from agrotools.cli.own_farm import tell_next
+from support.command import run_command
+
+
+def test_a_missing_extra_is_named(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
+    import agrotools.build.review as review
+
+    monkeypatch.setattr(review, "find_spec", lambda _name: None)
+    done = run_command("review", "my-farm")
+    assert done.returncode == 2
+    tell_next(Path("my-farm"))
+    assert "agrotools[review]" in capsys.readouterr().out
