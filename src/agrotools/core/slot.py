@@ -63,7 +63,7 @@ class Slot(FrozenModel):
 
     @property
     def expected_text(self) -> str:
-        """The right answer, for a person who reads a report."""
+        """The right answer, as printed in reports."""
         return str(getattr(self, "value", ""))
 
     @property
@@ -78,7 +78,7 @@ class Slot(FrozenModel):
 
     @property
     def right_text(self) -> str | None:
-        """An answer in full marks, where the question needs no tool to be answered; None elsewhere."""
+        """Answer that scores 1, for questions that need no tool; None for all others."""
         return None
 
     @property
@@ -141,7 +141,7 @@ class ExactSlot(Slot):
 
 
 class BooleanSlot(Slot):
-    """Yes or no."""
+    """A yes or no answer."""
 
     closed: ClassVar[bool] = True
     type: Literal["boolean"] = "boolean"

@@ -467,8 +467,8 @@ def plugins_of_metrics(metrics: Iterable[str]) -> list[BenchmarkPlugin]:
 class WithPlugins(Mapping[str, V]):
     """A table of the engine, and behind it the same tables of all plug-ins, joined when it is first read."""
 
-    def __init__(self, own: Mapping[str, V], table: Callable[[BenchmarkPlugin], Mapping[str, V]]) -> None:
-        self._own = own
+    def __init__(self, entries: Mapping[str, V], table: Callable[[BenchmarkPlugin], Mapping[str, V]]) -> None:
+        self._entries = entries
         self._table = table
         self._joined: Mapping[str, V] = {}
         self._names: tuple[str, ...] | None = None
@@ -477,14 +477,14 @@ class WithPlugins(Mapping[str, V]):
         """All entries, the engine's first; a name that stands twice is the first one's."""
         if self._names != BENCHMARKS.names():
             joined: dict[str, V] = {}
-            for table in (self._own, *map(self._table, plugins())):
+            for table in (self._entries, *map(self._table, plugins())):
                 for name, value in table.items():
                     joined.setdefault(name, value)
             self._joined, self._names = joined, BENCHMARKS.names()
         return self._joined
 
     def __getitem__(self, key: str) -> V:
-        return self._own[key] if key in self._own or key.startswith(ENGINE) else self.joined()[key]
+        return self._entries[key] if key in self._entries or key.startswith(ENGINE) else self.joined()[key]
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.joined())
