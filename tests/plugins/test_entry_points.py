@@ -64,4 +64,4 @@ def test_a_slot_type_of_agrotools_is_taken() -> None:
         type: Literal["exact"] = "exact"
 
     with pytest.raises(TypeError, match="'exact' is a slot type of agrotools already"):
-        BenchmarkPlugin("mine", load_benchmark, slots=(Exact,))
+        BenchmarkPlugin("mine", lambda loading: load_benchmark("mine", loading.data_root), slots=(Exact,))
