@@ -80,7 +80,7 @@ class RunStoreError(AgrotoolsError):
 
 
 class NoFileError(BenchmarkError, UsageError):
-    """The file of predictions that was named is not there."""
+    """A file or folder that was named is not there, or does not hold what it should."""
 
 
 class NoRunError(RunStoreError, UsageError):
