@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import agrotools as at
-from agrotools import tools
+from agrotools import plugin, tools
 from agrotools.core import AgrotoolsError, UsageError
 from agrotools.models.scripted import ScriptedModel
 from agrotools.runner.config import EvalConfig
@@ -83,6 +83,23 @@ def test_public_names_of_the_tools():
     }
     assert tools.tool is at.tool
     assert all(getattr(tools, name) is not None for name in tools.__all__)
+
+
+def test_public_names_for_plugins():
+    assert sorted(plugin.__all__) == [
+        *("Action", "AgentOptions", "Answer", "Bench", "Benchmark", "BenchmarkHeader", "BenchmarkPlugin"),
+        *("CallTools", "ENGINE", "ErrorSource", "ExpectedCount", "Figure", "JudgedMetric", "Judging", "Loading"),
+        *("Message", "Metric", "MetricInfo", "Mode", "ModeSummary", "ModeTally", "Model", "NO_COMPARISONS"),
+        *("Observation", "Originals", "PaperTables", "Part", "PartColumn", "PredictionContent"),
+        *("PredictionFormat", "PredictionInput", "Progress", "PromptTemplates", "PublishedFiles", "PublishedRun"),
+        *("Record", "RecordErrors", "ReferenceStep", "ReferenceTrajectory", "Reporting", "RunProtocol", "Sample"),
+        *("SampleView", "Score", "Scoring", "Setting", "Slot", "SlotScore", "SourceNote", "Step", "Study"),
+        *("Summary", "TextComparisons", "ToolCall", "ToolError", "ToolSpec", "Trajectory", "WithPlugins"),
+        *("assembled", "benchmark_id", "deferred", "fruit_subjects", "load_templates", "mean_of", "no_progress"),
+        *("paper", "plugin_of", "plugins", "plugins_about", "plugins_of_metrics", "plugins_of_slots"),
+        *("published_rows", "published_set", "rows_of_model", "rows_of_table", "with_clusters"),
+    ]
+    assert all(getattr(plugin, name) is not None for name in plugin.__all__)
 
 
 def test_importing_the_package_imports_nothing_else():

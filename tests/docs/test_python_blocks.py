@@ -87,9 +87,6 @@ def test_a_passage_is_found(page: dict[str, Any]):
 @pytest.mark.parametrize("page", ["published.md"], indirect=True)
 def test_published_rows_are_printed(page: dict[str, Any]):
     assert (page["best"].model, page["best"].value) == ("Qwen-Plus", "63.21")
-    by_number = {table.layout.number: table for table in page["tables"]}
-    assert [column.code for column in by_number["8"].columns] == ["PP", "Fore", "Overall"]
-    assert [column.code for column in by_number["7"].columns] == ["M-P", "Overall"]
 
 
 @pytest.mark.parametrize("page", ["python.md"], indirect=True)
@@ -104,12 +101,14 @@ def test_runs_are_read_and_compared(page: dict[str, Any]):
 @pytest.mark.parametrize(
     "path",
     [
-        *(f"docs/{page}.md" for page in ("retrieval", "sandbox", "tools", "python")),
-        *map(str, ROOT.glob("examples/*.py")),
+        "README.md",
+        *(str(path.relative_to(ROOT)) for path in sorted(ROOT.glob("docs/*.md"))),
+        *(str(path.relative_to(ROOT)) for path in sorted(ROOT.glob("examples/*.py"))),
+        *(str(path.relative_to(ROOT)) for path in sorted(ROOT.glob("tests/plugins/ripeness/src/ripeness/*.py"))),
     ],
     ids=lambda path: Path(path).name,
 )
-def test_pages_and_examples_import_public_modules_alone(path: str):
+def test_pages_examples_and_the_plugin_import_public_modules_alone(path: str):
     text = (ROOT / path).read_text(encoding="utf-8")
     modules = re.findall(r"^ *(?:from|import) (agrotools[.\w]*)", text, re.MULTILINE)
     assert set(modules) <= {"agrotools", "agrotools.tools", "agrotools.plugin"}

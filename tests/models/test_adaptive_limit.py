@@ -185,7 +185,7 @@ def test_no_permit_is_lost_or_doubled_whoever_gives_up_when(
                 limit.release()
 
         for event, number in events:
-            before = limit.taken
+            before = limit.in_use
             if event in ("ask", "ask for all"):
                 finish[len(tasks)] = asyncio.Event()
                 tasks.append(asyncio.create_task(request(len(tasks), event == "ask for all")))
@@ -199,18 +199,18 @@ def test_no_permit_is_lost_or_doubled_whoever_gives_up_when(
                 tasks[number % len(tasks)].cancel()
             elif tasks and event == "finish":
                 finish[number % len(tasks)].set()
-            assert limit.taken <= max(limit.current, before)
+            assert limit.in_use <= max(limit.current, before)
             assert 1 <= limit.current <= limit.ceiling
         for _ in range(3):
             await asyncio.sleep(0)
         waiting = sum(not task.done() for task in tasks) - inside
-        assert inside == limit.taken
+        assert inside == limit.in_use
         # Whoever can go has gone.
         assert waiting == 0 or inside >= limit.current or alone_inside
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-        assert limit.taken == inside == 0
+        assert limit.in_use == inside == 0
         assert all(limit.try_acquire() for _ in range(limit.current))
         assert not limit.try_acquire()
 

@@ -40,7 +40,7 @@ async def asked(
             except (EndpointRefusal, InfrastructureError) as told:
                 came.append(told)
         await model.close()
-        assert model.stats.in_flight == model.stats.waiting == model.limit.taken == 0
+        assert model.stats.in_flight == model.stats.waiting == model.limit.in_use == 0
     return came, endpoint.requests
 
 

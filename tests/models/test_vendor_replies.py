@@ -14,7 +14,7 @@ import pytest
 
 from agrotools.models import Completion, ImagePart, Message, TextPart
 from agrotools.models.chat_format import MalformedReply, read_reply
-from agrotools.models.refusals import Asked, Rejection, read_error
+from agrotools.models.refusals import Rejection, RequestParts, read_error
 
 ROWS: list[dict[str, Any]] = [
     json.loads(line)
@@ -28,9 +28,9 @@ def read(row: dict[str, Any]) -> Completion | Rejection:
     """The row's reply, to a request with an image and tools."""
     body = row["body"] if isinstance(row["body"], str) else json.dumps(row["body"], ensure_ascii=False)
     question = TextPart(text=row.get("question", QUESTION)), ImagePart(url="data:image/png;base64,AA==")
-    asked = Asked([Message(role="user", content=question)], tools=True, output_limit=row.get("max_tokens", 4096))
+    asked = RequestParts([Message(role="user", content=question)], tools=True, output_limit=row.get("max_tokens", 4096))
     if row["status"] == 200:
-        return read_reply(body.encode(), asked=asked)
+        return read_reply(body.encode(), request=asked)
     return read_error(row["status"], body.encode(), asked)
 
 
@@ -72,6 +72,6 @@ def test_what_was_not_sent_is_not_refused(row: dict[str, Any]) -> None:
 @pytest.mark.parametrize("row", [row for row in ROWS if row["becomes"] == "context"], ids=name_of)
 def test_words_of_the_question_are_no_words_of_the_server(row: dict[str, Any]) -> None:
     quoted = json.dumps(row["body"]).replace(",", "")
-    asked = Asked([Message.of("user", f"What does this mean? {quoted}")])
+    asked = RequestParts([Message.of("user", f"What does this mean? {quoted}")])
     body = json.dumps({"error": {"message": f"cannot tokenize 'What does this mean? {quoted}'"}}).encode()
     assert read_error(500, body, asked).verdict == "retry"

@@ -98,7 +98,7 @@ async def ask(server: Server, messages: list[Message] = HELLO, wire: WireSetting
         return await model.generate(messages, (), ModelSettings())
     finally:
         await model.close()
-        assert model.stats.in_flight == model.stats.waiting == model.stats.rate_limit_waits == model.limit.taken == 0
+        assert model.stats.in_flight == model.stats.waiting == model.stats.rate_limit_waits == model.limit.in_use == 0
 
 
 async def until(true: Callable[[], bool]) -> None:
@@ -547,7 +547,7 @@ async def test_cancelling_leaves_no_request_no_connection_no_permit_and_no_warni
             outcomes = await asyncio.gather(*tasks, return_exceptions=True)
             assert all(isinstance(outcome, asyncio.CancelledError) for outcome in outcomes)
             stats = model.stats
-            assert (stats.in_flight, stats.waiting, stats.rate_limit_waits, model.limit.taken) == (0, 0, 0, 0)
+            assert (stats.in_flight, stats.waiting, stats.rate_limit_waits, model.limit.in_use) == (0, 0, 0, 0)
         await model.close()
         await until(lambda: server.open == 0 and asyncio.all_tasks() <= before)
     assert caplog.text == ""

@@ -2,11 +2,14 @@
 
 import subprocess
 import sys
+from typing import Literal
 
 import pytest
 
-from agrotools.core import UsageError
+from agrotools.benchmarks import load_benchmark
+from agrotools.core import BENCHMARKS, BenchmarkError, Slot, UsageError
 from agrotools.core.registry import Registry
+from agrotools.plugin import BenchmarkPlugin
 
 
 def test_an_entry_point_of_a_loader_function_is_refused_with_what_to_do() -> None:
@@ -24,3 +27,41 @@ def test_the_contract_of_plugins_imports_core_alone() -> None:
     code = "import sys, agrotools.plugin; print(*(name for name in sys.modules if name.startswith('agrotools.')))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert {name.split(".")[1] for name in done.stdout.split()} == {"core", "plugin"}
+
+
+BROKEN = {
+    "raises": "raise ValueError('boom')",
+    "ends": "import sys; sys.exit(7)",
+    "syntax": "def (",
+    "fields": "import agrotools.plugin as p\nPLUGIN = p.BenchmarkPlugin('x', print, metrics={'x.y': None})",
+    "slots": "import agrotools.plugin as p\nPLUGIN = p.BenchmarkPlugin('x', print, slots=(int,))",
+}
+
+
+@pytest.mark.parametrize("module", BROKEN)
+def test_a_plugin_that_cannot_be_imported_is_named_and_leaves_the_others_alone(module, tmp_path, monkeypatch) -> None:
+    (tmp_path / f"broken_{module}.py").write_text(BROKEN[module])
+    monkeypatch.syspath_prepend(tmp_path)
+    targets = {module: f"broken_{module}:PLUGIN", "gta": "agrotools.benchmarks.gta.plugin:PLUGIN"}
+    registry: Registry[object] = Registry("benchmark", "none", targets, kind="agrotools.plugin:BenchmarkPlugin")
+    assert len(registry.loaded()) == 1
+    with pytest.raises(UsageError, match=f"{module!r} cannot be loaded from broken_{module}"):
+        registry.get(module)
+
+
+@pytest.mark.parametrize(("load", "reason"), [(lambda _: 3, "loaded a int"), (lambda _: {}["x"], "KeyError: 'x'")])
+def test_a_loader_that_fails_is_an_error_of_its_benchmark(load, reason) -> None:
+    BENCHMARKS.add("mine", BenchmarkPlugin("mine", load))
+    try:
+        with pytest.raises(BenchmarkError, match=f"'mine': its plug-in .*{reason}"):
+            load_benchmark("mine")
+    finally:
+        BENCHMARKS.remove("mine")
+
+
+def test_a_slot_type_of_agrotools_is_taken() -> None:
+    class Exact(Slot):
+        type: Literal["exact"] = "exact"
+
+    with pytest.raises(TypeError, match="'exact' is a slot type of agrotools already"):
+        BenchmarkPlugin("mine", load_benchmark, slots=(Exact,))

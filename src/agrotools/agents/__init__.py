@@ -1,4 +1,4 @@
-"""Agents: policies that decide, and the loops that carry decisions out in each mode."""
+"""Agents: policies that decide, and the loops that execute their decisions in each mode."""
 
 from agrotools.agents.llm import LLMAgent
 from agrotools.agents.modes import UNPARSEABLE_LIMIT, run_end_to_end, run_no_tool, run_single_shot, run_step_by_step

@@ -68,7 +68,7 @@ class Picture:
 
 @dataclass(frozen=True)
 class Unreadable:
-    """A file without a preview, and why, in words that name no path."""
+    """A file without a preview, and the reason, without a path."""
 
     reason: str
 
@@ -126,7 +126,7 @@ def _of_photo(path: Path, name: str, longest_px: int, *, exact: bool = False) ->
 
 
 def _of_mask(path: Path, name: str, longest_px: int) -> Picture:
-    """A mask of class numbers with one colour for each; one that is a picture already, as it is."""
+    """A mask of class numbers with one colour for each class; a mask stored as a picture is unchanged."""
     import numpy as np
     from PIL import Image
 
@@ -172,9 +172,9 @@ def _shown_bands(source: "RasterSource", names: Sequence[str] | None) -> list[in
     from agrotools.vision.band_roles import roles_by_name
 
     roles = roles_by_name(names) if names and len(names) == source.count else source.roles
-    for wanted in _BANDS_SHOWN:
-        if all(role in roles for role in wanted):
-            return [roles[role] for role in wanted]
+    for roles_wanted in _BANDS_SHOWN:
+        if all(role in roles for role in roles_wanted):
+            return [roles[role] for role in roles_wanted]
     return [1, 2, 3] if source.count >= 3 else [1]
 
 
@@ -242,14 +242,14 @@ def file_parts(files: Sequence[SampleFile], *, images: bool = True) -> tuple[Con
     parts: list[ContentPart] = []
     for file in files:
         preview = _preview(file) if _is_previewed(file, images) else None
-        parts.append(TextPart(text=f"- {describe(file, preview, shown=images)}"))
+        parts.append(TextPart(text=f"- {describe(file, preview, is_shown=images)}"))
         if images and isinstance(preview, Preview):
             parts.append(ImagePart(url=preview.url))
     return tuple(parts)
 
 
 def is_prepared(files: Sequence[SampleFile], *, images: bool = True) -> bool:
-    """True if :func:`file_parts` has nothing left to read or encode, and so takes no time."""
+    """True if :func:`file_parts` needs to read and encode nothing, and so takes no time."""
     return all(
         (key := _preview_key(file)) is None or _kept_preview(key) for file in files if _is_previewed(file, images)
     )
@@ -259,7 +259,7 @@ def _is_previewed(file: SampleFile, images: bool) -> bool:
     return file.kind in PREVIEWED_KINDS and (images or file.width_px is None)
 
 
-def describe(file: SampleFile, preview: Preview | Unreadable | None, *, shown: bool = True) -> str:
+def describe(file: SampleFile, preview: Preview | Unreadable | None, *, is_shown: bool = True) -> str:
     """Name, kind, original size, bands, ground sampling distance, intrinsics, classes and note, where known."""
     facts: list[str] = [file.kind]
     if isinstance(preview, Preview):
@@ -279,16 +279,16 @@ def describe(file: SampleFile, preview: Preview | Unreadable | None, *, shown: b
         facts.append(f"principal point at {camera.cx_px:g}, {camera.cy_px:g} px")
     if file.depth_unit_mm:
         facts.append(f"one unit of depth is {file.depth_unit_mm:g} mm")
-    colours = preview.colours if isinstance(preview, Preview) and shown else {}
+    colours = preview.colours if isinstance(preview, Preview) and is_shown else {}
     if file.classes:
-        named = [
+        classes = [
             f"{index} = {meaning}{f' ({colours[index]})' if index in colours else ''}"
             for index, meaning in file.classes.items()
         ]
-        facts.append(f"classes: {', '.join(named)}")
+        facts.append(f"classes: {', '.join(classes)}")
     elif colours:
         facts.append(f"values: {', '.join(f'{value} ({colour})' for value, colour in colours.items())}")
-    if isinstance(preview, Preview) and shown and preview.how:
+    if isinstance(preview, Preview) and is_shown and preview.how:
         facts.append(f"shown {preview.how}")
     if isinstance(preview, Unreadable):
         facts.append(f"cannot be shown: {preview.reason}")
@@ -308,14 +308,14 @@ def _preview(file: SampleFile) -> Preview | Unreadable:
     key = _preview_key(file)
     if key is None:
         return Unreadable("the file is missing")
-    if found := _kept_preview(key):
-        return found
-    made = make_preview(Path(file.path), file.name, file.kind, file.bands)
+    if preview := _kept_preview(key):
+        return preview
+    new_preview = make_preview(Path(file.path), file.name, file.kind, file.bands)
     with _previews_lock:
-        _previews[key] = made
+        _previews[key] = new_preview
         while len(_previews) > _PREVIEWS_KEPT:
             _previews.popitem(last=False)
-    return made
+    return new_preview
 
 
 def _kept_preview(key: _PreviewKey) -> Preview | Unreadable | None:

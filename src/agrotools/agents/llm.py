@@ -52,24 +52,24 @@ def observation_text(step: Step) -> str:
 
 def _bounded(content: Any) -> str:
     text = dumps(content)
-    for kept in _ITEMS_KEPT:
+    for n_items in _ITEMS_KEPT:
         if len(text) <= OBSERVATION_LIMIT:
             return text
-        text = dumps(_shortened(content, kept))
+        text = dumps(_shortened(content, n_items))
     if len(text) > OBSERVATION_LIMIT:
         text = f"{text[:OBSERVATION_LIMIT]} [cut: {len(text) - OBSERVATION_LIMIT} more characters]"
     return text
 
 
-def _shortened(value: Any, kept: int) -> Any:
-    """``value`` with at most ``kept`` items of each list and ``20 * kept`` characters of each text."""
-    if isinstance(value, str) and len(value) > 20 * kept:
-        return f"{value[: 20 * kept]} [cut: {len(value) - 20 * kept} more characters]"
+def _shortened(value: Any, n_items: int) -> Any:
+    """``value`` with at most ``n_items`` items of each list and ``20 * n_items`` characters of each text."""
+    if isinstance(value, str) and len(value) > 20 * n_items:
+        return f"{value[: 20 * n_items]} [cut: {len(value) - 20 * n_items} more characters]"
     if isinstance(value, list):
-        items = [_shortened(item, kept) for item in value[:kept]]
-        return [*items, f"[cut: {len(value) - kept} more items]"] if len(value) > kept else items
+        items = [_shortened(item, n_items) for item in value[:n_items]]
+        return [*items, f"[cut: {len(value) - n_items} more items]"] if len(value) > n_items else items
     if isinstance(value, dict):
-        return {key: _shortened(item, kept) for key, item in value.items()}
+        return {key: _shortened(item, n_items) for key, item in value.items()}
     return value
 
 
@@ -194,7 +194,7 @@ class _Conversation:
 
 
 class LLMAgent:
-    """Asks a model what to do next; everything it is told comes from the view, the history and the tools.
+    """Policy that prompts a model with the view, the history and the tools.
 
     Args:
         model: answers the prompts.
@@ -252,11 +252,11 @@ class LLMAgent:
     async def _begin(self, system: Message, view: SampleView) -> _Conversation:
         """The conversation of ``view``, kept: its messages are sent again with every turn."""
         if is_prepared(view.files, images=self.images):
-            shown = file_parts(view.files, images=self.images)
+            file_contents = file_parts(view.files, images=self.images)
         else:
             # Reading and encoding images takes longer than a request should wait for another's.
-            shown = await asyncio.to_thread(file_parts, view.files, images=self.images)
-        conversation = _Conversation(view, [system, Message(role="user", content=_question(view, shown))])
+            file_contents = await asyncio.to_thread(file_parts, view.files, images=self.images)
+        conversation = _Conversation(view, [system, Message(role="user", content=_question(view, file_contents))])
         self._conversations[id(view)] = conversation
         if len(self._conversations) > _CONVERSATIONS_KEPT:
             self._conversations.popitem(last=False)
@@ -273,12 +273,12 @@ class LLMAgent:
 
         The tools are offered again, since endpoints refuse calls in a conversation without them; a call is no answer.
         """
-        asked = [
+        form_messages = [
             *messages,
             Message.of("assistant", excerpt(answer.text, _LONGEST_ANSWER_TOLD)),
             Message.of("user", fill("form", lines="\n".join(view.form_lines))),
         ]
-        completion = await self.model.generate(asked, tools, self.settings)
+        completion = await self.model.generate(form_messages, tools, self.settings)
         reply = _reply(completion)
         lines = None
         if halt_of(completion, reply) is None:
@@ -317,20 +317,20 @@ class LLMAgent:
 
 
 def _bare_action(completion: Completion) -> Action:
-    """The reply as it is: the answer, even where a token limit cut it off."""
+    """The whole reply as the answer, even if a token limit cut it off."""
     reply = _reply(completion)
     halt = None if completion.finish_reason == "length" else halt_of(completion, reply)
     return halt or Answer(text=completion.text, thought=completion.thought, reply=reply)
 
 
 def halt_of(completion: Completion, reply: Reply) -> Halt | None:
-    """The halt of a reply that is none: it was cut off, refused, or did not end in time."""
+    """Halt of a reply that was cut off, refused, or did not end in time."""
     halt = _HALTS.get(completion.finish_reason)
     return None if halt is None else Halt(termination=halt, reason=completion.detail or _REASONS[halt], reply=reply)
 
 
 def reply_of(completion: Completion, text: str) -> Reply:
-    """``text`` with what the endpoint said of it."""
+    """Reply with ``text`` and the endpoint's facts about it."""
     return Reply(
         text=kept_text(text),
         finish_reason=completion.finish_reason,
@@ -349,10 +349,10 @@ def _continues(conversation: _Conversation, history: Sequence[Step]) -> bool:
     return len(history) == conversation.steps or history[conversation.steps].turn != conversation.last.turn
 
 
-def _question(view: SampleView, shown: Sequence[ContentPart]) -> tuple[ContentPart, ...]:
+def _question(view: SampleView, file_contents: Sequence[ContentPart]) -> tuple[ContentPart, ...]:
     heading = (_heading(len(view.files)),) if view.files else ()
     question = TextPart(text=fill("question", query=view.query, answer_form=view.answer_form))
-    return (*heading, *shown, question)
+    return (*heading, *file_contents, question)
 
 
 @cache

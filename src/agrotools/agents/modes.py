@@ -1,4 +1,4 @@
-"""Loops of the three modes: end-to-end, step-by-step (teacher-forced) and no-tool; and how much of a reply is kept.
+"""Loops of the modes: end-to-end, step-by-step (teacher-forced) and no-tool; and a size limit of stored replies.
 
 A reply is read whole. Of one that is longer than :data:`MOST_KEPT` its beginning and its end are kept, with a line
 between them that says how much is left out: a run whose model repeats itself must fill no disk.
@@ -149,7 +149,7 @@ async def run_step_by_step(policy: Policy, view: SampleView, reference: Referenc
         InfrastructureError: from the policy.
     """
     history = reference_history(reference)
-    called = [kept_action(await policy.act(view, history[:shown])) for shown in range(len(history))]
+    called = [kept_action(await policy.act(view, history[:n_shown])) for n_shown in range(len(history))]
     return (*called, kept_action(await policy.act(view.model_copy(update={"closing": True}), history)))
 
 

@@ -200,12 +200,12 @@ class _TextReader:
         line_end = len(self.text) if line_end < 0 else line_end
         line = self.text[marker.end() : line_end]
         in_line = _INPUT_IN_LINE.search(line[:1000])
-        given = _INPUT.match(self.text, line_end)
+        match = _INPUT.match(self.text, line_end)
         name = (line[: in_line.start()] if in_line else line).strip(" \t\r*`\"'").removesuffix("()")
         if in_line:
             start = marker.end() + in_line.end()
-        elif given:
-            start = given.end()
+        elif match:
+            start = match.end()
         elif (blob := self._value_start(line_end)) is not None and name and name[0] not in "{[":
             start = blob
         elif not name and self._value_start(marker.end()) is not None:

@@ -1,6 +1,7 @@
 """Loads a benchmark by its name or from its folder."""
 
 import difflib
+import traceback
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import MappingProxyType
@@ -8,7 +9,7 @@ from typing import NamedTuple, TypeVar
 
 from pydantic import ValidationError
 
-from agrotools.core import BENCHMARKS, FrozenModel, UsageError
+from agrotools.core import BENCHMARKS, AgrotoolsError, BenchmarkError, FrozenModel, UsageError
 from agrotools.core.progress import Progress, no_progress
 from agrotools.formats.benchmark import Benchmark
 from agrotools.formats.folder import HEADER_FILE, load_folder
@@ -80,7 +81,7 @@ def load_benchmark(
     text = str(name_or_path)
     plain = isinstance(name_or_path, str) and Path(text).name == text and text not in (".", "..")
     if plain and (benchmark := benchmark_id(text)) in BENCHMARKS:
-        return BENCHMARKS.get(benchmark).load(Loading(data_root, options, progress))
+        return _loaded_by_plugin(benchmark, Loading(data_root, options, progress))
     no_options(text, Loading(options=options))
     path = Path(text).expanduser()
     beside = data_root / path if data_root is not None else path
@@ -90,3 +91,20 @@ def load_benchmark(
     if plain and not beside.is_dir() and not path.is_dir():
         BENCHMARKS.get(text)
     return load_folder(path if path.is_dir() else beside)
+
+
+def _loaded_by_plugin(name: str, loading: Loading) -> Benchmark:
+    load = BENCHMARKS.get(name).load
+    try:
+        benchmark = load(loading)
+    except (AgrotoolsError, OSError):
+        raise
+    except Exception as error:  # whatever a loader of somebody else raises
+        place = traceback.extract_tb(error.__traceback__)[-1]
+        raise BenchmarkError(
+            f"benchmark {name!r}: its plug-in failed to load it: {type(error).__name__}: {error} "
+            f"({Path(place.filename).name}, line {place.lineno})"
+        ) from error
+    if not isinstance(benchmark, Benchmark):
+        raise BenchmarkError(f"benchmark {name!r}: its plug-in loaded a {type(benchmark).__name__}, not a Benchmark")
+    return benchmark

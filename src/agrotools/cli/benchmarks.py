@@ -1,4 +1,4 @@
-"""``agrotools benchmarks``: which benchmarks there are, whether their files are whole, and what they hold."""
+"""``agrotools benchmarks``: list of benchmarks, checks of their files, and descriptions."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -27,11 +27,11 @@ def list_all(data_root: DataRoot = None, as_json: AsJson = False) -> None:
     """List the known benchmarks, the files each needs, and whether they are found below --data-root."""
     from agrotools.benchmarks.checking import list_benchmarks
 
-    found = list_benchmarks(data_root)
+    states = list_benchmarks(data_root)
     if as_json:
-        print_json([each._asdict() for each in found])
+        print_json([each._asdict() for each in states])
         return
-    for each in found:
+    for each in states:
         state = {True: f"found: {each.where}", False: f"not found: {each.where}", None: "not searched"}[each.found]
         typer.echo(f"{each.name}: {each.about}\n  needs {each.needs}\n  {state}")
     if data_root is None:
@@ -56,41 +56,41 @@ def check(
     from agrotools.benchmarks.checking import check_benchmark
     from agrotools.runner.progress import stage_progress
 
-    found = check_benchmark(name, folder, stage_progress(sys.stderr))
+    result = check_benchmark(name, folder, stage_progress(sys.stderr))
     if as_json:
-        print_json(_as_json(found))
+        print_json(_as_json(result))
     else:
-        _print_check(found)
-    raise typer.Exit(2 if found.missing else 0 if found.sound else 1)
+        _print_check(result)
+    raise typer.Exit(2 if result.missing else 0 if result.sound else 1)
 
 
-def _as_json(found: "Checkup") -> dict[str, object]:
-    faults = [fault._asdict() for fault in found.faults]
-    counts = [{**count._asdict(), "agrees": count.agrees} for count in found.counts]
-    return {**found._asdict(), "faults": faults, "counts": counts, "sound": found.sound}
+def _as_json(result: "Checkup") -> dict[str, object]:
+    faults = [fault._asdict() for fault in result.faults]
+    counts = [{**count._asdict(), "agrees": count.agrees} for count in result.counts]
+    return {**result._asdict(), "faults": faults, "counts": counts, "sound": result.sound}
 
 
-def _print_check(found: "Checkup") -> None:
-    if found.missing:
-        typer.echo(f"{found.name}: {found.missing}")
-        if found.hint:
-            typer.echo(f"  {found.hint}")
+def _print_check(result: "Checkup") -> None:
+    if result.missing:
+        typer.echo(f"{result.name}: {result.missing}")
+        if result.hint:
+            typer.echo(f"  {result.hint}")
         return
-    typer.echo(f"{found.name}: {', '.join(found.files)}")
-    typer.echo(f"{found.usable} of {found.entries} entries can be used")
-    for fault in found.faults:
+    typer.echo(f"{result.name}: {', '.join(result.files)}")
+    typer.echo(f"{result.usable} of {result.entries} entries can be used")
+    for fault in result.faults:
         typer.echo(f"  {fault}")
-    if found.hint:
-        typer.echo(f"  {found.hint}")
-    for note in found.notes:
+    if result.hint:
+        typer.echo(f"  {result.hint}")
+    for note in result.notes:
         typer.echo(f"  note: {note}")
-    width = max((len(count.what) for count in found.counts), default=0)
-    if found.counts:
+    width = max((len(count.what) for count in result.counts), default=0)
+    if result.counts:
         typer.echo(f"{'':{width}}  {'here':>7}  published")
-    for count in found.counts:
-        said = "" if count.agrees else "  differs" if count.decides else "  differs (not decisive)"
-        typer.echo(f"{count.what:{width}}  {count.here:>7,}  {count.published:>9,}{said}")
-    typer.echo("sound" if found.sound else "not sound: see above")
+    for count in result.counts:
+        verdict = "" if count.agrees else "  differs" if count.decides else "  differs (not decisive)"
+        typer.echo(f"{count.what:{width}}  {count.here:>7,}  {count.published:>9,}{verdict}")
+    typer.echo("sound" if result.sound else "not sound: see above")
 
 
 @app.command("describe")

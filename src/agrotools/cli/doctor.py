@@ -15,19 +15,19 @@ def doctor(as_json: Annotated[bool, typer.Option("--json", help="Print the resul
 
     Exit code 0; 1 if code written by models cannot run here: no sandbox works, and running without one was not allowed.
     """
-    found = {"sandbox": _sandbox(), "installation": _installation(), "cache": _cache(), "keys": _keys()}
+    report = {"sandbox": _sandbox(), "installation": _installation(), "cache": _cache(), "keys": _keys()}
     if as_json:
-        print_json(found)
+        print_json(report)
     else:
-        _print_sandbox(found["sandbox"])
-        _print_installation(found["installation"])
-        _print_cache(found["cache"])
-        _print_keys(found["keys"])
-    raise typer.Exit(0 if found["sandbox"]["active"] else 1)
+        _print_sandbox(report["sandbox"])
+        _print_installation(report["installation"])
+        _print_cache(report["cache"])
+        _print_keys(report["keys"])
+    raise typer.Exit(0 if report["sandbox"]["active"] else 1)
 
 
 def _sandbox() -> dict[str, Any]:
-    """``active``: the runner that would run code now; None where none would."""
+    """State of the sandbox. ``active``: the runner that would execute code now; None if there is none."""
     import os
 
     from agrotools.core import AgrotoolsError
@@ -36,18 +36,18 @@ def _sandbox() -> dict[str, Any]:
     from agrotools.sandbox.probe import probe, select_runner
     from agrotools.sandbox.runners import RUNNERS
 
-    found: dict[str, Any] = {
+    facts: dict[str, Any] = {
         "active": None,
         "asked_for": os.environ.get(RUNNER_VARIABLE, "").strip() or None,
         "problem": None,
     }
-    found["runners"] = [_as_data(probe(runner)) for runner in RUNNERS]
+    facts["runners"] = [_as_data(probe(runner)) for runner in RUNNERS]
     try:
-        found["workers"] = pool_size()
-        found["active"] = select_runner()
+        facts["workers"] = pool_size()
+        facts["active"] = select_runner()
     except AgrotoolsError as error:
-        found["problem"], found["hint"] = error.message, error.hint
-    return found
+        facts["problem"], facts["hint"] = error.message, error.hint
+    return facts
 
 
 def _as_data(probe: "Probe") -> dict[str, Any]:
@@ -60,19 +60,19 @@ def _as_data(probe: "Probe") -> dict[str, Any]:
     }
 
 
-def _print_sandbox(found: dict[str, Any]) -> None:
-    active = found["active"]
+def _print_sandbox(facts: dict[str, Any]) -> None:
+    active = facts["active"]
     typer.echo("Running model-written code")
     if active is None:
-        typer.echo(f"  error: no runner can execute code here: {found['problem']}")
-        if found.get("hint"):
-            typer.echo(f"  {found['hint']}")
+        typer.echo(f"  error: no runner can execute code here: {facts['problem']}")
+        if facts.get("hint"):
+            typer.echo(f"  {facts['hint']}")
     elif active == "none":
         typer.echo("  active: none (warning: code is not isolated, as set by AGROTOOLS_SANDBOX)")
     else:
-        asked = ", set by AGROTOOLS_SANDBOX" if found["asked_for"] else ""
-        typer.echo(f"  active: {active}{asked} ({found['workers']} workers)")
-    for each in found["runners"]:
+        origin = ", set by AGROTOOLS_SANDBOX" if facts["asked_for"] else ""
+        typer.echo(f"  active: {active}{origin} ({facts['workers']} workers)")
+    for each in facts["runners"]:
         typer.echo(f"  {each['runner']}: {'works' if each['holds'] else 'does not work'}; {each['message']}")
         if not each["holds"] and each["hint"]:
             advice = "" if active is None or active == "none" or each["runner"] == "landlock" else "recommended: "
@@ -126,15 +126,15 @@ def _requirements() -> tuple[list[str], dict[str, dict[str, Any]]]:
     return missing, {extra: {"installed": not without, "missing": without} for extra, without in lacking.items()}
 
 
-def _print_installation(found: dict[str, Any]) -> None:
+def _print_installation(facts: dict[str, Any]) -> None:
     typer.echo("Installation")
-    typer.echo(f"  agrotools {found['agrotools']}, Python {found['python']} ({found['executable']})")
-    typer.echo(f"  {found['system']}, {found['cores']} cores")
-    if found["missing"]:
-        typer.echo(f"  missing dependencies: {', '.join(found['missing'])}; pip install --upgrade agrotools")
-    complete = [extra for extra, state in found["extras"].items() if state["installed"]]
+    typer.echo(f"  agrotools {facts['agrotools']}, Python {facts['python']} ({facts['executable']})")
+    typer.echo(f"  {facts['system']}, {facts['cores']} cores")
+    if facts["missing"]:
+        typer.echo(f"  missing dependencies: {', '.join(facts['missing'])}; pip install --upgrade agrotools")
+    complete = [extra for extra, state in facts["extras"].items() if state["installed"]]
     typer.echo(f"  installed extras: {', '.join(complete) or 'none'}")
-    for extra, state in found["extras"].items():
+    for extra, state in facts["extras"].items():
         if not state["installed"]:
             typer.echo(
                 f"  extra {extra} not installed (needs {', '.join(state['missing'])}): pip install 'agrotools[{extra}]'"
@@ -168,12 +168,12 @@ def _cache() -> dict[str, Any]:
     }
 
 
-def _print_cache(found: dict[str, Any]) -> None:
+def _print_cache(facts: dict[str, Any]) -> None:
     typer.echo("Cache")
     typer.echo(
-        f"  {found['folder']}: {found['size_mb']:,} MB in {found['files']:,} files, {found['free_mb']:,} MB free"
+        f"  {facts['folder']}: {facts['size_mb']:,} MB in {facts['files']:,} files, {facts['free_mb']:,} MB free"
     )
-    if not found["writable"]:
+    if not facts["writable"]:
         typer.echo("  error: not writable; set AGROTOOLS_CACHE to a folder that you can write to")
 
 
@@ -187,8 +187,8 @@ def _keys() -> dict[str, Any]:
     return {"set": [name for name in known if os.environ.get(name, "").strip()], "known": known}
 
 
-def _print_keys(found: dict[str, Any]) -> None:
+def _print_keys(facts: dict[str, Any]) -> None:
     typer.echo("Keys and addresses of models")
-    typer.echo(f"  set: {', '.join(found['set']) or 'none; local servers and baselines need none'}")
-    unset = [name for name in found["known"] if name not in found["set"]]
+    typer.echo(f"  set: {', '.join(facts['set']) or 'none; local servers and baselines need none'}")
+    unset = [name for name in facts["known"] if name not in facts["set"]]
     typer.echo(f"  not set: {', '.join(unset)}")

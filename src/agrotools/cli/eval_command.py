@@ -180,21 +180,21 @@ def evaluate(
     )
     check_judges(judging, [each.benchmark for each in configs])
     compared = comparing(extra, embedder, embedder_path)
-    done: list[Run] = []
+    runs: list[Run] = []
     failure: AgrotoolsError | None = None
     try:
         for each in configs:
-            done.append(evaluate_config(each, sys.stderr))
+            runs.append(evaluate_config(each, sys.stderr))
     except AgrotoolsError as error:
-        if not done:
+        if not runs:
             raise
         failure = error  # shown beneath the tables of the models before
     except KeyboardInterrupt:
         typer.echo("\nstopped: finished samples are kept; run the same command again to resume", err=True)
         raise typer.Exit(STOPPED) from None
-    missing = ask_judges([each.path for each in done], judging)
+    missing = ask_judges([each.path for each in runs], judging)
     code = show_evaluations(
-        done,
+        runs,
         allow_invalid=allow_invalid,
         details=details,
         as_json=as_json,

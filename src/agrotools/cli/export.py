@@ -1,4 +1,4 @@
-"""``agrotools export``: a benchmark in the layouts that others read, or a run as a prediction file."""
+"""``agrotools export``: a benchmark in layouts of other programs, or a run as a prediction file."""
 
 from pathlib import Path
 from typing import Annotated, Literal
@@ -93,12 +93,12 @@ def _show_check(folder: Path) -> None:
     from agrotools.build.export.croissant import check_croissant
     from agrotools.formats.folder import CROISSANT_FILE
 
-    found = check_croissant(folder / CROISSANT_FILE)
-    if found is None:
+    issues = check_croissant(folder / CROISSANT_FILE)
+    if issues is None:
         typer.echo(f"{CROISSANT_FILE} was not checked: pip install 'agrotools[croissant]'")
         return
-    for issue in found:
+    for issue in issues:
         typer.echo(f"{CROISSANT_FILE}: {issue}", err=True)
-    typer.echo(f"{CROISSANT_FILE}: {len(found)} issues found by mlcroissant")
-    if found:
+    typer.echo(f"{CROISSANT_FILE}: {len(issues)} issues found by mlcroissant")
+    if issues:
         raise typer.Exit(1)

@@ -1,4 +1,4 @@
-"""Options of the commands that build a benchmark with the help of a model, and what comes of it."""
+"""Helper models of the commands that build a benchmark: options, paraphrases, traces, and reports of the outcome."""
 
 from collections.abc import Generator
 from contextlib import ExitStack, contextmanager
@@ -55,8 +55,8 @@ def helped(
         typer.Exit: code 130, somebody asked to stop the help.
     """
     if paraphrase is None and traces is None:
-        given = {"--base-url": base_url, "--api-key-env": api_key_env, "--budget": budget, "--price": price}
-        if unused := [name for name, value in {**given, "--concurrency": concurrency}.items() if value is not None]:
+        options = {"--base-url": base_url, "--api-key-env": api_key_env, "--budget": budget, "--price": price}
+        if unused := [name for name, value in {**options, "--concurrency": concurrency}.items() if value is not None]:
             from agrotools.core import UsageError
 
             raise UsageError(
@@ -80,12 +80,12 @@ def helped(
         yield
     ledger = out.parent / f".{out.name}-spend.jsonl"
     try:
-        done = [_reworded(out, rewords, ledger)] if rewords else []
-        done += [_traced(out, fills, ledger, workers)] if fills else []
+        completed = [_reworded(out, rewords, ledger)] if rewords else []
+        completed += [_traced(out, fills, ledger, workers)] if fills else []
     except KeyboardInterrupt:
         typer.echo(f"\nstopped; the benchmark is in {out}, run the same command again to resume", err=True)
         raise typer.Exit(STOPPED) from None
-    if all(done):
+    if all(completed):
         ledger.unlink(missing_ok=True)
 
 
@@ -95,24 +95,24 @@ def _reworded(out: Path, helper: "PricedModel", ledger: Path) -> bool:
     from agrotools.build.assist.paraphrase import paraphrase_folder
     from agrotools.runner.progress import stage_progress
 
-    done = paraphrase_folder(out, helper, ledger, stage_progress(sys.stderr))
-    _tell_reworded(done)
+    outcome = paraphrase_folder(out, helper, ledger, stage_progress(sys.stderr))
+    _tell_reworded(outcome)
     _tell_cost(helper)
-    return done.stopped is None
+    return outcome.stopped is None
 
 
-def _tell_reworded(done: "Paraphrased") -> None:
-    typer.echo(f"paraphrases by {done.model}: {done.accepted} of {len(done.samples)} questions reworded")
-    if done.refused:
+def _tell_reworded(outcome: "Paraphrased") -> None:
+    typer.echo(f"paraphrases by {outcome.model}: {outcome.accepted} of {len(outcome.samples)} questions reworded")
+    if outcome.refused:
         from agrotools.build.assist.paraphrase_check import REASONS
 
-        typer.echo(f"  {done.refused.total()} wordings refused:")
-        for reason, count in done.refused.most_common():
+        typer.echo(f"  {outcome.refused.total()} wordings refused:")
+        for reason, count in outcome.refused.most_common():
             typer.echo(f"    {count} {reason}: {REASONS[reason]}")
-    if done.kept:
-        why = ", ".join(f"{reason} {count}" for reason, count in done.kept.most_common())
-        typer.echo(f"warning: {done.kept.total()} questions keep the wording of their template ({why})", err=True)
-    _warn_of(done.stopped)
+    if outcome.kept:
+        why = ", ".join(f"{reason} {count}" for reason, count in outcome.kept.most_common())
+        typer.echo(f"warning: {outcome.kept.total()} questions keep the wording of their template ({why})", err=True)
+    _warn_of(outcome.stopped)
 
 
 def _traced(out: Path, helper: "PricedModel", ledger: Path, workers: int) -> bool:
@@ -121,36 +121,40 @@ def _traced(out: Path, helper: "PricedModel", ledger: Path, workers: int) -> boo
     from agrotools.build.assist.tracing import trace_folder
     from agrotools.runner.progress import stage_progress
 
-    done = trace_folder(out, helper, ledger, stage_progress(sys.stderr), workers=workers)
-    _tell_traced(out, helper.name, done)
+    outcome = trace_folder(out, helper, ledger, stage_progress(sys.stderr), workers=workers)
+    _tell_traced(out, helper.name, outcome)
     _tell_cost(helper)
-    return done.stopped is None
+    return outcome.stopped is None
 
 
-def _tell_traced(out: Path, model: str, done: "Traced") -> None:
+def _tell_traced(out: Path, model: str, outcome: "Traced") -> None:
     from agrotools.build.assist.traces import TRACES_FILE
 
     typer.echo(f"reference chains as {model} fills them in ({out / TRACES_FILE}):")
     typer.echo(f"  {'':24}{'chains':>7}{'complete':>10}{'arguments agree':>20}{'answers agree':>16}{'confirmed':>11}")
-    for row in done.summary:
+    for row in outcome.summary:
         steps = f"{row.steps_agreed}/{row.steps} {_share(row.steps_agreed, row.steps)}"
         answers = f"{row.answers_agreed}/{row.answers}"
         typer.echo(
             f"  {row.task_type or 'all':24}{row.chains:>7}{row.complete:>10}{steps:>20}{answers:>16}{row.confirmed:>11}"
         )
-    if done.summary[-1].left_open:
+    if outcome.summary[-1].left_open:
         typer.echo(
-            f"  in {done.summary[-1].left_open} chains the tools do not return what a later step takes from them"
+            f"  in {outcome.summary[-1].left_open} chains the tools do not return what a later step takes from them"
         )
-    if done.thoughts:
-        typer.echo(f"  thoughts taken over where references had none: {done.thoughts} samples")
-    if done.differing:
-        shown = ", ".join(done.differing[:_DIFFERING_SHOWN])
-        more = f" and {len(done.differing) - _DIFFERING_SHOWN} more" if len(done.differing) > _DIFFERING_SHOWN else ""
-        typer.echo(f"  {len(done.differing)} chains differ and need a review: {shown}{more}")
-    if done.missing:
-        typer.echo(f"warning: {done.missing} samples have no trace; run the same command again to resume", err=True)
-    _warn_of(done.stopped)
+    if outcome.thoughts:
+        typer.echo(f"  thoughts taken over where references had none: {outcome.thoughts} samples")
+    if outcome.differing:
+        examples = ", ".join(outcome.differing[:_DIFFERING_SHOWN])
+        more = (
+            f" and {len(outcome.differing) - _DIFFERING_SHOWN} more"
+            if len(outcome.differing) > _DIFFERING_SHOWN
+            else ""
+        )
+        typer.echo(f"  {len(outcome.differing)} chains differ and need a review: {examples}{more}")
+    if outcome.missing:
+        typer.echo(f"warning: {outcome.missing} samples have no trace; run the same command again to resume", err=True)
+    _warn_of(outcome.stopped)
 
 
 def _share(part: int, whole: int) -> str:

@@ -55,24 +55,24 @@ def search(
     arguments = {"query": query, "topic": topic, "kind": kind, "crop": crop, "top_k": top_k}
     try:
         with call_context(work):
-            found = get_tool("lookup_agronomy")(**arguments)
+            result = get_tool("lookup_agronomy")(**arguments)
     except ToolError as error:
         if error.kind != "invalid_argument":
             raise
         raise UsageError(error.message, hint=error.hint) from None
     if as_json:
-        print_json(found.model_dump(mode="json"))
+        print_json(result.model_dump(mode="json"))
         return
-    if found.not_found:
+    if result.not_found:
         typer.echo("not found: the knowledge base does not hold this")
-    for hit in found.hits:
+    for hit in result.hits:
         typer.echo(f"{hit.kb_id}  {hit.title}  [{hit.section}, {hit.coverage}, {hit.score:.2f}]")
         typer.echo(f"  {hit.text}")
         if hit.note:
             typer.echo(f"  {hit.note}")
         for source in hit.sources:
             typer.echo(f"  source: {', '.join(str(part) for part in (source.title, source.year, source.url) if part)}")
-    for note in found.notes:
+    for note in result.notes:
         typer.echo(f"note: {note}")
 
 
@@ -145,8 +145,8 @@ def check(
             raise typer.BadParameter(f"{path} does not exist", param_hint="FILE_OR_DIR")
     if paths:
         files = [file for path in paths for file in (toml_files(path) if path.is_dir() else [path])]
-        own = {file.resolve() for file in files}
-        shipped = load([file for file in toml_files(SHIPPED) if file.resolve() not in own])
+        given_files = {file.resolve() for file in files}
+        shipped = load([file for file in toml_files(SHIPPED) if file.resolve() not in given_files])
         entries, faults = check_files(files, among=shipped.entries)
     else:
         files = list(kb_files())
@@ -241,20 +241,20 @@ def index_corpus(
 
 
 def _search_index(query: str, folder: Path, count: int, *, as_json: bool) -> None:
-    """Print the passages of an index that match a question best."""
+    """Print the best matching passages of an index."""
     from dataclasses import asdict
 
     from agrotools.knowledge.corpus import CorpusIndex
 
     opened = CorpusIndex.open(folder)
-    found = opened.search(query, count)
+    passages = opened.search(query, count)
     notes = [opened.stale] if opened.stale else []
     if as_json:
-        print_json({"index": opened.identity(), "passages": [asdict(passage) for passage in found], "notes": notes})
+        print_json({"index": opened.identity(), "passages": [asdict(passage) for passage in passages], "notes": notes})
         return
-    if not found:
+    if not passages:
         typer.echo("no passage contains a word of this question")
-    for passage in found:
+    for passage in passages:
         title = f"  {passage.title}" if passage.title else ""
         typer.echo(f"{passage.source}{title}  [at {passage.position}, {passage.score:.2f}]")
         typer.echo("  " + passage.text.replace("\n", "\n  "))

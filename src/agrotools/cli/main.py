@@ -69,8 +69,8 @@ app = typer.Typer(
 )
 
 
-def _print_version(wanted: bool) -> None:
-    if wanted:
+def _print_version(requested: bool) -> None:
+    if requested:
         from agrotools import __version__
 
         typer.echo(f"agrotools {__version__}")

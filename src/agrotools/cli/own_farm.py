@@ -34,19 +34,19 @@ def build_from_table(
     from agrotools.build.own_photos import build_from_photos, detect_columns, read_plan
 
     _check_target(out)
-    kept = plan_file or answers.with_name(f"{answers.stem}{PLAN_ENDING}")
-    if kept.is_file():
-        plan = read_plan(kept)
-        typer.echo(f"plan: {kept}")
+    plan_path = plan_file or answers.with_name(f"{answers.stem}{PLAN_ENDING}")
+    if plan_path.is_file():
+        plan = read_plan(plan_path)
+        typer.echo(f"plan: {plan_path}")
         seen = detect_columns(images, answers, plan)
         _tell_table(seen)
-        _refuse_strange_columns(plan, seen, kept)
+        _refuse_strange_columns(plan, seen, plan_path)
     else:
         if plan_file is not None and not plan_file.parent.is_dir():
             raise typer.BadParameter(f"there is no folder {plan_file.parent}", param_hint="--plan")
         seen = detect_columns(images, answers)
         _tell_table(seen)
-        plan = _new_plan(seen, out, kept, yes=yes)
+        plan = _new_plan(seen, out, plan_path, yes=yes)
     _tell_plan(plan)
     built = build_from_photos(seen, plan, out, progress)
     for column, count in built.used.items():
@@ -57,15 +57,15 @@ def build_from_table(
 
 
 def tell_next(out: Path) -> None:
-    """Say what to do with the benchmark now."""
+    """Print the next step after the build."""
     from agrotools.build.review import INSTALL, missing_package
 
     extra = f" (first: {INSTALL})" if missing_package() else ""
     typer.echo(f"Next, review the questions: agrotools review {out}{extra}")
 
 
-def _new_plan(seen: "DetectedTable", out: Path, kept: Path, *, yes: bool) -> "Plan":
-    """The proposal, completed by its owner where somebody can be asked, written to ``kept``."""
+def _new_plan(seen: "DetectedTable", out: Path, plan_path: Path, *, yes: bool) -> "Plan":
+    """Proposed plan, completed by the user if the session is interactive, written to ``plan_path``."""
     from agrotools.build.own_photos import open_questions, write_plan
     from agrotools.build.own_photos.proposal import propose_plan
 
@@ -73,15 +73,15 @@ def _new_plan(seen: "DetectedTable", out: Path, kept: Path, *, yes: bool) -> "Pl
     plan = proposal.plan
     for column in plan.columns:
         typer.echo(f"  {column.column}: {proposal.notes[column.column]} -> {column.ask or 'not decided'}")
-    asked = not yes and _is_terminal()
-    if asked:
+    interactive = not yes and _is_terminal()
+    if interactive:
         plan = _asked_of_owner(plan)
-    write_plan(kept, plan)
-    typer.echo(f"plan: written to {kept}")
+    write_plan(plan_path, plan)
+    typer.echo(f"plan: written to {plan_path}")
     lacking = open_questions(plan)
-    if lacking and not asked:
+    if lacking and not interactive:
         _tell_needs(lacking, seen, plan)
-    if not yes and not asked:
+    if not yes and not interactive:
         typer.echo("Complete the plan and run the same command again, or add --yes to accept it as it is.")
         raise typer.Exit(NOT_DONE)
     return plan
@@ -114,26 +114,26 @@ def _tell_needs(lacking: "list[OpenQuestion]", seen: "DetectedTable", plan: "Pla
 def _tell_plan(plan: "Plan") -> None:
     for column in plan.columns:
         if column.is_asked:
-            given = column.model_dump(exclude_none=True, exclude_defaults=True)
+            column_fields = column.model_dump(exclude_none=True, exclude_defaults=True)
             more = ", ".join(
-                f"{key} {value}" for key, value in given.items() if key not in ("column", "ask", "yes", "no")
+                f"{key} {value}" for key, value in column_fields.items() if key not in ("column", "ask", "yes", "no")
             )
             typer.echo(f"asking: {column.column} as {column.ask}{f' ({more})' if more else ''}")
 
 
-def _refuse_strange_columns(plan: "Plan", seen: "DetectedTable", kept: Path) -> None:
+def _refuse_strange_columns(plan: "Plan", seen: "DetectedTable", plan_path: Path) -> None:
     from agrotools.core import BenchmarkError
 
     strange = [column.column for column in plan.columns if column.column not in seen.table.columns]
     if strange:
         raise BenchmarkError(
-            f"{kept.name} names column {strange[0]!r}, which {seen.table.path.name} does not have",
+            f"{plan_path.name} names column {strange[0]!r}, which {seen.table.path.name} does not have",
             hint=f"its columns: {', '.join(seen.table.columns[:20])}",
         )
 
 
 def _asked_of_owner(plan: "Plan") -> "Plan":
-    """Ask on the terminal: what each column holds, then what is missing. An empty answer keeps what is proposed."""
+    """Complete the plan on the terminal: content of each column, then missing entries. Empty replies: as proposed."""
     from agrotools.build.own_photos.plan import NOTHING, measures
     from agrotools.build.own_photos.proposal import open_questions_of_column
 
@@ -141,8 +141,8 @@ def _asked_of_owner(plan: "Plan") -> "Plan":
     choices = (*measures(), NOTHING)
     for column in plan.columns:
         if column.ask != NOTHING:
-            said = _choice(f"{column.column!r} holds", choices, column.ask or NOTHING)
-            plan = _changed(plan, column.column, {"ask": said})
+            kind = _choice(f"{column.column!r} holds", choices, column.ask or NOTHING)
+            plan = _changed(plan, column.column, {"ask": kind})
     for column in list(plan.columns):
         while needs := open_questions_of_column(plan.column(column.column) or column, plan):
             plan = _filled_in(plan, needs[0])
@@ -159,13 +159,13 @@ def _filled_in(plan: "Plan", need: "OpenQuestion") -> "Plan":
     typer.echo(f"(type {NOTHING!r} to leave this column out)")
     while True:
         if need.choices:
-            said: Any = _choice(need.question, (*need.choices, NOTHING), need.choices[0])
+            reply: Any = _choice(need.question, (*need.choices, NOTHING), need.choices[0])
         else:
-            said = typer.prompt(need.question).strip()
+            reply = typer.prompt(need.question).strip()
         try:
-            if said == NOTHING and need.key != "ask":
+            if reply == NOTHING and need.key != "ask":
                 return _changed(plan, need.column, {"ask": NOTHING})
-            return _changed(plan, need.column, {need.key: float(said) if need.answer == "number" else said})
+            return _changed(plan, need.column, {need.key: float(reply) if need.answer == "number" else reply})
         except ValidationError as error:
             typer.echo(f"invalid value: {error.errors()[0]['msg']}")
         except ValueError:
@@ -174,9 +174,9 @@ def _filled_in(plan: "Plan", need: "OpenQuestion") -> "Plan":
 
 def _choice(question: str, choices: tuple[str, ...], default: str) -> str:
     while True:
-        said = typer.prompt(f"{question} ({', '.join(choices)})", default=default).strip()
-        if said in choices:
-            return said
+        reply = typer.prompt(f"{question} ({', '.join(choices)})", default=default).strip()
+        if reply in choices:
+            return reply
         typer.echo("choose one of the values above")
 
 
@@ -184,9 +184,9 @@ def _checked(plan: "Plan", key: str, question: str) -> "Plan":
     from pydantic import ValidationError
 
     while True:
-        said = typer.prompt(question, default=getattr(plan, key)).strip()
+        reply = typer.prompt(question, default=getattr(plan, key)).strip()
         try:
-            return type(plan).model_validate({**plan.model_dump(), key: said})
+            return type(plan).model_validate({**plan.model_dump(), key: reply})
         except ValidationError as error:
             typer.echo(f"invalid value: {error.errors()[0]['msg']}")
 
@@ -199,7 +199,7 @@ def _changed(plan: "Plan", column: str, changes: Mapping[str, Any]) -> "Plan":
 
 
 def _check_target(out: Path) -> None:
-    """Say at once that the target cannot be written, not after an hour of work."""
+    """Raise an error now if the target cannot be written, not after an hour of work."""
     from agrotools.core import BenchmarkError
     from agrotools.formats.replacement import check_replaceable
 

@@ -107,8 +107,8 @@ def list_packs(as_json: AsJson = False) -> None:
     faults += more
     if as_json:
         plain = [head.model_dump(mode="json") for head in heads]
-        named = [pack.model_dump(mode="json") for pack in recognisers]
-        print_json({"packs": named, "crop-weed": plain, "faults": faults})
+        pack_rows = [pack.model_dump(mode="json") for pack in recognisers]
+        print_json({"packs": pack_rows, "crop-weed": plain, "faults": faults})
         return
     for pack in recognisers:
         typer.echo(_pack_line(pack))
@@ -125,13 +125,15 @@ def list_packs(as_json: AsJson = False) -> None:
 
 
 def _pack_line(pack: "PackInfo") -> str:
-    own = pack.figures
-    (low, high), (least, most) = own.accuracy_95, own.macro_f1_95
-    refused = "" if own.refused_of_left_out is None else f", {own.refused_of_left_out:.2f} of unseen classes refused"
+    figures = pack.figures
+    (low, high), (least, most) = figures.accuracy_95, figures.macro_f1_95
+    refused = (
+        "" if figures.refused_of_left_out is None else f", {figures.refused_of_left_out:.2f} of unseen classes refused"
+    )
     return (
-        f"{pack.name}: {len(pack.classes)} classes, {own.pictures} pictures in {own.groups} groups; out of fold: "
-        f"accuracy {own.accuracy:.2f} ({low:.2f} to {high:.2f}; the largest class alone {own.majority:.2f}), "
-        f"macro F1 {own.macro_f1:.2f} ({least:.2f} to {most:.2f}){refused}"
+        f"{pack.name}: {len(pack.classes)} classes, {figures.pictures} pictures in {figures.groups} groups; "
+        f"out of fold: accuracy {figures.accuracy:.2f} ({low:.2f} to {high:.2f}; the largest class alone "
+        f"{figures.majority:.2f}), macro F1 {figures.macro_f1:.2f} ({least:.2f} to {most:.2f}){refused}"
     )
 
 

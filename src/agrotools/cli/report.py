@@ -45,8 +45,10 @@ def report(
     if as_json:
         print_json({**vars(written), "path": str(written.path)})
         return
-    shown = f"{written.shown} of {written.records}" if written.shown < written.records else f"all {written.records}"
-    typer.echo(f"{written.path}: {written.bytes / 1e6:.1f} MB, {shown} records with {written.pictures} images")
+    shown_records = (
+        f"{written.shown} of {written.records}" if written.shown < written.records else f"all {written.records}"
+    )
+    typer.echo(f"{written.path}: {written.bytes / 1e6:.1f} MB, {shown_records} records with {written.pictures} images")
     if written.missing_pictures:
         missing = f"{written.missing_pictures} images could not be embedded (the page gives the reasons)"
         typer.echo(f"{missing}\nhint: if the benchmark was moved, give its folder with --data-root DIR", err=True)

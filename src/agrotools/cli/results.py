@@ -62,8 +62,8 @@ def comparing(extra: list[str] | None, embedder: str | None, embedder_path: Path
         if unknown := sorted(extras.difference(known)):
             hint = f"known: {', '.join(dict.fromkeys(known))}"
             raise UsageError(f"--with {unknown[0]}: no such metric", hint=hint)
-    wanted = embedder or embedder_path or SIMILARITY in extras
-    return TextComparisons(extras - {SIMILARITY}, chosen_embedder(embedder, embedder_path) if wanted else None)
+    needs_embedder = embedder or embedder_path or SIMILARITY in extras
+    return TextComparisons(extras - {SIMILARITY}, chosen_embedder(embedder, embedder_path) if needs_embedder else None)
 
 
 Judges = Annotated[
@@ -94,7 +94,7 @@ JudgeConcurrency = Annotated[
 
 @dataclass(frozen=True)
 class JudgeOptions:
-    """Options of the command line on judges."""
+    """Command-line options of judges."""
 
     judges: tuple[str, ...] = ()
     base_url: str | None = None
@@ -108,7 +108,7 @@ class JudgeOptions:
 
 
 def check_judges(options: JudgeOptions, benchmarks: Sequence[str]) -> "dict[str, Rubrics]":
-    """Refuse options that cannot be meant, before anything is run or asked; the user's rubrics by benchmark.
+    """Check the options before anything is run or asked; returns the user's rubrics by benchmark.
 
     Raises:
         UsageError: a judge that cannot be set up, rubrics that cannot be read, or options for a judge that nobody asked
@@ -169,7 +169,7 @@ def ask_judges(runs: Sequence[Path], options: JudgeOptions) -> bool:
             helper = _judge(spec, options)
             try:
                 progress = stage_progress(sys.stderr)
-                done = judge_run(
+                judged = judge_run(
                     run,
                     helper,
                     votes=options.votes,
@@ -180,30 +180,32 @@ def ask_judges(runs: Sequence[Path], options: JudgeOptions) -> bool:
             except KeyboardInterrupt:
                 typer.echo("\nstopped: judgements are kept; run the same command again to resume", err=True)
                 raise typer.Exit(STOPPED) from None
-            missing |= _report_asking(run, done, helper)
+            missing |= _report_asking(run, judged, helper)
     return missing
 
 
-def _report_asking(run: Path, done: "JudgedRun", helper: "PricedModel") -> bool:
-    """Tell how asking went, on standard error; whether replies are missing."""
-    if not (done.asked or done.held or done.missing):
+def _report_asking(run: Path, judged: "JudgedRun", helper: "PricedModel") -> bool:
+    """Print the outcome on standard error; returns True if replies are missing."""
+    if not (judged.replies or judged.known or judged.missing):
         typer.echo(f"{run}: no answers that a judge could grade", err=True)
         return False
     stats = helper.model.stats
     spent = f", {stats.spent_usd:.4f} USD in all" if stats.spent_usd is not None else ""
-    tokens = f"; {stats.input_tokens:,} tokens in, {stats.output_tokens:,} out{spent}" if done.asked else ""
-    typer.echo(f"{run}: {done.judge} replied {done.asked} times, {done.held} replies were there{tokens}", err=True)
-    if done.missing:
-        typer.echo(f"warning: {done.missing} replies are missing; the same command asks for them again", err=True)
-    if done.without_images:
+    tokens = f"; {stats.input_tokens:,} tokens in, {stats.output_tokens:,} out{spent}" if judged.replies else ""
+    typer.echo(
+        f"{run}: {judged.judge} replied {judged.replies} times, {judged.known} replies were there{tokens}", err=True
+    )
+    if judged.missing:
+        typer.echo(f"warning: {judged.missing} replies are missing; the same command asks for them again", err=True)
+    if judged.without_images:
         typer.echo(
-            f"warning: it was not shown the images of {done.without_images} questions, only their names", err=True
+            f"warning: it was not shown the images of {judged.without_images} questions, only their names", err=True
         )
-    if done.error is not None:
+    if judged.error is not None:
         typer.echo(
-            f"warning: {done.error.message}" + (f"\nhint: {done.error.hint}" if done.error.hint else ""), err=True
+            f"warning: {judged.error.message}" + (f"\nhint: {judged.error.hint}" if judged.error.hint else ""), err=True
         )
-    return done.missing > 0
+    return judged.missing > 0
 
 
 def show_runs(
@@ -226,12 +228,14 @@ def show_runs(
     samples of a mode ended for reasons that say nothing of the answers, unless ``allow_invalid``.
     Where nothing is left, no table is printed.
     """
-    from agrotools.report.layout import console_for, put
+    from agrotools.report.layout import console_for, print_part
     from agrotools.report.settings import Papers, benchmarks_with_papers
 
     papers = Papers()
     rescored = _scored(runs, allow_invalid, comparisons=comparisons, papers=papers, again=again)
-    code = _shown(rescored, runs, allow_invalid=allow_invalid, details=details, as_json=as_json, unadjusted=unadjusted)
+    code = _print_summaries(
+        rescored, runs, allow_invalid=allow_invalid, details=details, as_json=as_json, unadjusted=unadjusted
+    )
     filled = papers.filled()
     if paper and not filled:
         known = ", ".join(benchmarks_with_papers())
@@ -240,14 +244,14 @@ def show_runs(
         if paper:
             console = console_for(None)
             for part in (part for tables in filled for part in tables.terminal()):
-                put(console, part)
+                print_part(console, part)
         else:
             typer.echo(f"in the tables of the paper, beside its figures: agrotools score {_again(runs)} --paper")
     return code
 
 
 def show_evaluations(
-    done: "Sequence[Run]",
+    evaluated: "Sequence[Run]",
     *,
     allow_invalid: bool,
     details: bool,
@@ -263,10 +267,10 @@ def show_evaluations(
     from agrotools.report.html import Outcomes, build_report
     from agrotools.report.settings import Papers
 
-    runs = [each.path for each in done]
+    runs = [each.path for each in evaluated]
     outcomes, papers = Outcomes(), Papers()
     rescored = _scored(runs, allow_invalid, comparisons=comparisons, outcomes=outcomes, papers=papers)
-    code = _shown(rescored, runs, allow_invalid=allow_invalid, details=details, as_json=as_json)
+    code = _print_summaries(rescored, runs, allow_invalid=allow_invalid, details=details, as_json=as_json)
     summaries = [each.summary for each in rescored]
     if _only_invalid(summaries):
         return code
@@ -285,10 +289,10 @@ def show_evaluations(
         typer.echo(f"the report, with samples, pictures and steps: {page}", err=as_json)
     except RunStoreError as error:
         typer.echo(f"no report: {error}", err=True)
-    for each in done:
+    for each in evaluated:
         if each.stopped:
             typer.echo(f"stopped: {each.stopped}", err=True)
-    return code or int(any(each.stopped for each in done))
+    return code or int(any(each.stopped for each in evaluated))
 
 
 def _scored(
@@ -314,15 +318,17 @@ def _scored(
         if outcomes is not None:
             outcomes.begin_run()
 
-    wanted = comparisons or NO_COMPARISONS
-    return score_runs(runs, allow_invalid=allow_invalid, comparisons=wanted, again=again, on_run=begin, on_scored=add)
+    requested = comparisons or NO_COMPARISONS
+    return score_runs(
+        runs, allow_invalid=allow_invalid, comparisons=requested, again=again, on_run=begin, on_scored=add
+    )
 
 
 def _again(runs: Sequence[Path]) -> str:
     return " ".join(map(str, runs))
 
 
-def _shown(
+def _print_summaries(
     rescored: "Sequence[Rescored]",
     runs: Sequence[Path],
     *,
@@ -349,15 +355,16 @@ def _shown(
         reason = next(iter(parts[0].invalid.reasons))
         typer.echo(f"error: no sample got a reply: {reason}", err=True)
         return 3
-    lost = [
+    failed_runs = [
         f"{run} ({mode})"
         for run, each in zip(runs, rescored, strict=True)
         for mode, part in each.summary.modes.items()
         if mostly_lost(part)
     ]
-    if lost and not allow_invalid:
+    if failed_runs and not allow_invalid:
+        names = ", ".join(failed_runs)
         typer.echo(
-            f"error: more than half of the samples ended without an answer that could be scored: {', '.join(lost)}\n"
+            f"error: more than half of the samples ended without an answer that could be scored: {names}\n"
             'hint: the lines above the tables ("warnings" in JSON) say why; --allow-invalid lets them stand',
             err=True,
         )
@@ -366,6 +373,6 @@ def _shown(
 
 
 def _only_invalid(summaries: "Sequence[Summary]") -> bool:
-    """True if runs hold records, and not one of a sample that got a reply."""
+    """True if the runs hold records, and all of them are invalid."""
     parts = [part for summary in summaries for part in summary.modes.values()]
     return bool(parts) and all(part.invalid.n == part.n_records for part in parts)

@@ -1,4 +1,4 @@
-"""``agrotools review``: look through the samples of a benchmark, decide, and make a benchmark of what stays."""
+"""``agrotools review``: review the samples of a benchmark, and write a benchmark of the accepted ones."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal

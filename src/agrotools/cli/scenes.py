@@ -1,4 +1,4 @@
-"""``agrotools scenes``: draw a benchmark from nothing."""
+"""``agrotools scenes``: a benchmark of drawn scenes."""
 
 from pathlib import Path
 from typing import Annotated
@@ -59,6 +59,8 @@ def scenes(
         )
     missed = header.metadata.get("marginals_missed")
     if isinstance(missed, dict) and missed:
-        told = ", ".join(f"{name} {number:+d}" for name, number in missed.items() if isinstance(number, int))
-        typer.echo(f"Differences from the published composition: {told}", err=True)
+        differences_text = ", ".join(
+            f"{name} {number:+d}" for name, number in missed.items() if isinstance(number, int)
+        )
+        typer.echo(f"Differences from the published composition: {differences_text}", err=True)
     tell_result(header, out, started)

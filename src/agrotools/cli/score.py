@@ -80,8 +80,13 @@ def score(
         if wrong := [name for name, value in of_runs.items() if value]:
             hint = "a file is compared with --embedder, and what a judge said is read from --judgements FILE"
             raise UsageError(f"{wrong[0]} is for runs, not for --format", hint=hint)
-        given = {"data": data, "judgements": judgements, "embedder": embedder, "embedder_path": embedder_path}
-        raise typer.Exit(score_predictions(runs, format_, **given, as_json=as_json))
+        prediction_options = {
+            "data": data,
+            "judgements": judgements,
+            "embedder": embedder,
+            "embedder_path": embedder_path,
+        }
+        raise typer.Exit(score_predictions(runs, format_, **prediction_options, as_json=as_json))
     compared = comparing(extra, embedder, embedder_path)
     options = JudgeOptions(
         tuple(judge or ()),
@@ -96,9 +101,14 @@ def score(
     )
     if not rescore:
         # Before a judge is paid for what stored scores cannot take in.
-        wanted = {"--judge": judge, "--with": extra, "--embedder": embedder, "--embedder-path": embedder_path}
-        wanted |= {"--paper": paper, "--allow-invalid": allow_invalid}
-        shown_as_stored(runs, [name for name, value in wanted.items() if value])
+        requested_options = {
+            "--judge": judge,
+            "--with": extra,
+            "--embedder": embedder,
+            "--embedder-path": embedder_path,
+        }
+        requested_options |= {"--paper": paper, "--allow-invalid": allow_invalid}
+        shown_as_stored(runs, [name for name, value in requested_options.items() if value])
     missing = ask_judges(runs, options)
     code = show_runs(
         runs,
@@ -139,8 +149,8 @@ def score_predictions(
     form = prediction_format(format_)
     if len(files) != 1:
         raise UsageError("--format scores one prediction file", hint="give its path alone")
-    given = {"embedder": embedder or embedder_path, "data": data, "judgements": judgements}
-    for option, value in given.items():
+    options = {"embedder": embedder or embedder_path, "data": data, "judgements": judgements}
+    for option, value in options.items():
         if value and option in form.refused:
             message, hint = form.refused[option]
             raise UsageError(message, hint=hint)
@@ -154,7 +164,7 @@ def score_predictions(
 
 
 def _embedder(name: str | None, folder: Path | None) -> "Embedder | None":
-    """The embedder asked for; all-MiniLM-L6-v2 where nothing is, and it is installed."""
+    """The requested embedder; by default all-MiniLM-L6-v2 if it is installed."""
     from agrotools.core import UsageError
     from agrotools.scoring.embedders import chosen_embedder
 

@@ -1,4 +1,4 @@
-"""Tools in text: what commands print of them, and their arguments from words on the command line."""
+"""Tools as text: descriptions and results for the terminal, and arguments from the command line."""
 
 import inspect
 import json
@@ -101,7 +101,7 @@ def _result_fields(tool: Tool[..., Any]) -> Iterable[tuple[str, str, str]]:
 
 
 def listed(rows: Sequence[Mapping[str, Any]]) -> list[str]:
-    """All tools in sections: those of the AgroTools benchmark, the general ones, published names, others'."""
+    """All tools in sections: AgroTools benchmark, general, published names, plug-ins."""
     from agrotools.plugin import plugins
     from agrotools.tools import AGROTOOLS, GENERAL_TOOLS
 
@@ -136,9 +136,9 @@ def _is_artifact(annotation: Any) -> bool:
 
 
 def _sections(tool: Tool[..., Any]) -> str:
-    """The sections of the docstring (Raises, Source...), which models do not read."""
-    found = re.search(r"^[A-Z][A-Za-z ]*:\s*$", tool.doc, re.MULTILINE)
-    return inspect.cleandoc(tool.doc[found.start() :]).replace("``", "") if found else ""
+    """Sections of the docstring (Raises, Source...) that models do not see."""
+    heading = re.search(r"^[A-Z][A-Za-z ]*:\s*$", tool.doc, re.MULTILINE)
+    return inspect.cleandoc(tool.doc[heading.start() :]).replace("``", "") if heading else ""
 
 
 def result_text(result: JsonValue, paths: Sequence[str]) -> str:
@@ -147,8 +147,8 @@ def result_text(result: JsonValue, paths: Sequence[str]) -> str:
     values = {name: value for name, value in result.items() if name not in ("notes", "flags") and value not in paths}
     lines = aligned([row for row in _rows(values) if row[1]])
     for word in ("note", "flag"):
-        found = result.get(f"{word}s")
-        lines += [f"{word}: {text}" for text in found] if isinstance(found, list) else []
+        texts = result.get(f"{word}s")
+        lines += [f"{word}: {text}" for text in texts] if isinstance(texts, list) else []
     lines += [f"wrote {path}" for path in paths]
     return "\n".join(lines)
 
@@ -156,18 +156,18 @@ def result_text(result: JsonValue, paths: Sequence[str]) -> str:
 def _rows(values: Mapping[str, JsonValue], prefix: str = "", unit: str = "") -> Iterable[tuple[str, str]]:
     for name, value in values.items():
         label = prefix + name
-        own = _UNITS.get(name.rpartition("_")[2], "") if "_" in name else ""
+        own_unit = _UNITS.get(name.rpartition("_")[2], "") if "_" in name else ""
         if isinstance(value, dict):
-            yield from _rows(value, f"{label}.", own or unit)
+            yield from _rows(value, f"{label}.", own_unit or unit)
         elif isinstance(value, list) and any(isinstance(item, dict) for item in value):
             for index, item in enumerate(value[:_MOST_ROWS]):
                 rows: Mapping[str, JsonValue] = item if isinstance(item, dict) else {"": item}
-                yield f"{label}[{index}]", ", ".join(f"{key} {text}" for key, text in _rows(rows, unit=own))
+                yield f"{label}[{index}]", ", ".join(f"{key} {text}" for key, text in _rows(rows, unit=own_unit))
             if len(value) > _MOST_ROWS:
                 yield f"{label}[...]", f"{len(value) - _MOST_ROWS} more; --json prints all"
         else:
-            shown = _inline(value)
-            yield label, f"{shown} {own or unit}".rstrip() if isinstance(value, (int, float)) else shown
+            value_text = _inline(value)
+            yield label, f"{value_text} {own_unit or unit}".rstrip() if isinstance(value, (int, float)) else value_text
 
 
 def _inline(value: Any) -> str:
@@ -178,8 +178,8 @@ def _inline(value: Any) -> str:
     if isinstance(value, float):
         return f"{value:.10g}"
     if isinstance(value, list):
-        shown = ", ".join(_inline(item) for item in value[:20])
-        return f"[{shown}{', ...' if len(value) > 20 else ''}]"
+        items = ", ".join(_inline(item) for item in value[:20])
+        return f"[{items}{', ...' if len(value) > 20 else ''}]"
     if isinstance(value, dict):
         return "{" + ", ".join(f"{key}: {_inline(item)}" for key, item in value.items()) + "}"
     return str(value)

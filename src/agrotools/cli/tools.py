@@ -41,11 +41,11 @@ def describe(tool: Annotated[str, typer.Argument(help="Name of the tool.")], as_
     """Describe a tool: purpose, arguments, results and errors; as JSON the schema that models see."""
     from agrotools.cli.tool_text import description, result_schema
 
-    found = _find(tool, as_json)
+    implementation = _find(tool, as_json)
     if as_json:
-        print_json({**found.spec.model_dump(mode="json"), "result": result_schema(found)})
+        print_json({**implementation.spec.model_dump(mode="json"), "result": result_schema(implementation)})
     else:
-        typer.echo(description(found))
+        typer.echo(description(implementation))
 
 
 @app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
@@ -72,15 +72,15 @@ def run(
     from agrotools.tools.result import encode_result, with_artifact_names
     from agrotools.tools.workspace import ArtifactWriteError, artifacts_in
 
-    found = _find(tool, as_json)
+    implementation = _find(tool, as_json)
     vision = None
     try:
-        call = given_arguments(found.spec, arguments, context.args)
+        call = given_arguments(implementation.spec, arguments, context.args)
         if backend is not None:
-            check_backend(found, backend)
-        vision = _vision(found, backend, vlm_model, vlm_base_url, vlm_api_key_env)
+            check_backend(implementation, backend)
+        vision = _vision(implementation, backend, vlm_model, vlm_base_url, vlm_api_key_env)
         with artifacts_in(out, backend=backend, vision=vision):
-            result = found(**call)
+            result = implementation(**call)
     except UsageError as error:
         _fail(error.message, error.hint, {"kind": "usage"}, as_json, BAD_USAGE)
     except ToolError as error:
@@ -96,12 +96,14 @@ def run(
     finally:
         if vision is not None and (cost := vision.cost()):
             typer.echo(cost, err=True)
-    encoded, artifacts = encode_result(result, found.significant_digits)
+    encoded, artifacts = encode_result(result, implementation.significant_digits)
     paths = [str(out / artifact.name) for artifact in artifacts]
     plain = with_artifact_names(encoded, paths)
     if as_json:
-        made = [{**artifact.model_dump(), "path": path} for artifact, path in zip(artifacts, paths, strict=True)]
-        print_json({"result": plain, "artifacts": made})
+        artifact_rows = [
+            {**artifact.model_dump(), "path": path} for artifact, path in zip(artifacts, paths, strict=True)
+        ]
+        print_json({"result": plain, "artifacts": artifact_rows})
     else:
         typer.echo(result_text(plain, paths))
 
@@ -115,8 +117,8 @@ def _vision(tool: Any, backend: str | None, name: str | None, base_url: str | No
     from agrotools.tools.services.vision_endpoint import VisionEndpoint
 
     backends = {tool.name: backend} if backend else {}
-    asked = tool_model(backends, Endpoint(name or "", base_url, api_key_env))
-    return VisionEndpoint(asked.model, asked.name, asked.price) if asked else None
+    endpoint = tool_model(backends, Endpoint(name or "", base_url, api_key_env))
+    return VisionEndpoint(endpoint.model, endpoint.name, endpoint.price) if endpoint else None
 
 
 def _find(name: str, as_json: bool) -> Any:

@@ -1,4 +1,4 @@
-"""``agrotools tools bench``: how accurate and how fast the tools are on images whose truth is known."""
+"""``agrotools tools bench``: accuracy and speed of the tools on images with known truth."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -46,36 +46,36 @@ def bench(
         _show_recorded(recorded, as_json)
         return
     tools, folders = tool or [], folder or []
-    found = plan(data, tools, folders)
+    bench_plan = plan(data, tools, folders)
     if out is not None and not out.absolute().parent.is_dir():
         typer.echo(f"error: {out.parent} is not a folder", err=True)
         raise typer.Exit(BAD_USAGE)
     if overlays is not None:
         overlays.mkdir(parents=True, exist_ok=True)
-    if found.absent:
+    if bench_plan.absent:
         where = "no --data given" if data is None else f"not in {data}"
-        typer.echo(f"left out, {where}: {', '.join(found.absent)}", err=True)
-    rows = list(found.faults)
-    count = len(found.studies)
-    numbers = {study: number for number, study in enumerate(found.studies, start=1)}
+        typer.echo(f"left out, {where}: {', '.join(bench_plan.absent)}", err=True)
+    rows = list(bench_plan.faults)
+    count = len(bench_plan.studies)
+    numbers = {study: number for number, study in enumerate(bench_plan.studies, start=1)}
 
     def ended(study: "Planned", fresh: "list[Row]", seconds: float) -> None:
         rows.extend(fresh)
         failed = fresh[0].error
-        said = f"not measured: {failed}" if failed else f"{len(fresh)} figures, {fresh[0].calls} calls"
-        line = f"[{numbers[study]}/{count}] {study.tool} on {study.folder}: {said} ({seconds:.0f} s)"
+        outcome = f"not measured: {failed}" if failed else f"{len(fresh)} figures, {fresh[0].calls} calls"
+        line = f"[{numbers[study]}/{count}] {study.tool} on {study.folder}: {outcome} ({seconds:.0f} s)"
         typer.echo(line, err=True)
 
     def keep(study: "Planned", pictures: list[Path]) -> None:
         from agrotools.build.accuracy.table import keep_overlays
 
         assert overlays is not None
-        alike = [other for other in found.studies if (other.tool, other.folder) == (study.tool, study.folder)]
+        alike = [other for other in bench_plan.studies if (other.tool, other.folder) == (study.tool, study.folder)]
         sheet = keep_overlays(overlays, study, pictures, numbered=len(alike) > 1)
         typer.echo(f"wrote {sheet}", err=True)
 
     try:
-        run(found.studies, time_limit_s=time_limit, ended=ended, overlays=keep if overlays else None)
+        run(bench_plan.studies, time_limit_s=time_limit, ended=ended, overlays=keep if overlays else None)
     except KeyboardInterrupt:
         typer.echo("Interrupted. Measured so far:", err=True)
         _show(rows, as_json)
@@ -84,7 +84,7 @@ def bench(
     if out is not None:
         from agrotools.build.accuracy.table import markdown
 
-        out.write_text(markdown(rows, _command(tools, folders, data), found.absent), encoding="utf-8")
+        out.write_text(markdown(rows, _command(tools, folders, data), bench_plan.absent), encoding="utf-8")
         typer.echo(f"wrote {out}", err=True)
     failures = sum(row.error is not None for row in rows)
     if failures == len(rows):
@@ -130,11 +130,11 @@ def _show_recorded(folders: list[Path], as_json: bool) -> None:
         f"median difference, or share that is right; n calls; without: left open or failed. {' | '.join(columns)}"
     )
     for key in keys:
-        told = [_told(rows.get(key)) for rows in columns.values()]
-        typer.echo(f"{key[0]}, {key[1]} ({key[2]}): {' | '.join(told)}")
+        texts = [_nearness_text(rows.get(key)) for rows in columns.values()]
+        typer.echo(f"{key[0]}, {key[1]} ({key[2]}): {' | '.join(texts)}")
 
 
-def _told(row: "Nearness | None") -> str:
+def _nearness_text(row: "Nearness | None") -> str:
     if row is None:
         return "-"
     left_open = f", {row.without} without" if row.without else ""

@@ -1,4 +1,4 @@
-"""``agrotools validate``: all faults of a benchmark folder, its quality, and its reference calls run again."""
+"""``agrotools validate``: faults of a benchmark folder, its quality, and a rerun of its reference calls."""
 
 from collections import Counter, defaultdict
 from collections.abc import Sequence
@@ -59,13 +59,13 @@ def validate(
     again = _rerun(folder, faults, workers, threads) if rerun else None
     if as_json:
         rows = [{"where": fault.where, **fault.model_dump(mode="json")} for fault in faults]
-        found = (
+        checks = (
             {"findings": [each.model_dump() for each in screened.findings], "not_checked": screened.left_out}
             if screened
             else {}
         )
-        found |= rerun_as_json(again, threads) if again else {}
-        print_json({"folder": str(folder), "faults": rows, "remarks": remarks, **found})
+        checks |= rerun_as_json(again, threads) if again else {}
+        print_json({"folder": str(folder), "faults": rows, "remarks": remarks, **checks})
     else:
         for fault in faults:
             typer.echo(f"{fault.where}\n  {fault.code}: {fault.message}\n  {fault.hint}")
@@ -80,7 +80,7 @@ def validate(
 
 
 def _screened(folder: Path, faults: "list[Fault]") -> "Screened | None":
-    """Findings on a benchmark that can be loaded; of one that cannot, the faults say enough."""
+    """Quality findings; None if the benchmark cannot be loaded."""
     import sys
 
     from agrotools.build.assist.screening import screen_folder
@@ -97,7 +97,7 @@ def _screened(folder: Path, faults: "list[Fault]") -> "Screened | None":
 
 
 def _rerun(folder: Path, faults: "list[Fault]", workers: int, threads: int) -> "Rerun | None":
-    """As :func:`_screened`: a benchmark that cannot be loaded, or names tools that are not there, is not run."""
+    """Rerun of the reference calls; None if the benchmark cannot be loaded or names unknown tools."""
     import asyncio
     import sys
 
@@ -129,8 +129,8 @@ def print_findings(
     from agrotools.formats.folder import QUALITY_FILE
 
     flagged = Counter((severity, check) for _, severity, check in {(f.id, f.severity, f.check) for f in findings})
-    found = f"{len(findings)} findings in {folder / QUALITY_FILE}" if findings else "no findings"
-    typer.echo(f"quality: {found}")
+    summary = f"{len(findings)} findings in {folder / QUALITY_FILE}" if findings else "no findings"
+    typer.echo(f"quality: {summary}")
     for key in sorted(flagged, key=lambda key: (SEVERITIES.index(key[0]), -flagged[key], key[1])):
         severity, check = key
         typer.echo(f"  {severity}: {check}, {flagged[key]} samples: {CHECKS.get(check, '')}")
@@ -155,15 +155,15 @@ def print_rerun(rerun: "Rerun", threads: int) -> None:
         by_kind[difference.tool, kind_of_place(difference.where)].append(difference)
     typer.echo(
         f"rerun: {rerun.calls} calls of {rerun.samples} samples, {_threads(threads)} each, {_python()}: "
-        f"{_told(len(rerun.differences), 'value')} other than recorded"
+        f"{_count_text(len(rerun.differences), 'value')} other than recorded"
     )
     if rerun.not_recorded:
-        typer.echo(f"  not run, for nothing is recorded: {_told(rerun.not_recorded, 'call')}")
+        typer.echo(f"  not run, for nothing is recorded: {_count_text(rerun.not_recorded, 'call')}")
     if rerun.artifacts:
         typer.echo(f"  files that tools made: {rerun.same_bytes} of {rerun.artifacts} have the recorded bytes")
     for (tool, place), differences in sorted(by_kind.items(), key=lambda item: (-len(item[1]), item[0])):
         samples = len({difference.sample for difference in differences})
-        typer.echo(f"  {tool}: {place}, {_told(len(differences), 'value')} in {_told(samples, 'sample')}")
+        typer.echo(f"  {tool}: {place}, {_count_text(len(differences), 'value')} in {_count_text(samples, 'sample')}")
         for each in differences[:_EXAMPLES]:
             typer.echo(
                 f"    {each.sample}, step {each.step}, {each.where}: {_short(each.recorded)} -> {_short(each.now)}"
@@ -171,7 +171,7 @@ def print_rerun(rerun: "Rerun", threads: int) -> None:
 
 
 def rerun_as_json(rerun: "Rerun", threads: int) -> "dict[str, JsonValue]":
-    """The same as data, every difference in it."""
+    """The rerun as JSON data with every difference."""
     return {
         "rerun": {
             "samples": rerun.samples,
@@ -193,10 +193,10 @@ def _python() -> str:
 
 
 def _threads(count: int) -> str:
-    return _told(count, "thread")
+    return _count_text(count, "thread")
 
 
-def _told(count: int, noun: str) -> str:
+def _count_text(count: int, noun: str) -> str:
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 

@@ -44,7 +44,7 @@ class ErrorInfo(FrozenModel):
 
 
 class AgrotoolsError(Exception):
-    """Base of all errors that a user can cause and mend. The command line prints it without a stack trace."""
+    """Base of all errors that a user can cause and fix. The command line prints them without a stack trace."""
 
     def __init__(self, message: str, *, hint: str | None = None) -> None:
         super().__init__(message)
@@ -84,7 +84,7 @@ class NoFileError(BenchmarkError, UsageError):
 
 
 class NoRunError(RunStoreError, UsageError):
-    """There is no run in the folder that was named."""
+    """The named folder holds no run."""
 
 
 class ScoringVersionError(AgrotoolsError):
@@ -103,7 +103,7 @@ class InfrastructureError(AgrotoolsError):
 
 
 class EndpointUnreachable(AgrotoolsError):
-    """Nobody answers at an endpoint's address, so nothing can run. No sample gets a record."""
+    """No server answers at an endpoint's address, so nothing can run. No sample gets a record."""
 
 
 class BudgetReached(AgrotoolsError):

@@ -198,7 +198,7 @@ class Journal:
 
 
 class LineFile(Generic[Line]):
-    """A file of records, one a line, that only grows: ``held`` are those that it holds, :meth:`add` appends.
+    """An append-only file of records, one a line: ``records`` are those read on opening, :meth:`add` appends.
 
     A torn last line (the machine went down while it was written) is cut off. ``hint`` is for a line that is none.
 
@@ -207,7 +207,7 @@ class LineFile(Generic[Line]):
     """
 
     def __init__(self, path: Path, kind: type[Line], hint: str) -> None:
-        self.held, whole = _read(path, kind, hint)
+        self.records, whole = _read(path, kind, hint)
         try:
             if path.exists() and path.stat().st_size > whole:
                 os.truncate(path, whole)
@@ -221,7 +221,7 @@ class LineFile(Generic[Line]):
         Raises:
             RunStoreError: it cannot be written; nothing of it is left in the file.
         """
-        self.held.append(line)
+        self.records.append(line)
         try:
             self._journal.append(orjson.dumps(line.model_dump(mode="json")) + b"\n")
         except OSError as error:
@@ -246,7 +246,7 @@ class LineFile(Generic[Line]):
 
 
 def read_lines(path: Path, kind: type[Line], hint: str) -> list[Line]:
-    """The records of a file, none where there is no file; a torn last line is left out.
+    """Records of a file, without a torn last line; empty if there is no file.
 
     Raises:
         RunStoreError: it cannot be read, or a line in it is no ``kind``.
@@ -255,8 +255,8 @@ def read_lines(path: Path, kind: type[Line], hint: str) -> list[Line]:
 
 
 def _read(path: Path, kind: type[Line], hint: str) -> tuple[list[Line], int]:
-    """The records and where the last whole line ends."""
-    found: list[Line] = []
+    """Records, and the offset at which the last complete line ends."""
+    rows: list[Line] = []
     whole = 0
     try:
         with path.open("rb") as file:
@@ -265,7 +265,7 @@ def _read(path: Path, kind: type[Line], hint: str) -> tuple[list[Line], int]:
                     break
                 if line.strip():
                     try:
-                        found.append(kind.model_validate_json(line))
+                        rows.append(kind.model_validate_json(line))
                     except ValidationError as error:
                         what = kind.__name__.removesuffix("Record").lower()
                         raise RunStoreError(f"{path}, line {number} is no {what}", hint=hint) from error
@@ -274,7 +274,7 @@ def _read(path: Path, kind: type[Line], hint: str) -> tuple[list[Line], int]:
         pass
     except OSError as error:
         raise RunStoreError(f"{path} cannot be read: {error.strerror}", hint="make it a file you may read") from error
-    return found, whole
+    return rows, whole
 
 
 def _unwritable(path: Path, error: OSError) -> RunStoreError:

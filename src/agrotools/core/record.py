@@ -104,7 +104,7 @@ class Observation(FrozenModel):
 
     @property
     def empty(self) -> bool:
-        """True if nothing came back: no result, no error, no artifact."""
+        """True if there is no result, no error and no artifact."""
         return not self.result and self.error is None and not self.artifacts
 
 
@@ -136,7 +136,7 @@ class Step(FrozenModel):
 
 
 class Trajectory(FrozenModel):
-    """Steps of a policy on one sample, and their end."""
+    """Steps of a policy on one sample, and the termination."""
 
     steps: tuple[Step, ...] = ()
     termination: Termination

@@ -20,7 +20,7 @@ _PATH_PART = re.compile(r"\.([A-Za-z_]\w*)|\[(\d+)\]")
 
 
 class UnresolvedRef(ValueError):
-    """A reference that leads to no value."""
+    """A reference that cannot be resolved."""
 
 
 def resolve_ref(ref: str, results: Results) -> JsonValue:
@@ -125,14 +125,14 @@ def with_shown_observations(sample: Sample) -> Sample:
         return sample
     needed = _needed_refs(sample)
     replaced: set[int] = set()
-    shown: list[Observation | None] = []
+    observations: list[Observation | None] = []
     for index, step in enumerate(sample.reference.steps):
         if _serves(step, index, needed) and not replaced & _steps_used(step):
-            shown.append(step.observation)
+            observations.append(step.observation)
         else:
-            shown.append(_truth_of(step))
+            observations.append(_truth_of(step))
             replaced.add(index)
-    return _with_observations(sample, shown)
+    return _with_observations(sample, observations)
 
 
 def with_truth_observations(sample: Sample) -> Sample:

@@ -37,7 +37,7 @@ class Registry(Generic[T]):
     ) -> None:
         self._noun = noun
         self._group = group
-        self._own = targets
+        self._local_targets = targets
         self._more = more
         self._kind = kind
         self._loaded: dict[str, T] = {}
@@ -45,8 +45,10 @@ class Registry(Generic[T]):
 
     @cached_property
     def _targets(self) -> dict[str, str]:
-        own: Mapping[str, str] = imported(self._own) if isinstance(self._own, str) else self._own
-        targets = dict(own)
+        local_targets: Mapping[str, str] = (
+            imported(self._local_targets) if isinstance(self._local_targets, str) else self._local_targets
+        )
+        targets = dict(local_targets)
         for entry in entry_points(group=self._group):
             targets.setdefault(entry.name, entry.value)
         return targets
@@ -94,9 +96,11 @@ class Registry(Generic[T]):
         target = self._targets[name]
         try:
             value: T = imported(target)
-        except (ImportError, AttributeError) as error:
-            module = target.partition(":")[0]
-            self._broken[name] = UsageError(f"{self._noun} {name!r} cannot be loaded from {module}: {error}")
+        except (Exception, SystemExit) as error:  # whatever a package of somebody else does when it is imported
+            module, reason = target.partition(":")[0], str(error)
+            if not isinstance(error, ImportError | AttributeError):
+                reason = f"{type(error).__name__}: {reason}".removesuffix(": ")
+            self._broken[name] = UsageError(f"{self._noun} {name!r} cannot be loaded from {module}: {reason}")
             raise self._broken[name] from error
         if self._kind and not isinstance(value, imported(self._kind)):
             self._broken[name] = UsageError(
@@ -109,19 +113,19 @@ class Registry(Generic[T]):
 
     def loaded(self, names: Iterable[str] | None = None) -> list[T]:
         """The objects of ``names`` (None: of all), without those that cannot be imported."""
-        wanted = self.names() if names is None else tuple(names)
-        broken = self.broken(wanted)
-        return [self.get(name) for name in wanted if name not in broken]
+        requested = self.names() if names is None else tuple(names)
+        broken = self.broken(requested)
+        return [self.get(name) for name in requested if name not in broken]
 
     def broken(self, names: Iterable[str] | None = None) -> dict[str, UsageError]:
         """The errors of those of ``names`` (None: of all) that cannot be imported."""
-        found: dict[str, UsageError] = {}
+        faults: dict[str, UsageError] = {}
         for name in self.names() if names is None else names:
             try:
                 self.get(name)
             except UsageError as error:
-                found[name] = error
-        return found
+                faults[name] = error
+        return faults
 
 
 def imported(target: str) -> Any:

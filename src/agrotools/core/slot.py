@@ -63,7 +63,7 @@ class Slot(FrozenModel):
 
     @property
     def expected_text(self) -> str:
-        """The right answer, for a person who reads a report."""
+        """The right answer, as printed in reports."""
         return str(getattr(self, "value", ""))
 
     @property
@@ -78,7 +78,7 @@ class Slot(FrozenModel):
 
     @property
     def right_text(self) -> str | None:
-        """An answer in full marks, where the question needs no tool to be answered; None elsewhere."""
+        """Answer that scores 1, for questions that need no tool; None for all others."""
         return None
 
     @property
@@ -141,7 +141,7 @@ class ExactSlot(Slot):
 
 
 class BooleanSlot(Slot):
-    """Yes or no."""
+    """A yes or no answer."""
 
     closed: ClassVar[bool] = True
     type: Literal["boolean"] = "boolean"
@@ -280,7 +280,7 @@ def _adapter(types: tuple[type[Slot], ...]) -> TypeAdapter[Slot]:
     return TypeAdapter(choice)
 
 
-_ENGINE_TYPES = frozenset(each.model_fields["type"].default for each in SLOT_TYPES)
+ENGINE_TYPES = frozenset(each.model_fields["type"].default for each in SLOT_TYPES)
 
 
 def _parsed(data: Any) -> Slot:
@@ -288,7 +288,7 @@ def _parsed(data: Any) -> Slot:
     if isinstance(data, Slot):
         return data
     name: Any = cast("dict[str, Any]", data).get("type") if isinstance(data, dict) else None
-    if name in _ENGINE_TYPES or not isinstance(name, str):
+    if name in ENGINE_TYPES or not isinstance(name, str):
         return _adapter(SLOT_TYPES).validate_python(data)
     types = slot_types()
     if name not in types:

@@ -1,4 +1,4 @@
-"""A loaded benchmark: its header (``benchmark.toml``), its samples, where its files lie.
+"""A loaded benchmark: its header (``benchmark.toml``), samples and file paths.
 
 Samples of a folder are parsed when they are asked for, so that a long benchmark takes little more memory. What a plan
 needs to know of every sample (its id and the modes it can take part in) is kept beside the places of the lines;
@@ -155,13 +155,13 @@ class Clusters:
 
     def add(self, files: Iterable[SampleFile]) -> None:
         """The files of the next sample."""
-        own = len(self._parent)
-        self._parent.append(own)
+        number = len(self._parent)
+        self._parent.append(number)
         for file in files:
             for key in (f"path:{file.path}", f"sha256:{file.sha256}" if file.sha256 else None):
                 if key is None:
                     continue
-                first, second = self._root(self._owner.setdefault(key, own)), self._root(own)
+                first, second = self._root(self._owner.setdefault(key, number)), self._root(number)
                 self._parent[max(first, second)] = min(first, second)
 
     def firsts(self) -> "array[int]":
@@ -293,7 +293,7 @@ class SampleLines:
         weakref.finalize(self, os.close, self._file)
 
     def add(self, sample: Sample, offset: int, line: bytes) -> None:
-        """Remember where ``sample`` lies."""
+        """Store the offset of ``sample``."""
         self.ids.append(sample.id)
         self.no_tool.append(sample.no_tool_eligible)
         self.reference.append(sample.reference is not None)
@@ -334,12 +334,12 @@ class SampleLines:
         if all(file.sha256 is not None for file in sample.files):
             return sample
         known = (file.sha256 or self.hashes[file.path] for file in sample.files)
-        files = [file.model_copy(update={"sha256": own}) for file, own in zip(sample.files, known, strict=True)]
+        files = [file.model_copy(update={"sha256": digest}) for file, digest in zip(sample.files, known, strict=True)]
         return sample.model_copy(update={"files": tuple(files)})
 
 
 class LazySamples(Sequence[Sample]):
-    """Samples that ``make`` makes by their position when they are asked for.
+    """Samples created by ``make`` from their position on demand.
 
     The same object is returned for a position as long as it is among the last used.
     """
@@ -365,7 +365,7 @@ class LazySamples(Sequence[Sample]):
 
 
 class SelectedSamples(Sequence[Sample]):
-    """Some samples of ``whole``, by position; parsed no earlier than there."""
+    """A selection of the samples of ``whole`` by position, parsed on demand."""
 
     def __init__(self, whole: Sequence[Sample], positions: "array[int]") -> None:
         self.whole = whole

@@ -123,7 +123,7 @@ def resolve_file(root: Path, path: str) -> Path:
 
 
 def _lines(path: Path) -> Iterator[tuple[int, int, bytes]]:
-    """Number (from 1), offset and content of every line that is not blank."""
+    """Number (from 1), offset and content of each non-blank line."""
     offset = 0
     with path.open("rb") as file:
         for number, line in enumerate(file, start=1):

@@ -1,4 +1,4 @@
-"""A folder replaced by a new one, whole or not at all."""
+"""Atomic replacement of a folder by a new one."""
 
 import glob
 import os
@@ -14,7 +14,7 @@ from agrotools.formats.folder import HEADER_FILE
 
 @contextmanager
 def replace_folder(target: Path, mark: str = HEADER_FILE, what: str = "a benchmark") -> Iterator[Path]:
-    """A new folder beside ``target`` that takes its place when the block ends well, and is removed when it does not.
+    """Temporary folder beside ``target`` that replaces it when the block succeeds and is removed when it fails.
 
     Raises:
         BenchmarkError: as :func:`check_replaceable`; its parent cannot be written, or the disk is full.
@@ -23,17 +23,17 @@ def replace_folder(target: Path, mark: str = HEADER_FILE, what: str = "a benchma
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         _remove_abandoned(target)
-        made = Path(tempfile.mkdtemp(prefix=_prefix(target), dir=target.parent))
-        held = os.open(made, os.O_RDONLY)
+        folder = Path(tempfile.mkdtemp(prefix=_prefix(target), dir=target.parent))
+        descriptor = os.open(folder, os.O_RDONLY)
     except OSError as error:
         raise BenchmarkError(
             f"{target.parent} cannot be written: {error.strerror}", hint="choose another --out"
         ) from error
     try:
-        _lock(held)
-        made.chmod(0o755)
-        yield made
-        _swap(made, target)
+        _lock(descriptor)
+        folder.chmod(0o755)
+        yield folder
+        _swap(folder, target)
     except OSError as error:
         at = f" ({error.filename})" if error.filename else ""
         raise BenchmarkError(
@@ -41,8 +41,8 @@ def replace_folder(target: Path, mark: str = HEADER_FILE, what: str = "a benchma
             hint="nothing was left behind; check that there is space and that the files can be read",
         ) from error
     finally:
-        os.close(held)
-        shutil.rmtree(made, ignore_errors=True)
+        os.close(descriptor)
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _prefix(target: Path) -> str:
@@ -50,7 +50,7 @@ def _prefix(target: Path) -> str:
 
 
 def _lock(folder: int) -> bool:
-    """Lock a folder for as long as this process lives; False where another one holds it, or locks are unknown."""
+    """Lock a folder until this process ends; False if another process holds it or locks are not supported."""
     try:
         import fcntl
 
@@ -61,19 +61,19 @@ def _lock(folder: int) -> bool:
 
 
 def _remove_abandoned(target: Path) -> None:
-    """Remove what builds of ``target`` left that were killed: nobody holds the lock on their folder any more."""
-    for left in target.parent.glob(f"{glob.escape(_prefix(target))}????????"):
+    """Remove folders left by killed builds of ``target``, which nobody has locked any more."""
+    for abandoned in target.parent.glob(f"{glob.escape(_prefix(target))}????????"):
         with suppress(OSError):
-            held = os.open(left, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+            descriptor = os.open(abandoned, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
             try:
-                if _lock(held):
-                    shutil.rmtree(left, ignore_errors=True)
+                if _lock(descriptor):
+                    shutil.rmtree(abandoned, ignore_errors=True)
             finally:
-                os.close(held)
+                os.close(descriptor)
 
 
 def check_replaceable(target: Path, mark: str = HEADER_FILE, what: str = "a benchmark") -> None:
-    """Refuse to write over anything that is not ``what``, a folder that holds the file ``mark``.
+    """Refuse to overwrite anything but ``what``, a folder that holds the file ``mark``.
 
     Raises:
         BenchmarkError: ``target`` is a file or a link, or a folder that holds something else.
@@ -88,13 +88,13 @@ def check_replaceable(target: Path, mark: str = HEADER_FILE, what: str = "a benc
         )
 
 
-def _swap(made: Path, target: Path) -> None:
-    """Rename ``made`` to ``target``. An older folder is moved aside for the blink between the two renames."""
-    aside = made.with_name(f"{made.name}-old")
+def _swap(folder: Path, target: Path) -> None:
+    """Rename ``folder`` to ``target``. An older folder is moved aside between the two renames."""
+    aside = folder.with_name(f"{folder.name}-old")
     if target.exists():
         target.replace(aside)
     try:
-        made.replace(target)
+        folder.replace(target)
     except OSError:
         if aside.exists():
             aside.replace(target)

@@ -1,4 +1,4 @@
-"""Models: what answers a prompt. The wire is loaded only when a model is made."""
+"""Models that answer prompts. The HTTP client is loaded only when a model is created."""
 
 from agrotools.models.base import (
     DEFAULT_WIRE,

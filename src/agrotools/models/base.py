@@ -120,7 +120,7 @@ class WireSettings(FrozenModel):
 
     @property
     def impatient(self) -> "WireSettings":
-        """The same for tiny requests: few attempts (some seconds for a server that is starting) and little time."""
+        """Copy for tiny requests: few attempts (some seconds for a server that is starting) and short time limits."""
         return self.model_copy(
             update={
                 "attempts": min(self.attempts, 3),
@@ -179,12 +179,12 @@ class Model(Protocol):
 
     @property
     def name(self) -> str:
-        """Its name in reports."""
+        """Name in reports."""
         ...
 
     @property
     def stats(self) -> WireStats:
-        """Its state and counts, for progress lines and for the runner's pace."""
+        """State and counts, for progress lines and for the runner's pace."""
         ...
 
     async def generate(
@@ -194,12 +194,12 @@ class Model(Protocol):
         ...
 
     async def close(self) -> None:
-        """Give back connections. The model may be used again afterwards."""
+        """Close connections. The model may be used again afterwards."""
         ...
 
 
 class ModelAround:
-    """A model in front of another: all but :meth:`Model.generate` is the other's."""
+    """Base of wrappers of a model: all but :meth:`Model.generate` is delegated to it."""
 
     def __init__(self, model: Model) -> None:
         self.model = model
@@ -214,9 +214,9 @@ class ModelAround:
 
     @property
     def base_url(self) -> str:
-        """Address of the model; empty where it is not."""
+        """Address of the model; empty if it has none."""
         return getattr(self.model, "base_url", "")
 
     async def close(self) -> None:
-        """Close the model behind it."""
+        """Close the wrapped model."""
         await self.model.close()

@@ -9,7 +9,7 @@ import orjson
 from agrotools.core import Usage
 from agrotools.models.base import Completion, FinishReason, RequestedCall
 from agrotools.models.encoding import without_surrogates
-from agrotools.models.refusals import NOTHING_ASKED, Asked, Rejection, read_error
+from agrotools.models.refusals import NO_REQUEST, Rejection, RequestParts, read_error
 
 _FINISH_REASONS: dict[str, FinishReason] = {
     **dict.fromkeys(("stop", "stop_sequence", "end_turn", "eos", "eos_token", "complete", "completed"), "stop"),
@@ -37,7 +37,7 @@ class MalformedReply(ValueError):
 
 
 def read_reply(
-    body: bytes, *, seconds: float = 0.0, attempts: int = 1, asked: Asked = NOTHING_ASKED
+    body: bytes, *, seconds: float = 0.0, attempts: int = 1, request: RequestParts = NO_REQUEST
 ) -> Completion | Rejection:
     """Read the body of a successful response; some gateways put an error there.
 
@@ -50,7 +50,7 @@ def read_reply(
     if not isinstance(data, dict):
         raise MalformedReply("the reply is not a JSON object")
     if _says_something(data.get("error")):
-        return read_error(_status_of(data["error"]), body, asked)
+        return read_error(_status_of(data["error"]), body, request)
     choices = data.get("choices")
     usage = _usage(data.get("usage"))
     if not isinstance(choices, list) or not choices or not isinstance(choices[0], dict):
@@ -58,12 +58,12 @@ def read_reply(
             blocked = "the prompt was blocked"
             return Completion(finish_reason="filtered", detail=blocked, usage=usage, seconds=seconds, attempts=attempts)
         if any(data.get(key) for key in ("base_resp", "error_msg", "message", "msg", "detail")):
-            return read_error(200, body, asked)
+            return read_error(200, body, request)
         raise MalformedReply("the reply has no choices")
     choice = choices[0]
     if _says_something(choice.get("error")):
-        return read_error(_status_of(choice["error"]), orjson.dumps({"error": choice["error"]}), asked)
-    reason, told = _finish_reason(choice)
+        return read_error(_status_of(choice["error"]), orjson.dumps({"error": choice["error"]}), request)
+    reason, server_reason = _finish_reason(choice)
     message = choice.get("message")
     if message is None and reason in ("length", "filtered"):
         message = {}
@@ -82,17 +82,17 @@ def read_reply(
         seconds=seconds,
         attempts=attempts,
     )
-    _check_something_came(completion, told, counted=isinstance(data.get("usage"), dict))
+    _check_something_came(completion, server_reason, counted=isinstance(data.get("usage"), dict))
     return completion
 
 
 def _says_something(error: Any) -> bool:
-    """True if an error is one: some gateways send an empty one with every reply."""
+    """True if the error is not empty: some gateways send an empty one with every reply."""
     return any(error.values()) if isinstance(error, dict) else bool(error)
 
 
 def _status_of(error: Any) -> int:
-    """The HTTP status that an error in the body of a success stands for; 200 where it does not say."""
+    """HTTP status named by an error in the body of a success; 200 if it names none."""
     code = error.get("code") if isinstance(error, dict) else None
     if isinstance(code, str) and code.isdecimal():
         code = int(code)
@@ -100,53 +100,53 @@ def _status_of(error: Any) -> int:
 
 
 def _finish_reason(choice: dict[str, Any]) -> tuple[FinishReason | None, str]:
-    """Why the reply ends, and in the server's word; None where it does not say.
+    """Reason why the reply ends, and the server's word for it; None if the server gives no reason.
 
     Raises:
-        MalformedReply: it was broken off, or nobody knows what the word means.
+        MalformedReply: it was broken off, or the word is not known.
     """
-    told = choice.get("finish_reason")
-    if isinstance(told, dict):
-        told = told.get("type")
+    server_reason = choice.get("finish_reason")
+    if isinstance(server_reason, dict):
+        server_reason = server_reason.get("type")
     fields = choice.get("provider_specific_fields")
     behind = choice.get("native_finish_reason") or (
         fields.get("native_finish_reason") if isinstance(fields, dict) else ""
     )
-    for word in (told, behind):
+    for word in (server_reason, behind):
         # Gateways pass on what their upstream calls a stop where it was none.
         if str(word or "").strip().lower() in _BROKEN_OFF:
             raise MalformedReply(f"the endpoint broke the reply off: finish reason {word!r}")
-    if told is None or told == "":
+    if server_reason is None or server_reason == "":
         return None, ""
-    reason = _FINISH_REASONS.get(str(told).strip().lower().partition(":")[0])
+    reason = _FINISH_REASONS.get(str(server_reason).strip().lower().partition(":")[0])
     if reason is None:
-        raise MalformedReply(f"the reply ends for a reason that is not known: {told!r}", passing=False)
-    return reason, str(told)
+        raise MalformedReply(f"the reply ends for a reason that is not known: {server_reason!r}", passing=False)
+    return reason, str(server_reason)
 
 
-def _check_something_came(completion: Completion, told: str, *, counted: bool) -> None:
+def _check_something_came(completion: Completion, server_reason: str, *, counted: bool) -> None:
     """Refuse replies with nothing in them, unless the server says that the model ended so.
 
     Raises:
-        MalformedReply: neither text nor call, and no sign that the model has spoken.
+        MalformedReply: neither text nor call, and no sign of output by the model.
     """
     if completion.text or completion.tool_calls or completion.finish_reason in ("length", "filtered"):
         return
     if completion.finish_reason == "tool_calls":
-        raise MalformedReply(f"the reply ends with {told!r} and has no call")
-    if not told and not completion.thought:
+        raise MalformedReply(f"the reply ends with {server_reason!r} and has no call")
+    if not server_reason and not completion.thought:
         raise MalformedReply("the reply has neither text nor call nor a finish reason")
     if counted and completion.usage == Usage() and not completion.thought:
         raise MalformedReply("the reply is empty, and no token of it or of the prompt is counted")
 
 
 def _first_token(logprobs: Any) -> dict[str, float]:
-    """Probabilities of the tokens that may stand first; empty where they are not told in the format's form."""
+    """Probabilities of the first token's alternatives; empty if they are not in the documented form."""
     content = logprobs.get("content") if isinstance(logprobs, dict) else None
     first = content[0] if isinstance(content, list) and content else None
-    told = first.get("top_logprobs") if isinstance(first, dict) else None
+    alternatives = first.get("top_logprobs") if isinstance(first, dict) else None
     probabilities: dict[str, float] = {}
-    for entry in told if isinstance(told, list) else []:
+    for entry in alternatives if isinstance(alternatives, list) else []:
         token, logprob = (entry.get("token"), entry.get("logprob")) if isinstance(entry, dict) else (None, None)
         if isinstance(token, str) and isinstance(logprob, int | float) and isfinite(logprob) and logprob <= 0.0:
             probabilities[token] = probabilities.get(token, 0.0) + exp(logprob)

@@ -1,6 +1,6 @@
 """Requests in the OpenAI chat-completions format, as data and as bytes.
 
-What is sent again and again, messages and all that stands around them, is serialised once.
+Repeated parts (messages, and the settings around them) are serialised once.
 """
 
 from collections import OrderedDict
@@ -21,7 +21,7 @@ _HERE = b"\0"
 
 
 class _Frame(NamedTuple):
-    """What stands before and behind the messages. What it depends on is held beside it, so that nothing else can take
+    """Bytes before and after the messages. Objects that they depend on are stored too, so that nothing else can take
     over its identity."""
 
     before: bytes
@@ -98,7 +98,7 @@ def _parts(message: Message) -> list[dict[str, Any]]:
 
 
 def without_surrogates(value: Any) -> Any:
-    """JSON data in which every half of a surrogate pair that stands alone is a replacement character."""
+    """JSON data with a replacement character for each lone surrogate."""
     if isinstance(value, str):
         return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     if isinstance(value, list):
@@ -122,11 +122,11 @@ class RequestEncoder:
         self._frames: OrderedDict[tuple[int, ...], _Frame] = OrderedDict()
 
     def spelled(self, setting: str) -> str | None:
-        """Name of ``setting`` at the endpoint; None where it does not know it."""
+        """Name of ``setting`` at the endpoint; None if it has no such setting."""
         return self._spelling.get(setting, setting)
 
     def respell(self, setting: str, name: str) -> None:
-        """From now on the endpoint knows ``setting`` as ``name``."""
+        """Set the endpoint's name of ``setting`` to ``name``."""
         self._spelling[setting] = name
         self._frames.clear()
 
@@ -157,7 +157,7 @@ class RequestEncoder:
 
 
 def message_json(message: Message) -> bytes:
-    """The JSON of ``message`` in a request, kept with it."""
+    """JSON of ``message`` in a request, cached with the message."""
     if message.written is not None:
         return message.written
     text = json_bytes(message_on_wire(message))

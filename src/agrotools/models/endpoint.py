@@ -41,7 +41,7 @@ class Endpoint:
 
 
 def make_model(endpoint: Endpoint) -> Model:
-    """The model of ``endpoint``; nothing is asked yet.
+    """The model of ``endpoint``; no request is sent yet.
 
     Raises:
         UsageError: no such script, an address that is none, or no key where one is needed.
@@ -78,7 +78,7 @@ class PricedModel:
 
     @property
     def base_url(self) -> str:
-        """Its address; empty for a script."""
+        """Address of the endpoint; empty for a script."""
         return getattr(self.model, "base_url", "")
 
 
@@ -211,12 +211,12 @@ def split_provider(spec: str, base_url: str | None = None) -> tuple[Provider | N
 
 
 def provider_at(base_url: str) -> Provider | None:
-    """The provider whose address this is."""
+    """The provider with this address."""
     return next((provider for provider in PROVIDERS.values() if provider.base_url == base_url), None)
 
 
 def provider_hint(name: str) -> str:
-    """Hint for a model's name that does not say where the model is."""
+    """Hint for a model's name without a provider or an address."""
     prefix, colon, rest = name.partition(":")
     close = get_close_matches(prefix, PROVIDERS, n=1) if colon else []
     if close:

@@ -41,7 +41,7 @@ _Outcome = Completion | EndpointRefusal | InfrastructureError
 
 
 class FirstContact(ModelAround):
-    """A model in front of an endpoint that is met with a tiny request before the first real one.
+    """A model whose endpoint is probed with a tiny request before the first real one.
 
     So it is again before the first request with images or tools where none were expected. Whatever a tiny request does
     not settle (429, 5xx, no reply in time) is left to the real ones.
@@ -64,13 +64,13 @@ class FirstContact(ModelAround):
         """The first real request that was refused before any got a reply: why, and what it asked."""
 
     def expect(self, messages: Sequence[Message], tools: Sequence[ToolSpec]) -> None:
-        """Have the first tiny request hold what this later one will."""
+        """Let the first tiny request contain the same kinds of content as this later request."""
         self._expected |= _needs(messages, tools)
         self._tools = self._tools or tools[:1]
         self._with_system |= messages[0].role == "system"
 
     async def meet(self, settings: ModelSettings) -> None:
-        """Send the tiny requests, unless what is expected was met before.
+        """Send the tiny requests, unless the expected contents have been accepted before.
 
         Raises:
             EndpointRefusal: the endpoint refuses the key, the model, images or tools.
@@ -157,7 +157,7 @@ class FirstContact(ModelAround):
 
 def _needs(messages: Sequence[Message], tools: Sequence[ToolSpec]) -> frozenset[str]:
     """Contents of a request beside text: images, tools."""
-    return frozenset(name for name, held in (("images", image_urls(messages)), ("tools", tools)) if held)
+    return frozenset(name for name, present in (("images", image_urls(messages)), ("tools", tools)) if present)
 
 
 def _answers(met: _Outcome) -> bool:
@@ -165,7 +165,7 @@ def _answers(met: _Outcome) -> bool:
 
 
 def _refusal(met: _Outcome) -> EndpointRefusal | None:
-    """Refusal of the endpoint, as far as an outcome tells."""
+    """Refusal of the endpoint that an outcome shows, if any."""
     if isinstance(met, InfrastructureError) and met.problem and met.problem not in _PASSING:
         return EndpointRefusal(met.message, hint=met.hint, problem=met.problem)
     return met if isinstance(met, EndpointRefusal) else None
@@ -180,7 +180,7 @@ def _without(need: str, refusal: EndpointRefusal) -> EndpointRefusal:
 
 
 async def _listens(base_url: str) -> bool:
-    """True if anybody takes connections at an address, or at the proxy that leads there."""
+    """True if a server accepts connections at an address, or at the proxy to it."""
     parts = urlsplit(base_url)
     host = parts.hostname or ""
     if host not in ("localhost", "127.0.0.1", "::1") and not proxy_bypass(host):

@@ -1,4 +1,4 @@
-"""Limits of an endpoint: requests and tokens a minute, the waits that it asks for, and how many requests it bears."""
+"""Limits of an endpoint: requests and tokens a minute, requested waits, and the concurrency it sustains."""
 
 import asyncio
 import time
@@ -61,7 +61,7 @@ class RateLimit:
         self._timer: asyncio.TimerHandle | None = None
 
     def try_admit(self, tokens: int = 0) -> bool:
-        """Let a request that will cost about ``tokens`` go if it may go now."""
+        """Admit a request of about ``tokens`` tokens if the limits allow it now."""
         if self._requests is None and self._tokens is None and not self._not_before:
             return True
         if self._queue or self._wait_s(tokens):
@@ -70,7 +70,7 @@ class RateLimit:
         return True
 
     async def admit(self, tokens: int = 0) -> None:
-        """Wait until a request may go. A cancelled wait takes nothing."""
+        """Wait until a request may be sent. A cancelled wait takes nothing."""
         if self.try_admit(tokens):
             return
         turn = asyncio.get_running_loop().create_future()
@@ -86,11 +86,11 @@ class RateLimit:
             raise
 
     def pause(self, seconds: float) -> None:
-        """Let nothing go for ``seconds``: the server asked for it."""
+        """Send nothing for ``seconds``, as the server has asked."""
         self._not_before = max(self._not_before, asyncio.get_running_loop().time() + seconds)
 
     def settle(self, reserved: int, used: int) -> None:
-        """Replace what was estimated for a request by what it cost."""
+        """Replace the estimated cost of a request by the actual one."""
         if self._tokens is not None:
             self._tokens.take(used - reserved)
             self._admit()
@@ -135,7 +135,7 @@ class RateLimit:
 
 
 class TokenEstimate:
-    """Guesses what requests will cost from their length, and learns from what they did cost."""
+    """Estimate of the tokens of requests from their length, corrected by their actual use."""
 
     def __init__(self) -> None:
         self._scale = 1.0
@@ -151,7 +151,7 @@ class TokenEstimate:
         return max(1, round(self._scale * (guess + (settings.max_output_tokens or _REPLY_TOKENS))))
 
     def learn(self, guessed: int, used: int) -> None:
-        """Take note that a request which was guessed to cost ``guessed`` tokens cost ``used``."""
+        """Update the estimate: a request estimated at ``guessed`` tokens used ``used``."""
         self._scale = min(100.0, max(0.01, self._scale * (0.8 + 0.2 * used / guessed)))
 
 
@@ -170,14 +170,14 @@ _ROUNDS_OF_REST = 8
 
 
 class _Knee(NamedTuple):
-    """A limit that paid, and the latency there."""
+    """A limit that raised the throughput, and its latency."""
 
     limit: int
     latency_s: float
 
 
 class _Epoch(NamedTuple):
-    """A time during which the limit stayed the same, and the latencies of requests that were sent in it."""
+    """A period with a constant limit, and the latencies of requests sent in it."""
 
     limit: int
     began_at: float
@@ -203,7 +203,7 @@ class AdaptiveLimit:
     ) -> None:
         self.ceiling = ceiling
         self.current = min(start, ceiling)
-        self.taken = 0
+        self.in_use = 0
         self._queue: deque[asyncio.Future[None]] = deque()
         self._all_taken = False
         self._clock = clock
@@ -225,16 +225,16 @@ class AdaptiveLimit:
         return cls(start, ceiling, timeout_s=timeout_s)
 
     def try_acquire(self) -> bool:
-        """Take a slot if there is one now."""
+        """Take a slot if one is free now."""
         # Nobody can be waiting while a slot is free: whoever gives one back passes it on.
-        if self._all_taken or self.taken >= self.current:
+        if self._all_taken or self.in_use >= self.current:
             return False
         self._take()
         return True
 
     def try_acquire_all(self, idle_s: float) -> bool:
         """Take all slots until the release, if nobody has held or wanted one for ``idle_s`` seconds."""
-        if self.taken or self._clock() - self._idle_since < idle_s:
+        if self.in_use or self._clock() - self._idle_since < idle_s:
             return False
         self._take()
         self._all_taken = True
@@ -255,8 +255,8 @@ class AdaptiveLimit:
             raise
 
     def release(self) -> None:
-        """Give a slot back."""
-        self.taken -= 1
+        """Release a slot."""
+        self.in_use -= 1
         self._all_taken = False
         self._idle_since = self._clock()
         self._admit()
@@ -288,11 +288,11 @@ class AdaptiveLimit:
         self._set(max(1, min(self.current // 2, bears)))
 
     def _take(self) -> None:
-        self.taken += 1
-        self._peak = max(self._peak, self.taken)
+        self.in_use += 1
+        self._peak = max(self._peak, self.in_use)
 
     def _admit(self) -> None:
-        while self._queue and not self._all_taken and self.taken < self.current:
+        while self._queue and not self._all_taken and self.in_use < self.current:
             turn = self._queue.popleft()
             if not turn.done():
                 self._take()
@@ -306,7 +306,7 @@ class AdaptiveLimit:
     def _begin_round(self) -> None:
         self._replies = 0
         self._slow = False
-        self._peak = self.taken
+        self._peak = self.in_use
 
     def _end_round(self) -> None:
         needed = 2 * self._peak > self.current  # A limit that was not needed shows nothing (as in RFC 7661).

@@ -27,11 +27,11 @@ class Ledger(Protocol):
 
     @property
     def total_usd(self) -> float:
-        """All that was ever spent, this run and the ones it goes on from."""
+        """US dollars spent in total, by this process and by earlier ones on the same run."""
         ...
 
     def add(self, input_tokens: int, output_tokens: int, usd: float) -> None:
-        """Write one paid reply down."""
+        """Record one paid reply."""
         ...
 
 
@@ -57,15 +57,15 @@ class Budget:
         self._reserved_usd = 0.0
         self._in_flight = 0
         self._waiting: list[asyncio.Future[None]] = []
-        self._shown: list[WireStats] = []
+        self._stats: list[WireStats] = []
 
     def show_in(self, stats: WireStats) -> None:
-        """Keep ``stats.spent_usd`` at what is spent."""
-        self._shown.append(stats)
+        """Keep ``stats.spent_usd`` up to date."""
+        self._stats.append(stats)
         stats.spent_usd = self.ledger.total_usd
 
     async def reserve(self, most_usd: Callable[[], float], stats: WireStats) -> float:
-        """Set aside what a request may cost, once there is enough for it.
+        """Reserve the most that a request may cost, once the budget has enough for it.
 
         Raises:
             BudgetReached: it might cost more than is left, even when nothing else is in flight.
@@ -94,7 +94,7 @@ class Budget:
             stats.waiting -= 1
 
     def release(self, usd: float) -> None:
-        """Give back what was set aside."""
+        """Release the reserved amount."""
         if self.usd is None:
             return
         self._in_flight -= 1
@@ -106,14 +106,14 @@ class Budget:
                 settled.set_result(None)
 
     def pay(self, input_tokens: int, output_tokens: int, usd: float) -> None:
-        """Write a reply down."""
+        """Record a paid reply."""
         self.ledger.add(input_tokens, output_tokens, usd)
-        for stats in self._shown:
+        for stats in self._stats:
             stats.spent_usd = self.ledger.total_usd
 
 
 class MeteredModel(ModelAround):
-    """A model whose replies are paid for.
+    """A model whose replies are paid out of a budget.
 
     Args:
         model: replies.

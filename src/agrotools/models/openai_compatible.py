@@ -25,10 +25,10 @@ from agrotools.models.endpoint import Provider, address_of
 from agrotools.models.limits import MOST, AdaptiveLimit, RateLimit, TokenEstimate
 from agrotools.models.refusals import (
     HINT,
-    NOTHING_ASKED,
-    Asked,
+    NO_REQUEST,
     Rejection,
     ReplyRoom,
+    RequestParts,
     one_line,
     output_limit,
     read_error,
@@ -98,7 +98,7 @@ class OpenAICompatibleModel:
         self.limit = AdaptiveLimit.of(wire.concurrency, wire.timeout_s)
         self.stats = WireStats(limit=self.limit.current)
         self._most_output: int | None = None
-        self._taken: set[EndpointProblem] = set()
+        self._accepted: set[EndpointProblem] = set()
         """Of images and tools, what the model has replied to."""
         self._longest: dict[int, int] = {}
         """By number of images the characters of the longest prompt that had a reply."""
@@ -133,10 +133,10 @@ class OpenAICompatibleModel:
             if isinstance(outcome, Rejection):
                 if self._narrows(room, outcome):
                     continue
-                said = self._said(outcome.message)
+                message = self._redacted(outcome.message)
                 if not self._took_longer(messages, outcome):
-                    return tries.ended("context", said)
-                outcome = Fault(f"a longer prompt was answered before, and now: {said}")
+                    return tries.ended("context", message)
+                outcome = Fault(f"a longer prompt was answered before, and now: {message}")
                 room = ReplyRoom(settings, self._most_output)
             if isinstance(outcome, Late):
                 self._count_late(outcome, tries)
@@ -157,7 +157,7 @@ class OpenAICompatibleModel:
     async def _try(
         self, messages: Sequence[Message], tools: Sequence[ToolSpec], settings: ModelSettings, tries: Tries
     ) -> Completion | Fault | Late | Rejection:
-        """One attempt when its turn has come. None is made while the endpoint answers nobody."""
+        """One attempt, when its turn has come; no attempt is made while the endpoint answers no request."""
         guessed = self._estimate.of(messages, tools, settings) if self._estimate else 0
         while True:
             asked_at = time.monotonic()
@@ -205,7 +205,7 @@ class OpenAICompatibleModel:
         if room.narrows(refusal):
             return True
         if refusal.verdict == "token_limit":
-            self._refuse(self._said(refusal.message), "token_limit", HINT)
+            self._refuse(self._redacted(refusal.message), "token_limit", HINT)
         return False
 
     def _count_late(self, late: Late, tries: Tries) -> None:
@@ -219,7 +219,7 @@ class OpenAICompatibleModel:
         tries.apart = late.exceptional or late.alone or tries.in_company >= TRIES_IN_COMPANY
 
     def _refuse_fruitless(self, tries: Tries) -> None:
-        """Bound the time that requests take which time out."""
+        """Limit the total time of requests that time out."""
         if self._fruitless >= min(MOST_FRUITLESS, self._most_late):
             raise self._too_late("nor to others that were asked alone")
         if tries.apart and self._late_apart >= self._most_late:
@@ -255,7 +255,7 @@ class OpenAICompatibleModel:
         return True
 
     async def _turn_alone(self) -> None:
-        """Take all slots, once nobody else wants one. Other samples may begin meanwhile."""
+        """Take all slots, once no other request waits for one. Other samples may begin meanwhile."""
         while not self.limit.try_acquire_all(_OTHERS_FIRST_S):
             await self._sleep(_LOOKS_AGAIN_S, False)
 
@@ -265,8 +265,8 @@ class OpenAICompatibleModel:
         self.stats.rate_limit_waits += rate_limited
         try:
             ends_at = asyncio.get_running_loop().time() + wait_s
-            while not self.stats.stopping and (left := ends_at - asyncio.get_running_loop().time()) > 0:  # noqa: ASYNC110
-                await asyncio.sleep(min(left, _LOOKS_FOR_STOP_S))
+            while not self.stats.stopping and (remaining_s := ends_at - asyncio.get_running_loop().time()) > 0:  # noqa: ASYNC110
+                await asyncio.sleep(min(remaining_s, _LOOKS_FOR_STOP_S))
         finally:
             self.stats.waiting -= 1
             self.stats.retry_waits -= 1
@@ -290,33 +290,33 @@ class OpenAICompatibleModel:
                 self._overloaded(sent.at)
             if not error.passing:
                 raise self._unreadable(str(error)) from error
-            return Fault(self._said(str(error)), problem="unreachable" if error.unreachable else "reply")
+            return Fault(self._redacted(str(error)), problem="unreachable" if error.unreachable else "reply")
         except TimedOut as error:
             return await self._judged_late(self._log.given_up(sent), str(error), settings, tries)
         except UntrustedServer as error:
             if self.stats.has_worked:
-                return Fault(f"the certificate is not trusted: {self._said(str(error))}")
+                return Fault(f"the certificate is not trusted: {self._redacted(str(error))}")
             raise EndpointRefusal(
-                f"the certificate of {self.base_url} is not trusted: {self._said(str(error))}",
+                f"the certificate of {self.base_url} is not trusted: {self._redacted(str(error))}",
                 problem="unreachable",
                 hint="is the address right? A private authority is trusted when SSL_CERT_FILE names its certificate",
             ) from error
         finally:
             self.stats.in_flight -= 1
             self._log.end()
-        asked = Asked(messages, bool(tools), output_limit(settings))
+        request = RequestParts(messages, bool(tools), output_limit(settings))
         try:
-            read = self._read(response, tries.seconds, tries.attempts, asked)
+            read = self._read(response, tries.seconds, tries.attempts, request)
         except MalformedReply as error:
             if not error.passing:
                 raise self._unreadable(str(error)) from error
-            return Fault(self._said(str(error)))
+            return Fault(self._redacted(str(error)))
         if isinstance(read, Completion):
             self._log.answered(sent)
             text, images = prompt_length(messages)
             self._longest[images] = max(text, self._longest.get(images, 0))
             self._most_input = max(self._most_input, read.usage.input_tokens)
-            self._taken |= {problem for problem in ("images", "tools") if getattr(asked, problem)}
+            self._accepted |= {problem for problem in ("images", "tools") if getattr(request, problem)}
             return read
         if read.verdict in ("context", "token_limit"):
             return read
@@ -327,7 +327,7 @@ class OpenAICompatibleModel:
         return self._judged(read, response, tries)
 
     async def _judged_late(
-        self, given_up: GivenUp, said: str, settings: ModelSettings, tries: Tries
+        self, given_up: GivenUp, message: str, settings: ModelSettings, tries: Tries
     ) -> Completion | Fault | Late:
         """Cause of a time-out: the model's own, the endpoint's, or not known yet."""
         if not given_up.alone:
@@ -338,7 +338,7 @@ class OpenAICompatibleModel:
         tries.proved += not doubt
         if tries.proved < PROOFS:
             return Late(doubt or "only once so", given_up.alone, given_up.exceptional)
-        return tries.ended("timeout", f"{said}, twice alone, while others were answered before and after it")
+        return tries.ended("timeout", f"{message}, twice alone, while others were answered before and after it")
 
     async def _is_there(self, settings: ModelSettings) -> bool:
         """True if the endpoint replies to a tiny request now; those who ask at the same time share one."""
@@ -365,14 +365,14 @@ class OpenAICompatibleModel:
         return there
 
     def _read(
-        self, response: Response, seconds: float, attempt: int, asked: Asked = NOTHING_ASKED
+        self, response: Response, seconds: float, attempt: int, request: RequestParts = NO_REQUEST
     ) -> Completion | Rejection:
         body, secret = response.body, self._endpoint.secret.encode()
         if secret and secret in body:
             body = body.replace(secret, b"***")
         if 200 <= response.status < 300:
-            return read_reply(body, seconds=seconds, attempts=attempt, asked=asked)
-        return read_error(response.status, body, asked)
+            return read_reply(body, seconds=seconds, attempts=attempt, request=request)
+        return read_error(response.status, body, request)
 
     def _account(self, completion: Completion, took_s: float, guessed: int, held_back: bool) -> None:
         stats = self.stats
@@ -397,75 +397,79 @@ class OpenAICompatibleModel:
         self.stats.limit = self.limit.current
 
     def _judged(self, rejection: Rejection, response: Response, tries: Tries) -> Completion | Fault:
-        said = self._said(rejection.message)
+        message = self._redacted(rejection.message)
         match rejection.verdict:
             case "filtered" | "length" as reason:
-                return tries.ended(reason, said)
+                return tries.ended(reason, message)
             case "unfit":
-                raise InfrastructureError(f"{self.base_url} does not take this request: {said}", problem="request")
+                raise InfrastructureError(f"{self.base_url} does not take this request: {message}", problem="request")
             case "images":
-                self._refuse(said, "images", "the model takes no images: --no-images", self._taken)
+                self._refuse(message, "images", "the model takes no images: --no-images", self._accepted)
             case "tools":
-                self._refuse(said, "tools", "the model takes no native tool calls: --protocol react", self._taken)
+                self._refuse(message, "tools", "the model takes no native tool calls: --protocol react", self._accepted)
             case "retry":
                 wait_s = retry_after(response.headers)
                 self.stats.rate_limited += rejection.status == 429
                 if wait_s and rejection.status in _ASKS_TO_WAIT and wait_s <= self._wire.retry_wall_s:
                     self._rate.pause(wait_s)
-                return Fault(said, wait_s, rejection.status == 429)
+                return Fault(message, wait_s, rejection.status == 429)
             case "credentials":
                 variable = self._endpoint.key_env
                 raise EndpointRefusal(
-                    f"{self.base_url} refuses the key: {said}",
+                    f"{self.base_url} refuses the key: {message}",
                     problem="key",
                     hint=f"set the environment variable {variable} to a valid key, or name another variable"
                     if variable
                     else "name the environment variable that holds the key (--api-key-env)",
                 )
             case "credit":
-                raise EndpointRefusal(f"{self.base_url} says that the account has no credit: {said}", problem="credit")
+                raise EndpointRefusal(
+                    f"{self.base_url} says that the account has no credit: {message}", problem="credit"
+                )
             case "proxy":
                 if self.stats.has_worked:
-                    return Fault(said, problem="unreachable")
+                    return Fault(message, problem="unreachable")
                 self._refuse(
-                    said, "unreachable", "a proxy or a firewall answers, not the endpoint: is the address right?"
+                    message, "unreachable", "a proxy or a firewall answers, not the endpoint: is the address right?"
                 )
             case "not_found":
                 if self.stats.has_worked:
-                    return Fault(said)
+                    return Fault(message)
                 if to := response.headers.get("Location"):
                     self._refuse(f"it redirects to {to}", "unknown_model", "give that address with --base-url")
                 raise EndpointRefusal(
-                    f"{self.base_url} has no model {self._name!r} or no chat completions: {said}",
+                    f"{self.base_url} has no model {self._name!r} or no chat completions: {message}",
                     problem="unknown_model",
                     hint="check the model name and the address; most addresses end in /v1",
                 )
             case _:
                 self._refuse(
-                    said,
+                    message,
                     "request",
                     "does the model take images (--no-images) and native tool calls (--protocol react), "
                     "and the endpoint this temperature, seed and token limit?",
                 )
 
-    def _refuse(self, said: str, problem: EndpointProblem, hint: str, taken: Collection[str] | None = None) -> NoReturn:
-        """End the run, or where such requests have been ``taken`` before (by default: any), this one alone."""
-        rejects = f"{self.base_url} rejects the request: {said}"
-        if self.stats.has_worked if taken is None else problem in taken:
+    def _refuse(
+        self, message: str, problem: EndpointProblem, hint: str, accepted: Collection[str] | None = None
+    ) -> NoReturn:
+        """End the run, or where such requests have been ``accepted`` before (by default: any), this one alone."""
+        rejects = f"{self.base_url} rejects the request: {message}"
+        if self.stats.has_worked if accepted is None else problem in accepted:
             # The set-up has worked before, so this request is at fault: ours, not the model's.
             raise InfrastructureError(rejects, problem=problem)
         raise EndpointRefusal(rejects, problem=problem, hint=hint)
 
     def _unreadable(self, why: str) -> InfrastructureError:
         return InfrastructureError(
-            f"no reply from {self.base_url} that can be read: {self._said(why)}", problem="reply"
+            f"no reply from {self.base_url} that can be read: {self._redacted(why)}", problem="reply"
         )
 
     def _give_up(self, attempts: int, fault: Fault) -> NoReturn:
-        asked = f"; the server asks to wait {fault.wait_s:.0f} s" if fault.wait_s else ""
+        wait_text = f"; the server asks to wait {fault.wait_s:.0f} s" if fault.wait_s else ""
         # No times here: reports count equal reasons.
         raise InfrastructureError(
-            f"no reply from {self.base_url} after {attempts} attempts: {fault.reason}{asked}",
+            f"no reply from {self.base_url} after {attempts} attempts: {fault.reason}{wait_text}",
             hint=hint_after(fault),
             problem=fault.problem,
         )
@@ -476,9 +480,9 @@ class OpenAICompatibleModel:
             hint="a larger --timeout or a smaller --concurrency may help; run the same command again to resume",
         )
 
-    def _renames_token_limit(self, said: str, used: str | None) -> bool:
+    def _renames_token_limit(self, message: str, used: str | None) -> bool:
         """True if the endpoint wants the token limit under its newer name (OpenAI's reasoning models do)."""
-        if used != "max_tokens" or "max_completion_tokens" not in said:
+        if used != "max_tokens" or "max_completion_tokens" not in message:
             return False
         self._encoder.respell("max_tokens", "max_completion_tokens")
         return True
@@ -488,7 +492,7 @@ class OpenAICompatibleModel:
         longest = min(self._wire.longest_wait_s, self._wire.first_wait_s * 2 ** (attempt - 1))
         return longest * random.uniform(0.5, 1.0)
 
-    def _said(self, text: str) -> str:
+    def _redacted(self, text: str) -> str:
         return one_line(text, self._endpoint.secret)
 
     async def close(self) -> None:

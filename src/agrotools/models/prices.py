@@ -49,7 +49,7 @@ class Price(FrozenModel):
 
     @property
     def is_free(self) -> bool:
-        """True if nothing costs anything (a server of one's own)."""
+        """True if all rates are zero (a server of your own)."""
         return not (self.input_usd_per_million or self.output_usd_per_million or self.tiers)
 
     def usd(self, input_tokens: int, output_tokens: int) -> float:
@@ -61,7 +61,9 @@ class Price(FrozenModel):
         return (input_tokens * rates[0] + output_tokens * rates[1]) / 1e6
 
     def __str__(self) -> str:
-        rates = f"{_shown(self.input_usd_per_million)}/{_shown(self.output_usd_per_million)} USD per million tokens"
+        rates = (
+            f"{_usd_text(self.input_usd_per_million)}/{_usd_text(self.output_usd_per_million)} USD per million tokens"
+        )
         longer = ", more for long prompts" if self.tiers else ""
         return f"{rates}{longer}, as of {self.as_of}" if self.as_of else f"{rates}{longer}"
 
@@ -87,7 +89,7 @@ def price_of(provider_or_base_url: str | None, model: str, override: str | None 
         return Price(input_usd_per_million=0, output_usd_per_million=0, source="local")
     for provider, entry in _table().items():
         if place.lower() == provider or host in entry["hosts"]:
-            return _found(entry, model.removeprefix(f"{provider}:"))
+            return _price_of_entry(entry, model.removeprefix(f"{provider}:"))
     return None
 
 
@@ -121,7 +123,7 @@ def _overridden(text: str, model: str) -> Price:
     )
 
 
-def _found(entry: dict[str, Any], model: str) -> Price | None:
+def _price_of_entry(entry: dict[str, Any], model: str) -> Price | None:
     models = entry["models"]
     name = model if model in models else _DATED.sub("", model)
     if name not in models:
@@ -157,6 +159,6 @@ def _is_local(host: str) -> bool:
     return host in ("localhost", "::1", "0.0.0.0") or host.endswith(".localhost") or bool(re.match(r"127\.\d", host))
 
 
-def _shown(usd: float) -> str:
+def _usd_text(usd: float) -> str:
     assert isfinite(usd)
     return f"{usd:.2f}" if round(usd, 2) == usd else f"{usd:g}"

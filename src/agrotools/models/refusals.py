@@ -56,8 +56,8 @@ class Rejection:
 
 
 @dataclass(frozen=True)
-class Asked:
-    """Parts of a request that its refusal is read with."""
+class RequestParts:
+    """Parts of a request that the reading of its refusal needs."""
 
     messages: Sequence[Message] = ()
     tools: bool = False
@@ -72,11 +72,11 @@ class Asked:
         return _plain(" ".join(message.text for message in self.messages))
 
     def holds(self, wording: str) -> bool:
-        """True if the request itself says so."""
+        """True if the request itself contains the wording."""
         return _plain(wording) in self._text
 
 
-NOTHING_ASKED = Asked()
+NO_REQUEST = RequestParts()
 
 
 def output_limit(settings: ModelSettings) -> int | None:
@@ -239,22 +239,22 @@ _TOO_LONG_STATUSES = _FAILED | {200, 400, 413, 422}
 _PAGE = re.compile(r"\s*(?:<!doctype|<html|<\?xml|<head|<h1|<body|<center)", re.IGNORECASE)
 
 
-def read_error(status: int, body: bytes, asked: Asked = NOTHING_ASKED) -> Rejection:
+def read_error(status: int, body: bytes, request: RequestParts = NO_REQUEST) -> Rejection:
     """Meaning of an error response.
 
     Args:
         status: as HTTP says it; 200 for an error in the body of a success that does not say.
         body: of the response.
-        asked: the request, which a server may quote.
+        request: the request, which a server may quote.
     """
     raw = body[:20_000].decode(errors="replace")
     message = _error_message(raw).strip() or f"HTTP status {status}"
     # Who answers with a web page is no model server, whatever words stand on it.
     page = bool(_PAGE.match(raw))
-    said = "" if page else re.sub(r"(?<=\d),(?=\d{3}\b)", "", raw)
-    found = _by_wording(status, said, message, asked)
-    if found:
-        return found
+    text = "" if page else re.sub(r"(?<=\d),(?=\d{3}\b)", "", raw)
+    rejection = _by_wording(status, text, message, request)
+    if rejection:
+        return rejection
     if status in (408, 409, 424, 425, 429) or status >= 500:
         return Rejection("retry", f"HTTP status {status}: {message}", status)
     return Rejection(_by_status(status, page), message, status)
@@ -280,40 +280,40 @@ def _by_status(status: int, page: bool) -> Verdict:
             return "not_found" if status in (404, 405, 410) or 300 <= status < 400 else "rejected"
 
 
-def _by_wording(status: int, said: str, message: str, asked: Asked) -> Rejection | None:
+def _by_wording(status: int, text: str, message: str, request: RequestParts) -> Rejection | None:
     for rule in _RULES:
-        if (rule.verdict == "images" and not asked.images) or (rule.verdict == "tools" and not asked.tools):
+        if (rule.verdict == "images" and not request.images) or (rule.verdict == "tools" and not request.tools):
             continue
-        if status in rule.statuses and _own(rule.wording, said, asked):
-            told = f"HTTP status {status}: {message}" if rule.verdict == "retry" else message
-            return Rejection(rule.verdict, told, status)
-    if status in _TOO_LONG_STATUSES | {416} and (too_long := _too_long(status, said, message, asked)):
+        if status in rule.statuses and _first_unquoted(rule.wording, text, request):
+            detail = f"HTTP status {status}: {message}" if rule.verdict == "retry" else message
+            return Rejection(rule.verdict, detail, status)
+    if status in _TOO_LONG_STATUSES | {416} and (too_long := _too_long(status, text, message, request)):
         return too_long
     for rule in (_FILTERED, _UNKNOWN_MODEL):
-        if status in rule.statuses and _own(rule.wording, said, asked):
+        if status in rule.statuses and _first_unquoted(rule.wording, text, request):
             return Rejection(rule.verdict, message, status)
     return None
 
 
-def _too_long(status: int, said: str, message: str, asked: Asked) -> Rejection | None:
+def _too_long(status: int, text: str, message: str, request: RequestParts) -> Rejection | None:
     for wording in _MOST_OUTPUT:
-        if found := _own(wording, said, asked):
-            most = int(found[1]) - ("exclusive" in found[0]) if found[1].isdigit() else None
+        if match := _first_unquoted(wording, text, request):
+            most = int(match[1]) - ("exclusive" in match[0]) if match[1].isdigit() else None
             return Rejection("token_limit", message, status, room=most)
     for wording in _ROOM:
-        if found := _own(wording, said, asked):
-            room = _room(found.groupdict(), asked.output_limit)
+        if match := _first_unquoted(wording, text, request):
+            room = _room(match.groupdict(), request.output_limit)
             certain = room is not None and room < 1
-            return Rejection("context", message, status, room=room, context=int(found["context"]), certain=certain)
-    certain = bool(_own(_PROMPT_TOO_LONG, said, asked))
-    if certain or _own(_TOO_LONG_TOGETHER, said, asked):
+            return Rejection("context", message, status, room=room, context=int(match["context"]), certain=certain)
+    certain = bool(_first_unquoted(_PROMPT_TOO_LONG, text, request))
+    if certain or _first_unquoted(_TOO_LONG_TOGETHER, text, request):
         return Rejection("context", message, status, certain=certain)
     return None
 
 
-def _room(told: dict[str, str | None], asked_for: int | None) -> int | None:
+def _room(groups: dict[str, str | None], asked_for: int | None) -> int | None:
     """Tokens that the prompt leaves of the context; None where that does not follow from the numbers."""
-    numbers = {name: int(text) for name, text in told.items() if text}
+    numbers = {name: int(text) for name, text in groups.items() if text}
     if "prompt" in numbers:
         return numbers["context"] - numbers["prompt"]
     output = numbers.get("output", asked_for)
@@ -324,9 +324,9 @@ def _room(told: dict[str, str | None], asked_for: int | None) -> int | None:
     return room if room >= 1 or "output" in numbers else None
 
 
-def _own(wording: re.Pattern[str], said: str, asked: Asked) -> re.Match[str] | None:
-    """Match of the wording in ``said`` that does not quote it from the request."""
-    return next((found for found in wording.finditer(said) if not asked.holds(found[0])), None)
+def _first_unquoted(wording: re.Pattern[str], text: str, request: RequestParts) -> re.Match[str] | None:
+    """Match of the wording in ``text`` that does not quote it from the request."""
+    return next((match for match in wording.finditer(text) if not request.holds(match[0])), None)
 
 
 def _plain(text: str) -> str:
@@ -402,12 +402,12 @@ class ReplyRoom:
     def __init__(self, settings: ModelSettings, most: int | None = None) -> None:
         limit = output_limit(settings)
         self.settings = with_output_limit(settings, most) if most and limit and limit > most else settings
-        self._asked = settings
+        self._requested = settings
         self._tries = 0
         self._probes = False
 
     def narrows(self, refusal: Rejection) -> bool:
-        """Whether to ask again with the settings as they are now; otherwise the prompt itself is too long.
+        """Narrow the settings and return True, or return False: the prompt itself is too long.
 
         Numbers of the refusal are believed twice. After that, and where it has none, a reply of one token shows whether
         the prompt fits without one.
@@ -422,33 +422,34 @@ class ReplyRoom:
             room, self._probes = _PROBE, True
         else:
             return False
-        self.settings = with_output_limit(self._asked, room)
+        self.settings = with_output_limit(self._requested, room)
         return True
 
     def checked(self, completion: Completion, base_url: str) -> Completion:
-        """The reply, with a word on a limit that is not the one asked for.
+        """The reply, with a note if its token limit is not the requested one.
 
         Raises:
             InfrastructureError: the endpoint cut it off far below what was asked for; or it was asked for only to learn
                 whether the prompt fits, and it does.
         """
-        asked, limit = output_limit(self._asked), output_limit(self.settings)
+        requested, limit = output_limit(self._requested), output_limit(self.settings)
         if self._probes:
             raise InfrastructureError(
-                f"{base_url} takes the prompt, but not with a reply of {asked} tokens, and does not say how many fit",
+                f"{base_url} takes the prompt, but not with a reply of {requested} tokens, "
+                "and does not say how many fit",
                 hint=HINT,
                 problem="token_limit",
             )
         if completion.finish_reason != "length":
             return completion
-        said = completion.usage.output_tokens
-        if 0 < said < _ENOUGH and (asked is None or said < _MOST_OF_IT * asked):
+        received = completion.usage.output_tokens
+        if 0 < received < _ENOUGH and (requested is None or received < _MOST_OF_IT * requested):
             raise InfrastructureError(
-                f"{base_url} stopped the reply at {said} tokens of {asked or 'as many as it likes'}",
+                f"{base_url} stopped the reply at {received} tokens of {requested or 'as many as it likes'}",
                 hint="the endpoint has a limit of its own, or its context is full: serve the model with a longer one",
                 problem="token_limit",
             )
-        if limit == asked:
+        if limit == requested:
             return completion
         detail = f"the reply reached its token limit, {limit}: the endpoint allows no more"
         return completion.model_copy(update={"detail": detail})

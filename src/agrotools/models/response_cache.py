@@ -1,4 +1,4 @@
-"""The response cache: what a model once replied to a request, shared by name between runs and processes.
+"""The response cache: replies of models to requests, shared by name between runs and processes.
 
 Opt-in, since a cached reply says what an endpoint served once, not what it serves now. One SQLite file per name, in
 write-ahead mode: readers never wait for a writer, a killed process leaves it whole, and any number of processes share
@@ -99,7 +99,7 @@ class ResponseCache:
         return completion.model_copy(update={"cached": True, "seconds": 0.0, "attempts": 0})
 
     def put(self, key: str, completion: Completion) -> None:
-        """Keep a reply. It is found at once, and on disk within a fraction of a second."""
+        """Store a reply. It can be read at once, and is on disk within a fraction of a second."""
         if self._thread is None or self._closing.is_set():
             return
         try:
@@ -112,7 +112,7 @@ class ResponseCache:
         self._wake.set()
 
     def close(self) -> None:
-        """Write what is pending and let go of the file."""
+        """Write pending replies and close the file."""
         self._closing.set()
         self._wake.set()
         if self._thread is not None:
@@ -192,11 +192,11 @@ class ResponseCache:
 
     def _failed(self, error: Exception) -> None:
         if self.fault is None:
-            self.fault = f"the response cache {self.path} fails: {_said(error)}; the run goes on without it"
+            self.fault = f"the response cache {self.path} fails: {_error_text(error)}; the run goes on without it"
 
 
 class CachedModel(ModelAround):
-    """A model that replies from a cache where it can.
+    """A model behind a response cache.
 
     Args:
         model: replies where the cache cannot.
@@ -212,14 +212,14 @@ class CachedModel(ModelAround):
     async def generate(
         self, messages: Sequence[Message], tools: Sequence[ToolSpec], settings: ModelSettings
     ) -> Completion:
-        """The cached reply to this very request, else a new one."""
+        """The cached reply to the same request, else a new one."""
         key = request_key(self.base_url, self.name, messages, tools, settings, self.epoch)
-        found = self.cache.get(key)
-        if found is not None:
+        cached = self.cache.get(key)
+        if cached is not None:
             self.stats.cached += 1
             # A run that is all in the cache must leave room for progress and interrupts.
             await asyncio.sleep(0)
-            return found
+            return cached
         completion = await self.model.generate(messages, tools, settings)
         # A reply that the endpoint gave no room for follows, too, from how the server was started.
         cut_short = completion.finish_reason == "length" and completion.detail
@@ -248,7 +248,7 @@ def _image_digest(url: str) -> str:
 
 
 def _digest(key: str, body: bytes) -> bytes:
-    """Digest that tells an entry that was written so from one that decayed or was put under another key."""
+    """Checksum of an entry over key and content, against decay and entries stored under another key."""
     return blake2b(key.encode() + body, digest_size=_DIGEST_BYTES).digest()
 
 
@@ -295,7 +295,7 @@ def _is_busy(error: BaseException) -> bool:
     )
 
 
-def _said(error: Exception) -> str:
+def _error_text(error: Exception) -> str:
     if _is_busy(error):
         return "another program holds it locked"
     if isinstance(error, OSError):

@@ -1,4 +1,4 @@
-"""Attempts to have one reply, and a log of what was sent and answered: whether a time-out is the model's own doing.
+"""Attempts at one reply, and a log of requests and replies that shows whether a time-out is caused by the model.
 
 An endpoint that queues lets ordinary requests wait until they time out, and one that is away or slow does so too. A
 time-out is the model's own only where the request was alone, with its full time, at an endpoint that answers others as
@@ -33,7 +33,7 @@ _USUAL_SHARE = 0.5
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """An attempt that gave no reply and is worth another. ``wait_s`` is what the server asked for."""
+    """A failed attempt worth a retry. ``wait_s``: the wait that the server asked for."""
 
     reason: str
     wait_s: float | None = None
@@ -56,7 +56,7 @@ class Late:
 
 @dataclass(slots=True)
 class Tries:
-    """Attempts so far to have one reply."""
+    """Attempts so far at one reply."""
 
     attempts: int = 0
     """Requests that were sent."""
@@ -109,7 +109,7 @@ class Sent:
 
 @dataclass(frozen=True, slots=True)
 class GivenUp:
-    """A request that got no complete reply in time."""
+    """A request without a complete reply in time."""
 
     sent: Sent
     alone: bool
@@ -144,7 +144,7 @@ class AnswerLog:
         self._given_up_at, self._overloaded_at = clock(), float("-inf")
 
     def send(self) -> Sent:
-        """Note that a request goes out now. It must be ended by :meth:`end`."""
+        """Log that a request is sent now. It must be ended by :meth:`end`."""
         self._sent += 1
         self._in_flight += 1
         return Sent(
@@ -162,7 +162,7 @@ class AnswerLog:
         return self._answered >= self._given_up_at
 
     def end(self) -> None:
-        """Note that a request is in flight no more, however it ended."""
+        """Log that a request is no longer in flight, however it ended."""
         self._in_flight -= 1
 
     def answered(self, sent: Sent, *, probe: bool = False) -> None:
@@ -188,7 +188,7 @@ class AnswerLog:
         return GivenUp(sent, alone, replies, exceptional)
 
     def doubt(self, given_up: GivenUp, *, has_worked: bool) -> str:
-        """Why a time-out says nothing of the model; empty where it is the model's own.
+        """Reason why a time-out may not be caused by the model; empty if it is.
 
         The endpoint is known to have answered after it. ``has_worked``: whether it ever gave a reply to this run.
         """

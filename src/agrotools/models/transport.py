@@ -1,4 +1,4 @@
-"""One HTTP exchange with an endpoint, ended in time, and what it means when there is none."""
+"""HTTP exchanges with an endpoint, with time limits and typed failures."""
 
 import asyncio
 from collections.abc import Mapping
@@ -40,11 +40,11 @@ class NoResponse(Exception):
 
 
 class UntrustedServer(Exception):
-    """The server's certificate is not to be trusted."""
+    """The server's certificate is not trusted."""
 
 
 class TimedOut(Exception):
-    """There was no complete reply in time: what that says of the server, or of the model, is not known here."""
+    """No complete reply in time; the cause (server or model) is not known here."""
 
 
 class _LargeBody(BytesPayload):
@@ -136,7 +136,7 @@ class Transport:
         return self._session
 
     async def close(self) -> None:
-        """Give back connections; the next request makes new ones."""
+        """Close connections; the next request opens new ones."""
         session, self._session = self._session, None
         if session is not None and not session.closed:
             await session.close()

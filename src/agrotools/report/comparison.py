@@ -51,8 +51,8 @@ def comparison_tables(comparison: Comparison, *, unadjusted: bool = False) -> It
         return
     for mode, metrics in comparison.modes.items():
         yield _table(mode, metrics, unadjusted)
-        if told := kept_out_line([comparison.n_schematic.get(mode, 0)]):
-            yield line(told, "dim")
+        if statement := kept_out_line([comparison.n_schematic.get(mode, 0)]):
+            yield line(statement, "dim")
         if comparison.unpaired.get(mode):
             yield line(
                 f"{comparison.unpaired[mode]} samples are excluded: only one of the runs has a valid record.", "dim"
@@ -73,26 +73,28 @@ def between_runs_table(
 
     Nothing where no two runs can be compared; a line instead of the table where there are more than ``most`` pairs.
     """
-    found = summaries[0].between_runs
-    pairs = list(dict.fromkeys((each.first, each.second) for each in found))
+    pairwise = summaries[0].between_runs
+    pairs = list(dict.fromkeys((each.first, each.second) for each in pairwise))
     if not pairs:
         return []
     if most is not None and len(pairs) > most:
         return [line(f"\nDifferences between runs, {len(pairs)} pairs: --details shows them.")]
     table = new_table("Differences between runs: first minus second, paired by sample, points")
-    columns = list(dict.fromkeys((each.mode, each.metric) for each in found))
+    columns = list(dict.fromkeys((each.mode, each.metric) for each in pairwise))
     table.add_column("", overflow="fold", min_width=14)
     for mode, metric in columns:
         table.add_column(stacked([METRICS[metric].label, mode]), justify="right")
     names = [name.rpartition("/")[2] for name in run_names(summaries)]
     for first, second in pairs:
-        own = {(each.mode, each.metric): each for each in found if (each.first, each.second) == (first, second)}
+        by_column = {
+            (each.mode, each.metric): each for each in pairwise if (each.first, each.second) == (first, second)
+        }
         cells = (
-            difference_cell(own[key].difference, unadjusted=unadjusted) if key in own else stacked([DASH])
+            difference_cell(by_column[key].difference, unadjusted=unadjusted) if key in by_column else stacked([DASH])
             for key in columns
         )
         table.add_row(stacked([names[first], f"minus {names[second]}"], value_style=""), *cells)
-    remark = adjusted_line((each.difference for each in found), unadjusted=unadjusted)
+    remark = adjusted_line((each.difference for each in pairwise), unadjusted=unadjusted)
     return [table, line(remark, "dim")] if remark else [table]
 
 
@@ -126,14 +128,16 @@ def across_runs_tables(summaries: Sequence[Summary]) -> Iterator["RenderableType
 
     seen: list[AcrossRuns] = []
     for summary in summaries:
-        found = summary.across_runs
-        if found is None or found in seen:
+        across_runs = summary.across_runs
+        if across_runs is None or across_runs in seen:
             continue
-        seen.append(found)
-        shown = [each for each in found.correlations if not each.step.endswith(_VARIANTS) and each.pearson is not None]
-        for whose in dict.fromkeys(_whose(each) for each in shown):
-            yield _correlation_table(found, whose, [each for each in shown if _whose(each) == whose])
-        yield Text("\n".join(_lines(found, any(shown))), style="dim")
+        seen.append(across_runs)
+        plotted = [
+            each for each in across_runs.correlations if not each.step.endswith(_VARIANTS) and each.pearson is not None
+        ]
+        for whose in dict.fromkeys(_whose(each) for each in plotted):
+            yield _correlation_table(across_runs, whose, [each for each in plotted if _whose(each) == whose])
+        yield Text("\n".join(_lines(across_runs, any(plotted))), style="dim")
 
 
 def _whose(correlation: RunCorrelation) -> str:
@@ -143,16 +147,16 @@ def _whose(correlation: RunCorrelation) -> str:
     return f"{family}'s metrics, {'corrected' if correlation.step.endswith('_corrected') else 'as published'}"
 
 
-def _correlation_table(found: AcrossRuns, whose: str, correlations: Sequence[RunCorrelation]) -> "Table":
-    table = new_table(f"Steps with outcomes, {len(found.runs)} runs on {harmless(found.benchmark)},\n{whose}")
+def _correlation_table(summary: AcrossRuns, whose: str, correlations: Sequence[RunCorrelation]) -> "Table":
+    table = new_table(f"Steps with outcomes, {len(summary.runs)} runs on {harmless(summary.benchmark)},\n{whose}")
     table.add_column("", overflow="fold", min_width=14)
     outcomes = list(dict.fromkeys(each.outcome for each in correlations))
     for outcome in outcomes:
         table.add_column(_label(outcome), justify="right")
     for step in dict.fromkeys(each.step for each in correlations):
-        own = {each.outcome: each for each in correlations if each.step == step}
+        by_outcome = {each.outcome: each for each in correlations if each.step == step}
         table.add_row(
-            stacked([_label(step)], value_style=""), *(_cell(own.get(outcome), found) for outcome in outcomes)
+            stacked([_label(step)], value_style=""), *(_cell(by_outcome.get(outcome), summary) for outcome in outcomes)
         )
     return table
 
@@ -174,7 +178,7 @@ def _label(metric: str) -> str:
     return special.get(name, "".join(words.get(part, part) for part in name.split("_")))
 
 
-def _cell(correlation: RunCorrelation | None, found: AcrossRuns) -> "Text":
+def _cell(correlation: RunCorrelation | None, summary: AcrossRuns) -> "Text":
     if correlation is None or correlation.pearson is None:
         return stacked([DASH], value_style="dim")
     lines = [f"r {correlation.pearson:+.2f}"]
@@ -182,20 +186,21 @@ def _cell(correlation: RunCorrelation | None, found: AcrossRuns) -> "Text":
         lines.append(f"{correlation.interval.lower:+.2f} to {correlation.interval.upper:+.2f}")
     if correlation.spearman is not None:
         lines.append(f"rho {correlation.spearman:+.2f}")
-    if correlation.n != len(found.runs):
+    if correlation.n != len(summary.runs):
         lines.append(f"{correlation.n} runs")
     return stacked(lines)
 
 
-def _lines(found: AcrossRuns, any_shown: bool) -> Iterator[str]:
+def _lines(summary: AcrossRuns, any_shown: bool) -> Iterator[str]:
+    n_runs = len(summary.runs)
     if any_shown:
         yield (
-            f"r: Pearson's, rho: Spearman's, over runs, not samples. With {len(found.runs)} runs in which the two have "
-            f"nothing to do with each other, r lies beyond ±{found.least_r:.3f} once in twenty times."
+            f"r: Pearson's, rho: Spearman's, over runs, not samples. With {n_runs} runs in which the two have "
+            f"nothing to do with each other, r lies beyond ±{summary.least_r:.3f} once in twenty times."
         )
     else:
-        yield f"Over the {len(found.runs)} runs on {harmless(found.benchmark)} no step metric and outcome both vary."
-    if any_shown and len(found.runs) < MIN_CLUSTERS:
+        yield f"Over the {n_runs} runs on {harmless(summary.benchmark)} no step metric and outcome both vary."
+    if any_shown and n_runs < MIN_CLUSTERS:
         yield f"No interval is given with fewer than {MIN_CLUSTERS} runs ({MIN_RUNS} are the least to be shown at all)."
-    for reason, models in found.left_out.items():
+    for reason, models in summary.left_out.items():
         yield f"Left out ({reason}): {', '.join(map(harmless, models))}."

@@ -8,7 +8,7 @@ from typing import IO, TYPE_CHECKING, NamedTuple
 from rich.table import Table
 
 from agrotools.benchmarks.describing import Description
-from agrotools.report.layout import console_for, harmless, put
+from agrotools.report.layout import console_for, harmless, print_part
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -19,22 +19,22 @@ TOOL_TABLES = ("Calls by tool", "Tools called together")
 
 
 def print_description(described: Description, file: IO[str] | None = None) -> None:
-    """Tables of everything that :class:`~agrotools.benchmarks.describing.Description` counts."""
+    """Print tables of all counts of a :class:`~agrotools.benchmarks.describing.Description`."""
     console = console_for(file)
-    drawn = " (drawn by code)" if described.synthetic else ""
-    console.print(f"[bold]{harmless(described.name)}[/bold] {harmless(described.version)}{drawn}", soft_wrap=True)
+    source_note = " (drawn by code)" if described.synthetic else ""
+    console.print(f"[bold]{harmless(described.name)}[/bold] {harmless(described.version)}{source_note}", soft_wrap=True)
     if described.description:
         console.print(harmless(described.description), markup=False, soft_wrap=True)
     console.print(f"licence: {harmless(described.licence)}", markup=False, soft_wrap=True)
     for note in described.notes:
         console.print(f"note: {harmless(note)}", markup=False, soft_wrap=True)
     console.print()
-    put(console, _facts(described))
+    print_part(console, _facts(described))
     for title, counts in sections(described):
         if counts:
             console.print()
             console.print(title, style="bold")
-            put(console, _table(title, counts))
+            print_part(console, _table(title, counts))
 
 
 def _facts(described: Description) -> Table:
@@ -58,7 +58,7 @@ def _facts(described: Description) -> Table:
 
 
 def sections(described: Description) -> list[tuple[str, Mapping[str, int]]]:
-    """The tables after the first one: title and counts. Those of no use (nothing to tell apart) are left out."""
+    """Tables after the first one: title and counts. Tables of nothing but "none" or "0" are left out."""
     parts: list[tuple[str, Mapping[str, int]]] = [
         ("Steps per question", described.steps_per_question),
         ("Tools per question", described.tools_per_question),
@@ -193,7 +193,7 @@ def _heading(described: Description) -> str:
 
 
 def _paired(panels: Sequence[_Panel]) -> list[list[_Panel]]:
-    """Two panels in a row, those of about as many bars together, so that little of the sheet stays empty."""
+    """Panels in pairs with similar numbers of bars, so that little of the sheet stays empty."""
     order = sorted(panels, key=lambda panel: -panel.rows)
     return [order[place : place + 2] for place in range(0, len(order), 2)]
 
@@ -205,7 +205,7 @@ def _height(row: Sequence[_Panel]) -> float:
 
 
 def _upright(axes: "Axes", panel: _Panel) -> None:
-    """Bars over whole numbers; numbers that nothing has keep their place, up to a dozen of them."""
+    """Vertical bars over whole numbers; numbers without a count keep their place, up to a dozen of them."""
     numbers = sorted(map(int, panel.counts))
     span = range(numbers[0], numbers[-1] + 1)
     names = [str(number) for number in (span if len(span) <= 2 * _MOST_BARS else numbers)]
@@ -226,22 +226,22 @@ def _upright(axes: "Axes", panel: _Panel) -> None:
 
 
 def _lying(axes: "Axes", panel: _Panel, rows: int) -> None:
-    """Bars from the top down, as thick as where there are ``rows`` of them; what is too many is said, not drawn."""
-    shown = list(panel.counts.items())[:_MOST_BARS]
-    values = [count for _, count in shown]
-    labels = [short(worded(panel.title, name)) for name, _ in shown]
-    said = [_said(value, panel.total) for value in values]
-    if left_out := len(panel.counts) - len(shown):
+    """Horizontal bars from the top, as thick as in a panel of ``rows``; further categories are summed up in words."""
+    bars = list(panel.counts.items())[:_MOST_BARS]
+    values = [count for _, count in bars]
+    labels = [short(worded(panel.title, name)) for name, _ in bars]
+    bar_texts = [_value_with_share(value, panel.total) for value in values]
+    if left_out := len(panel.counts) - len(bars):
         rest = sum(panel.counts.values()) - sum(values)
         labels.append(f"{left_out} others")
-        said.append(_said(rest, panel.total))
-    axes.barh(range(len(shown)), values, color=panel.colour, height=0.7)
+        bar_texts.append(_value_with_share(rest, panel.total))
+    axes.barh(range(len(bars)), values, color=panel.colour, height=0.7)
     axes.set_yticks(range(len(labels)), labels, fontsize=9.5)
     for label in axes.get_yticklabels():
         if "\n" in label.get_text():
             label.set(fontsize=7.5, linespacing=0.95)
     axes.set_ylim(rows - 0.4, -0.6)
-    for row, text in enumerate(said):
+    for row, text in enumerate(bar_texts):
         end = values[row] if row < len(values) else 0
         axes.annotate(text, (end, row), (4, 0), textcoords="offset points", va="center", fontsize=8.5)
     axes.set_xlim(0, max([*values, 1]) * 1.25)
@@ -252,13 +252,13 @@ def _lying(axes: "Axes", panel: _Panel, rows: int) -> None:
     axes.set_title(panel.title, loc="left", fontsize=11.5, fontweight="bold")
 
 
-def _said(value: int, total: int) -> str:
+def _value_with_share(value: int, total: int) -> str:
     share = 100 * value / total if total else 0
     return f"{value:,}  ({share:.0f} %)" if share >= 0.5 or not value else f"{value:,}  (< 1 %)"
 
 
 def short(name: str) -> str:
-    """A name on one line; a long one on two of about the same length, so that sums of tools can be told apart."""
+    """Name on one line; a long one on two of about the same length, so that combinations of tools stay legible."""
     if len(name) <= _LONGEST:
         return name
     parts = name.split(" + ")

@@ -1,4 +1,4 @@
-"""Classes of errors in runs: a table of how often each occurs, what each is, and whose class it is."""
+"""Classes of errors in runs: a table of their frequencies, their meanings, and the papers that define them."""
 
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
@@ -39,7 +39,7 @@ def error_columns(summaries: Sequence[Summary]) -> list[ErrorColumn]:
 
 
 def classes_looked_for(columns: Sequence[ErrorColumn]) -> list[str]:
-    """The classes that any of the columns could tell, in the order of the taxonomy."""
+    """Classes that could be determined in any of the columns, in the order of the taxonomy."""
     return [
         error
         for error in CLASSES
@@ -53,9 +53,9 @@ def error_parts(columns: Sequence[ErrorColumn], *, side_by_side: int) -> list[tu
         return [(None, [*columns])] if columns else []
     parts: list[tuple[Mode | None, list[ErrorColumn]]] = []
     for mode in MODES:
-        own = [column for column in columns if column.mode == mode]
-        for start in range(0, len(own), side_by_side):
-            parts.append((mode, own[start : start + side_by_side]))
+        mode_columns = [column for column in columns if column.mode == mode]
+        for start in range(0, len(mode_columns), side_by_side):
+            parts.append((mode, mode_columns[start : start + side_by_side]))
     return parts
 
 
@@ -67,14 +67,14 @@ def error_tables(summaries: Sequence[Summary], *, side_by_side: int) -> list["Re
     if not columns:
         return []
     tables: list[RenderableType] = []
-    for mode, shown in error_parts(columns, side_by_side=side_by_side):
+    for mode, part_columns in error_parts(columns, side_by_side=side_by_side):
         table = new_table(f"Errors by class{f', {mode}' if mode else ''}")
         table.add_column("", overflow="fold", min_width=22)
-        for column in shown:
+        for column in part_columns:
             table.add_column(column.name.rpartition("/")[2] if mode else column.mode, justify="right", overflow="fold")
-        for error in classes_looked_for(shown):
-            heading = stacked([error_label(error, shown)], value_style="")
-            table.add_row(heading, *(_cell(column.errors.get(error)) for column in shown))
+        for error in classes_looked_for(part_columns):
+            heading = stacked([error_label(error, part_columns)], value_style="")
+            table.add_row(heading, *(_cell(column.errors.get(error)) for column in part_columns))
         tables.append(table)
     return [*tables, Text("\n".join(error_legend(columns)), style="dim")]
 
@@ -106,12 +106,14 @@ def notes_of(columns: Sequence[ErrorColumn]) -> list[str]:
     """Notes to the table: its units, the papers' places of the classes, and the runs in the papers' own tables."""
     classes = classes_looked_for(columns)
     lines = ["Number of errors, and below it their % of the steps or samples that were checked for the class."]
-    named = dict.fromkeys(source[:3] for error in classes for source in _sources(columns) if error in source.words)
+    paper_places = dict.fromkeys(
+        source[:3] for error in classes for source in _sources(columns) if error in source.words
+    )
     places: dict[str, list[str]] = {}
-    for name, arxiv, place in named:
+    for name, arxiv, place in paper_places:
         places.setdefault(f"{name} (arXiv {arxiv})", []).append(place)
     if places:
-        lines.append("; ".join(f"{paper}: {', '.join(own)}" for paper, own in places.items()) + ".")
+        lines.append("; ".join(f"{paper}: {', '.join(paper_classes)}" for paper, paper_classes in places.items()) + ".")
     skipped = sorted({row.not_looked_for for column in columns for row in column.errors.values() if row.not_looked_for})
     if skipped:
         lines.append(f"{DASH}: the class cannot be determined there: {'; '.join(skipped)}.")
@@ -151,9 +153,9 @@ def _paper_counts(table: ErrorSource, column: ErrorColumn) -> dict[str, int]:
     """By the paper's word how many errors; empty where one of its classes could not be determined."""
     counts: dict[str, int] = {}
     for words, classes in table.shares.items():
-        found = [column.errors[error].count if error in column.errors else None for error in classes]
-        known = [count for count in found if count is not None]
-        if len(known) < len(found):
+        class_counts = [column.errors[error].count if error in column.errors else None for error in classes]
+        known = [count for count in class_counts if count is not None]
+        if len(known) < len(class_counts):
             return {}
         counts[words] = sum(known)
     return counts

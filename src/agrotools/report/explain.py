@@ -1,4 +1,4 @@
-"""Explanation of one sample of a run, from the question to the score, as ``agrotools explain`` prints it."""
+"""Explanation of one sample of a run, from the question to the score, as printed by ``agrotools explain``."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -193,11 +193,11 @@ def summary_readings(slots: Sequence[Slot], rows: Sequence[Score]) -> Iterator[S
         if not isinstance(value, int | float):
             continue
         lines = [*slot_lines(slot, value, reading if isinstance(reading, dict) else {"rule": "no answer was given"})]
-        said = _fields(implied, "implied").get(slot.name)
+        implied_value = _fields(implied, "implied").get(slot.name)
         scored = _fields(implied, "slots").get(slot.name)
         if isinstance(scored, int | float):
             differs = ", which differs from the ground truth" if slot.name in _list(truth, "differs") else ""
-            implies = f"{value_text(said)} by the results shown{differs}"
+            implies = f"{value_text(implied_value)} by the results shown{differs}"
             lines.append(LabelledText("implied", f"{implies}; scored against that: {percent(scored)}"))
         elif slot.name in (left_out := _fields(truth, "left_out")):
             lines.append(LabelledText("implied", f"nothing: {value_text(left_out[slot.name])}", "dim"))
@@ -208,13 +208,13 @@ _TRUTH, _IMPLIED = "agrotools.summ_acc_truth", "agrotools.summ_acc"
 
 
 def _fields(reading: Mapping[str, JsonValue], name: str) -> dict[str, JsonValue]:
-    found = reading.get(name)
-    return found if isinstance(found, dict) else {}
+    field = reading.get(name)
+    return field if isinstance(field, dict) else {}
 
 
 def _list(reading: Mapping[str, JsonValue], name: str) -> list[JsonValue]:
-    found = reading.get(name)
-    return found if isinstance(found, list) else []
+    field = reading.get(name)
+    return field if isinstance(field, list) else []
 
 
 def slot_lines(slot: Slot, value: float, reading: Mapping[str, JsonValue]) -> Iterator[LabelledText]:
@@ -267,12 +267,12 @@ def _plot_lines(reading: Mapping[str, JsonValue]) -> Iterator[LabelledText]:
         axes, title = (value_text(labels.get(name)) for name in ("axes", "title"))
         missing = _list(labels, "missing")
         without = f" (missing: {', '.join(map(value_text, missing))})" if missing else ""
-        named = f"axis labels with quantity and unit: {axes}{without}; title or legend: {title}"
-        yield LabelledText("labels", f"{named}; weight {value_text(weight)}")
+        labels_text = f"axis labels with quantity and unit: {axes}{without}; title or legend: {title}"
+        yield LabelledText("labels", f"{labels_text}; weight {value_text(weight)}")
 
 
 def reason_text(slot: Slot, value: float, reading: Mapping[str, JsonValue]) -> str:
-    """Reason of a score; empty where the rule says it all."""
+    """Reason for a score; empty if the rule is enough."""
     if "termination" in reading:
         return f"the sample ended without an answer ({value_text(reading['termination'])})"
     read = reading.get("value")
@@ -286,17 +286,17 @@ def reason_text(slot: Slot, value: float, reading: Mapping[str, JsonValue]) -> s
     if isinstance(slot, BooleanSlot) and isinstance(read, bool):
         return f"the answer says {value_text(read)}, expected {value_text(slot.value)}"
     if isinstance(slot, ExactSlot | ChoiceSetSlot | FileSlot) and isinstance(read, list):
-        wanted = set(slot.value) if isinstance(slot, ChoiceSetSlot) else {str(slot.value)}
+        expected = set(slot.value) if isinstance(slot, ChoiceSetSlot) else {str(slot.value)}
         asserted = {str(item) for item in read}
         if not asserted:
             return "the answer names none of the labels"
-        if asserted == wanted:
+        if asserted == expected:
             return ""
         parts = [f"answer names {', '.join(sorted(asserted))}"]
-        if wanted - asserted:
-            parts.append(f"missing {', '.join(sorted(wanted - asserted))}")
-        if asserted - wanted:
-            parts.append(f"wrong: {', '.join(sorted(asserted - wanted))}")
+        if expected - asserted:
+            parts.append(f"missing {', '.join(sorted(expected - asserted))}")
+        if asserted - expected:
+            parts.append(f"wrong: {', '.join(sorted(asserted - expected))}")
         return "; ".join(harmless(part) for part in parts)
     return ""
 

@@ -32,7 +32,7 @@ _MANY = 12
 
 
 def harmless(text: str) -> str:
-    """``text`` without control characters: what a model wrote must not steer a terminal."""
+    """``text`` without control characters, so that output of a model cannot control the terminal."""
     if text.replace("\n", "").isprintable():
         return text
     return "".join(
@@ -106,8 +106,8 @@ def expected_text(slot: Slot) -> str:
         return f"an image made by the calls of the reference to {', '.join(slot.tools)}"
     if isinstance(slot, PlotSlot):
         source = "values of the reference tools" if slot.value_from == "tool" else "ground truth"
-        shown = f"{value_text(slot.value.get('kind'))} of {_series_text(slot.value.get('series'))}"
-        return shortened(f"{shown} ({source})")
+        chart_text = f"{value_text(slot.value.get('kind'))} of {_series_text(slot.value.get('series'))}"
+        return shortened(f"{chart_text} ({source})")
     return shortened(slot.expected_text) if slot.made else slot.expected_text
 
 
@@ -117,8 +117,8 @@ def _series_text(series: JsonValue) -> str:
     for one in series if isinstance(series, list) else []:
         if isinstance(one, dict) and isinstance(one.get("x"), list) and isinstance(one.get("y"), list):
             points = zip(cast(list[JsonValue], one["x"]), cast(list[JsonValue], one["y"]), strict=False)
-            drawn = _some([f"{value_text(x)} {value_text(y)}" for x, y in points])
-            texts.append(f"{value_text(one.get('name'))}: {drawn}")
+            points_text = _some([f"{value_text(x)} {value_text(y)}" for x, y in points])
+            texts.append(f"{value_text(one.get('name'))}: {points_text}")
     return "; ".join(texts)
 
 
@@ -140,7 +140,7 @@ def console_for(file: IO[str] | None) -> "Console":
     )
 
 
-def put(console: "Console", part: "RenderableType") -> None:
+def print_part(console: "Console", part: "RenderableType") -> None:
     """Print ``part``; what is wider than the console in its narrowest form is printed whole, never with values cut."""
     from rich.table import Table
 
@@ -152,7 +152,7 @@ def put(console: "Console", part: "RenderableType") -> None:
 
 
 def _needed_width(console: "Console", table: "Table") -> int:
-    """The width at which no value is cut, where folding names and headings does not save enough; else 0."""
+    """Width at which no value is cut, if folding names and headings does not save enough; else 0."""
     roomy = console.options.update(max_width=_WIDEST)
     unfolded = console.measure(table, options=roomy).minimum
     saved = 0
@@ -173,7 +173,7 @@ def rendered(parts: Iterable["RenderableType"], width: int) -> str:
     written = StringIO()
     console = Console(file=written, width=width, highlight=False, force_terminal=False, force_jupyter=False)
     for part in parts:
-        put(console, part)
+        print_part(console, part)
     return "\n".join(row.rstrip() for row in written.getvalue().splitlines()) + "\n"
 
 
@@ -230,17 +230,17 @@ class Notes:
         self.lines: list[str] = []
 
     def mark(self, note: str) -> str:
-        """The superscript that leads to ``note``."""
+        """Superscript number of ``note``."""
         if note not in self.lines:
             self.lines.append(note)
         return str(self.lines.index(note) + 1).translate(_SUPERSCRIPTS)
 
     def dash(self, note: str) -> "Text":
-        """A dash that leads to ``note``."""
+        """Dash with the superscript number of ``note``."""
         return stacked([f"{DASH}{self.mark(note)}"], value_style="dim")
 
     def numbered(self) -> list[str]:
-        """Every note behind its number."""
+        """All notes with their numbers."""
         return [f"{str(number).translate(_SUPERSCRIPTS)} {line}" for number, line in enumerate(self.lines, 1)]
 
 

@@ -41,16 +41,16 @@ PartRow = tuple[str, str, Callable[[Parted[T]], T | None]]
 
 
 def part_rows(figures: Sequence[Parted[T]]) -> Iterator[PartRow[T]]:
-    """Families over their task types, then answer types, then what else a benchmark tells apart."""
+    """Families with their task types, then answer types, then further categories of a benchmark."""
     if not figures:
         return
     families = ordered(FAMILIES, [set(figure.by_family) for figure in figures])
     task_types = ordered(FAMILY_OF_TASK_TYPE, [set(figure.by_task_type) for figure in figures])
     for family in families:
-        own = [task_type for task_type in task_types if FAMILY_OF_TASK_TYPE.get(task_type) == family]
+        family_task_types = [task_type for task_type in task_types if FAMILY_OF_TASK_TYPE.get(task_type) == family]
         # Of a family with one task type, the figures of the family would only repeat those of the task type.
-        yield FAMILIES.get(family, family), "bold", _nothing if len(own) == 1 else _family(family)
-        for task_type in own:
+        yield FAMILIES.get(family, family), "bold", _nothing if len(family_task_types) == 1 else _family(family)
+        for task_type in family_task_types:
             yield f"  {_words(task_type)}", "", _task_type(task_type)
     for task_type in task_types:
         if FAMILY_OF_TASK_TYPE.get(task_type) not in families:
@@ -165,10 +165,10 @@ def part_tables(summaries: Sequence[Summary], *, side_by_side: int = RUNS_SIDE_B
     of the main metrics with at most that many runs side by side."""
     of_plugins = [column for plugin in used_plugins(summaries) for column in plugin.reporting.parts]
     if len(summaries) == 1:
-        wanted = [*_OF_ONE_RUN, *((each.mode, each.metric, each.heading) for each in of_plugins)]
-        columns = [_column(heading, summaries[0], mode, metric) for mode, metric, heading in wanted]
-        shown = [column for column in columns if column.metric]
-        return [_parts_table("By task type and answer type", shown)] if shown else []
+        requested = [*_OF_ONE_RUN, *((each.mode, each.metric, each.heading) for each in of_plugins)]
+        columns = [_column(heading, summaries[0], mode, metric) for mode, metric, heading in requested]
+        present_columns = [column for column in columns if column.metric]
+        return [_parts_table("By task type and answer type", present_columns)] if present_columns else []
     tables: list[Table] = []
     several = [*_OF_SEVERAL_RUNS, *((each.mode, each.metric, each.title) for each in of_plugins if each.title)]
     for mode, metric, title in several:
@@ -240,7 +240,7 @@ def counts_table(summaries: Sequence[Summary]) -> list["RenderableType"]:
 
 
 def correlation_lines(summaries: Sequence[Summary]) -> list["RenderableType"]:
-    """For each run of both modes: how the step metrics of a sample go with its score end to end."""
+    """Correlations of the step metrics of samples with their end-to-end scores, for each run of both modes."""
     from rich.text import Text
 
     lines: list[str] = []
@@ -314,7 +314,7 @@ def judge_lines(summaries: Sequence[Summary]) -> list["RenderableType"]:
 
 
 def judge_notes(summaries: Sequence[Summary]) -> list[str]:
-    """For each run whose answers were graded by judges: what each gave, and how far they agree."""
+    """Grades by each judge and their agreement, for each run whose answers were graded."""
     lines: list[str] = []
     for name, summary in zip(run_names(summaries), summaries, strict=True):
         if summary.judging is not None:

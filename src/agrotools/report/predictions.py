@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import IO, TYPE_CHECKING, Any
 
-from agrotools.report.layout import DASH, console_for, harmless, line, new_table, put, stacked
+from agrotools.report.layout import DASH, console_for, harmless, line, new_table, print_part, stacked
 from agrotools.scoring.embedders import MPNET, WITH_COSINES
 from agrotools.scoring.predictions import finite, prediction_format
 
@@ -17,10 +17,10 @@ _MOST_PLACES = 5
 
 
 def print_compared(compared: "Compared", name: str, *, file: IO[str] | None = None) -> None:
-    """Print what :func:`compared_tables` makes: in colour on a terminal, as plain text anywhere else."""
+    """Print :func:`compared_tables`: in colour on a terminal, as plain text anywhere else."""
     console = console_for(file)
     for part in compared_tables(compared, name):
-        put(console, part)
+        print_part(console, part)
 
 
 def compared_tables(compared: "Compared", name: str) -> Iterator["RenderableType"]:
@@ -45,19 +45,21 @@ def compared_tables(compared: "Compared", name: str) -> Iterator["RenderableType
     yield from map(line, _malformed(compared))
     yield from _errors(compared)
     for heading, counts in (compared.extra or {}).items():
-        said = ", ".join(f"{key.replace('_', ' ')} {count}" for key, count in counts.items() if count is not None)
-        yield line(f"{heading}: {said}")
+        counts_text = ", ".join(
+            f"{key.replace('_', ' ')} {count}" for key, count in counts.items() if count is not None
+        )
+        yield line(f"{heading}: {counts_text}")
 
 
 def metric_ids(compared: "Compared") -> list[str]:
     """Published ids of all metrics that either scorer has or leaves out, in order."""
-    found: dict[str, None] = {}
+    metric_names: dict[str, None] = {}
     for scores in (compared.published, compared.corrected):
         if scores is not None:
             names = (*scores.metrics, *scores.left_out)
-            found |= dict.fromkeys(name.removesuffix(_CORRECTED).removesuffix(_PUBLISHED) for name in names)
+            metric_names |= dict.fromkeys(name.removesuffix(_CORRECTED).removesuffix(_PUBLISHED) for name in names)
     order = list(prediction_format(compared.format).differences)
-    return sorted(found, key=lambda name: order.index(name) if name in order else len(order))
+    return sorted(metric_names, key=lambda name: order.index(name) if name in order else len(order))
 
 
 def _has_figure(compared: "Compared", metric: str) -> bool:
@@ -86,15 +88,15 @@ def _row(compared: "Compared", metric: str) -> list["RenderableType"]:
     )
     return [
         stacked([short, *by], value_style=""),
-        _shown(theirs.value) if theirs else DASH,
+        _score_text(theirs.value) if theirs else DASH,
         str(theirs.n) if theirs else "",
-        stacked([_shown(mine.value) if mine else DASH, *_interval(corrected, metric + of_ours)]),
+        stacked([_score_text(mine.value) if mine else DASH, *_interval(corrected, metric + of_ours)]),
         str(mine.n) if mine else "",
         differs,
     ]
 
 
-def _shown(value: float | None) -> str:
+def _score_text(value: float | None) -> str:
     known = finite(value)
     return DASH if known is None else f"{known:.2f}"
 
@@ -107,7 +109,7 @@ def _interval(scores: "Scores", metric: str) -> list[str]:
 
 
 def _missing(compared: "Compared") -> Iterator[str]:
-    """Metrics without a figure, the reasons, and what to do about it."""
+    """Metrics without a figure, with reasons and remedies."""
     if compared.stop:
         yield f"no published figures: {compared.stop}"
     # Both may lack the same metric, for different numbers of samples: ours is said.
@@ -161,7 +163,7 @@ def _errors(compared: "Compared") -> Iterator["RenderableType"]:
 
 
 def as_data(compared: "Compared") -> dict[str, Any]:
-    """The same for programs."""
+    """The comparison as JSON data."""
     return {
         "format": compared.format,
         "mode": compared.mode,

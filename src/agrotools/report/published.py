@@ -160,12 +160,12 @@ def rows_of_table(benchmark: str, table: str) -> Sequence[PublishedRow]:
     Raises:
         UsageError: no such benchmark or table.
     """
-    found = [row for row in published_rows(benchmark) if row.table == table]
-    if not found:
+    table_rows = [row for row in published_rows(benchmark) if row.table == table]
+    if not table_rows:
         raise UsageError(
             f"no published table {table!r} of {benchmark}", hint=f"tables: {', '.join(paper(benchmark).tables)}"
         )
-    return found
+    return table_rows
 
 
 def rows_of_model(benchmark: str, model: str) -> Sequence[PublishedRow]:

@@ -31,7 +31,7 @@ _BESIDE = {
 
 @dataclass(frozen=True)
 class Setting:
-    """A table of the report: which metrics of a summary it shows, under which title."""
+    """A table of the report: its title and the metrics that it shows."""
 
     title: str
     mode: Mode
@@ -53,15 +53,15 @@ def _metrics_of_mode(mode: Mode) -> Callable[[Summary], Mapping[str, Metric] | N
     def metrics(summary: Summary) -> Mapping[str, Metric] | None:
         if mode not in summary.modes:
             return None
-        found = summary.modes[mode].metrics
+        mode_metrics = summary.modes[mode].metrics
         # Metrics of a benchmark plug-in alone stand in its own tables.
-        return None if found and not any(map(own_metric, found)) else found
+        return None if mode_metrics and not any(map(own_metric, mode_metrics)) else mode_metrics
 
     return metrics
 
 
 def judge_alone_scores(summary: Summary) -> bool:
-    """True for tasks that nothing but a judge scores, and that no mode without tools is run on."""
+    """True if tasks are scored by judges alone and are not run without tools."""
     part = summary.modes.get("end-to-end")
     if part is None or part.invalid.n == part.n_records:
         return False
@@ -77,11 +77,11 @@ def _kept_out_of_mode(mode: Mode) -> Callable[[Summary], int]:
 
 
 def kept_out_line(counts: Iterable[int]) -> str:
-    """Number of samples that a table does not count, for each of its runs; nothing where it is none."""
-    found = sorted(set(counts))
-    if not any(found):
+    """Line with the number of samples that a table does not count, for each run; empty if there are none."""
+    distinct_counts = sorted(set(counts))
+    if not any(distinct_counts):
         return ""
-    n = " to ".join(str(count) for count in dict.fromkeys((found[0], found[-1])))
+    n = " to ".join(str(count) for count in dict.fromkeys((distinct_counts[0], distinct_counts[-1])))
     return f"Excluded: {n} sample{'s' * (n != '1')} that ask to recognise schematic drawings."
 
 
@@ -122,19 +122,19 @@ SETTINGS = (
 
 
 def settings_for(summaries: Sequence[Summary]) -> list[Setting]:
-    """The tables of metrics that these runs may stand in: those of the engine, then those of benchmark plug-ins."""
+    """Tables of metrics for these runs: those of the engine, then those of benchmark plug-ins."""
     return [*SETTINGS, *(setting for plugin in used_plugins(summaries) for setting in plugin.reporting.settings)]
 
 
 def used_plugins(summaries: Sequence[Summary]) -> list[BenchmarkPlugin]:
-    """The benchmark plug-ins that runs are of, or have metrics of."""
+    """Benchmark plug-ins of the runs and of their metrics."""
     metrics = {metric for summary in summaries for part in summary.modes.values() for metric in part.metrics}
     names = {plugin.name for plugin in plugins_of_metrics(metrics)} | {summary.benchmark for summary in summaries}
     return BENCHMARKS.loaded(name for name in BENCHMARKS if name in names)
 
 
 def variants_of(metric: str) -> Sequence[tuple[str, str]]:
-    """Variants that stand beneath a metric in its cell: what each is called there, and its id."""
+    """Variants printed beneath a metric in its cell: label and id."""
     if metric in _BESIDE:
         return _BESIDE[metric]
     return [each for plugin in plugins_of_metrics([metric]) for each in plugin.reporting.beside.get(metric, ())]

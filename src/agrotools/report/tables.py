@@ -1,6 +1,6 @@
 """Terminal tables of runs: one row per policy, one table per setting, then the parts by task and answer type.
 
-Values are in percent. The interval stands beneath its value; what a cell cannot say is said in a note.
+Values are in percent. The interval is printed beneath its value; exceptions are explained in notes.
 """
 
 from collections.abc import Sequence
@@ -20,7 +20,7 @@ from agrotools.report.layout import (
     new_table,
     on_scale,
     percent,
-    put,
+    print_part,
     rendered,
     run_names,
     shortened,
@@ -65,7 +65,7 @@ def print_tables(
     """Print :func:`tables`: in colour on a terminal, as plain text anywhere else."""
     console = console_for(file)
     for part in tables(summaries, details=details, unadjusted=unadjusted):
-        put(console, part)
+        print_part(console, part)
 
 
 def tables_text(summaries: Sequence[Summary], *, details: bool = True, width: int = PLAIN_WIDTH) -> str:
@@ -129,9 +129,9 @@ def _title(summaries: Sequence[Summary]) -> "Text":
 
 def warning_lines(summaries: Sequence[Summary]) -> list[str]:
     """Warnings above the figures: missing records, and frequent ends without an answer."""
-    named = zip(run_names(summaries), summaries, strict=True)
+    named_summaries = zip(run_names(summaries), summaries, strict=True)
     of_whom = (lambda name: f"{name}, ") if len(summaries) > 1 else (lambda _name: "")
-    return [f"{of_whom(name)}{harmless(line)}" for name, summary in named for line in summary.warnings]
+    return [f"{of_whom(name)}{harmless(line)}" for name, summary in named_summaries for line in summary.warnings]
 
 
 def scoring_lines(summaries: Sequence[Summary], *, page: bool = False) -> list[str]:
@@ -155,16 +155,16 @@ def setting_table(setting: Setting, summaries: Sequence[Summary], notes: Notes) 
     """The table of a setting, a row per run in their order and a column per metric, and what it can detect."""
     from rich.text import Text
 
-    shown = shown_metrics(setting, summaries)
-    shared = {metric: _shared_size(metric, setting, summaries) for metric in shown}
+    metrics = shown_metrics(setting, summaries)
+    shared = {metric: _shared_size(metric, setting, summaries) for metric in metrics}
     title = f"{setting.title}{_by_rubrics(summaries)}" if setting.by_rubrics else setting.title
     table = new_table(_headline_title(title, summaries))
     table.add_column("", overflow="fold", min_width=14)
-    for metric in shown:
+    for metric in metrics:
         arrow = " ↓" if METRICS[metric].lower_is_better else ""
         table.add_column(stacked([f"{METRICS[metric].label}{arrow}", shared[metric]]), justify="right")
     for name, summary in zip(run_names(summaries), summaries, strict=True):
-        cells = [_metric_cell(metric, setting, summary, notes, not shared[metric]) for metric in shown]
+        cells = [_metric_cell(metric, setting, summary, notes, not shared[metric]) for metric in metrics]
         table.add_row(name_cell(f"{name}{_differs(setting, summary, notes)}", summary), *cells)
     below = [_kept_out(setting, summaries), _apart(setting, summaries), _detectable(setting, summaries)]
     return [table, *(Text(text, style="dim") for text in below if text)]
@@ -197,13 +197,13 @@ def _absent(summaries: Sequence[Summary]) -> frozenset[str]:
 
 
 def _by_rubrics(summaries: Sequence[Summary]) -> str:
-    """Whose rubrics judges graded by."""
+    """Note on the rubrics that judges graded by."""
     used = {summary.judging.rubrics for summary in summaries if summary.judging and summary.judging.rubrics}
     return f", by {harmless(' and '.join(sorted(used)))}"
 
 
 def _differs(setting: Setting, summary: Summary, notes: Notes) -> str:
-    """The mark of a note on what keeps a run from comparison with printed scores."""
+    """Mark of the note on differences that make a run incomparable with printed scores."""
     published = summary.modes[setting.mode].published if setting.mode in summary.modes else None
     if not setting.marks_differences or published is None or not published.differs:
         return ""
@@ -223,12 +223,14 @@ def _apart(setting: Setting, summaries: Sequence[Summary]) -> str:
     """Number and scores of open-text slots that count in no headline, run by run."""
     if setting.metrics is not OUTCOME:
         return ""
-    shown = [metrics for summary in summaries if (metrics := setting.of(summary)) and APART_METRIC in metrics]
-    found = [metrics[APART_METRIC].overall for metrics in shown]
-    if not found:
+    with_metric = [metrics for summary in summaries if (metrics := setting.of(summary)) and APART_METRIC in metrics]
+    estimates = [metrics[APART_METRIC].overall for metrics in with_metric]
+    if not estimates:
         return ""
-    n = " to ".join(dict.fromkeys((str(min(own.n for own in found)), str(max(own.n for own in found)))))
-    scores = ", ".join(percent(own.value) for own in found)
+    n = " to ".join(
+        dict.fromkeys((str(min(estimate.n for estimate in estimates)), str(max(estimate.n for estimate in estimates))))
+    )
+    scores = ", ".join(percent(estimate.value) for estimate in estimates)
     return f"Not counted: open-text slots of {n} samples whose facts also fit other subjects; they score {scores}."
 
 
@@ -240,30 +242,30 @@ def _metric_cell(metric: str, setting: Setting, summary: Summary, notes: Notes, 
         return notes.dash("not run in this mode")
     if setting.plots_left_out and metric == "agrotools.plot":
         return notes.dash("plots need a tool: these samples are excluded from no-tool")
-    found = metrics.get(metric)
+    score = metrics.get(metric)
     of_mode = summary.modes[setting.mode]
     if metric == CALL_RATIO:
         return _call_ratio_cell(of_mode, notes)
-    if found is None:
+    if score is None:
         silent = not metrics and of_mode.invalid.n == of_mode.n_records
         scores = f"no scored sample has an answer of the kind {METRICS[metric].label} scores"
         return notes.dash("no reply was received" if silent else scores if metrics else _ONLY_JUDGED)
     out_of = METRICS[metric].out_of
     if not of_mode.headline:
         bounds = (
-            f"{on_scale(found.bounds.lower, out_of)}..{on_scale(found.bounds.upper, out_of)}" if found.bounds else ""
+            f"{on_scale(score.bounds.lower, out_of)}..{on_scale(score.bounds.upper, out_of)}" if score.bounds else ""
         )
         return stacked([f"—{notes.mark(_NO_HEADLINE)}", bounds], value_style="dim")
-    below = [size(found.overall)] if with_size else []
+    below = [size(score.overall)] if with_size else []
     variants = [(word, variant) for word, variant in variants_of(metric) if variant in metrics]
     below += [f"{word} {percent(metrics[variant].overall.value)}" for word, variant in variants]
     if metric == "agrotools.ots" and of_mode.ots_chance is not None and setting.whole_mode:
         below.append(f"chance {percent(of_mode.ots_chance.value)}")
-    return value_cell(found.overall, below=below, out_of=out_of)
+    return value_cell(score.overall, below=below, out_of=out_of)
 
 
 def _call_ratio_cell(of_mode: ModeSummary, notes: Notes) -> "Text":
-    """Calls made over calls needed; beneath, both in all and over how many answers."""
+    """Ratio of calls made to calls needed; beneath it both totals and the number of answers."""
     ratio = of_mode.call_ratio
     if ratio is None:
         return notes.dash("no sample whose reference has calls was answered")
@@ -280,7 +282,7 @@ _NO_HEADLINE = (
 
 
 def _shared_size(metric: str, setting: Setting, summaries: Sequence[Summary]) -> str:
-    """The size of a metric if all runs have the same, else nothing: then each cell says its own."""
+    """Size of a metric if it is the same in all runs; else empty, and each cell prints its own."""
     sizes = {
         size(metrics[metric].overall) for summary in summaries if (metrics := setting.of(summary)) and metric in metrics
     }
@@ -291,12 +293,12 @@ def _detectable(setting: Setting, summaries: Sequence[Summary]) -> str:
     """Smallest difference that the size of the sample can show: the largest over the runs, for each metric."""
     parts: list[str] = []
     for metric in setting.metrics:
-        found = [
+        detectable = [
             metrics[metric].overall.detectable
             for summary in summaries
             if (metrics := setting.of(summary)) and metric in metrics and summary.modes[setting.mode].headline
         ]
-        known = [value for value in found if value is not None]
+        known = [value for value in detectable if value is not None]
         if known:
             parts.append(f"{METRICS[metric].label} {on_scale(max(known), METRICS[metric].out_of)}")
     return f"Minimum detectable difference between two runs (points): {', '.join(parts)}" if parts else ""
@@ -330,8 +332,8 @@ def gain_table(summaries: Sequence[Summary], notes: Notes, *, unadjusted: bool =
         ]
         least = gain["agrotools.fas"].overall.detectable
         table.add_row(name_cell(name, summary), *cells, stacked([percent(least) if least else "—"], value_style="dim"))
-    shown = [metric.overall for summary in summaries for metric in shown_gains(summary).values()]
-    below = [kept_out_line(map(kept_out_on_no_tool, summaries)), adjusted_line(shown, unadjusted=unadjusted)]
+    gains = [metric.overall for summary in summaries for metric in shown_gains(summary).values()]
+    below = [kept_out_line(map(kept_out_on_no_tool, summaries)), adjusted_line(gains, unadjusted=unadjusted)]
     return [table, *(Text(text, style="dim") for text in below if text)]
 
 
@@ -367,9 +369,9 @@ def _recorded_line(name: str, mode: Mode, part: ModeSummary) -> str:
 
 def _invalid_line(name: str, mode: Mode, part: ModeSummary) -> str:
     bounds = [
-        f"{METRICS[metric].label} {percent(found.bounds.lower)}..{percent(found.bounds.upper)}"
-        for metric, found in part.metrics.items()
-        if found.bounds is not None and metric in (*OUTCOME, *PROCESS)
+        f"{METRICS[metric].label} {percent(metric_score.bounds.lower)}..{percent(metric_score.bounds.upper)}"
+        for metric, metric_score in part.metrics.items()
+        if metric_score.bounds is not None and metric in (*OUTCOME, *PROCESS)
     ]
     reasons = ", ".join(f"{shortened(harmless(reason), 120)} ({n})" for reason, n in part.invalid.reasons.items())
     return (

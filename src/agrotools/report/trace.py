@@ -51,23 +51,23 @@ class Agreement:
     its default."""
 
     name: str
-    given: str
+    predicted: str
     reference: str
     mark: str
     detail: str = ""
 
 
 def closest_steps(calls: Sequence[ToolCall], sample: Sample) -> list[int | None]:
-    """For each call, the index of the reference step that it comes closest to: same tool, most arguments agree, not
+    """Index of the closest reference step for each call: same tool, most arguments agree, not
     taken by an earlier call; None where no step of that tool is left."""
     reference = sample.reference.steps if sample.reference else ()
-    left = list(range(len(reference)))
+    remaining = list(range(len(reference)))
     matches: list[int | None] = []
     for call in calls:
-        same_tool = [index for index in left if reference[index].tool == call.tool]
+        same_tool = [index for index in remaining if reference[index].tool == call.tool]
         best = min(same_tool, key=lambda index: disagreements(agreements(call, reference[index], sample)), default=None)
         if best is not None:
-            left.remove(best)
+            remaining.remove(best)
         matches.append(best)
     return matches
 
@@ -90,7 +90,7 @@ def _shown_agreements(
     return [
         Agreement(
             name=harmless(item.argument),
-            given=_argument_text(item.argument, call.arguments, defaults),
+            predicted=_argument_text(item.argument, call.arguments, defaults),
             reference=_argument_text(item.argument, reference.arguments, defaults),
             mark=RIGHT if item.equal else NEARLY if item.agrees else WRONG,
             detail=fields_text(item.detail),
@@ -99,16 +99,16 @@ def _shown_agreements(
     ]
 
 
-def _plain_agreements(given: Arguments, reference: Arguments) -> list[Agreement]:
+def _plain_agreements(arguments: Arguments, reference: Arguments) -> list[Agreement]:
     """Plain equality, for tools that are not installed here."""
     return [
         Agreement(
             name=harmless(name),
-            given=_argument_text(name, given, {}),
+            predicted=_argument_text(name, arguments, {}),
             reference=_argument_text(name, reference, {}),
-            mark=RIGHT if name in given and given[name] == literal_value(reference.get(name)) else WRONG,
+            mark=RIGHT if name in arguments and arguments[name] == literal_value(reference.get(name)) else WRONG,
         )
-        for name in dict.fromkeys([*reference, *given])
+        for name in dict.fromkeys([*reference, *arguments])
     ]
 
 
@@ -123,7 +123,7 @@ def disagreements(compared: Sequence[Agreement]) -> int:
 
 
 def scored_agreements(call: ToolCall, reference: ReferenceStep, row: Score) -> list[Agreement]:
-    """The agreements that an argument score rests on, as its row tells them."""
+    """Agreements behind an argument score, as stored in its row."""
     from agrotools.text.agreement import ArgumentAgreement
 
     compared = row.reading.get("arguments")
@@ -139,7 +139,7 @@ def arguments_table(compared: Sequence[Agreement]) -> "RenderableType":
     table.add_column(style="cyan", no_wrap=True)
     table.add_column()
     for item in compared:
-        cell = Text.assemble((f"{item.mark} ", MARK_STYLES[item.mark]), item.given)
+        cell = Text.assemble((f"{item.mark} ", MARK_STYLES[item.mark]), item.predicted)
         if item.mark != RIGHT:
             detail = f" ({item.detail})" if item.detail else ""
             cell.append(f"   reference: {item.reference}{detail}", style="dim")
@@ -155,7 +155,7 @@ def time_text(step: Step) -> str:
 
 
 def rejection_text(action: CallTools, row: Score | None) -> str:
-    """Why a predicted call would have reached no tool: what the protocol says, else its arguments, whose score is
+    """Reason why a predicted call would have reached no tool: by the protocol, else by its arguments, whose score is
     ``row``; empty where nothing stands against it."""
     if action.refused is not None:
         return harmless(action.refused.message)
@@ -163,28 +163,28 @@ def rejection_text(action: CallTools, row: Score | None) -> str:
 
 
 def trajectory_trace(trajectory: Trajectory, sample: Sample | None) -> Iterator["RenderableType"]:
-    """Each step of a trajectory; with ``sample`` calls stand beside the reference call they come closest to."""
+    """Each step of a trajectory; with ``sample`` beside the closest reference call."""
     reference = sample.reference.steps if sample is not None and sample.reference else ()
     calls = [step.call for step in trajectory.steps if step.call is not None]
     matches = iter(closest_steps(calls, sample) if sample is not None else [None] * len(calls))
-    done: set[int] = set()
+    matched: set[int] = set()
     for number, step in enumerate(trajectory.steps, 1):
         if step.call is None:
             yield from _other_step(number, step)
             continue
         match = next(matches)
         if match is not None:
-            done.add(match)
+            matched.add(match)
         yield from _call_step(number, step, step.call, match, sample)
     for index, missing in enumerate(reference):
-        if index not in done:
+        if index not in matched:
             yield block("missing step", f"reference step {index + 1}: {call_text(missing)}", "yellow")
 
 
 def step_by_step_trace(
     actions: Sequence[Action], reference: Sequence[ReferenceStep], scores: Sequence[Score]
 ) -> Iterator["RenderableType"]:
-    """Each predicted action beside the reference step that it was to predict, and why it is right or wrong."""
+    """Each predicted action beside its reference step, and the reason why it is right or wrong."""
     for index, action in enumerate(actions):
         rows = {row.metric: row for row in scores if row.step == index}
         expected = reference[index] if index < len(reference) else None
@@ -269,9 +269,9 @@ def _verdict(
     reason = why_wrong(action, expected, rows)
     mark = WRONG if reason else RIGHT
     head.append(f"  {mark} {reason or 'correct'}", style=f"not bold {MARK_STYLES[mark]}")
-    shown = [_metric_text(METRICS[metric], row.value) for metric, row in rows.items() if metric in METRICS]
-    if shown:
-        head.append(f"\n    {'  '.join(shown)}", style="not bold dim")
+    metric_texts = [_metric_text(METRICS[metric], row.value) for metric, row in rows.items() if metric in METRICS]
+    if metric_texts:
+        head.append(f"\n    {'  '.join(metric_texts)}", style="not bold dim")
     return head
 
 
@@ -323,19 +323,19 @@ def observation_lines(observation: Observation | None, label: str) -> Iterator[L
         if error.candidates:
             yield LabelledText("candidates", ", ".join(error.candidates), "dim")
         return
-    shown = shown_result(observation)
-    yield LabelledText(label, fields_text(shown.fields))
-    if shown.flags:
-        yield LabelledText("flags", ", ".join(shown.flags), "yellow")
-    if shown.notes:
-        yield LabelledText("notes", "; ".join(shown.notes), "dim")
+    result = shown_result(observation)
+    yield LabelledText(label, fields_text(result.fields))
+    if result.flags:
+        yield LabelledText("flags", ", ".join(result.flags), "yellow")
+    if result.notes:
+        yield LabelledText("notes", "; ".join(result.notes), "dim")
     if observation.artifacts:
         listed = (f"{artifact.name} ({artifact.kind})" for artifact in observation.artifacts)
         yield LabelledText("files", ", ".join(listed), "dim")
 
 
 class ShownResult(NamedTuple):
-    """Parts of a result that a person needs: its fields without names of artifacts, its flags, its notes."""
+    """Parts of a result for a reader: fields without names of artifacts, flags and notes."""
 
     fields: Arguments
     flags: list[str]
@@ -344,8 +344,8 @@ class ShownResult(NamedTuple):
 
 def shown_result(observation: Observation) -> ShownResult:
     """The parts of a result; all empty where the call ended in an error."""
-    made = [artifact.name for artifact in observation.artifacts]
-    result = {name: value for name, value in (observation.result or {}).items() if value not in made}
+    artifact_names = [artifact.name for artifact in observation.artifacts]
+    result = {name: value for name, value in (observation.result or {}).items() if value not in artifact_names}
     notes, flags = result.pop("notes", None), result.pop("flags", None)
     if "summary" in result:
         result.pop("spec", None)  # the summary says it in words

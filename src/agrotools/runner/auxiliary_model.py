@@ -1,4 +1,4 @@
-"""A model that helps to build a benchmark: its replies cached and paid for, and many asked at once until it is gone."""
+"""A model that helps to build a benchmark: cached and paid replies, concurrent requests, and a stop when it is gone."""
 
 import asyncio
 import traceback
@@ -101,7 +101,7 @@ async def ask_each(
 
 @dataclass
 class AskState:
-    """State of asking: ``error`` is why items were left out, if any were; ``gone``: nobody need be asked again."""
+    """State of a series of requests. ``error``: why items were left out; ``gone``: the model no longer replies."""
 
     error: AgrotoolsError | None = None
     gone: bool = False

@@ -100,30 +100,30 @@ class EvalConfig(FrozenModel):
 
     @property
     def modes(self) -> tuple[Mode, ...]:
-        """The modes that ``mode`` means.
+        """Modes that the option ``mode`` selects.
 
         Raises:
             UsageError: not a mode.
         """
-        wanted: list[Mode] = [mode for mode in MODES if self.mode in (mode, "all")]
-        if not wanted:
+        selected_modes: list[Mode] = [mode for mode in MODES if self.mode in (mode, "all")]
+        if not selected_modes:
             raise UsageError(f"unknown mode {self.mode!r}", hint=f"one of {', '.join(MODES)}, all")
-        return tuple(wanted)
+        return tuple(selected_modes)
 
     @property
     def settings(self) -> ModelSettings:
         """Sampling settings; those that are not given keep their defaults."""
-        given = {name: getattr(self, name) for name in _SETTINGS}
-        return ModelSettings.model_validate({name: value for name, value in given.items() if value is not None})
+        values = {name: getattr(self, name) for name in _SETTINGS}
+        return ModelSettings.model_validate({name: value for name, value in values.items() if value is not None})
 
     @property
     def endpoint(self) -> Endpoint:
-        """The model, and how it is asked."""
+        """Model, address and key of the endpoint."""
         return Endpoint(self.model, self.base_url, self.api_key_env, self._wire, self.price)
 
     @property
     def vlm_endpoint(self) -> Endpoint:
-        """The model that tools ask, without a name where none is given."""
+        """Endpoint of the tools' vision model; its name is empty if none is given."""
         return Endpoint(self.vlm_model or "", self.vlm_base_url, self.vlm_api_key_env, self._wire, self.vlm_price)
 
     @property
@@ -139,7 +139,7 @@ def read_config(file: Path | None, options: Mapping[str, Any], models: Sequence[
             asked for several models.
     """
     values = dict(_read_toml(file)) if file else {}
-    named = values.pop("model", None)
+    model_value = values.pop("model", None)
     values.update(options)
     unknown = [key for key in values if key not in EvalConfig.model_fields]
     if unknown:
@@ -152,19 +152,21 @@ def read_config(file: Path | None, options: Mapping[str, Any], models: Sequence[
             if close
             else f"known: {', '.join(EvalConfig.model_fields)}",
         )
-    if not isinstance(named, str | list | None):
+    if not isinstance(model_value, str | list | None):
         raise UsageError(
-            f"model: should be a name or a list of names (got {named!r})", hint='e.g. model = "qwen2.5-vl"'
+            f"model: should be a name or a list of names (got {model_value!r})", hint='e.g. model = "qwen2.5-vl"'
         )
     plugin = plugin_of(str(values.get("benchmark", "")))
     first_run = FIRST_RUN_WITHOUT_TOOLS if plugin and plugin.without_tools else FIRST_RUN_MODELS
-    wanted = list(models) or ([named] if isinstance(named, str) else cast("list[str]", named) or [*first_run])
-    if len(wanted) > 1 and values.get("out") is not None:
+    names = list(models) or (
+        [model_value] if isinstance(model_value, str) else cast("list[str]", model_value) or [*first_run]
+    )
+    if len(names) > 1 and values.get("out") is not None:
         raise UsageError(
             "--out names one run, but several models are asked for", hint="omit --out, or give one --model"
         )
     try:
-        return [EvalConfig.model_validate({**values, "model": model}) for model in wanted]
+        return [EvalConfig.model_validate({**values, "model": model}) for model in names]
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"])
@@ -173,28 +175,28 @@ def read_config(file: Path | None, options: Mapping[str, Any], models: Sequence[
         raise UsageError(f"{where}: {wrong} (got {first['input']!r})", hint="see agrotools eval --help") from error
 
 
-def tool_backends(given: Sequence[str]) -> dict[str, str]:
+def tool_backends(options: Sequence[str]) -> dict[str, str]:
     """``TOOL=KIND`` options as a table; ``recorded`` alone is for every tool.
 
     Raises:
         UsageError: not of that form.
     """
-    by_tool = [f"{EVERY_TOOL}={text}" if text == RECORDED else text for text in given]
+    by_tool = [f"{EVERY_TOOL}={text}" if text == RECORDED else text for text in options]
     return _pairs(by_tool, "--backend", "TOOL=KIND, or recorded for all tools", "agrotools tools list")
 
 
-def benchmark_options(given: Sequence[str]) -> dict[str, str]:
+def benchmark_options(options: Sequence[str]) -> dict[str, str]:
     """``NAME=VALUE`` options as a table.
 
     Raises:
         UsageError: not of that form.
     """
-    return _pairs(given, "--option", "NAME=VALUE", "e.g. --option shots=5")
+    return _pairs(options, "--option", "NAME=VALUE", "e.g. --option shots=5")
 
 
-def _pairs(given: Sequence[str], option: str, form: str, hint: str) -> dict[str, str]:
-    pairs = [text.partition("=") for text in given]
-    wrong = [text for text, (name, _, value) in zip(given, pairs, strict=True) if not name or not value]
+def _pairs(texts: Sequence[str], option: str, form: str, hint: str) -> dict[str, str]:
+    pairs = [text.partition("=") for text in texts]
+    wrong = [text for text, (name, _, value) in zip(texts, pairs, strict=True) if not name or not value]
     if wrong:
         raise UsageError(f"{option} {wrong[0]!r} is not of the form {form}", hint=hint)
     return {name: value for name, _, value in pairs}
@@ -249,8 +251,8 @@ def resolve_settings(config: EvalConfig, benchmark: Benchmark) -> RunSettings:
         UsageError: not a mode; a recorded tool that the benchmark does not have.
         RunStoreError: the run to repeat cannot be read.
     """
-    wanted: list[Mode] = [mode for mode in config.modes if mode in benchmark.modes]
-    modes = tuple(wanted)
+    selected_modes: list[Mode] = [mode for mode in config.modes if mode in benchmark.modes]
+    modes = tuple(selected_modes)
     # A back-end for all tools wins over what the benchmark itself needs of one.
     needed = {} if EVERY_TOOL in config.backends else benchmark.header.backends
     backends = backend_by_tool({**needed, **config.backends}, benchmark.toolset)
@@ -282,7 +284,7 @@ def _default_protocol(published: Protocol | None, modes: Sequence[Mode]) -> tupl
 
 
 def backend_by_tool(backends: Mapping[str, str], toolset: Sequence[str]) -> dict[str, str]:
-    """``backends`` in which the entry for every tool is spelled out for each one of ``toolset`` without an entry.
+    """``backends`` with the entry for every tool copied to each tool of ``toolset`` that has no entry.
 
     Raises:
         UsageError: a tool is to be recorded that is none of ``toolset``.

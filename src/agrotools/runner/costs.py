@@ -1,4 +1,4 @@
-"""Costs of a run: the ledger of what it has paid, its budget, and the models behind response cache and ledger."""
+"""Costs of a run: the ledger of paid replies, the budget, and models behind the response cache and the ledger."""
 
 import os
 from collections.abc import Callable, Generator
@@ -56,7 +56,7 @@ class SpendLedger:
 
     @property
     def total_usd(self) -> float:
-        """US dollars that were ever spent on this run."""
+        """US dollars spent on this run so far, earlier processes included."""
         return self.spend.usd
 
     def add(self, input_tokens: int, output_tokens: int, usd: float) -> None:
@@ -102,7 +102,7 @@ class SpendLedger:
 
 
 def read_spend(path: Path) -> Spend:
-    """The sums of a ledger; zeros where there is none.
+    """Sums of a ledger; zeros if there is no ledger.
 
     Raises:
         RunStoreError: it cannot be read.
@@ -111,7 +111,7 @@ def read_spend(path: Path) -> Spend:
 
 
 def _read(path: Path) -> tuple[Spend, int]:
-    """The sums and where the last whole line ends."""
+    """Sums, and the offset at which the last complete line ends."""
     spend, whole = Spend(), 0
     if path.exists() and not path.is_file():
         raise RunStoreError(f"{path} is not a file", hint="remove it: the spending of a run is recorded there")
@@ -166,12 +166,12 @@ def price_for(
                 f"{source.name} costs nothing: there is no endpoint to pay", hint="omit --budget and --price"
             )
         return None
-    found = price_of(source.base_url, source.name, price)
-    return found if budget_usd is None else priced_for_budget(found, source.name)
+    source_price = price_of(source.base_url, source.name, price)
+    return source_price if budget_usd is None else priced_for_budget(source_price, source.name)
 
 
 class Accounted(NamedTuple):
-    """Models behind the cache and the ledger, and that cache."""
+    """Models behind the cache and the ledger, and the cache itself."""
 
     source: PolicySource
     replies: "ResponseCache | None"

@@ -38,7 +38,7 @@ _SMALLEST_PICTURE = 0.15
 
 @dataclass(frozen=True)
 class Estimate:
-    """About what a run will take. Low and high differ in how long the replies are: typical, or all at their limit."""
+    """Estimated requests, tokens and cost. Low: replies of typical length; high: all replies at their limit."""
 
     model: str
     requests: int
@@ -128,14 +128,14 @@ async def _of_mode(
 
 
 def _turns(sample: Sample, agent: ModelAgent) -> int:
-    """Requests that the sample takes, as far as can be told: the reference's calls and the answer."""
+    """Estimated number of requests of a sample: the calls of the reference and the answer."""
     if agent.mode == "no-tool":
         return 1
     return len(sample.reference.steps) + 1 if sample.reference else TURNS_WITHOUT_REFERENCE
 
 
 async def _tokens_of(sample: Sample, view: SampleView, agent: ModelAgent, price: Price | None) -> tuple[int, float]:
-    """Requests of one sample, and the input tokens of all of them. They grow about evenly from first to last."""
+    """Number of requests of one sample, and their input tokens; prompts grow about evenly from first to last."""
     turns = _turns(sample, agent)
     history = _history(sample) if turns > 1 else ()
     first = await _request_tokens(view, (), agent, price)
@@ -149,8 +149,8 @@ def _history(sample: Sample) -> Sequence[Step]:
     if sample.reference is None:
         return ()
     try:
-        shown = with_shown_observations(sample).reference
-        return reference_history(shown) if shown else ()
+        reference = with_shown_observations(sample).reference
+        return reference_history(reference) if reference else ()
     except BenchmarkError:
         return ()  # Not every step has a recorded observation: end-to-end needs none.
 

@@ -58,7 +58,7 @@ _LIBRARIES = ("numpy", "scipy", "scikit-image", "opencv-python-headless", "raste
 
 
 class Evaluation(NamedTuple):
-    """A run's folder, and what ended it before it was done (None: nothing did)."""
+    """Folder of a run, and the reason why it ended early (None: it is complete)."""
 
     run: Path
     stopped: BudgetReached | None = None
@@ -72,7 +72,7 @@ def evaluate(
     benchmark: Benchmark | None = None,
     stop: threading.Event | None = None,
 ) -> Evaluation:
-    """Run what is missing of the run that ``config`` describes.
+    """Execute the missing samples of the run that ``config`` describes.
 
     Args:
         progress: stream for progress and notes.
@@ -159,13 +159,13 @@ def evaluate(
 
 
 def benchmark_notes(benchmark: Benchmark) -> list[str]:
-    """Notes of the loader on the files, for whoever starts a run."""
+    """Notes of the loader on the files, printed when a run starts."""
     notes = benchmark.header.metadata.get("notes")
     return [str(note) for note in notes] if isinstance(notes, list) else []
 
 
 class _Run(NamedTuple):
-    """Everything of a run that is open while its samples are executed."""
+    """Open resources of a run while its samples are executed."""
 
     benchmark: Benchmark
     settings: RunSettings
@@ -184,7 +184,7 @@ class _Run(NamedTuple):
         tool_workers: int,
         stop: threading.Event | None,
     ) -> None:
-        """Meet the endpoint, say what the run will take, and execute ``items``."""
+        """Probe the endpoint, print the estimate, and execute ``items``."""
         source, bar, vision, settings = self.accounts.source, self.bar, self.vision, self.settings
         if vision is not None:
             bar.note(f"tools ask {vision.name}; their cost is not in the estimate")
@@ -237,17 +237,17 @@ class _Run(NamedTuple):
 
 
 def _reporting(bar: Progress, stats: WireStats | None) -> Callable[[Record], None]:
-    """A callback that counts a record in ``bar``, and names the first invalid ones."""
-    named = 0
+    """Callback that counts a record in ``bar`` and prints the first invalid ones."""
+    n_named = 0
 
     def finished(record: Record) -> None:
-        nonlocal named
+        nonlocal n_named
         bar.finished(record)
-        if record.invalid is None or named >= _MOST_NAMED:
+        if record.invalid is None or n_named >= _MOST_NAMED:
             return
         # Where an endpoint answers nothing the samples do not matter.
         if stats is None or stats.has_worked or record.invalid.startswith(INTERNAL_ERROR):
-            named += 1
+            n_named += 1
             bar.note(f"{record.sample.id} ({record.mode}) is invalid: {record.invalid}")
 
     return finished

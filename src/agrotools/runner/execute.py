@@ -95,14 +95,14 @@ class Pace:
         self._in_tools -= 1
 
     def look_again(self) -> None:
-        """Admit those for whom there is room now."""
+        """Admit waiting samples up to the current limit."""
         for _ in range(self.allowed - self.in_flight):
             if not self._waiting:
                 break
             self._wake()
 
     def open(self) -> None:
-        """Wake everybody who waits, room or not: the run is about to end."""
+        """Wake all waiting samples, even above the limit: the run is about to end."""
         self.most = max(self.most, self.in_flight + len(self._waiting))
         self._stats = None
         while self._waiting:
@@ -276,21 +276,21 @@ class RecordedTools:
 
     def __init__(self, sample: Sample) -> None:
         self._sample = sample
-        self._given: set[int] = set()
+        self._returned: set[int] = set()
 
     def run(self, call: ToolCall) -> ToolOutcome:
         """The observation of the reference call that ``call`` agrees with; an error where it agrees with none."""
         from agrotools.scoring.steps import agrees
 
         steps = self._sample.reference.steps if self._sample.reference else ()
-        found = [place for place, step in enumerate(steps) if agrees(self._sample, call, step)]
-        if not found:
+        matches = [place for place, step in enumerate(steps) if agrees(self._sample, call, step)]
+        if not matches:
             return _failed(
                 f"no call of the reference is {call.tool} with these arguments, and nothing else was recorded",
                 f"the tool is not run here; for results of its own: --backend {call.tool}=offline",
             )
-        place = next((place for place in found if place not in self._given), found[-1])
-        self._given.add(place)
+        place = next((place for place in matches if place not in self._returned), matches[-1])
+        self._returned.add(place)
         observation = steps[place].observation
         if observation is None or observation.empty:
             return _failed("nothing was recorded of this call", "run the tool itself: choose another --backend")
@@ -318,7 +318,7 @@ class Ending:
 
 @dataclass
 class _Endpoint:
-    """Notices an endpoint that is gone, so that a night is not spent on finding that out sample by sample."""
+    """Detector of an endpoint that is gone, so that a run does not fail sample by sample all night."""
 
     context: RunContext
     silent: int = 0
@@ -326,7 +326,7 @@ class _Endpoint:
 
     @property
     def replies(self) -> int:
-        """Replies that anybody has got so far."""
+        """Number of replies to all samples so far."""
         stats = self.context.source.stats
         return stats.replies if stats else 0
 
@@ -397,7 +397,7 @@ async def execute(
 
 @contextmanager
 def _rare_collections() -> Generator[None]:
-    """Look for cycles less often: what a run makes are trees, and looking takes a tenth of its time."""
+    """Run the cyclic garbage collector less often: a run makes trees, and the collector takes a tenth of its time."""
     thresholds = gc.get_threshold()
     gc.freeze()
     gc.set_threshold(20_000, 20, 100)

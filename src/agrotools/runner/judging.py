@@ -46,7 +46,7 @@ _REJECTED = "rejects the request"
 
 @dataclass(frozen=True)
 class PendingQuestion:
-    """A question to be put to a judge for the ``vote``-th time, and whose answer it is about."""
+    """A question to a judge, the number of its vote, and the sample whose answer it is about."""
 
     question: JudgeQuestion
     vote: int
@@ -56,11 +56,11 @@ class PendingQuestion:
 
 @dataclass
 class JudgedRun:
-    """Result of asking one judge. ``error`` is why ``missing`` replies could not be had, if any could not."""
+    """Result of asking one judge. ``error``: why ``missing`` replies could not be obtained, if any."""
 
     judge: str
-    asked: int = 0
-    held: int = 0
+    replies: int = 0
+    known: int = 0
     missing: int = 0
     without_images: int = 0
     """Replies to questions whose images the judge could not be shown."""
@@ -103,7 +103,7 @@ def judge_run(
         RunStoreError: no run, its files cannot be read or written, or another process works on it.
         KeyboardInterrupt: somebody asked to stop; what has been replied is kept.
     """
-    done = JudgedRun(helper.name)
+    result = JudgedRun(helper.name)
     try:
         lock = RunLock(run)
     except OSError as error:
@@ -111,20 +111,20 @@ def judge_run(
     try:
         _keep_rubrics(run, rubrics)
         with LineFile(run / JUDGEMENTS_FILE, Judgement, JUDGEMENT_HINT) as file:
-            held = {(each.asked, each.vote) for each in file.held if each.judge == helper.name}
+            known_replies = {(each.asked, each.vote) for each in file.records if each.judge == helper.name}
             pending: list[PendingQuestion] = []
             for each in _all_questions(run, votes, labelled or {}, rubrics):
-                if (each.question.asked, each.vote) in held:
-                    done.held += 1
+                if (each.question.asked, each.vote) in known_replies:
+                    result.known += 1
                 else:
-                    held.add((each.question.asked, each.vote))
+                    known_replies.add((each.question.asked, each.vote))
                     pending.append(each)
             if pending:
                 temperature = 0.0 if votes == 1 else _TEMPERATURE_OF_SEVERAL_VOTES
-                asyncio.run(_ask(pending, helper, temperature, run / SPEND_FILE, file, done, rubrics, progress))
+                asyncio.run(_ask(pending, helper, temperature, run / SPEND_FILE, file, result, rubrics, progress))
     finally:
         lock.close()
-    return done
+    return result
 
 
 def _all_questions(
@@ -143,7 +143,7 @@ async def _ask(
     temperature: float,
     ledger: Path,
     file: LineFile[Judgement],
-    done: JudgedRun,
+    result: JudgedRun,
     rubrics: Rubrics | None,
     progress: Progress,
 ) -> None:
@@ -178,16 +178,16 @@ async def _ask(
                     unseen=unseen,
                 )
             )
-            done.asked += 1
-            done.without_images += bool(unseen)
-            progress(f"answers graded by {helper.name}", done.asked, len(pending))
+            result.replies += 1
+            result.without_images += bool(unseen)
+            progress(f"answers graded by {helper.name}", result.replies, len(pending))
 
         try:
             state = await ask_each(pending, one, helper.model, stopped=lambda: stopping)
         finally:
             await helper.model.close()
-    done.missing = len(pending) - done.asked
-    done.error = state.error
+    result.missing = len(pending) - result.replies
+    result.error = state.error
     if stopping:
         raise KeyboardInterrupt
 
@@ -195,7 +195,7 @@ async def _ask(
 async def _reply(
     model: Model, question: JudgeQuestion, run: Path, settings: ModelSettings
 ) -> tuple[Completion, tuple[str, ...]]:
-    """Reply of the judge, and the images that it was not shown: it is asked without them where it takes none."""
+    """Reply of the judge, and the images that it was not shown: a judge that rejects images is asked without them."""
     request = await asyncio.to_thread(judge_request, question, run)
     try:
         return await model.generate(request.messages, (), settings), request.unseen
@@ -220,13 +220,13 @@ def judge_request(question: JudgeQuestion, run: Path, *, images: bool = True) ->
         return JudgeRequest([system, Message.of("user", question.user)])
     parts: list[ContentPart] = [TextPart(text=question.user)]
     unseen: list[str] = []
-    left = _LONGEST_TOGETHER
+    room = _LONGEST_TOGETHER
     for each in question.attachments:
         path = _place(run, each)
         if is_text(each):
-            most = min(left, _LONGEST_TEXT)
+            most = min(room, _LONGEST_TEXT)
             text = _text(path, most)
-            left -= min(len(text or ""), most)
+            room -= min(len(text or ""), most)
             parts.append(TextPart(text=_file_note(each, "cannot be read" if text is None else "", text, question.mark)))
         elif is_image(each):
             preview = make_preview(path, each.name, "image", None) if images and path is not None else None
@@ -239,7 +239,7 @@ def judge_request(question: JudgeQuestion, run: Path, *, images: bool = True) ->
 
 
 def _place(run: Path, artifact: Artifact) -> Path | None:
-    """Path of an artifact in the run; None where the record names no such place (a run may be a stranger's)."""
+    """Path of an artifact in the run; None if its hash is invalid (a run may come from an untrusted source)."""
     if artifact.sha256 is None or not _DIGITS.fullmatch(artifact.sha256):
         return None
     path = artifact_path(run, artifact.sha256, PurePosixPath(artifact.name).suffix)

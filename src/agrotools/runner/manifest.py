@@ -83,8 +83,8 @@ def identity_hash(manifest: Manifest) -> str:
     A run in a folder of choice may go on when its endpoint has moved; a run in a folder named by this hash cannot be
     taken for that of another endpoint.
     """
-    wanted = (*IDENTITY, "base_url", *(("vlm_base_url",) if manifest.vlm_base_url else ()))
-    fields = {field: value for field, value in manifest.model_dump(mode="json").items() if field in wanted}
+    identity_fields = (*IDENTITY, "base_url", *(("vlm_base_url",) if manifest.vlm_base_url else ()))
+    fields = {field: value for field, value in manifest.model_dump(mode="json").items() if field in identity_fields}
     return hashlib.sha256(orjson.dumps(fields, option=orjson.OPT_SORT_KEYS)).hexdigest()
 
 

@@ -39,7 +39,7 @@ class Part(NamedTuple):
 
 
 class Plan(Sequence[WorkItem]):
-    """Items in the order in which they run. They are made when asked for; length and keys need no sample."""
+    """Items in the order in which they run, created on demand; length and keys need no sample."""
 
     def __init__(self, samples: Sequence[Sample], parts: Iterable[Part]) -> None:
         self.samples = samples
@@ -94,17 +94,17 @@ def work_items(samples: Sequence[Sample], modes: Iterable[Mode], epochs: int, *,
     In no-tool, samples that need raster processing or a figure are excluded, unless the policy makes everything up in
     a ``single_shot``; in step-by-step, those without a reference trajectory.
     """
-    asked = set(modes)
+    requested = set(modes)
     facts = facts_of(samples)
-    wanted: list[Mode] = [mode for mode in MODES if mode in asked]
-    parts = [Part(mode, 0, array("I", _running_in(facts, mode, single_shot))) for mode in wanted]
+    selected_modes: list[Mode] = [mode for mode in MODES if mode in requested]
+    parts = [Part(mode, 0, array("I", _running_in(facts, mode, single_shot))) for mode in selected_modes]
     before = [part for part in parts if part.mode != "step-by-step"]
     after = [part for part in parts if part.mode == "step-by-step"]
     return Plan(samples, [part._replace(epoch=k) for some in (before, after) for k in range(epochs) for part in some])
 
 
 def _running_in(facts: Facts, mode: Mode, single_shot: bool) -> Iterable[int]:
-    """Positions of the samples that take part in ``mode``."""
+    """Positions of the samples that ``mode`` runs."""
     if mode == "end-to-end" or single_shot:
         return range(len(facts.ids))
     able = facts.no_tool if mode == "no-tool" else facts.reference
@@ -125,9 +125,9 @@ def remaining(plan: Plan, finished: AbstractSet[Key], failed: AbstractSet[Key] =
 
 def _without(part: Part, ids: Sequence[str], keys: AbstractSet[Key], *, among: AbstractSet[Key] | None = None) -> Part:
     """The items of ``part`` that are not in ``keys`` (and are in ``among``)."""
-    left = (
+    positions_left = (
         at
         for at in part.positions
         if (key := (part.mode, ids[at], part.epoch)) not in keys and (among is None or key in among)
     )
-    return part._replace(positions=array("I", left))
+    return part._replace(positions=array("I", positions_left))

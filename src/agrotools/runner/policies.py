@@ -24,19 +24,19 @@ class Agents:
     def __init__(self, model_of: Callable[[int], Model], options: "AgentOptions") -> None:
         self._model_of = model_of
         self._options = options
-        self._made: dict[tuple[Mode, int], ModelAgent] = {}
+        self._agents: dict[tuple[Mode, int], ModelAgent] = {}
 
     def __call__(self, _sample: Sample, mode: Mode, epoch: int) -> ModelAgent:
         key = (mode, epoch)
-        if key not in self._made:
-            self._made[key] = self._agent(ObservedModel(self._model_of(epoch)), mode)
-        return self._made[key]
+        if key not in self._agents:
+            self._agents[key] = self._agent(ObservedModel(self._model_of(epoch)), mode)
+        return self._agents[key]
 
     def _agent(self, model: Model, mode: Mode) -> ModelAgent:
         return run_protocol(self._options.protocol).agent(model, mode, self._options)
 
     def through(self, model_of: Callable[[int], Model]) -> "Agents":
-        """The same agents with other models, by epoch."""
+        """Copy of the factory with other models, by epoch."""
         return Agents(model_of, self._options)
 
 
@@ -81,7 +81,7 @@ def run_protocol(name: str) -> RunProtocol:
 
 @dataclass(frozen=True)
 class PolicySource:
-    """Factory of policies. ``privileged`` ones see the gold of their sample; others use none of it."""
+    """Factory of policies. ``privileged`` ones see the gold of their sample; others do not."""
 
     name: str
     privileged: bool
@@ -108,13 +108,13 @@ DEFAULT_AGENTS = AgentOptions()
 
 
 def replayed_run(name: str) -> str:
-    """The run that ``--model NAME`` repeats; empty where it is no replay."""
+    """Run folder that ``--model NAME`` replays; empty if it is not a replay."""
     rest = name.removeprefix("baseline:")
     return rest.removeprefix("replay:") if rest.startswith("replay:") else ""
 
 
 def is_baseline(name: str) -> bool:
-    """True if ``--model NAME`` is a policy of our own, which neither asks a model nor repeats what one said."""
+    """True if ``--model NAME`` is a built-in policy, neither a model nor a replay."""
     return name.startswith("baseline:") and not replayed_run(name)
 
 
@@ -215,7 +215,7 @@ def _baseline(name: str, samples: Sequence[Sample], seed: int) -> PolicySource:
 
 
 def _needs_no_tool(sample: Sample) -> bool:
-    """True if it is a question that is answered without tools: then all samples of its benchmark are."""
+    """True if the question is answered without tools; then all questions of its benchmark are."""
     return not sample.toolset and all(slot.right_text is not None for slot in sample.answer)
 
 

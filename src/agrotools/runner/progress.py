@@ -50,7 +50,7 @@ class ProgressLine:
 
     @property
     def cells(self) -> int:
-        """Cells that a line may fill now; the last column stays free, where terminals differ in when they wrap."""
+        """Width of a line in cells; the last column stays free, since terminals differ in when they wrap."""
         return max((self._stream.columns or _USUAL_COLUMNS) - 1, 1)
 
     def draw(self, title: str, text: str, share: float = 0.0) -> None:
@@ -74,7 +74,7 @@ class ProgressLine:
         self._drawing.update(frame, refresh=True)
 
     def print(self, text: str) -> None:
-        """Write a line that stays; what is drawn goes below it."""
+        """Write a permanent line above the drawn one."""
         if self._drawing is None:
             self._stream.write(f"{printable(text)}\n")
             self._stream.flush()
@@ -82,7 +82,7 @@ class ProgressLine:
             self._opened().print(printable(text), markup=False, highlight=False, emoji=False, soft_wrap=True)
 
     def end(self) -> None:
-        """Leave what is drawn where it is, and continue below it."""
+        """Keep the drawn line, and continue below it."""
         if self._drawing is not None:
             self._drawing.stop()
             self._drawing = None
@@ -103,7 +103,7 @@ class ProgressLine:
             from rich.console import Console
 
             class SteadyConsole(Console):
-                """A console whose cursor stays: a run that is killed could not bring it back."""
+                """A console that never hides the cursor: a killed run could not show it again."""
 
                 def show_cursor(self, show: bool = True) -> bool:
                     del show
@@ -207,7 +207,7 @@ def _is_terminal(stream: TextIO) -> bool:
 
 
 def _redirect_to_null(stream: TextIO) -> None:
-    """Point a standard stream nowhere: Python would fail at exit over what is left in its buffer."""
+    """Redirect a standard stream to the null device: Python would fail at exit on its unwritten buffer."""
     if stream in (sys.stdout, sys.stderr):
         try:
             nowhere = os.open(os.devnull, os.O_WRONLY)
@@ -252,7 +252,7 @@ class Progress:
         self._already = already
         self._stats = stats
         self._clock = clock
-        self._done = 0
+        self._n_done = 0
         self._invalid = 0
         self._started = clock()
         self._every_s = _LIVE_EVERY_S if self._line.live else _PLAIN_EVERY_S
@@ -271,24 +271,24 @@ class Progress:
     def finished(self, record: Record) -> None:
         """Count one record."""
         now = self._clock()
-        if not self._done:
+        if not self._n_done:
             # What came before the first sample began (starting workers, say) says nothing of the rate.
             self._rate.begin(max(self._started, now - record.seconds))
-        self._done += 1
+        self._n_done += 1
         if record.invalid is not None:
             self._invalid += 1
         if now >= self._due:
             self._show(now)
 
     def tick(self) -> None:
-        """Show the state if that is due, also when nothing ends. To be called about twice a second."""
+        """Redraw the state if that is due. To be called about twice a second."""
         now = self._clock()
         self._watch(now)
         if now >= self._due and not self._closed:
             self._show(now)
 
     def note(self, text: str) -> None:
-        """Write a line that stays, above the live one."""
+        """Write a permanent line above the live one."""
         self._line.print(text)
         if self._line.live and not self._closed:
             self._show(self._clock())
@@ -308,9 +308,9 @@ class Progress:
 
     def _watch(self, now: float) -> None:
         """Note samples and replies since the last call."""
-        self._rate.note(now, self._done)
+        self._rate.note(now, self._n_done)
         stats = self._stats() if self._stats else None
-        signs = self._done + (stats.replies + stats.cached if stats else 0)
+        signs = self._n_done + (stats.replies + stats.cached if stats else 0)
         if signs != self._signs:
             self._signs, self._last_sign = signs, now
 
@@ -322,21 +322,21 @@ class Progress:
             while len(parts) > 1 and len(_joined(parts)) + min(len(title), _TITLE_CELLS) + 1 > cells:
                 parts.remove(max(parts, key=lambda part: part.rank))
             title = cut(title, max(cells - len(_joined(parts)) - 1, 1))
-        self._line.draw(title, _joined(parts), (self._already + self._done) / (self._already + self._total))
+        self._line.draw(title, _joined(parts), (self._already + self._n_done) / (self._already + self._total))
 
     def _parts(self, now: float) -> list[_Part]:
         """All parts of the line, in order."""
         stats = self._stats() if self._stats else WireStats()
         ended = self._closed
-        per_s = self._done / max(now - self._rate.began, 1e-9) if ended else self._rate.per_s(now)
-        parts = [_Part(0, f"{self._already + self._done}/{self._already + self._total} done")]
+        per_s = self._n_done / max(now - self._rate.began, 1e-9) if ended else self._rate.per_s(now)
+        parts = [_Part(0, f"{self._already + self._n_done}/{self._already + self._total} done")]
         if self._invalid:
             parts.append(_Part(3, f"{self._invalid} invalid"))
         if stats.spent_usd is not None:
             parts.append(_Part(4, _dollars(stats.spent_usd)))
         parts.append(_Part(5, _duration(now - self._started)))
         if not ended and per_s:
-            parts.append(_Part(2, f"{_duration((self._total - self._done) / per_s)} left"))
+            parts.append(_Part(2, f"{_duration((self._total - self._n_done) / per_s)} left"))
         quiet = now - self._last_sign
         if not ended and quiet >= _QUIET_S:
             waits = stats.in_flight or stats.waiting
@@ -360,17 +360,17 @@ class _Rate:
 
     def __init__(self, started: float) -> None:
         self.began = started
-        self._done = 0
+        self._n_done = 0
         self._seen: deque[tuple[float, int]] = deque([(started, 0)])
 
     def begin(self, at: float) -> None:
-        """The first sample began at that time."""
+        """Set the time at which the first sample began."""
         self.began = at
         self._seen = deque([(at, 0)])
 
     def note(self, now: float, done: int) -> None:
         """``done`` samples are finished now."""
-        self._done = done
+        self._n_done = done
         seen = self._seen
         if done != seen[-1][1] and now - seen[-1][0] >= 0.5:
             seen.append((now, done))
@@ -379,8 +379,8 @@ class _Rate:
 
     def per_s(self, now: float) -> float:
         """Samples a second; 0 as long as it is unknown."""
-        at, done = self._seen[0]
-        return (self._done - done) / (now - at) if now - at >= 0.5 else 0.0
+        at, done_before = self._seen[0]
+        return (self._n_done - done_before) / (now - at) if now - at >= 0.5 else 0.0
 
 
 def _joined(parts: list[_Part]) -> str:
@@ -424,8 +424,8 @@ def stage_progress(stream: TextIO) -> Callable[[str, int, int], None]:
             due = now + _LIVE_EVERY_S
             rate.note(now, done)
             per_s = rate.per_s(now)
-            left = f", {_duration((total - done) / per_s)} left" if per_s and done < total else ""
-            line.draw(stage, f"{done}/{total}{left}", done / total if total else 1.0)
+            time_left = f", {_duration((total - done) / per_s)} left" if per_s and done < total else ""
+            line.draw(stage, f"{done}/{total}{time_left}", done / total if total else 1.0)
             if done == total:
                 line.end()
 

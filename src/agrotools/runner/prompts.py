@@ -128,12 +128,12 @@ class PromptLog:
     def _message(self, message: Message, lines: list[bytes]) -> str:
         if message.role == "system":
             # The longest of all, and one object for all samples.
-            if (held := self._systems.get(id(message))) is None:
+            if (system := self._systems.get(id(message))) is None:
                 digest = self._stored(b"message", message_json(message), lines)
                 if len(self._systems) < _SYSTEMS_REMEMBERED:
                     self._systems[id(message)] = digest, message
                 return digest
-            return held[0]
+            return system[0]
         plain = len(message.content) == 1 and isinstance(message.content[0], TextPart)
         if not plain and any(isinstance(part, ImagePart) for part in message.content):
             message = with_images(message, self._image)
@@ -173,7 +173,7 @@ class PromptLog:
         return short
 
     def _recover(self) -> None:
-        """Cut off what a crash left of a last line, and learn which contents are stored."""
+        """Cut off a torn last line, and read which contents are stored."""
         with self._path.open("rb") as file:
             end = end_of_last_line(file)
             file.seek(0)
@@ -211,20 +211,20 @@ def read_requests(run: Path, key: Key) -> list[StoredRequest] | None:
         RunStoreError: the file cannot be read, or lacks content that it refers to.
     """
     path = run / PROMPTS_FILE
-    wanted = orjson.dumps({"key": key})[:-1] + b","
-    found: bytes | None = None
+    prefix = orjson.dumps({"key": key})[:-1] + b","
+    stored_line: bytes | None = None
 
     def look_up(line: bytes) -> None:
-        nonlocal found
-        if line.startswith(wanted):
-            found = line
+        nonlocal stored_line
+        if line.startswith(prefix):
+            stored_line = line
 
     contents: dict[str, Any] = {}
     try:
         _each_line(path, look_up)
-        if found is None:
+        if stored_line is None:
             return None
-        entries = orjson.loads(found)["requests"]
+        entries = orjson.loads(stored_line)["requests"]
         needed = {digest for _, added, tools in entries for digest in (*added, tools) if digest}
 
         def collect(line: bytes) -> None:
@@ -236,8 +236,8 @@ def read_requests(run: Path, key: Key) -> list[StoredRequest] | None:
         _each_line(path, collect)
         requests: list[StoredRequest] = []
         for shared, added, tools in entries:
-            kept = requests[-1].messages[:shared] if shared else []
-            messages = [*kept, *(contents[digest] for digest in added)]
+            shared_messages = requests[-1].messages[:shared] if shared else []
+            messages = [*shared_messages, *(contents[digest] for digest in added)]
             requests.append(StoredRequest(messages, contents[tools] if tools else [], shared))
     except FileNotFoundError:
         return None
@@ -250,7 +250,7 @@ def read_requests(run: Path, key: Key) -> list[StoredRequest] | None:
 
 
 def stored_image(run: Path, url: str) -> StoredImage | None:
-    """The image that a URL of a stored message stands for; None where it stands for none."""
+    """The image that a URL of a stored message refers to; None if it is not a reference to a stored image."""
     media_type, mark, digest = url.removeprefix("data:").partition(";sha256,")
     if not (mark and url.startswith("data:") and len(digest) == 64 and digest.isalnum()):
         return None

@@ -1,4 +1,4 @@
-"""Records of a run: an index of where each one lies, the records themselves one at a time, and repair after a crash.
+"""Records of a run: an index of their offsets, iteration one record at a time, and repair after a crash.
 
 Only offsets are held, so a run of any length is read in little memory. A key may stand on several lines (a sample
 whose first try was invalid is run again): the last finished record counts, or the last invalid one where none is
@@ -29,7 +29,7 @@ _COPIED_AT_ONCE = 1 << 20
 
 
 class BadLine(NamedTuple):
-    """A line that holds no record: where it is, and what is wrong with it."""
+    """A line that is not a valid record: its position and the fault."""
 
     number: int
     offset: int
@@ -95,7 +95,7 @@ class RecordIndex:
 
     @property
     def notes(self) -> list[str]:
-        """Notes for a reader of figures from these records: lines that are not among them."""
+        """Notes for readers of scores from these records, on lines that were left out."""
         if not self.bad:
             return []
         first = self.bad[0]
@@ -151,7 +151,7 @@ class OrderedRecords:
         return self._ascending(self._offsets)
 
     def at(self, places: Iterable[int]) -> Iterator[Record]:
-        """The records at these places, which ascend; one at a time."""
+        """The records at these ascending positions, one at a time."""
         return self._ascending(array("q", map(self._offsets.__getitem__, places)))
 
     def _ascending(self, offsets: "array[int]") -> Iterator[Record]:
@@ -334,12 +334,12 @@ def _move_aside(path: Path, end: int, bad: Sequence[BadLine], rejected: Path) ->
             for line in bad:
                 _copy(lines, aside, line.offset, line.offset + line.length)
         sync(rejected)
-        with written_beside(path) as temporary, temporary.open("wb") as kept:
+        with written_beside(path) as temporary, temporary.open("wb") as output:
             start = 0
             for line in bad:
-                _copy(lines, kept, start, line.offset)
+                _copy(lines, output, start, line.offset)
                 start = line.offset + line.length
-            _copy(lines, kept, start, end)
+            _copy(lines, output, start, end)
 
 
 def _copy(source: IO[bytes], target: IO[bytes], start: int, end: int) -> None:

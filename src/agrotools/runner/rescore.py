@@ -1,4 +1,4 @@
-"""Scores of a run from what its folder holds: no model, no tool, no image is needed.
+"""Scores of a run from its folder alone: no model, tool or image is needed.
 
 Records are read, scored and written one at a time: a run of any length is scored in little memory. Stored scores of
 another scoring version stay as they are until they are asked for anew.
@@ -36,7 +36,7 @@ _OPENING_BYTES = 400
 
 
 def stored_version(run: Path) -> str | None:
-    """The scoring version of the scores of a run folder; None where it holds none, or what was never scores."""
+    """Scoring version of the scores in a run folder; None if it holds no valid scores."""
     try:
         with (run / SCORES_FILE).open("rb") as file:
             opening = _OPENING.match(file.read(_OPENING_BYTES))
@@ -75,7 +75,7 @@ def shown_as_stored(runs: Sequence[Path], needs: Sequence[str]) -> dict[Path, Su
         UsageError: one of ``needs`` is asked for of stored scores;
         RunStoreError: they cannot be read.
     """
-    stored = {run: found for run in runs if (found := other_version_summary(run)) is not None}
+    stored = {run: stored_summary for run in runs if (stored_summary := other_version_summary(run)) is not None}
     check_one_version([stored[run].scoring if run in stored else SCORING_VERSION for run in runs])
     for run, summary in stored.items():
         if needs:
@@ -93,12 +93,12 @@ def keep_other_version(run: Path) -> None:
         OSError: they cannot be copied.
     """
     version = stored_version(run)
-    if version not in (None, SCORING_VERSION) and not (kept := run / f"scores-v{version}.json").exists():
-        copy_whole(run / SCORES_FILE, kept)
+    if version not in (None, SCORING_VERSION) and not (copy := run / f"scores-v{version}.json").exists():
+        copy_whole(run / SCORES_FILE, copy)
 
 
 def read_judgements(run: Path) -> list[Judgement]:
-    """Replies of judges about the answers of ``run``; none where nobody asked any.
+    """Replies of judges about the answers of ``run``; empty if no judge was asked.
 
     Raises:
         RunStoreError: the file cannot be read, or a line in it is no judgement.
@@ -116,7 +116,7 @@ def judged_rows(run: Path) -> JudgedRows:
 
 
 def _rubrics_of(run: Path) -> Rubrics | None:
-    """The user's rubrics that the run was last judged by; None: those that ship."""
+    """The user's rubrics of the last judging of the run; None: the built-in ones."""
     for path in sorted(run.glob(f"{RUBRICS_PREFIX}*")):
         try:
             return read_rubrics(path, read_manifest(run).benchmark, path.name.removeprefix(RUBRICS_PREFIX))
@@ -159,13 +159,13 @@ def rescore(
     check_comparisons(manifest, comparisons)
     try:
         keep_other_version(run)
-        with written_beside(run / SCORES_FILE) as made, tempfile.TemporaryFile(dir=run) as rows:
+        with written_beside(run / SCORES_FILE) as temporary, tempfile.TemporaryFile(dir=run) as rows:
             judges = judged_rows(run)
             tally = RunAggregator(protocol=manifest.protocol)
             telling_sample = _score(run, rows, comparisons, judges, on_scored, tally)
             embedder = comparisons.embedder
             summary = summary_of(run, manifest, tally, judges, allow_invalid=allow_invalid, embedder=embedder)
-            with made.open("wb") as file:
+            with temporary.open("wb") as file:
                 file.write(b'{\n  "summary": ' + _indented(summary.model_dump(mode="json"), 2) + b',\n  "scores": [')
                 file.write(b"\n    " if rows.tell() else b"")
                 rows.seek(0)
@@ -232,8 +232,8 @@ def _with_published(
     modes: dict[Mode, ModeSummary] = {}
     for mode, part in summary.modes.items():
         records = [record for record in iter_records(run) if record.mode == mode]
-        given = PublishedRun(whole, mode, records, judges, embedder)
-        modes[mode] = part.model_copy(update={"published": plugin.scoring.published(given)})
+        published_run = PublishedRun(whole, mode, records, judges, embedder)
+        modes[mode] = part.model_copy(update={"published": plugin.scoring.published(published_run)})
     return summary.model_copy(update={"modes": modes})
 
 

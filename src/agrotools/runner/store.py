@@ -54,17 +54,17 @@ class RunStore:
 
     def __init__(self, folder: Path, manifest: Manifest) -> None:
         self.folder = folder
-        self._kept: set[Path] = set()
+        self._stored_artifacts: set[Path] = set()
         self._ended: list[tuple[Record, Sequence[Request]]] = []
         self._fault: RunStoreError | None = None
         with ExitStack() as undo:
             try:
                 _refuse_foreign(folder)
-                made = self._made = _make(folder)
-                undo.callback(_remove_empty, made)
+                new_folders = self._new_folders = _make(folder)
+                undo.callback(_remove_empty, new_folders)
                 self._lock = RunLock(folder)
                 undo.callback(self._lock.close)
-                if made:
+                if new_folders:
                     undo.callback(_forget_start, folder)
                 self.manifest, notes = _agreed(folder, manifest)
                 index, repairs = recover(folder)
@@ -124,13 +124,13 @@ class RunStore:
                 self._prompts.write(b"".join(prompts))
         for record, _ in ended:
             try:
-                kept, line = _stored(record)
+                stored_record, line = _stored(record)
             except RunStoreError as error:
                 unstorable = error
                 continue
             lines.append(line)
-            if kept.invalid is None:
-                finished.append(kept.key)
+            if stored_record.invalid is None:
+                finished.append(stored_record.key)
         if lines:
             with self._writing():
                 self._records.append(b"".join(lines))
@@ -145,14 +145,14 @@ class RunStore:
             RunStoreError: it cannot be written.
         """
         for artifact in observation.artifacts:
-            made = folder / artifact.name
+            source = folder / artifact.name
             if artifact.sha256 is None:
                 continue
-            kept = artifact_path(self.folder, artifact.sha256, made.suffix)
-            if kept not in self._kept and made.is_file() and not made.is_symlink():
+            target = artifact_path(self.folder, artifact.sha256, source.suffix)
+            if target not in self._stored_artifacts and source.is_file() and not source.is_symlink():
                 with self._writing():
-                    await asyncio.to_thread(_keep, made, kept)
-                self._kept.add(kept)
+                    await asyncio.to_thread(_keep, source, target)
+                self._stored_artifacts.add(target)
 
     @contextmanager
     def _writing(self) -> Generator[None]:
@@ -165,7 +165,7 @@ class RunStore:
             ) from error
 
     def close(self, *, discard_unused: bool = False) -> None:
-        """Sync what was written and let other processes have the run.
+        """Sync written data and release the lock on the run.
 
         Args:
             discard_unused: remove the folder if it was made for this run and holds no record.
@@ -191,11 +191,11 @@ class RunStore:
                 _forget_start(self.folder)  # while no other process can open the run
             self._lock.close()
             if unused:
-                _remove_empty(self._made)
+                _remove_empty(self._new_folders)
 
     def _is_unused(self) -> bool:
         """True if the folder was made for this run, and nothing was recorded in it."""
-        if not self._made:
+        if not self._new_folders:
             return False
         try:
             names = {entry.name for entry in self.folder.iterdir()}
@@ -218,7 +218,7 @@ class RunStore:
 
 
 def read_manifest(run: Path) -> Manifest:
-    """The manifest of a run folder; where it is damaged, the copy that lies beside it.
+    """The manifest of a run folder, or its copy if the manifest is damaged.
 
     Raises:
         RunStoreError: no run there, or not one this version can read.
@@ -245,7 +245,7 @@ def _read_manifest(run: Path) -> tuple[Manifest, bool]:
 
 
 def _agreed(folder: Path, manifest: Manifest) -> tuple[Manifest, list[str]]:
-    """The manifest of the run that goes on, and what was wrong with the one that is there."""
+    """The manifest of the resumed run, and the fault of the stored one."""
     if not (folder / MANIFEST_FILE).exists():
         return manifest, []
     old, from_copy = _read_manifest(folder)
@@ -300,14 +300,14 @@ def _stored(record: Record) -> tuple[Record, bytes]:
         ) from fault
 
 
-def _keep(made: Path, kept: Path) -> None:
-    """Copy ``made`` unless ``kept`` is the same already; one that a power cut left torn is not."""
-    if kept.is_symlink() or not kept.is_file() or not filecmp.cmp(made, kept, shallow=False):
-        copy_whole(made, kept)
+def _keep(source: Path, target: Path) -> None:
+    """Copy ``source`` unless ``target`` has the same content already (a power cut may have left it torn)."""
+    if target.is_symlink() or not target.is_file() or not filecmp.cmp(source, target, shallow=False):
+        copy_whole(source, target)
 
 
 def _refuse_foreign(folder: Path) -> None:
-    """Nothing is written into, or cut off in, a folder that holds something else than a run."""
+    """Refuse to write into a folder that holds anything but a run."""
     if not folder.is_dir() or (folder / MANIFEST_FILE).exists():
         return
     of_a_start = {_ARTIFACTS, LOCK_FILE, _SCRATCH}
@@ -320,7 +320,7 @@ def _refuse_foreign(folder: Path) -> None:
 
 
 def _make(folder: Path) -> list[Path]:
-    """Make a folder and those above it; what had to be made, the innermost first."""
+    """Create a folder and its parents; returns the created ones, innermost first."""
     missing = [path for path in (folder, *folder.parents) if not path.exists()]
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -337,7 +337,7 @@ def _remove_empty(folders: Iterable[Path]) -> None:
 
 
 def _forget_start(folder: Path) -> None:
-    """Take back what a start that failed has put into its new folder, which holds no record yet."""
+    """Remove the files that a failed start wrote to its new folder, which holds no record yet."""
     _remove_empty([folder / _SCRATCH, folder / _ARTIFACTS])
     for name in (MANIFEST_FILE, _MANIFEST_COPY, RECORDS_FILE, LOCK_FILE):
         with suppress(OSError):
@@ -354,7 +354,7 @@ def _own_folder(folder: Path) -> None:
 
 
 def _emptied(folder: Path) -> Path:
-    """A place for files that nobody needs after the run; what a killed process left there goes first."""
+    """An empty folder for temporary files of the run; leftovers of a killed process are removed."""
     if folder.is_symlink() or folder.is_file():
         folder.unlink()  # the link alone: what it leads to is not ours
     else:
@@ -364,7 +364,7 @@ def _emptied(folder: Path) -> Path:
 
 
 def _remove_leftovers(folder: Path) -> None:
-    """Remove what a killed process was just writing beside the file that was to be replaced.
+    """Remove temporary files that a killed process left beside the file it was replacing.
 
     Scores and report are written without the lock: what a process that lives is writing stays.
     """
@@ -377,7 +377,7 @@ def _remove_leftovers(folder: Path) -> None:
 
 
 def _lives(pid: int) -> bool:
-    """True if ``pid`` is another process that lives."""
+    """True if ``pid`` is another running process."""
     if pid == os.getpid():
         return False
     try:

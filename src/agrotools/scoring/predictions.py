@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from agrotools.core import BenchmarkError, UsageError
+from agrotools.core import imported as imported_target
 from agrotools.core.errors import NoFileError
 from agrotools.plugin import PredictionFormat, PredictionInput, WithPlugins
-from agrotools.plugin import imported as imported_target
 from agrotools.scoring.error_classes import Errors
 from agrotools.scoring.statistics import Estimate, estimate_mean
 

@@ -1,4 +1,4 @@
-"""Policies without a model: ceilings and floors that every result should be read beside."""
+"""Policies without a model: ceilings and floors to compare every result with."""
 
 from agrotools.agents.baselines.oracle import OraclePolicy, RightAnswerPolicy, TruthTools
 from agrotools.agents.baselines.planner import PlannerPolicy, PlanTable

@@ -31,9 +31,9 @@ from agrotools.text.expressions import ExpressionError, evaluate_from
 
 
 class OraclePolicy:
-    """Makes the reference calls in written order and rebuilds the answer from what they return.
+    """Policy that makes the reference calls in written order and rebuilds the answer from their results.
 
-    ``told``: it is told texts of which nothing says how they follow from what tools return.
+    ``told``: it is given texts that cannot be derived from tool results.
     """
 
     def __init__(self, sample: Sample, *, told: bool = False) -> None:
@@ -55,7 +55,7 @@ class OraclePolicy:
 
 
 class RightAnswerPolicy:
-    """Answers a question that needs no tool with what is right."""
+    """Policy that gives the right answer to a question that needs no tool."""
 
     def __init__(self, sample: Sample) -> None:
         (slot,) = sample.answer

@@ -69,14 +69,14 @@ class _Counterpart:
 
 
 def _counterparts(theirs: Sequence[SampleFile], ours: Sequence[SampleFile]) -> dict[str, _Counterpart]:
-    found: dict[str, _Counterpart] = {}
+    counterparts: dict[str, _Counterpart] = {}
     for position, file in enumerate(theirs):
         of_kind = [each for each in ours if each.kind == file.kind]
         before = sum(each.kind == file.kind for each in theirs[:position])
         candidates, order = (of_kind, before) if of_kind else (ours, position)
         if candidates:
-            found[file.name] = _Counterpart(candidates[min(order, len(candidates) - 1)], bool(of_kind))
-    return found
+            counterparts[file.name] = _Counterpart(candidates[min(order, len(candidates) - 1)], bool(of_kind))
+    return counterparts
 
 
 def _adapted(
@@ -84,13 +84,13 @@ def _adapted(
 ) -> Arguments:
     required = cast("list[str]", spec.parameters.get("required", []))
     # A file that an earlier call made is given by reference, and is none of the sample's.
-    given = {name: value for name, value in arguments.items() if isinstance(value, str) and value in files}
-    named = [name for name, kind in spec.agreement.items() if kind == "file" and name in given]
+    file_arguments = {name: value for name, value in arguments.items() if isinstance(value, str) and value in files}
+    file_names = [name for name, kind in spec.agreement.items() if kind == "file" and name in file_arguments]
     of_name = {file.name: file for file in theirs}
-    looked_at = cast(str, arguments[named[0]]) if named else None
+    looked_at = cast(str, arguments[file_names[0]]) if file_names else None
     adapted: Arguments = {}
     for name, value in arguments.items():
-        if name in named and name not in required and not files[cast(str, value)].same_kind:
+        if name in file_names and name not in required and not files[cast(str, value)].same_kind:
             continue
         if looked_at is not None and spec.agreement.get(name) == "box":
             value = _scaled(value, of_name[looked_at], files[looked_at].file)
@@ -139,7 +139,7 @@ SAME = 1e-9
 
 
 class _Donor(NamedTuple):
-    """A sample whose plan may be followed, by its position in the benchmark."""
+    """A sample whose plan can be followed, by its position in the benchmark."""
 
     id: str
     cluster: str
@@ -176,7 +176,7 @@ class _Kind(NamedTuple):
 
 @dataclass
 class _Contents:
-    """All that one pass over the samples finds."""
+    """Donors and answers collected in one pass over the samples."""
 
     prior: PriorTable = field(default_factory=lambda: PriorTable(()))
     texts: dict[str, int] = field(default_factory=dict)

@@ -1,4 +1,4 @@
-"""``planner``: does what was right for the most similar question of another kind.
+"""``planner``: follows the reference of the most similar question of another template.
 
 It sees the gold of samples of other templates and other clusters, and so is marked *privileged*; of its own sample it
 sees no gold. It shows what a model reaches that only copies how such questions are solved.
@@ -60,24 +60,24 @@ class PlannerPolicy:
 
     def _answer(self, plan: Plan | None, results: Results) -> str:
         values: dict[str, JsonValue] = {}
-        for slot, asked in zip(self._sample.answer, self._slots, strict=True):
-            value = planned_value(asked, plan, results) if plan else None
+        for slot, planned_slot in zip(self._sample.answer, self._slots, strict=True):
+            value = planned_value(planned_slot, plan, results) if plan else None
             values[slot.name] = self._table.guess(self._sample, slot) if value is None else value
         return format_answer(self._sample.answer, values)
 
 
-def planned_value(asked: BlankSlot, plan: Plan, results: Results) -> JsonValue:
-    """The answer of ``results`` to ``asked`` if one follows ``plan``; None where they say nothing of its type."""
-    alike = [each for each in plan.slots if (each.slot.type, each.slot.unit) == (asked.type, asked.unit)]
-    named = [each for each in alike if each.slot.name == asked.name]
-    for each in named:
-        if (value := _fitting(asked, _evaluated(each.from_, results))) is not None:
+def planned_value(slot: BlankSlot, plan: Plan, results: Results) -> JsonValue:
+    """The answer of ``results`` to ``slot`` if one follows ``plan``; None where they say nothing of its type."""
+    alike = [each for each in plan.slots if (each.slot.type, each.slot.unit) == (slot.type, slot.unit)]
+    namesakes = [each for each in alike if each.slot.name == slot.name]
+    for each in namesakes:
+        if (value := _fitting(slot, _evaluated(each.from_, results))) is not None:
             return value
     for result in reversed(results):
-        if result is not None and (value := _derived(asked, result)) is not None:
+        if result is not None and (value := _derived(slot, result)) is not None:
             return value
     for each in alike:
-        if (value := _fitting(asked, _evaluated(each.from_, results))) is not None:
+        if (value := _fitting(slot, _evaluated(each.from_, results))) is not None:
             return value
     return None
 
@@ -89,38 +89,38 @@ def _evaluated(expression: str, results: Results) -> JsonValue:
         return None
 
 
-def _fitting(asked: BlankSlot, value: JsonValue) -> JsonValue:
-    """``value`` as an answer to ``asked``; None where it cannot be one."""
-    if asked.type == "boolean":
+def _fitting(slot: BlankSlot, value: JsonValue) -> JsonValue:
+    """``value`` as an answer to ``slot``; None where it cannot be one."""
+    if slot.type == "boolean":
         return value if isinstance(value, bool) else None
-    if asked.type == "tolerance":
+    if slot.type == "tolerance":
         return value if _is_number(value) else None
-    if asked.type in ("open_text", "keywords", "reference_texts"):
+    if slot.type in ("open_text", "keywords", "reference_texts"):
         parts = value if isinstance(value, list) else [value]
         return " ".join(part for part in parts if isinstance(part, str)) or None
-    if asked.type == "choice_set":
+    if slot.type == "choice_set":
         members = value if isinstance(value, list) else [value]
-        chosen = [choice for choice in asked.choices if choice in members]
+        chosen = [choice for choice in slot.choices if choice in members]
         return cast(JsonValue, chosen) or None
-    if asked.choices:
-        return value if value in asked.choices else None
-    return value if asked.type == "exact" and (isinstance(value, str) or _is_number(value)) else None
+    if slot.choices:
+        return value if value in slot.choices else None
+    return value if slot.type == "exact" and (isinstance(value, str) or _is_number(value)) else None
 
 
-def _derived(asked: BlankSlot, result: dict[str, JsonValue]) -> JsonValue:
-    """The answer of one result to ``asked``: a label of its set, a yes or no, or the number named most like it."""
-    if asked.type in ("boolean", "exact", "file") and (asked.choices or asked.type == "boolean"):
-        return next((value for value in result.values() if _fitting(asked, value) is not None), None)
-    if asked.type != "tolerance":
+def _derived(slot: BlankSlot, result: dict[str, JsonValue]) -> JsonValue:
+    """The answer of one result to ``slot``: a label of its set, a yes or no, or the number named most like it."""
+    if slot.type in ("boolean", "exact", "file") and (slot.choices or slot.type == "boolean"):
+        return next((value for value in result.values() if _fitting(slot, value) is not None), None)
+    if slot.type != "tolerance":
         return None
-    unit = canonical_unit(asked.unit)
+    unit = canonical_unit(slot.unit)
     best: tuple[float, float] | None = None
     for name, value in result.items():
         if not _is_number(value):
             continue
         words, of_field = _words_and_unit(name, result)
         # A bare ``value`` is what was calculated for the purpose.
-        alike = 1.0 if name == "value" else _dice(words, set(_words(asked.name)))
+        alike = 1.0 if name == "value" else _dice(words, set(_words(slot.name)))
         number = _in_unit(cast(float, value), of_field, unit, lenient=name == "value")
         if alike and number is not None and (best is None or alike > best[0]):
             best = (alike, number)
@@ -133,17 +133,17 @@ def _words_and_unit(name: str, result: dict[str, JsonValue]) -> tuple[set[str], 
     unit = canonical_unit(last)
     if words and unit is not None:
         return set(_words("_".join(words))), unit
-    told = result.get("unit")
-    return set(_words(name)), canonical_unit(told) if isinstance(told, str) else None
+    stated_unit = result.get("unit")
+    return set(_words(name)), canonical_unit(stated_unit) if isinstance(stated_unit, str) else None
 
 
-def _in_unit(value: float, unit: str | None, wanted: str | None, *, lenient: bool) -> float | None:
+def _in_unit(value: float, unit: str | None, target_unit: str | None, *, lenient: bool) -> float | None:
     """``value`` in the unit that is asked for; a number without unit has it where ``lenient``."""
-    if unit == wanted or (unit is None and lenient):
+    if unit == target_unit or (unit is None and lenient):
         return value
-    if unit is None or wanted is None or not compatible(unit, wanted):
+    if unit is None or target_unit is None or not compatible(unit, target_unit):
         return None
-    return convert(value, unit, wanted)
+    return convert(value, unit, target_unit)
 
 
 def _words(name: str) -> list[str]:

@@ -73,13 +73,13 @@ class _Group:
             self._guesses[cluster] = self._typical_without(self._of_cluster.get(cluster, []))
         return self._guesses[cluster]
 
-    def _typical_without(self, own: Sequence[JsonValue]) -> JsonValue:
-        if len(own) == len(self._values):
+    def _typical_without(self, excluded: Sequence[JsonValue]) -> JsonValue:
+        if len(excluded) == len(self._values):
             return None
-        numbers = _numbers(own)
-        if len(self._values) - len(self._sorted_numbers) == len(own) - len(numbers):
+        numbers = _numbers(excluded)
+        if len(self._values) - len(self._sorted_numbers) == len(excluded) - len(numbers):
             return _median_without(self._sorted_numbers, numbers)
-        return self._most_frequent_without(Counter(map(str, own)))
+        return self._most_frequent_without(Counter(map(str, excluded)))
 
     @cached_property
     def _sorted_numbers(self) -> list[float]:
@@ -94,12 +94,12 @@ class _Group:
     def _by_text(self) -> dict[str, JsonValue]:
         return {str(value): value for value in reversed(self._values)}
 
-    def _most_frequent_without(self, own: Counter[str]) -> JsonValue:
+    def _most_frequent_without(self, excluded: Counter[str]) -> JsonValue:
         best: tuple[int, str] | None = None
         for text, count in self._by_frequency:
-            candidate = (own[text] - count, text)
+            candidate = (excluded[text] - count, text)
             best = candidate if best is None else min(best, candidate)
-            if text not in own:
+            if text not in excluded:
                 # Whatever follows is as frequent at most, and comes later by name.
                 break
         return self._by_text[best[1]] if best else None
@@ -156,7 +156,7 @@ def _file_at(slot: FileSlot, position: int) -> str | None:
 
 
 class PriorPolicy:
-    """Answers at once, at every step."""
+    """Policy that answers at once, at every step."""
 
     def __init__(self, sample: Sample, table: PriorTable) -> None:
         values = {slot.name: table.guess(sample, slot) for slot in sample.answer}

@@ -37,7 +37,7 @@ class EchoPolicy:
 
 
 class GuessPolicy:
-    """Answers at once, at every step. Of the sample it reads what the answer form shows."""
+    """Policy that answers at once, at every step, from what the answer form shows."""
 
     def __init__(self, sample: Sample) -> None:
         self._slots = sample.answer
@@ -84,7 +84,7 @@ def blank(slot: Slot) -> BlankSlot:
 
 
 class RandomPolicy:
-    """Draws every decision from a generator seeded by run seed, sample, epoch and length of the history."""
+    """Policy with random decisions, seeded by run seed, sample, epoch and length of the history."""
 
     def __init__(self, sample: Sample, seed: int, epoch: int) -> None:
         self._slots = sample.answer
@@ -156,8 +156,8 @@ def _random_json(schema: Mapping[str, JsonValue], rng: Random) -> JsonValue:
         return _random_array(schema, rng)
     if kind == "object":
         properties = cast(dict[str, dict[str, JsonValue]], schema.get("properties", {}))
-        wanted = cast(list[str], schema.get("required", []))
-        return {name: _random_json(properties[name], rng) for name in properties if name in wanted}
+        required = cast(list[str], schema.get("required", []))
+        return {name: _random_json(properties[name], rng) for name in properties if name in required}
     if kind == "string":
         return rng.choice(_WORDS)
     return None
@@ -189,9 +189,9 @@ class ReplayPolicy:
         self._step_by_step = record.actions is not None
 
     async def act(self, view: SampleView, history: Sequence[Step]) -> Action:
-        taken = len(history) if self._step_by_step else len({step.turn for step in history})
-        if taken < len(self._actions):
-            return self._actions[taken]
+        n_done = len(history) if self._step_by_step else len({step.turn for step in history})
+        if n_done < len(self._actions):
+            return self._actions[n_done]
         return Halt(termination="max_steps", reason="the replayed run ended here")
 
 

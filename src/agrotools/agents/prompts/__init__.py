@@ -51,8 +51,8 @@ def _source(name: str) -> str | None:
 
 
 def _in(folder: "Traversable") -> dict[str, str]:
-    found = [entry for entry in folder.iterdir() if entry.name.endswith(".j2")]
-    return {entry.name: entry.read_text(encoding="utf-8") for entry in sorted(found, key=lambda entry: entry.name)}
+    templates = [entry for entry in folder.iterdir() if entry.name.endswith(".j2")]
+    return {entry.name: entry.read_text(encoding="utf-8") for entry in sorted(templates, key=lambda entry: entry.name)}
 
 
 @cache

@@ -36,7 +36,7 @@ from agrotools.report.layout import (
     new_table,
     percent,
     points,
-    put,
+    print_part,
     rendered,
     size,
     stacked,
@@ -157,7 +157,7 @@ def print_agrieval(
     """Print :func:`agrieval_parts`: in colour on a terminal, as plain text anywhere else."""
     console = console_for(file)
     for part in agrieval_parts(results, published=published, models=models):
-        put(console, part)
+        print_part(console, part)
 
 
 def agrieval_text(

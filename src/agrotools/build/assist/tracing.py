@@ -107,7 +107,7 @@ def trace_folder(
     samples = [sample for sample in benchmark.samples if sample.reference and sample.reference.steps]
     with trace_file(folder) as file, ready(helper, ledger) as model:
         work = _Work(benchmark, helper.name, model, file, progress)
-        known = by_sample_and_model(file.held)
+        known = by_sample_and_model(file.records)
         for sample in samples:
             trace = known.get((sample.id, helper.name))
             if trace is not None and trace.asked == asked_hash(sample):

@@ -1,4 +1,4 @@
-"""The report as one HTML file: tables, and samples with their pictures. Nothing in it is fetched from anywhere."""
+"""The report as one self-contained HTML file: tables, and samples with their pictures."""
 
 from agrotools.report.html.choosing import Outcomes
 from agrotools.report.html.page import DEFAULT_SAMPLES, Written, build_report

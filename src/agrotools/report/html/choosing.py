@@ -45,7 +45,7 @@ class Outcomes:
         self._starts.append(len(self._values))
 
     def add(self, record: Record, scores: list[Score]) -> None:
-        """Add a record of the run and what it scored."""
+        """Add a record of the run and its scores."""
         value = value_of(record, scores)
         group = (record.mode, record.sample.task_type)
         self._groups.append(self._numbers.setdefault(group, len(self._numbers)))
@@ -75,12 +75,12 @@ class Outcomes:
         pairs = np.repeat(np.arange(len(first)), np.diff(first, append=len(order)))
         worst = self._worst(order, pairs, len(first), privileged)
         last_epochs = np.maximum.reduceat(epochs[order], first)
-        own = groups[order[first]]
-        taken = _in_turn(own, worst, hashes[order[first]], last_epochs + 1, n)
-        shown = np.sort(order[np.isin(pairs, taken)])
+        first_groups = groups[order[first]]
+        chosen_pairs = _in_turn(first_groups, worst, hashes[order[first]], last_epochs + 1, n)
+        chosen_positions = np.sort(order[np.isin(pairs, chosen_pairs)])
         ends = [*self._starts[1:], len(order)]
         return [
-            (shown[(start <= shown) & (shown < end)] - start).tolist()
+            (chosen_positions[(start <= chosen_positions) & (chosen_positions < end)] - start).tolist()
             for start, end in zip(self._starts, ends, strict=True)
         ]
 
@@ -104,7 +104,7 @@ class Outcomes:
 
 
 def _changes(column: "IntArray") -> "NDArray[np.bool_]":
-    """True where a value differs from the one before it; the first one does."""
+    """True where a value differs from the previous one; always true for the first."""
     import numpy as np
 
     return np.concatenate(([True], column[1:] != column[:-1]))
@@ -118,14 +118,14 @@ def _in_turn(groups: "IntArray", worst: "FloatArray", hashes: "IntArray", epochs
     first = np.flatnonzero(_changes(groups[order]))
     turns = np.arange(len(order)) - np.repeat(first, np.diff(first, append=len(order)))
     candidates = order[turns < n]
-    taken: list[int] = []
+    chosen_pairs: list[int] = []
     room = n
     for pair in candidates[np.lexsort((groups[candidates], turns[turns < n]))].tolist():
         room -= int(epochs[pair])
-        if room < 0 and taken:
+        if room < 0 and chosen_pairs:
             break
-        taken.append(pair)
-    return taken
+        chosen_pairs.append(pair)
+    return chosen_pairs
 
 
 def value_of(record: Record, scores: list[Score]) -> float | None:
@@ -182,47 +182,47 @@ def facets_of(record: Record, scores: Sequence[Score], matches: Sequence[int | N
     """
     if is_invalid(record):
         return [NO_REPLY]
-    found = _of_actions(record, scores) if record.actions is not None else _of_trajectory(record, matches, differs)
-    return [facet for facet in FACETS if facet in found]
+    facets = _of_actions(record, scores) if record.actions is not None else _of_trajectory(record, matches, differs)
+    return [facet for facet in FACETS if facet in facets]
 
 
 def _of_actions(record: Record, scores: Sequence[Score]) -> set[str]:
-    found: set[str] = set()
+    facets: set[str] = set()
     values: dict[tuple[str, int | None], float] = {(row.metric, row.step): row.value for row in scores}
     steps = record.sample.reference.steps if record.sample.reference else ()
     for index, action in enumerate(record.actions or ()):
         if isinstance(action, Unparseable):
-            found.add(UNPARSEABLE)
+            facets.add(UNPARSEABLE)
         elif isinstance(action, Halt):
-            found.add(NO_ANSWER)
+            facets.add(NO_ANSWER)
         elif isinstance(action, CallTools) and index < len(steps):
             if values.get(("agrotools.tool_acc", index), 1) < 1:
-                found.add(WRONG_TOOL)
+                facets.add(WRONG_TOOL)
             elif values.get(("agrotools.arg_acc", index), 1) < 1:
-                found.add(WRONG_ARGUMENT)
+                facets.add(WRONG_ARGUMENT)
         elif index < len(steps):
-            found.add(EARLY_ANSWER)
+            facets.add(EARLY_ANSWER)
         elif isinstance(action, CallTools):
-            found.add(NO_ANSWER)
-    return found
+            facets.add(NO_ANSWER)
+    return facets
 
 
 def _of_trajectory(record: Record, matches: Sequence[int | None], differs: bool) -> set[str]:
     assert record.trajectory is not None
-    found: set[str] = set()
+    facets: set[str] = set()
     sample = record.sample
     if any(step.kind == "unparseable" for step in record.trajectory.steps):
-        found.add(UNPARSEABLE)
+        facets.add(UNPARSEABLE)
     if any(step.observation and step.observation.error for step in record.trajectory.steps):
-        found.add(TOOL_ERROR)
+        facets.add(TOOL_ERROR)
     if record.trajectory.answer is None:
-        found.add(NO_ANSWER)
+        facets.add(NO_ANSWER)
     if record.mode != "end-to-end" or sample.reference is None:
-        return found
+        return facets
     if None in matches:
-        found.add(WRONG_TOOL)
+        facets.add(WRONG_TOOL)
     if differs:
-        found.add(WRONG_ARGUMENT)
+        facets.add(WRONG_ARGUMENT)
     if set(range(len(sample.reference.steps))).difference(matches):
-        found.add(MISSING_CALL)
-    return found
+        facets.add(MISSING_CALL)
+    return facets

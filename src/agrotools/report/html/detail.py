@@ -23,7 +23,7 @@ from agrotools.core import (
 )
 from agrotools.report.explain import SlotReading, file_text, slot_readings, summary_readings
 from agrotools.report.html.choosing import facets_of
-from agrotools.report.html.pictures import Absent, Shown
+from agrotools.report.html.pictures import Absent, EmbeddedPicture
 from agrotools.report.layout import RIGHT, WRONG, LabelledText, percent, shortened, value_text
 from agrotools.report.trace import (
     Agreement,
@@ -52,7 +52,7 @@ class Figure:
     name: str
     role: str
     text: str
-    picture: Shown | Absent
+    picture: EmbeddedPicture | Absent
 
 
 @dataclass
@@ -67,7 +67,7 @@ class StepPart:
     thought: str = ""
     arguments: list[Agreement] = field(default_factory=list)
     reference: str = ""
-    given: list[tuple[str, str]] = field(default_factory=list)
+    plain_arguments: list[tuple[str, str]] = field(default_factory=list)
     text: str = ""
     result_label: str = ""
     """Label of the fields of the observation."""
@@ -100,12 +100,12 @@ class Detail:
 
 
 class Showing(Protocol):
-    """Makes files and artifacts pictures of the page."""
+    """Source of the page's pictures of files and artifacts."""
 
-    def file(self, file: SampleFile) -> Shown | Absent: ...
+    def file(self, file: SampleFile) -> EmbeddedPicture | Absent: ...
 
-    def artifact(self, artifact: Artifact, *, made_here: bool) -> Shown | Absent:
-        """``made_here``: by a call of this run, which then should have kept it."""
+    def artifact(self, artifact: Artifact, *, made_here: bool) -> EmbeddedPicture | Absent:
+        """``made_here``: created by a call of this run, which should have stored it."""
         ...
 
 
@@ -207,7 +207,7 @@ def _call(
         )
         part.reference = f"reference step {match + 1}"
     else:
-        part.given = [(name, value_text(value)) for name, value in call.arguments.items()]
+        part.plain_arguments = [(name, value_text(value)) for name, value in call.arguments.items()]
         if reference:
             part.state, part.verdict = "open", "not in the reference plan"
     _add_observation(part, step.observation, "result", showing)
@@ -229,12 +229,12 @@ def _add_observation(
         if error.candidates:
             part.lines.append(LabelledText("candidates", _cut(", ".join(error.candidates))))
         return
-    shown = shown_result(observation)
-    part.fields = [(name, value_text(value)) for name, value in shown.fields.items()]
-    part.flags, part.notes = [*map(_cut, shown.flags)], [*map(_cut, shown.notes)]
-    drawn = any(artifact.kind == "overlay" for artifact in observation.artifacts)
+    result = shown_result(observation)
+    part.fields = [(name, value_text(value)) for name, value in result.fields.items()]
+    part.flags, part.notes = [*map(_cut, result.flags)], [*map(_cut, result.notes)]
+    has_overlay = any(artifact.kind == "overlay" for artifact in observation.artifacts)
     for artifact in observation.artifacts:
-        if artifact.kind == "mask" and drawn:
+        if artifact.kind == "mask" and has_overlay:
             part.lines.append(LabelledText("files", f"{artifact.name} (mask)"))
             continue
         picture = showing.artifact(artifact, made_here=made_here)
@@ -286,7 +286,7 @@ def _add_action(
             part.arguments = scored_agreements(first, reference[step], row)
             part.reference = f"reference step {step + 1}"
         else:
-            part.given = [(name, value_text(value)) for name, value in first.arguments.items()]
+            part.plain_arguments = [(name, value_text(value)) for name, value in first.arguments.items()]
         if refused := rejection_text(action, row):
             part.lines.append(LabelledText("rejected", _cut(refused)))
         if others:

@@ -1,4 +1,4 @@
-"""Writes the page: tables first, then one part per record, then the index by which a script finds its way.
+"""Writer of the page: tables, one part per record, and the index that the script reads.
 
 Records are read one at a time and parts are written as they are made, so that memory does not grow with the run.
 """
@@ -17,7 +17,7 @@ from agrotools.core.files import written_beside
 from agrotools.plugin import NO_COMPARISONS, TextComparisons
 from agrotools.report.html.choosing import FACETS, TOOL_FAILED, Outcomes, value_of
 from agrotools.report.html.detail import detail_of
-from agrotools.report.html.pictures import BUDGET_BYTES, Absent, Pictures, Places, Shown
+from agrotools.report.html.pictures import BUDGET_BYTES, Absent, EmbeddedPicture, Pictures, Places
 from agrotools.report.html.result_tables import errors_section, result_tables, templates
 from agrotools.report.html.runs import Run, count_pictures, incomparable, opened_runs, run_facts
 from agrotools.report.layout import harmless, shortened
@@ -98,11 +98,11 @@ def build_report(
     papers = papers_of_runs(present) if papers is None else papers
     try:
         out.parent.mkdir(parents=True, exist_ok=True)
-        with written_beside(out) as made:
-            with made.open("w", encoding="utf-8", newline="\n") as file:
+        with written_beside(out) as temporary:
+            with temporary.open("w", encoding="utf-8", newline="\n") as file:
                 page = _Page(opened, file, picture_bytes, papers, unadjusted=unadjusted)
                 page.write()
-            size = made.stat().st_size
+            size = temporary.stat().st_size
     except OSError as error:
         raise RunStoreError(
             f"cannot write the report {out}: {error.strerror or error}", hint="choose another place with --out"
@@ -136,7 +136,7 @@ class _Part:
 
 
 class _Page:
-    """One page while it is written."""
+    """The page being written."""
 
     def __init__(
         self,
@@ -180,13 +180,13 @@ class _Page:
             for record in run.shown():
                 self._write_part(at, record)
         self._mark_lost()
-        found = {facet for part in self.parts for facet in part.facets}
+        present = {facet for part in self.parts for facet in part.facets}
         index = {"runs": [*map(_run_data, self._runs)], "parts": [*map(vars, self.parts)]}
         self._render(
             "page_tail",
             script=script,
             index=_json(index),
-            facets={facet: meaning for facet, meaning in FACETS.items() if facet in found},
+            facets={facet: meaning for facet, meaning in FACETS.items() if facet in present},
             n_records=self.n_records,
             n_shown=len(self.parts),
             missing=len(self.missing),
@@ -220,14 +220,14 @@ class _Page:
         self._render("sample_detail", part=part, record=record, run=run, detail=detail, several=several)
 
     def _mark_lost(self) -> None:
-        """Mark end-to-end records on which the oracle, with the same tools, is not right either."""
+        """Mark end-to-end records of samples on which the oracle, with the same tools, fails too."""
         of_oracle = [part for part in self.parts if self._runs[part.run].manifest.model == "baseline:oracle"]
-        lost = {
+        unsolved_samples = {
             part.sample for part in of_oracle if part.mode == "end-to-end" and part.value is not None and part.value < 1
         }
         for part in self.parts:
             wrong = part.value is not None and part.value < 1
-            if wrong and part.sample in lost and part.mode == "end-to-end":
+            if wrong and part.sample in unsolved_samples and part.mode == "end-to-end":
                 part.facets.append(TOOL_FAILED)
 
     def _render(self, macro: str, **values: Any) -> None:
@@ -239,18 +239,18 @@ def _run_data(run: Run) -> dict[str, Any]:
 
 
 class _Showing:
-    """Makes files and artifacts of one run pictures of the page, and notes those that should be there and are not."""
+    """Source of the pictures of one run, with a list of missing ones."""
 
     def __init__(self, run: Run, places: Places, pictures: Pictures, missing: set[str]) -> None:
         self._run, self._places, self._pictures, self._missing = run, places, pictures, missing
 
-    def file(self, file: SampleFile) -> Shown | Absent:
+    def file(self, file: SampleFile) -> EmbeddedPicture | Absent:
         picture = self._pictures.of_file(file, self._places.of_file(file, self._run.roots))
         if isinstance(picture, Absent) and not picture.by_kind:
             self._missing.add(file.path)
         return picture
 
-    def artifact(self, artifact: Artifact, *, made_here: bool) -> Shown | Absent:
+    def artifact(self, artifact: Artifact, *, made_here: bool) -> EmbeddedPicture | Absent:
         picture = self._pictures.of_artifact(artifact, self._places.of_artifact(artifact))
         if isinstance(picture, Absent) and made_here and not picture.by_kind:
             self._missing.add(artifact.sha256 or artifact.name)
@@ -262,7 +262,7 @@ def _hash(text: str) -> str:
 
 
 def _json(data: object) -> "Markup":
-    """JSON for a script element: nothing in it can end the element or begin another."""
+    """JSON that is safe inside a script element."""
     from markupsafe import Markup
 
     text = orjson.dumps(data).decode()

@@ -1,4 +1,4 @@
-"""Files of runs and their pictures: where the files lie, and pictures small enough, each one once, within a budget."""
+"""Files of runs and their pictures: paths of the files, and each picture once, scaled to fit a size budget."""
 
 import base64
 import io
@@ -25,7 +25,7 @@ _SUFFIX = re.compile(r"\.[A-Za-z0-9]{1,8}|")
 
 @dataclass(frozen=True)
 class Absent:
-    """A file that is not shown, and the reason in words for the page.
+    """A file that is not shown, and the reason as text for the page.
 
     ``by_kind``: nothing is missing, files of its kind have no picture.
     """
@@ -46,14 +46,14 @@ def benchmark_roots(manifest: Manifest, run: Path, data_root: Path | None) -> li
     if name in BENCHMARKS:
         places = [data_root, *was, None]
         return next((roots for place in places if (roots := file_roots(name, place))), [])
-    given = Path(name).expanduser()
-    moved = [data_root / given, data_root] if data_root else []
-    found = [*moved, *(place / given for place in [*was, *seen_from])]
-    return [folder.resolve() for folder in dict.fromkeys(found) if (folder / HEADER_FILE).is_file()]
+    stated_path = Path(name).expanduser()
+    moved = [data_root / stated_path, data_root] if data_root else []
+    candidates = [*moved, *(place / stated_path for place in [*was, *seen_from])]
+    return [folder.resolve() for folder in dict.fromkeys(candidates) if (folder / HEADER_FILE).is_file()]
 
 
 class Places:
-    """Finds files by what the records say of them, and shows none but those: the hash must be the recorded one."""
+    """Finder of files named by records; a file is shown only if its hash is the recorded one."""
 
     def __init__(self, runs: Sequence[Path]) -> None:
         self._runs = runs
@@ -73,11 +73,11 @@ class Places:
         return Absent("altered since the run" if altered else "not found on this machine")
 
     def of_artifact(self, artifact: Artifact) -> Path | Absent:
-        """A file that a tool made, in whichever run keeps it."""
+        """A file made by a tool, from the run that stores it."""
         suffix = Path(artifact.name).suffix
         if artifact.sha256 is None or not _SHA256.fullmatch(artifact.sha256) or not _SUFFIX.fullmatch(suffix):
             return Absent("not kept")
-        for path in self._kept(artifact.sha256, suffix):
+        for path in self._copies_in_runs(artifact.sha256, suffix):
             try:
                 if not path.is_symlink() and self._hash(path) == artifact.sha256:
                     return path
@@ -85,7 +85,7 @@ class Places:
                 continue
         return Absent("not among the run's artifacts")
 
-    def _kept(self, sha256: str, suffix: str) -> Iterator[Path]:
+    def _copies_in_runs(self, sha256: str, suffix: str) -> Iterator[Path]:
         return (path for run in self._runs if (path := artifact_path(run, sha256, suffix)).is_file())
 
     def _hash(self, path: Path) -> str:
@@ -102,7 +102,7 @@ _NO_ARTIFACT_PICTURES = frozenset({"table"})
 
 
 @dataclass(frozen=True)
-class Shown:
+class EmbeddedPicture:
     """A picture of the page. ``id`` is that of the element which holds its data."""
 
     id: str
@@ -134,22 +134,22 @@ class Pictures:
     """
 
     def __init__(self, expected: int, budget_bytes: int = BUDGET_BYTES) -> None:
-        self._left = expected
+        self._remaining = expected
         self._budget = budget_bytes
-        self._made: dict[Key, Shown | Absent] = {}
+        self._pictures: dict[Key, EmbeddedPicture | Absent] = {}
         self._fresh: list[tuple[str, str]] = []
         self.bytes = 0
         self.n = 0
         self.shrunk = 0
         """Pictures that were made smaller, or left out, for the budget."""
 
-    def of_file(self, file: SampleFile, path: Path | Absent) -> Shown | Absent:
+    def of_file(self, file: SampleFile, path: Path | Absent) -> EmbeddedPicture | Absent:
         """A file of a sample."""
         if file.kind not in PREVIEWED_KINDS:
             return Absent(f"no preview of a {file.kind}", by_kind=True)
         return self._once(file_key(file), path, file.name, file.kind, file.bands)
 
-    def of_artifact(self, artifact: Artifact, path: Path | Absent) -> Shown | Absent:
+    def of_artifact(self, artifact: Artifact, path: Path | Absent) -> EmbeddedPicture | Absent:
         """A file that a tool made."""
         if artifact.kind in _NO_ARTIFACT_PICTURES:
             return Absent(f"no preview of a {artifact.kind}", by_kind=True)
@@ -163,24 +163,26 @@ class Pictures:
 
     def _once(
         self, key: Key, path: Path | Absent, name: str, kind: str, bands: tuple[str, ...] | None
-    ) -> Shown | Absent:
-        if key not in self._made:
-            self._made[key] = self._make(path, name, kind, bands)
-            self._left -= 1
-        return self._made[key]
+    ) -> EmbeddedPicture | Absent:
+        if key not in self._pictures:
+            self._pictures[key] = self._make(path, name, kind, bands)
+            self._remaining -= 1
+        return self._pictures[key]
 
-    def _make(self, path: Path | Absent, name: str, kind: str, bands: tuple[str, ...] | None) -> Shown | Absent:
+    def _make(
+        self, path: Path | Absent, name: str, kind: str, bands: tuple[str, ...] | None
+    ) -> EmbeddedPicture | Absent:
         if isinstance(path, Absent):
             return path
-        share = (self._budget - self.bytes) // max(self._left, 1)
+        share = (self._budget - self.bytes) // max(self._remaining, 1)
         encoded = _drawing(path, share) if path.suffix == ".svg" else self._thumbnail(path, name, kind, bands, share)
         if isinstance(encoded, Absent):
             return encoded
-        shown = Shown(f"p{self.n}", encoded.width_px, encoded.height_px, encoded.how, encoded.colours)
+        picture = EmbeddedPicture(f"p{self.n}", encoded.width_px, encoded.height_px, encoded.how, encoded.colours)
         self.n += 1
         self.bytes += len(encoded.url)
-        self._fresh.append((shown.id, encoded.url))
-        return shown
+        self._fresh.append((picture.id, encoded.url))
+        return picture
 
     def _thumbnail(
         self, path: Path, name: str, kind: str, bands: tuple[str, ...] | None, share: int
@@ -223,7 +225,7 @@ def _encoded(image: "Image.Image", side: int, *, exact: bool) -> tuple[str, tupl
 
 
 def _drawing(path: Path, share: int) -> _Encoded | Absent:
-    """A vector figure as it is. As the source of an image it can neither run nor load anything; what could keep a
+    """A vector figure, unchanged. As the source of an image it can neither run nor load anything; what could keep a
     browser busy (entities that expand) is refused."""
     content = path.read_bytes() if path.stat().st_size <= _LARGEST_SVG else b""
     if not content or b"<!ENTITY" in content or b"<svg" not in content:

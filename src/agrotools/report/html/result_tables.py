@@ -43,27 +43,27 @@ class Mark(NamedTuple):
 
 def interval_drawing(estimate: Estimate, marks: Sequence[Mark] = (), *, privileged: bool = False) -> "Markup":
     """A mean in [0, 1] and its interval on a line from 0 to 100 %, with marks where ceilings and floors stand."""
-    drawn = [_line(mark.kind, _x(mark.value), 2, _x(mark.value), _HEIGHT - 2) for mark in marks]
+    marks_drawn = [_line(mark.kind, _x(mark.value), 2, _x(mark.value), _HEIGHT - 2) for mark in marks]
     label = f"{percent(estimate.value)} %"
     if estimate.interval is not None:
         lower, upper = estimate.interval.lower, estimate.interval.upper
-        drawn.append(_line("interval", _x(lower), _HEIGHT / 2, _x(upper), _HEIGHT / 2))
+        marks_drawn.append(_line("interval", _x(lower), _HEIGHT / 2, _x(upper), _HEIGHT / 2))
         label += f", 95 % interval {percent(lower)} to {percent(upper)}"
     for kind in ("ceiling", "floor"):
         there = [percent(mark.value) for mark in marks if mark.kind == kind]
         label += f", {kind} {', '.join(there)}" if there else ""
-    return _drawing(label, [*drawn, _point(_x(estimate.value), privileged)])
+    return _drawing(label, [*marks_drawn, _point(_x(estimate.value), privileged)])
 
 
 def difference_drawing(estimate: Estimate) -> "Markup":
     """A difference in [-1, 1] and its interval on a line with zero in the middle."""
-    drawn = [_line("zero", _x(0.5), 1, _x(0.5), _HEIGHT - 1)]
+    marks_drawn = [_line("zero", _x(0.5), 1, _x(0.5), _HEIGHT - 1)]
     label = f"{points(estimate.value)} points"
     if estimate.interval is not None:
         lower, upper = estimate.interval.lower, estimate.interval.upper
-        drawn.append(_line("interval", _x((lower + 1) / 2), _HEIGHT / 2, _x((upper + 1) / 2), _HEIGHT / 2))
+        marks_drawn.append(_line("interval", _x((lower + 1) / 2), _HEIGHT / 2, _x((upper + 1) / 2), _HEIGHT / 2))
         label += f", 95 % interval {points(lower)} to {points(upper)}"
-    return _drawing(label, [*drawn, _point(_x((estimate.value + 1) / 2), False)])
+    return _drawing(label, [*marks_drawn, _point(_x((estimate.value + 1) / 2), False)])
 
 
 def _drawing(label: str, parts: Sequence[str]) -> "Markup":
@@ -137,7 +137,7 @@ Drawing = Callable[[int, int], "Markup | None"]
 
 @dataclass(frozen=True)
 class Results:
-    """All tables: the main ones, those of parts and counts, and the notes that they lead to."""
+    """All tables: the main ones, those of parts and counts, and the notes."""
 
     main: list[HtmlTable]
     parts: list[HtmlTable]
@@ -172,25 +172,25 @@ def result_tables(summaries: Sequence[Summary], *, unadjusted: bool = False) -> 
     )
 
 
-Shown = Callable[[Summary, int], Metric | None]
+MetricGetter = Callable[[Summary, int], Metric | None]
 """The metric of a run that a table prints in a column; None where it prints a dash."""
 
 
-def _intervals(shown: Shown, summaries: Sequence[Summary]) -> Drawing:
+def _intervals(metric_of: MetricGetter, summaries: Sequence[Summary]) -> Drawing:
     def draw(row: int, column: int) -> "Markup | None":
-        own = shown(summaries[row], column)
+        metric = metric_of(summaries[row], column)
         marks = [
             Mark(other.overall.value, "ceiling" if summary.privileged else "floor")
             for at, summary in enumerate(summaries)
             if at != row and (summary.privileged or summary.model.startswith("baseline:"))
-            if (other := shown(summary, column)) is not None
+            if (other := metric_of(summary, column)) is not None
         ]
-        return interval_drawing(own.overall, marks, privileged=summaries[row].privileged) if own else None
+        return interval_drawing(metric.overall, marks, privileged=summaries[row].privileged) if metric else None
 
     return draw
 
 
-def _of_setting(setting: Setting, summaries: Sequence[Summary]) -> Shown:
+def _of_setting(setting: Setting, summaries: Sequence[Summary]) -> MetricGetter:
     columns = shown_metrics(setting, summaries)
 
     def shown(summary: Summary, column: int) -> Metric | None:
@@ -207,8 +207,8 @@ def _gains(summaries: Sequence[Summary]) -> Drawing:
         hidden = any(not part.headline for mode, part in summary.modes.items() if mode != "step-by-step")
         if hidden or summary.no_tool_part is None or column >= len(metrics):
             return None
-        found = summary.no_tool_part.gain.get(metrics[column])
-        return difference_drawing(found.overall) if found else None
+        gain = summary.no_tool_part.gain.get(metrics[column])
+        return difference_drawing(gain.overall) if gain else None
 
     return draw
 
@@ -222,13 +222,13 @@ def html_tables(parts: Sequence["RenderableType"], draw: Drawing = _nothing) -> 
     from rich.table import Table
     from rich.text import Text
 
-    made: list[HtmlTable] = []
+    tables: list[HtmlTable] = []
     for part in parts:
         if isinstance(part, Table):
-            made.append(_table(part, draw))
-        elif isinstance(part, Text) and made:
-            made[-1].below.extend(_lines(part))
-    return made
+            tables.append(_table(part, draw))
+        elif isinstance(part, Text) and tables:
+            tables[-1].below.extend(_lines(part))
+    return tables
 
 
 def _table(table: "Table", draw: Drawing) -> HtmlTable:
@@ -252,7 +252,7 @@ def _text(cell: object) -> "Text":
 
 
 def _unhyphenated(heading: "Text") -> "Text":
-    """Words that were broken for the narrow columns of a terminal, whole again."""
+    """Text without the hyphenation for narrow terminal columns."""
     from rich.text import Text
 
     return Text(heading.plain.replace("-\n", "")) if "-\n" in heading.plain else heading
@@ -283,7 +283,7 @@ def _classes(styles: Sequence[str]) -> Iterator[str]:
 
 
 class _Example(NamedTuple):
-    """A sample, and the address of its record in the page, which need not be shown there."""
+    """A sample, and the link to its record, which may not be shown in the page."""
 
     sample: str
     link: str
@@ -317,10 +317,10 @@ def errors_section(summaries: Sequence[Summary], names: Sequence[str]) -> "Marku
     tables = [
         _ErrorTable(
             f"Errors by class{f', {mode}' if mode else ''}",
-            [column.name if mode else column.mode for column in shown],
-            [_error_row(error, shown, names) for error in classes_looked_for(shown)],
+            [column.name if mode else column.mode for column in part_columns],
+            [_error_row(error, part_columns, names) for error in classes_looked_for(part_columns)],
         )
-        for mode, shown in error_parts(columns, side_by_side=_SIDE_BY_SIDE)
+        for mode, part_columns in error_parts(columns, side_by_side=_SIDE_BY_SIDE)
     ]
     macros: Any = templates().get_template("page.html.j2").module
     return macros.error_section(tables=tables, notes=notes_of(columns))

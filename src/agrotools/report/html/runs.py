@@ -1,4 +1,4 @@
-"""Runs of a page: what is read of them before anything is written, their facts, and differences between them."""
+"""Runs of a page: the data read before anything is written, their facts, and differences between them."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -74,10 +74,10 @@ def opened_runs(
         check_comparisons(manifest, comparisons)
     places: Sequence[Sequence[int]]
     if summaries is not None and max(map(len, shelves)) <= samples:
-        given = list(summaries)
+        resolved = list(summaries)
         places = [range(len(shelf)) for shelf in shelves]
     else:
-        given = list(summaries or ())
+        resolved = list(summaries or ())
         tallies: list[RunAggregator] = []
         if summaries is None or outcomes is None:
             outcomes = Outcomes()
@@ -88,17 +88,26 @@ def opened_runs(
                     summary = summary_of(
                         folder, manifest, tally, judges, allow_invalid=allow_invalid, embedder=comparisons.embedder
                     )
-                    given.append(summary)
+                    resolved.append(summary)
                     tallies.append(tally)
             if tallies:
-                given = side_by_side(given, tallies)
+                resolved = side_by_side(resolved, tallies)
         privileged = frozenset(at for at, manifest in enumerate(manifests) if manifest.privileged)
         places = outcomes.chosen(samples, privileged=privileged)
     names = _distinct([re.sub(r"[^A-Za-z0-9._-]+", "-", folder.resolve().name) or "run" for folder in folders])
     return [
-        Run(folder, name, manifest, shelf, benchmark_roots(manifest, folder, data_root), summary, comparisons, shown)
-        for folder, name, manifest, shelf, summary, shown in zip(
-            folders, names, manifests, shelves, given, places, strict=True
+        Run(
+            folder,
+            name,
+            manifest,
+            shelf,
+            benchmark_roots(manifest, folder, data_root),
+            summary,
+            comparisons,
+            shown_places,
+        )
+        for folder, name, manifest, shelf, summary, shown_places in zip(
+            folders, names, manifests, shelves, resolved, places, strict=True
         )
     ]
 
@@ -123,14 +132,14 @@ def _score(
 
 
 def count_pictures(runs: Sequence[Run]) -> int:
-    """Most distinct pictures that the shown records may have."""
+    """Upper bound of the number of distinct pictures of the shown records."""
     keys: set[object] = set()
     for run in runs:
         for record in run.shown():
             keys.update(map(file_key, record.sample.files))
-            made = [step.observation for step in record.trajectory.steps] if record.trajectory else []
-            made += _recorded(record.sample) if record.actions is not None else []
-            keys.update(artifact_key(artifact) for each in made if each for artifact in each.artifacts)
+            observations = [step.observation for step in record.trajectory.steps] if record.trajectory else []
+            observations += _recorded(record.sample) if record.actions is not None else []
+            keys.update(artifact_key(artifact) for each in observations if each for artifact in each.artifacts)
     return len(keys)
 
 
@@ -139,7 +148,7 @@ def _recorded(sample: Sample):
 
 
 def _distinct(names: Sequence[str]) -> list[str]:
-    """Each name once: later ones get a number."""
+    """Unique names: repeated ones get a number."""
     return [
         name if names.index(name) == at else f"{name}-{names[: at + 1].count(name)}" for at, name in enumerate(names)
     ]
@@ -157,7 +166,7 @@ _COMPARED = {
 
 @dataclass(frozen=True)
 class RunFacts:
-    """One run: who answered, what happened in each mode, and with what it was made."""
+    """Facts of one run: model, outcome of each mode, and settings."""
 
     name: str
     folder: str
@@ -208,11 +217,11 @@ def run_facts(name: str, folder: Path, manifest: Manifest, summary: Summary) -> 
 def _mode_text(part: ModeSummary) -> str:
     invalid = f", {part.invalid.n} invalid ({percent(part.invalid.share)} %)" if part.invalid.n else ""
     n_drawn = part.schematic.n_samples if part.schematic is not None else 0
-    drawn = f", {n_drawn} of them schematic drawings, excluded" if n_drawn else ""
+    drawings_text = f", {n_drawn} of them schematic drawings, excluded" if n_drawn else ""
     hidden = "" if part.headline or n_drawn == part.n_samples else ": too many to report scores"
     ended = ", ".join(f"{name} {n}" for name, n in part.counts.terminations.items())
     epochs = f" x {part.epochs} epochs" if part.epochs > 1 else ""
-    return f"{part.n_samples} samples{epochs}{drawn}{invalid}{hidden}{f' ({ended})' if ended else ''}"
+    return f"{part.n_samples} samples{epochs}{drawings_text}{invalid}{hidden}{f' ({ended})' if ended else ''}"
 
 
 def _written(path: Path) -> str:
@@ -227,17 +236,17 @@ def incomparable(manifests: Sequence[Manifest]) -> list[str]:
 
     Prompts are compared among the runs that have one (baselines have none).
     """
-    found = [
+    differences = [
         f"different {words}: {_differing([getattr(manifest, field) for manifest in manifests])}"
         for field, words in _COMPARED.items()
         if any(getattr(manifest, field) != getattr(manifests[0], field) for manifest in manifests[1:])
     ]
     prompts = [manifest.prompt_hash for manifest in manifests if manifest.prompt_hash]
     if len(set(prompts)) > 1:
-        found.append(f"different prompts: {_differing(prompts)}")
-    return found
+        differences.append(f"different prompts: {_differing(prompts)}")
+    return differences
 
 
 def _differing(values: Sequence[object]) -> str:
-    shown = [value[:_HASH_DIGITS] if isinstance(value, str) else fields_text(dict(value)) for value in values]  # type: ignore[call-overload]
-    return shortened(" / ".join(dict.fromkeys(text or "none" for text in shown)))
+    value_texts = [value[:_HASH_DIGITS] if isinstance(value, str) else fields_text(dict(value)) for value in values]  # type: ignore[call-overload]
+    return shortened(" / ".join(dict.fromkeys(text or "none" for text in value_texts)))

@@ -2,9 +2,16 @@
 
 from pathlib import Path
 
-from agrotools.benchmarks import Benchmark, Loading, with_clusters
-from agrotools.core import Observation, ReferenceStep, ReferenceTrajectory, Sample
-from agrotools.formats.benchmark import BenchmarkHeader
+from agrotools.plugin import (
+    Benchmark,
+    BenchmarkHeader,
+    Loading,
+    Observation,
+    ReferenceStep,
+    ReferenceTrajectory,
+    Sample,
+    with_clusters,
+)
 from ripeness.slots import GradeSlot
 
 _GRADES = {"green": 1, "pink": 3, "dark red": 5}

@@ -1,7 +1,6 @@
 """Plug-in of the benchmark ripeness: one object, all light; its parts are imported when they are needed."""
 
-from agrotools.core import Slot
-from agrotools.plugin import BenchmarkPlugin, ExpectedCount, MetricInfo, RunProtocol, deferred
+from agrotools.plugin import BenchmarkPlugin, ExpectedCount, MetricInfo, RunProtocol, Slot, deferred
 from ripeness.slots import GradeSlot
 
 

@@ -2,9 +2,8 @@
 
 from collections.abc import Sequence
 
-from agrotools.core import Action, Answer, Mode, SampleView, Step, ToolSpec
-from agrotools.models import Message, Model
-from agrotools.runner.policies import AgentOptions
+from agrotools import Action, Answer, Model, SampleView, Step
+from agrotools.plugin import AgentOptions, Message, Mode, ToolSpec
 
 
 class OneWordAgent:

@@ -2,10 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping
 
-from agrotools.core import Mode
-from agrotools.plugin import Reporting
-from agrotools.report.settings import Setting
-from agrotools.scoring import Metric, ModeSummary, Summary
+from agrotools.plugin import Metric, Mode, ModeSummary, Reporting, Setting, Summary
 
 
 def _metrics(mode: Mode) -> Callable[[Summary], Mapping[str, Metric] | None]:

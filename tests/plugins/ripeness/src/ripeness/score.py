@@ -3,9 +3,7 @@
 import re
 from collections.abc import Sequence
 
-from agrotools.core import Slot
-from agrotools.plugin import Scoring
-from agrotools.scoring import SlotScore
+from agrotools.plugin import Scoring, Slot, SlotScore
 from ripeness.slots import GradeSlot
 
 

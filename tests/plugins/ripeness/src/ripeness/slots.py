@@ -4,7 +4,7 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
-from agrotools.core import Slot
+from agrotools.plugin import Slot
 
 
 class GradeSlot(Slot):

@@ -4,9 +4,8 @@ from typing import Annotated
 
 from pydantic import Field
 
-from agrotools.core import ToolError
-from agrotools.tools.contract import tool
-from agrotools.tools.result import ToolResult
+from agrotools import ToolError
+from agrotools.tools import ToolResult, tool
 
 _GRADES = {"green": 1, "turning": 2, "pink": 3, "red": 4, "dark red": 5}
 

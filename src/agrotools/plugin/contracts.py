@@ -15,7 +15,8 @@ task alone needs stand behind ``"package.module:NAME"`` and are imported when th
 * ``predictions``: the prediction files of other programs, when ``agrotools score --format`` reads one.
 
 So the module of the plug-in must stay light: it imports this module, :mod:`agrotools.core` and its own slot types. The
-others may import anything public of agrotools. The benchmarks of this package are plug-ins like any other.
+others may import anything public of agrotools: :mod:`agrotools.plugin` hands out the types that they need. The
+benchmarks of this package are plug-ins like any other.
 ``tests/plugins`` holds a complete example.
 """
 
@@ -29,7 +30,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
 from agrotools.core import BENCHMARKS, FrozenModel, Mode, Record, Sample, Score, Slot, Trajectory, imported
-from agrotools.core.slot import SLOT_TYPES
+from agrotools.core.slot import ENGINE_TYPES, SLOT_TYPES
 
 if TYPE_CHECKING:
     from markupsafe import Markup
@@ -376,6 +377,28 @@ class BenchmarkPlugin:
     judging_target: str = ""
     reporting_target: str = ""
 
+    def __post_init__(self) -> None:
+        """Check the types of what the engine reads of all plug-ins at once.
+
+        Raises:
+            TypeError: a field is of another type; its plug-in is then reported as broken and the others work.
+        """
+        tables = {"metrics": MetricInfo, "tools": str, "tool_categories": tuple, "protocols": RunProtocol}
+        for name, kind in {**tables, "predictions": str, "error_counts": str}.items():
+            table = getattr(self, name)
+            if not isinstance(table, Mapping):
+                raise TypeError(f"{name} must be a mapping, not {type(table).__name__}")
+            for key, value in table.items():
+                if not isinstance(value, kind):
+                    raise TypeError(f"{name}[{key!r}] must be a {kind.__name__}, not {type(value).__name__}")
+        for slot in self.slots:
+            if not (isinstance(slot, type) and issubclass(slot, Slot)):
+                raise TypeError(f"slots must be subclasses of Slot, not {slot!r}")
+            if slot not in SLOT_TYPES and slot.model_fields["type"].default in ENGINE_TYPES:
+                raise TypeError(f"slots: {slot.model_fields['type'].default!r} is a slot type of agrotools already")
+        if not callable(self.load):
+            raise TypeError(f"load must be a function, not {type(self.load).__name__}")
+
     @cached_property
     def scoring(self) -> Scoring:
         """Its scorers; none of its own where it names none."""
@@ -444,8 +467,8 @@ def plugins_of_metrics(metrics: Iterable[str]) -> list[BenchmarkPlugin]:
 class WithPlugins(Mapping[str, V]):
     """A table of the engine, and behind it the same tables of all plug-ins, joined when it is first read."""
 
-    def __init__(self, own: Mapping[str, V], table: Callable[[BenchmarkPlugin], Mapping[str, V]]) -> None:
-        self._own = own
+    def __init__(self, entries: Mapping[str, V], table: Callable[[BenchmarkPlugin], Mapping[str, V]]) -> None:
+        self._entries = entries
         self._table = table
         self._joined: Mapping[str, V] = {}
         self._names: tuple[str, ...] | None = None
@@ -454,14 +477,14 @@ class WithPlugins(Mapping[str, V]):
         """All entries, the engine's first; a name that stands twice is the first one's."""
         if self._names != BENCHMARKS.names():
             joined: dict[str, V] = {}
-            for table in (self._own, *map(self._table, plugins())):
+            for table in (self._entries, *map(self._table, plugins())):
                 for name, value in table.items():
                     joined.setdefault(name, value)
             self._joined, self._names = joined, BENCHMARKS.names()
         return self._joined
 
     def __getitem__(self, key: str) -> V:
-        return self._own[key] if key in self._own or key.startswith(ENGINE) else self.joined()[key]
+        return self._entries[key] if key in self._entries or key.startswith(ENGINE) else self.joined()[key]
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.joined())

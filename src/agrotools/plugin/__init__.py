@@ -1,0 +1,181 @@
+"""What a package that adds a benchmark, a source of images or a study of accuracy may import.
+
+The contracts of a benchmark (:mod:`agrotools.plugin.contracts`) and the types of the engine that they are made of.
+Beside :mod:`agrotools` and :mod:`agrotools.tools` nothing else is public. Importing this module imports the core alone:
+names of other packages are imported on first use.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from agrotools.core import (
+    Action,
+    Answer,
+    CallTools,
+    Mode,
+    Observation,
+    Record,
+    ReferenceStep,
+    ReferenceTrajectory,
+    Sample,
+    SampleView,
+    Score,
+    Slot,
+    Step,
+    ToolCall,
+    ToolError,
+    ToolSpec,
+    Trajectory,
+)
+from agrotools.plugin.contracts import (
+    ENGINE,
+    NO_COMPARISONS,
+    BenchmarkPlugin,
+    ErrorSource,
+    ExpectedCount,
+    JudgedMetric,
+    Judging,
+    MetricInfo,
+    ModeTally,
+    PaperTables,
+    PartColumn,
+    PredictionContent,
+    PredictionFormat,
+    PredictionInput,
+    PromptTemplates,
+    PublishedFiles,
+    PublishedRun,
+    RecordErrors,
+    Reporting,
+    RunProtocol,
+    Scoring,
+    TextComparisons,
+    WithPlugins,
+    benchmark_id,
+    deferred,
+    plugin_of,
+    plugins,
+    plugins_about,
+    plugins_of_metrics,
+    plugins_of_slots,
+)
+
+if TYPE_CHECKING:
+    from agrotools.benchmarks import Loading, with_clusters
+    from agrotools.build.accuracy.study import Bench, Figure, Study, mean_of
+    from agrotools.build.sources.assembling import assembled
+    from agrotools.build.sources.field.fruit import fruit_subjects
+    from agrotools.build.sources.part import Originals, Part
+    from agrotools.build.templates import load_templates
+    from agrotools.core.progress import Progress, no_progress
+    from agrotools.formats.benchmark import Benchmark, BenchmarkHeader, SourceNote
+    from agrotools.models import Message, Model
+    from agrotools.report.published import paper, published_rows, published_set, rows_of_model, rows_of_table
+    from agrotools.report.settings import Setting
+    from agrotools.runner.policies import AgentOptions
+    from agrotools.scoring import Metric, ModeSummary, SlotScore, Summary
+
+_MODULES = {
+    **dict.fromkeys(("Loading", "with_clusters"), "agrotools.benchmarks"),
+    **dict.fromkeys(("Bench", "Figure", "Study", "mean_of"), "agrotools.build.accuracy.study"),
+    "assembled": "agrotools.build.sources.assembling",
+    "fruit_subjects": "agrotools.build.sources.field.fruit",
+    **dict.fromkeys(("Originals", "Part"), "agrotools.build.sources.part"),
+    "load_templates": "agrotools.build.templates",
+    **dict.fromkeys(("Progress", "no_progress"), "agrotools.core.progress"),
+    **dict.fromkeys(("Benchmark", "BenchmarkHeader", "SourceNote"), "agrotools.formats.benchmark"),
+    **dict.fromkeys(("Message", "Model"), "agrotools.models"),
+    **dict.fromkeys(
+        ("paper", "published_rows", "published_set", "rows_of_model", "rows_of_table"), "agrotools.report.published"
+    ),
+    "Setting": "agrotools.report.settings",
+    "AgentOptions": "agrotools.runner.policies",
+    **dict.fromkeys(("Metric", "ModeSummary", "SlotScore", "Summary"), "agrotools.scoring"),
+}
+"""Public names by the module that they are imported from on first use."""
+
+
+def __getattr__(name: str) -> Any:
+    if name in _MODULES:
+        return getattr(import_module(_MODULES[name]), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+__all__ = [
+    "ENGINE",
+    "NO_COMPARISONS",
+    "Action",
+    "AgentOptions",
+    "Answer",
+    "Bench",
+    "Benchmark",
+    "BenchmarkHeader",
+    "BenchmarkPlugin",
+    "CallTools",
+    "ErrorSource",
+    "ExpectedCount",
+    "Figure",
+    "JudgedMetric",
+    "Judging",
+    "Loading",
+    "Message",
+    "Metric",
+    "MetricInfo",
+    "Mode",
+    "ModeSummary",
+    "ModeTally",
+    "Model",
+    "Observation",
+    "Originals",
+    "PaperTables",
+    "Part",
+    "PartColumn",
+    "PredictionContent",
+    "PredictionFormat",
+    "PredictionInput",
+    "Progress",
+    "PromptTemplates",
+    "PublishedFiles",
+    "PublishedRun",
+    "Record",
+    "RecordErrors",
+    "ReferenceStep",
+    "ReferenceTrajectory",
+    "Reporting",
+    "RunProtocol",
+    "Sample",
+    "SampleView",
+    "Score",
+    "Scoring",
+    "Setting",
+    "Slot",
+    "SlotScore",
+    "SourceNote",
+    "Step",
+    "Study",
+    "Summary",
+    "TextComparisons",
+    "ToolCall",
+    "ToolError",
+    "ToolSpec",
+    "Trajectory",
+    "WithPlugins",
+    "assembled",
+    "benchmark_id",
+    "deferred",
+    "fruit_subjects",
+    "load_templates",
+    "mean_of",
+    "no_progress",
+    "paper",
+    "plugin_of",
+    "plugins",
+    "plugins_about",
+    "plugins_of_metrics",
+    "plugins_of_slots",
+    "published_rows",
+    "published_set",
+    "rows_of_model",
+    "rows_of_table",
+    "with_clusters",
+]
