@@ -69,7 +69,7 @@ def validate(
     else:
         for fault in faults:
             typer.echo(f"{fault.where}\n  {fault.code}: {fault.message}\n  {fault.hint}")
-        typer.echo(f"{folder}: {_count(len(faults), 'error') if faults else 'no errors'}")
+        typer.echo(f"{folder}: {_count_text(len(faults), 'error') if faults else 'no errors'}")
         for remark in remarks:
             typer.echo(f"remark: {remark}")
         if screened is not None:
