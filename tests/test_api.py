@@ -147,8 +147,10 @@ def test_mistakes_name_what_to_change(farm: Path):
     with pytest.raises(UsageError, match="did you mean 'temperature'"):
         at.evaluate(farm, model="baseline:echo", temprature=1)
     run = at.evaluate(farm, model="baseline:echo", mode="no-tool", limit=1)
-    with pytest.raises(KeyError):
+    with pytest.raises(KeyError, match=rf"it has .*{run.samples()[0].sample.id}"):
         run["nowhere"]
+    with pytest.raises(UsageError, match="unknown mode 'no_tool'"):
+        run.mode_scores("no_tool")  # pyright: ignore[reportArgumentType]
     with pytest.raises(UsageError, match="needs two runs"):
         at.compare(run)
 

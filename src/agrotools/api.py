@@ -19,7 +19,7 @@ from statistics import fmean
 from typing import TYPE_CHECKING, Any, NamedTuple, TextIO, TypeVar
 
 from agrotools.agents.policy import Policy
-from agrotools.core import Mode, Protocol, Record, Score, UsageError
+from agrotools.core import MODES, Mode, Protocol, Record, Score, UsageError
 from agrotools.formats.benchmark import Benchmark
 from agrotools.models.base import Model
 from agrotools.plugin import NO_COMPARISONS, TextComparisons
@@ -162,7 +162,13 @@ class Run:
         return found
 
     def mode_scores(self, mode: Mode) -> dict[str, MetricScore]:
-        """Metrics of one mode by id; none where the run does not have it."""
+        """Metrics of one mode by id; none where the run does not have it.
+
+        Raises:
+            UsageError: not a mode.
+        """
+        if mode not in MODES:
+            raise UsageError(f"unknown mode {mode!r}", hint=f"one of {', '.join(MODES)}")
         part = self.summary.modes.get(mode)
         return {
             name: MetricScore(
@@ -188,7 +194,8 @@ class Run:
         """
         records = self._index.of_sample(sample_id)
         if not records:
-            raise KeyError(sample_id)
+            known = sorted({name for _, name, _ in self._index.keys})
+            raise KeyError(f"no sample {sample_id!r} in the run; it has {', '.join(known[:10]) or 'none'}")
         return Sample(self, records)
 
     def __len__(self) -> int:

@@ -26,7 +26,7 @@ def test_validate_says_what_is_wrong_and_where(run, tmp_path):
     assert "samples.jsonl:1, sample tiny-1, answer[0].unit" in result.stdout
     assert "unknown_unit: unknown unit 'bushels'" in result.stdout
     assert "samples.jsonl:2" in result.stdout
-    assert "2 faults" in result.stdout
+    assert "2 errors" in result.stdout
 
 
 def test_validate_as_json(run, tmp_path):
@@ -40,7 +40,7 @@ def test_validate_as_json(run, tmp_path):
 def test_validate_a_sound_folder(run, tmp_path):
     result = run("validate", write_folder(tmp_path / "tiny"))
     assert result.exit_code == 0
-    assert "no faults" in result.stdout
+    assert "no errors" in result.stdout
 
 
 def test_validate_prints_the_schema(run):

@@ -185,7 +185,7 @@ def test_a_server_that_fails_three_times_and_then_answers_costs_nothing_but_time
 def test_a_port_where_nobody_listens(evaluated: Eval):
     done = evaluated("none", f"http://127.0.0.1:{closed_port()}/v1")
     assert done.code == 3
-    assert "error: nobody answers at http://127.0.0.1:" in done.err
+    assert "error: no server at http://127.0.0.1:" in done.err
     assert "--base-url" in done.err
     assert (done.out, done.records) == ("", [])
     assert done.seconds < 60
@@ -194,7 +194,7 @@ def test_a_port_where_nobody_listens(evaluated: Eval):
 def test_a_name_that_does_not_exist(evaluated: Eval):
     done = evaluated("none", "http://no-such-host.invalid/v1", attempts=2)
     assert done.code == 3
-    assert "error: nobody answers at http://no-such-host.invalid/v1" in done.err
+    assert "error: no server at http://no-such-host.invalid/v1" in done.err
     assert (done.out, done.records) == ("", [])
 
 

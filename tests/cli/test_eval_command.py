@@ -181,7 +181,7 @@ def test_a_dead_endpoint_is_said_at_once_and_leaves_no_records(small_benchmark: 
         "--mode", "end-to-end", "--out", "run", cwd=tmp_path,
     )  # fmt: skip
     assert done.returncode == 3
-    assert "nobody answers at http://127.0.0.1:9/v1" in done.stderr
+    assert "no server at http://127.0.0.1:9/v1" in done.stderr
     assert "Traceback" not in done.stderr
     assert (done.stdout, (tmp_path / "run" / "records.jsonl").read_bytes()) == ("", b"")
 

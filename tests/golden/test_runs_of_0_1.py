@@ -37,4 +37,4 @@ def test_it_is_reported_and_explained(run: Path, monkeypatch: pytest.MonkeyPatch
 
 def test_its_benchmark_folder_is_valid(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
     assert agrotools(monkeypatch, "validate", "benchmarks/drawn") == 0
-    assert "no faults" in capsys.readouterr().out
+    assert "no errors" in capsys.readouterr().out

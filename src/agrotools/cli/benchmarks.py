@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from agrotools.benchmarks.checking import Checkup
 
 app = typer.Typer(
-    help="List benchmarks, check that their files are whole, describe what they hold.",
+    help="List benchmarks, check that their files are complete, describe what they hold.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
@@ -48,8 +48,8 @@ def check(
 ) -> None:
     """Check a benchmark's files: missing and broken parts, and counts beside the published ones.
 
-    Exit code 0: complete, and the decisive counts agree; 1: something is missing, broken or different; 2: no such
-    benchmark or folder. A benchmark folder is checked by `agrotools validate DIR`.
+    Exit code 0: complete, and the decisive counts agree; 1: something is broken or different; 2: no such
+    benchmark or folder, or no files of it there. A benchmark folder is checked by `agrotools validate DIR`.
     """
     import sys
 
@@ -61,7 +61,7 @@ def check(
         print_json(_as_json(result))
     else:
         _print_check(result)
-    raise typer.Exit(0 if result.sound else 1)
+    raise typer.Exit(2 if result.missing else 0 if result.sound else 1)
 
 
 def _as_json(result: "Checkup") -> dict[str, object]:

@@ -41,7 +41,13 @@ def explain(
     if not chosen:
         known = sorted({name for _, name, _ in index.keys})
         close = get_close_matches(sample, known, n=3) or known[:3]
-        has = f"it has {', '.join(record.mode for record in of_sample)}" if of_sample else f"e.g. {', '.join(close)}"
+        has = (
+            f"it has {', '.join(record.mode for record in of_sample)}"
+            if of_sample
+            else f"e.g. {', '.join(close)}"
+            if close
+            else "the run has no records"
+        )
         raise UsageError(f"{run} holds no record of sample {sample!r} in {mode or 'any mode'}, epoch {epoch}", hint=has)
     if prompt:
         _print_prompts(run, chosen, as_json=as_json)
@@ -63,6 +69,10 @@ def explain(
         print_explanation(record, scores, judges.of(record))
     if (stored := stored_version(run)) not in (None, SCORING_VERSION):
         typer.echo(f"scored by version {SCORING_VERSION}; the scores stored with the run are of version {stored}")
+
+
+def _examples(ids: Sequence[str]) -> str:
+    return f"e.g. {', '.join(ids)}" if ids else "the run has no records"
 
 
 def _print_prompts(run: Path, records: "Sequence[Record]", *, as_json: bool) -> None:

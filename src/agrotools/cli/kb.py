@@ -28,7 +28,9 @@ def search(
     crop: Annotated[str | None, typer.Option(help="Only entries on this crop.")] = None,
     top_k: Annotated[int, typer.Option(help="Maximum number of passages, 1 to 5; any number with --index.")] = 3,
     embed: Annotated[bool, typer.Option("--embed", help='Use sentence embeddings too (extra "embed").')] = False,
-    index: Annotated[Path | None, typer.Option(help="Search this index of kb index instead of the base.")] = None,
+    index: Annotated[
+        Path | None, typer.Option(help="Search an index built by `kb index` instead of the knowledge base.")
+    ] = None,
     as_json: _AsJson = False,
 ) -> None:
     """Search the knowledge base as the tool lookup_agronomy does, or an index of your own corpus.

@@ -135,6 +135,7 @@ def _find(name: str, as_json: bool) -> Any:
 def _fail(message: str, hint: str | None, info: dict[str, Any], as_json: bool, code: int) -> NoReturn:
     if as_json:
         print_json({"error": {**info, "message": message, "hint": hint}})
-    line = f"error: {message}" + (f" hint: {hint}" if hint else "")
-    typer.echo(" ".join(line.split()), err=True)
+    lines = [f"error: {message}", *([f"hint: {hint}"] if hint else [])]
+    for line in lines:
+        typer.echo(" ".join(line.split()), err=True)
     raise typer.Exit(code)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 def validate(
     folder: Annotated[Path | None, typer.Argument(help="Benchmark folder.", show_default=False)] = None,
     schema: Annotated[bool, typer.Option("--schema", help="Print the JSON Schema of the format and stop.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the faults as JSON.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the errors as JSON.")] = False,
     quality: Annotated[
         bool,
         typer.Option(
@@ -40,9 +40,9 @@ def validate(
         int, typer.Option(min=1, max=64, help="Threads of numeric libraries in each process, for --rerun.")
     ] = 1,
 ) -> None:
-    """Check every file, hash, sample, tool, argument, reference and answer of a benchmark, and list all faults at once.
+    """Check every file, hash, sample, tool, argument, reference and answer of a benchmark, and list all errors at once.
 
-    Exit code 0: no faults (whatever --quality finds); 1: faults, or calls with other results; 2: no such folder.
+    Exit code 0: no errors (whatever --quality finds); 1: errors, or calls with other results; 2: no such folder.
     """
     from agrotools.benchmarks.validate import first_form_remarks, format_schema, validate_folder
 
@@ -50,7 +50,7 @@ def validate(
         print_json(format_schema())
         return
     if folder is None:
-        raise typer.BadParameter("name a folder, or give --schema", param_hint="FOLDER")
+        raise typer.BadParameter("give a benchmark folder or --schema", param_hint="FOLDER")
     if not folder.is_dir():
         raise typer.BadParameter(f"{folder} is not a folder", param_hint="FOLDER")
     faults = validate_folder(folder)
@@ -69,7 +69,7 @@ def validate(
     else:
         for fault in faults:
             typer.echo(f"{fault.where}\n  {fault.code}: {fault.message}\n  {fault.hint}")
-        typer.echo(f"{folder}: {f'{len(faults)} faults' if faults else 'no faults'}")
+        typer.echo(f"{folder}: {_count_text(len(faults), 'error') if faults else 'no errors'}")
         for remark in remarks:
             typer.echo(f"remark: {remark}")
         if screened is not None:

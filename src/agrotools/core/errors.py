@@ -80,7 +80,7 @@ class RunStoreError(AgrotoolsError):
 
 
 class NoFileError(BenchmarkError, UsageError):
-    """The named prediction file does not exist."""
+    """A file or folder that was named is not there, or does not hold what it should."""
 
 
 class NoRunError(RunStoreError, UsageError):

@@ -137,7 +137,7 @@ class FirstContact(ModelAround):
                 and not await _listens(self.base_url)
             ):
                 raise EndpointUnreachable(
-                    f"nobody answers at {self.base_url}: {met.message}",
+                    f"no server at {self.base_url} ({met.message})",
                     hint="start the server, or correct the address (--base-url)",
                 )
             return

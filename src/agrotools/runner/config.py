@@ -145,7 +145,9 @@ def read_config(file: Path | None, options: Mapping[str, Any], models: Sequence[
     if unknown:
         close = get_close_matches(unknown[0], EvalConfig.model_fields, n=2)
         raise UsageError(
-            f"unknown key {unknown[0]!r} in {file}",
+            f"unknown key {unknown[0]!r} in {file}"
+            if file and unknown[0] not in options
+            else f"unknown option {unknown[0]!r}",
             hint=f"did you mean {' or '.join(map(repr, close))}?"
             if close
             else f"known: {', '.join(EvalConfig.model_fields)}",
@@ -168,9 +170,9 @@ def read_config(file: Path | None, options: Mapping[str, Any], models: Sequence[
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"])
-        raise UsageError(
-            f"{where}: {first['msg']} (got {first['input']!r})", hint="see agrotools eval --help"
-        ) from error
+        wrong = first["msg"].removeprefix("Value error, ").replace("Input should", "should")
+        wrong = wrong.replace("greater than or equal to", "at least")
+        raise UsageError(f"{where}: {wrong} (got {first['input']!r})", hint="see agrotools eval --help") from error
 
 
 def tool_backends(options: Sequence[str]) -> dict[str, str]:
@@ -203,6 +205,8 @@ def _pairs(texts: Sequence[str], option: str, form: str, hint: str) -> dict[str,
 def _read_toml(file: Path) -> dict[str, Any]:
     try:
         return tomllib.loads(file.read_text(encoding="utf-8"))
+    except FileNotFoundError as error:
+        raise UsageError(f"there is no configuration file {file}", hint="check the path of --config") from error
     except (OSError, UnicodeDecodeError, RecursionError, tomllib.TOMLDecodeError) as error:
         raise UsageError(f"cannot read the configuration {file}: {error}", hint="it must be a TOML file") from error
 

@@ -72,7 +72,7 @@ CLASSES: Mapping[str, ErrorClass] = {
         ErrorClass(
             IN_HEAD, "step", "a calculation of the reference's value without the observations that it comes from"
         ),
-        ErrorClass("wrong_tool_name", "step", "a call of a tool that there is not"),
+        ErrorClass("wrong_tool_name", "step", "call to a tool that does not exist"),
         ErrorClass(
             "tool_error",
             "step",
@@ -82,7 +82,7 @@ CLASSES: Mapping[str, ErrorClass] = {
             "call_without_output", "step", "a step that names a tool but no output, where the model writes both"
         ),
         ErrorClass("repeated_tool", "sample", "the same tool in two consecutive steps"),
-        ErrorClass("redundant_call", "step", "a call with the very arguments of an earlier one that worked"),
+        ErrorClass("redundant_call", "step", "repeats an earlier successful call"),
         ErrorClass("several_calls", "step", "more than one call in one message or step"),
         ErrorClass(
             "single_step_answer",

@@ -19,6 +19,7 @@ from agrotools.benchmarks._dialogs.findings import (
 from agrotools.benchmarks._dialogs.plugin_parts import PaperRun
 from agrotools.benchmarks.checking import FileCheck
 from agrotools.core import MODES, BenchmarkError, Mode, Sample, UsageError
+from agrotools.core.errors import NoFileError
 from agrotools.core.files import cache_dir
 from agrotools.core.progress import Progress
 from agrotools.formats.benchmark import Benchmark, BenchmarkHeader, ContentDigest, SourceNote, with_clusters
@@ -165,7 +166,7 @@ class Layout(NamedTuple):
                 if (root / folder / name).is_file():
                     # Not the file itself: where it is a link, the images still lie beside the link.
                     return (root / folder).resolve() / name
-        raise BenchmarkError(f"{root} holds no {' or '.join(self.files)} of {self.name}", hint=self.source)
+        raise NoFileError(f"{root} holds no {' or '.join(self.files)} of {self.name}", hint=self.source)
 
     def roots(self, data_root: Path | None) -> list[Path]:
         """Folders that paths of files are relative to; frames of videos are in the cache."""

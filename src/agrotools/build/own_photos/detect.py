@@ -12,6 +12,7 @@ from agrotools.build.own_photos.cells import CellFault, is_empty
 from agrotools.build.own_photos.plan import Plan, SkippedRows
 from agrotools.build.own_photos.table import Table, open_table
 from agrotools.core import BenchmarkError
+from agrotools.core.errors import NoFileError
 
 SUFFIXES = (".jpg", ".jpeg", ".png", ".tif", ".tiff", ".webp", ".bmp")
 _MOST = 1_000_000
@@ -28,7 +29,7 @@ class Images:
 
     def __init__(self, folder: Path) -> None:
         if not folder.is_dir():
-            raise BenchmarkError(f"{folder} is not a folder", hint="--images names the folder of the pictures")
+            raise NoFileError(f"{folder} is not a folder", hint="--images names the folder of the pictures")
         self.folder = folder.resolve()
         self._by_path: dict[str, Path] = {}
         self._by_name: dict[str, list[Path]] = {}

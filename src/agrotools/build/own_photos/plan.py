@@ -13,6 +13,7 @@ from pydantic import Field, JsonValue, StringConstraints, ValidationError, field
 from agrotools.build.own_photos import cells
 from agrotools.build.templates.wording import Language
 from agrotools.core import BenchmarkError, FrozenModel, first_fault
+from agrotools.core.errors import NoFileError
 
 _ROWS_NAMED = 5
 
@@ -174,8 +175,8 @@ class Plan(FrozenModel):
         return next((column for column in self.columns if column.column == name), None)
 
 
-_HEAD = """# What the photos and the table are taken for. Correct it, then give the same command again:
-# it goes on with what stands here. Delete this file to have the table looked at anew.
+_HEAD = """# How agrotools interprets your photos and table. Edit it and run the same command again; the build
+# continues from this file. Delete it to analyse the table again.
 #
 # ask:   one of {asks}
 # unit:  of numbers without a unit (mm, cm, m, %, fraction...)
@@ -218,12 +219,12 @@ def read_plan(path: Path) -> Plan:
     Raises:
         BenchmarkError: it cannot be read, is not TOML, or has unknown keys or values.
     """
-    hint = "correct it, or delete it to have the table looked at anew"
+    hint = "correct it, or delete it to analyse the table again"
     try:
         return Plan.model_validate(tomllib.loads(path.read_text("utf-8")))
     except OSError as error:
         raise BenchmarkError(f"the plan {path} cannot be read: {error.strerror}", hint="--plan FILE.toml") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise BenchmarkError(f"the plan {path} is not TOML: {error}", hint=hint) from error
+        raise NoFileError(f"the plan {path} is not TOML: {error}", hint=hint) from error
     except ValidationError as error:
-        raise BenchmarkError(f"the plan {path}: {first_fault(error)}", hint=hint) from error
+        raise NoFileError(f"the plan {path}: {first_fault(error)}", hint=hint) from error

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from agrotools.core import BenchmarkError
+from agrotools.core.errors import NoFileError
 
 Row = tuple[int, tuple[str, ...]]
 """Number of the row, and its cells as text without spaces around them, as many as there are columns."""
@@ -63,7 +64,7 @@ def open_table(
         BenchmarkError: no such file, of another kind, empty, without a header, or not in that encoding.
     """
     if not path.is_file():
-        raise BenchmarkError(f"there is no table {path}", hint="--answers names a .csv or .xlsx file")
+        raise NoFileError(f"there is no table {path}", hint="--answers names a .csv or .xlsx file")
     if path.suffix.lower() in (".xlsx", ".xlsm"):
         return _open_sheet(path, sheet)
     if path.suffix.lower() in (".xls", ".ods", ".numbers"):

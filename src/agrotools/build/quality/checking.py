@@ -374,7 +374,7 @@ def check_quality(
     elif reader := text_reader():
         checks.append(lambda: check_written(samples, root, reader, progress))
     else:
-        left_out.append("text in pictures was not read: pip install agrotools[ocr]")
+        left_out.append("text in pictures was not read: pip install 'agrotools[ocr]'")
     return [finding for check in checks for finding in check()], left_out
 
 

@@ -15,7 +15,7 @@ from agrotools.build.sources.field.land import buildings, land_use, ndvi, scene,
 from agrotools.build.sources.field.photos import leaf_photos, leaves, weed_photos
 from agrotools.build.sources.field.weeds import weeds
 from agrotools.build.sources.part import Adapter
-from agrotools.core import BenchmarkError
+from agrotools.core.errors import NoFileError
 from agrotools.core.progress import Progress, no_progress
 from agrotools.formats.benchmark import BenchmarkHeader
 from agrotools.formats.replacement import check_replaceable
@@ -51,7 +51,7 @@ def build_field(folder: Path, out: Path, progress: Progress = no_progress) -> Be
     """
     check_replaceable(out)
     if not folder.is_dir():
-        raise BenchmarkError(f"{folder} is not a folder", hint="give the folder of the data sets: --source field=DIR")
+        raise NoFileError(f"{folder} is not a folder", hint="give the folder of the data sets: --source field=DIR")
     there = [name for name in PARTS if (folder / name).is_dir()]
     # Where none is there: CWFID in its authors' layout, or what is wrong with it.
     parts = [PARTS[name](folder / name) for name in there] or [weeds(folder)]

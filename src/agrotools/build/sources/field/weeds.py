@@ -24,6 +24,7 @@ from agrotools.build.sources.reading import TRUTH_FILE, read_items, refuse_missi
 from agrotools.build.templates.field import MEASURE, FieldPicture, field_picture, field_templates
 from agrotools.build.templates.thing import Subject
 from agrotools.core import BenchmarkError, Sample, SampleFile
+from agrotools.core.errors import NoFileError
 from agrotools.tools.crop_weed.heads import list_heads
 
 NOTE = (
@@ -57,7 +58,7 @@ def read_cwfid(folder: Path) -> list[FieldImage]:
         BenchmarkError: no such folder, neither layout, or the files that are missing or do not fit together, all named.
     """
     if not folder.is_dir():
-        raise BenchmarkError(f"{folder} is not a folder", hint="give the folder of the data set: --source field=DIR")
+        raise NoFileError(f"{folder} is not a folder", hint="give the folder of the data set: --source field=DIR")
     if (folder / "cwfid").is_dir():
         folder = folder / "cwfid"
     entries = list(_entries(folder))
