@@ -1,5 +1,6 @@
 """The public API: its names, signatures and errors."""
 
+import asyncio
 import inspect
 import io
 import subprocess
@@ -192,3 +193,12 @@ def test_the_command_prints_the_version():
     from agrotools.cli.main import app
 
     assert CliRunner().invoke(app, ["--version"]).output == f"agrotools {at.__version__}\n"
+
+
+def test_a_cancellation_that_escapes_from_a_policy_is_its_fault(farm: Path):
+    class Leaking:
+        async def act(self, view: Any, history: Any) -> Any:
+            raise asyncio.CancelledError
+
+    run = at.evaluate(farm, model=Leaking(), mode="no-tool", limit=2)
+    assert [(record.invalid or "")[:30] for record in run.samples()] == ["internal error, CancelledError"] * 2

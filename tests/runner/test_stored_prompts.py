@@ -216,3 +216,7 @@ def test_content_that_is_gone_is_an_error(tmp_path: Path):
     with pytest.raises(RunStoreError, match="cannot be read"):
         read_requests(tmp_path, FIRST)
     assert read_requests(tmp_path, ("no-tool", "other", 0)) is None
+    write(tmp_path, FIRST, [SYSTEM])
+    path.write_bytes(path.read_bytes().replace(b'"message"', b'"massage"'))
+    with pytest.raises(RunStoreError, match="cannot be read"):
+        read_requests(tmp_path, FIRST)

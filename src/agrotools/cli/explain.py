@@ -87,7 +87,7 @@ def _print_prompts(run: Path, records: "Sequence[Record]", *, as_json: bool) -> 
         raise UsageError(
             f"{run} stores no prompt of sample {records[0].sample.id!r}",
             hint="prompts are stored where agrotools itself prompts a model: not for baselines and replays, not by "
-            "agents of other packages, and not by agrotools 0.1",
+            "agents of other packages, and not by releases before 0.2",
         )
     if as_json:
         print_json([_prompt_json(run, model, record, requests) for record, requests in stored])

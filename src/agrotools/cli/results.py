@@ -289,6 +289,7 @@ def show_evaluations(
         typer.echo(f"the report, with samples, pictures and steps: {page}", err=as_json)
     except RunStoreError as error:
         typer.echo(f"no report: {error}", err=True)
+        code = code or 1
     for each in evaluated:
         if each.stopped:
             typer.echo(f"stopped: {each.stopped}", err=True)

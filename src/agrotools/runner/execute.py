@@ -203,7 +203,10 @@ async def run_item(item: WorkItem, context: RunContext) -> Record:
         invalid = str(error)
     except AgrotoolsError:
         raise
-    except Exception as error:
+    except (Exception, asyncio.CancelledError) as error:
+        task = asyncio.current_task()
+        if isinstance(error, asyncio.CancelledError) and task is not None and task.cancelling():
+            raise  # the run ends; where nobody cancelled it, the policy let a cancellation of its own escape
         # A fault of ours on one sample must not cost the others: it is counted as invalid and shown in the report.
         at = traceback.extract_tb(error.__traceback__)[-1]
         invalid = f"{INTERNAL_ERROR}, {type(error).__name__}: {error} ({at.name}, line {at.lineno})"

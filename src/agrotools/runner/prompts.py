@@ -231,7 +231,7 @@ def read_requests(run: Path, key: Key) -> list[StoredRequest] | None:
             digest = line[len(_CONTENT) : len(_CONTENT) + _HASH_DIGITS].decode(errors="replace")
             if line.startswith(_CONTENT) and digest in needed:
                 entry = orjson.loads(line)
-                contents[digest] = entry.get("message", entry.get("tools"))
+                contents[digest] = entry["message"] if "message" in entry else entry["tools"]
 
         _each_line(path, collect)
         requests: list[StoredRequest] = []
