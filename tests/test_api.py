@@ -202,3 +202,13 @@ def test_a_cancellation_that_escapes_from_a_policy_is_its_fault(farm: Path):
 
     run = at.evaluate(farm, model=Leaking(), mode="no-tool", limit=2)
     assert [(record.invalid or "")[:30] for record in run.samples()] == ["internal error, CancelledError"] * 2
+
+
+@pytest.mark.parametrize("mode", ["no-tool", "end-to-end"])
+def test_a_policy_that_returns_no_action_is_not_scored(farm: Path, mode: str):
+    class Talking:
+        async def act(self, view: Any, history: Any) -> Any:
+            return "yes"
+
+    run = at.evaluate(farm, model=Talking(), mode=mode, limit=2)
+    assert ["act returned 'yes', not an Answer" in (record.invalid or "") for record in run.samples()] == [True, True]

@@ -110,7 +110,13 @@ async def run_end_to_end(
             case CallTools():
                 steps.extend(await _call_steps(turn, action, call_tool))
                 unparseable_in_a_row = 0
+            case _:
+                raise TypeError(_not_an_action(action))
     return Trajectory(steps=tuple(steps), termination="max_steps", reason=f"no answer after {max_steps} turns")
+
+
+def _not_an_action(value: object) -> str:
+    return f"act returned {value!r:.100}, not an Answer or CallTools"
 
 
 def _unparseable_step(turn: int, action: Unparseable) -> Step:
@@ -268,8 +274,10 @@ def kept_action(action: Action) -> Action:
             changed = {"calls": tuple(map(kept_call, action.calls)), "thought": kept_text(action.thought)}
         case Unparseable():
             changed = {"text": kept_text(action.text)}
-        case _:
+        case Halt():
             return action
+        case _:
+            raise TypeError(_not_an_action(action))
     same = all(getattr(action, name) == value for name, value in changed.items())
     return action if same else action.model_copy(update=changed)
 
