@@ -138,7 +138,7 @@ def test_scoring_again_needs_neither_benchmark_nor_images(small_benchmark: Path,
         (["eval", "{benchmark}", "-m", "replay:nowhere"], 2, "not a run folder"),
         (["eval", "{benchmark}", "-m", "scripted:nowhere.toml"], 2, "nowhere.toml"),
         (["eval", "{benchmark}", "-m", "a", "-m", "b", "--out", "one"], 2, "--out names one run"),
-        (["eval", "{benchmark}", "--config", "nowhere.toml"], 2, "cannot read the configuration"),
+        (["eval", "{benchmark}", "--config", "nowhere.toml"], 2, "there is no configuration file"),
         (["eval", "{benchmark}", "--config", "typo.toml"], 2, "did you mean 'epochs'"),
         (["eval", "{benchmark}", "--config", "number.toml"], 2, "model: should be a name or a list of names"),
         (["eval", "{benchmark}", "--config", "two.toml"], 2, "--out names one run"),
@@ -183,7 +183,7 @@ def test_a_dead_endpoint_is_said_at_once_and_leaves_no_records(small_benchmark: 
     assert done.returncode == 3
     assert "no server at http://127.0.0.1:9/v1" in done.stderr
     assert "Traceback" not in done.stderr
-    assert (done.stdout, (tmp_path / "run" / "records.jsonl").read_bytes()) == ("", b"")
+    assert (done.stdout, (tmp_path / "run").exists()) == ("", False)
 
 
 def test_what_the_operating_system_refuses_is_said_in_words(monkeypatch: pytest.MonkeyPatch, capsys):
