@@ -107,7 +107,7 @@ def test_a_failed_drawing_leaves_nothing_behind(cache, monkeypatch):
         raise RuntimeError("stopped")
 
     monkeypatch.setattr(drawn, "write_scenes", fail)
-    with pytest.raises(RuntimeError, match="stopped"):
+    with pytest.raises(BenchmarkError, match="RuntimeError: stopped"):
         load_benchmark("embedded")
     assert [path.name for path in cache.iterdir() if path.is_dir()] == []
 

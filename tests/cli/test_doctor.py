@@ -36,7 +36,7 @@ def found(exit_code: int = 0) -> dict[str, Any]:
 
 
 def without_sandboxes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(probing, "_found", {})
+    monkeypatch.setattr(probing, "_probes", {})
     monkeypatch.setattr(probing, "missing", lambda runner: ("it is not there", f"install {runner}"))
 
 
