@@ -479,10 +479,8 @@ def _name_of(model: Model | Policy) -> str:
 
 
 def _imported(name: str) -> Any:
-    from importlib import import_module
-
     try:
-        return import_module(name)
+        return importlib.import_module(name)
     except ImportError as error:
         raise UsageError(f"{name} is not installed", hint=f"pip install {name}") from error
 
