@@ -57,9 +57,9 @@ _TOOL = lagent_format.DeclaredTool("Count", "", (lagent_format.Parameter("text",
 
 
 def _lagent(text: str) -> None:
-    said = lagent_format.read_reply(lagent_format.received(text))
-    if said.kind != "answer":
-        lagent_format.check_call(said, (_TOOL,), {"a.png"}.__contains__)
+    reply = lagent_format.read_reply(lagent_format.received(text))
+    if reply.kind != "answer":
+        lagent_format.check_call(reply, (_TOOL,), {"a.png"}.__contains__)
 
 
 def _loads(text: str) -> None:

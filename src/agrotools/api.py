@@ -25,6 +25,7 @@ from agrotools.models.base import Model
 from agrotools.plugin import NO_COMPARISONS, TextComparisons
 from agrotools.runner.config import EvalConfig, read_config
 from agrotools.runner.manifest import Manifest
+from agrotools.runner.progress import notebook_display
 from agrotools.runner.records import RecordIndex, record_index
 from agrotools.runner.store import read_manifest
 
@@ -97,8 +98,7 @@ class Sample:
 
     def show(self) -> None:
         """Show question, pictures, steps, answer and scores: as HTML in a notebook, else as text on standard output."""
-        if "ipykernel" in sys.modules:
-            notebook: Any = importlib.import_module("IPython.display")
+        if (notebook := notebook_display()) is not None:
             notebook.display(notebook.HTML(self._repr_html_()))
         else:
             self._print(None)

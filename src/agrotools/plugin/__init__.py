@@ -1,4 +1,4 @@
-"""What a package that adds a benchmark, a source of images or a study of accuracy may import.
+"""Public names for packages that add a benchmark, a source of images or a study of accuracy.
 
 The contracts of a benchmark (:mod:`agrotools.plugin.contracts`) and the types of the engine that they are made of.
 Beside :mod:`agrotools` and :mod:`agrotools.tools` nothing else is public. Importing this module imports the core alone:

@@ -121,10 +121,10 @@ def notes_of(columns: Sequence[ErrorColumn]) -> list[str]:
 
 
 def _sources(columns: Sequence[ErrorColumn]) -> list[ErrorSource]:
-    found: list[ErrorSource] = []
+    sources: list[ErrorSource] = []
     for column in columns:
-        found += [source for source in column.sources if source not in found]
-    return found
+        sources += [source for source in column.sources if source not in sources]
+    return sources
 
 
 def paper_names(error: str, columns: Sequence[ErrorColumn]) -> str:

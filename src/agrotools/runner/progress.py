@@ -33,6 +33,11 @@ _RATE_WINDOW_SAMPLES = 10
 """The rate is that of the last 30 s, or of the last 10 samples where those took longer."""
 
 
+def notebook_display() -> Any:
+    """The module ``IPython.display`` where this process is the kernel of a notebook; else None."""
+    return import_module("IPython.display") if "ipykernel" in sys.modules else None
+
+
 class ProgressLine:
     """The last line of a terminal, drawn again and again; in a pipe, plain lines.
 
@@ -42,8 +47,8 @@ class ProgressLine:
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = _LastingStream(stream)
-        self._notebook = "ipykernel" in sys.modules and stream in (sys.stderr, sys.stdout)
-        self.live = self._notebook or _is_terminal(stream)
+        self._notebook: Any = notebook_display() if stream in (sys.stderr, sys.stdout) else None
+        self.live = self._notebook is not None or _is_terminal(stream)
         self._console: Console | None = None
         self._drawing: Live | None = None
         self._cell: Any = None  # the display handle of IPython
@@ -58,7 +63,7 @@ class ProgressLine:
         if not self.live:
             self.print(f"{title}: {text}")
             return
-        if self._notebook:
+        if self._notebook is not None:
             self._draw_in_cell(title, text, share)
             return
         from rich.live import Live
@@ -86,15 +91,13 @@ class ProgressLine:
         if self._drawing is not None:
             self._drawing.stop()
             self._drawing = None
-
         self._cell = None
 
     def _draw_in_cell(self, title: str, text: str, share: float) -> None:
         """Update one output of the notebook's cell. (rich needs ipywidgets for that.)"""
-        notebook: Any = import_module("IPython.display")
-        line = notebook.HTML(f"{escape(title)} <progress value={share:.4f}></progress> {escape(text)}")
+        line = self._notebook.HTML(f"{escape(title)} <progress value={share:.4f}></progress> {escape(text)}")
         if self._cell is None:
-            self._cell = notebook.display(line, display_id=True)
+            self._cell = self._notebook.display(line, display_id=True)
         else:
             self._cell.update(line)
 

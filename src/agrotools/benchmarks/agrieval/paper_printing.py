@@ -5,7 +5,7 @@ Values are in percent. A published figure has the digits of the paper; ``†`` m
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import IO, TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal
 
 from agrotools.benchmarks.agrieval.paper_layout import (
     COMPLETE,
@@ -29,15 +29,11 @@ from agrotools.benchmarks.agrieval.paper_tables import (
 )
 from agrotools.report.layout import (
     DASH,
-    PLAIN_WIDTH,
     Notes,
-    console_for,
     harmless,
     new_table,
     percent,
     points,
-    print_part,
-    rendered,
     size,
     stacked,
     value_cell,
@@ -149,22 +145,6 @@ SIDE_BY_SIDE = 7
 _NAME_WIDTH = 22
 _FLAT_CELL = 3
 """Width of a cell on one line, in columns of the other tables."""
-
-
-def print_agrieval(
-    results: Sequence[SettingResult], *, published: bool = True, models: Models = "some", file: IO[str] | None = None
-) -> None:
-    """Print :func:`agrieval_parts`: in colour on a terminal, as plain text anywhere else."""
-    console = console_for(file)
-    for part in agrieval_parts(results, published=published, models=models):
-        print_part(console, part)
-
-
-def agrieval_text(
-    results: Sequence[SettingResult], *, published: bool = True, models: Models = "some", width: int = PLAIN_WIDTH
-) -> str:
-    """:func:`agrieval_parts` as plain text of at most ``width`` columns."""
-    return rendered(agrieval_parts(results, published=published, models=models), width)
 
 
 def agrieval_parts(
