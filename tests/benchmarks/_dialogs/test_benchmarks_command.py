@@ -105,14 +105,14 @@ def test_check_says_that_the_description_of_tools_cannot_be_read(tmp_path: Path,
 def test_a_file_in_the_place_of_the_folder_is_told(tmp_path: Path) -> None:
     folder = write_entries(tmp_path, {"0": plain_entry()})
     result = said("check", "gta", str(folder / "dataset.json"))
-    assert result.exit_code == 1
+    assert result.exit_code == 2
     assert "dataset.json is a file, not a folder" in result.stdout
 
 
 def test_check_says_what_to_put_where(tmp_path: Path) -> None:
     for name, words in (("gta", "gta_dataset.zip"), ("thinkgeo", "MBZUAI/ThinkGeo"), ("agent-x", "Tajamul21/Agent-X")):
         result = said("check", name, str(tmp_path))
-        assert result.exit_code == 1
+        assert result.exit_code == 2
         assert words in result.stdout
         assert json.loads(said("check", name, str(tmp_path), "--json").stdout)["sound"] is False
 
