@@ -1,6 +1,7 @@
 """Figures: values by hand, and intervals that hold the truth as often as they say."""
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 import pytest
@@ -8,7 +9,7 @@ import pytest
 from agrotools.build.accuracy.study import LEAST_CLUSTERS, Columns, estimate, mean_of
 
 
-def columns_of(**values: list[float]) -> Columns:
+def columns_of(**values: Sequence[float]) -> Columns:
     columns = Columns()
     for row in zip(*values.values(), strict=True):
         columns.add(**dict(zip(values, row, strict=True)))

@@ -17,11 +17,11 @@ Batch = list[list[int]]
 
 def written(folder: Path, batches: list[Batch], buffered: int, partitions: int) -> dict[int, list[tuple[int, int]]]:
     """Term -> (passage, number of times), by way of the disk."""
-    writer = IndexWriter(folder, buffered, partitions)
-    for batch in batches:
-        terms = np.array([term for passage in batch for term in passage], np.uint64)
-        owners = np.array([number for number, passage in enumerate(batch) for _ in passage], np.int64)
-        writer.add_terms(terms, owners, len(batch))
+    with IndexWriter(folder, buffered, partitions) as writer:
+        for batch in batches:
+            terms = np.array([term for passage in batch for term in passage], np.uint64)
+            owners = np.array([number for number, passage in enumerate(batch) for _ in passage], np.int64)
+            writer.add_terms(terms, owners, len(batch))
     counts = writer.finish()
     terms, offsets, postings = (
         np.fromfile(path, kind)

@@ -135,7 +135,7 @@ def _round_trip(bench: Bench) -> list[Figure]:
     for number in range(len(KINDS) * PER_KIND):
         kind = KINDS[number % len(KINDS)]
         series = _series(kind, rng)
-        labels = {"title": "yield", "y_label": "yield", "y_unit": "t/ha"}
+        labels: dict[str, Any] = {"title": "yield", "y_label": "yield", "y_unit": "t/ha"}
         first = bench.call(kind=kind, series=series, **labels)
         returned = [{"name": each.name, "x": list(each.x), "y": list(each.y)} for each in first.spec.series]
         # A box is drawn from raw values: its specification holds what is seen of them.
@@ -242,7 +242,7 @@ def _names(bench: Bench) -> list[Figure]:
             (f"{name}怎么防治", ids) for name, ids in names_and_owners(entries).items() if has_cjk(name)
         ],
     }
-    fields = {
+    fields: dict[str, dict[str, Any]] = {
         "misspelt names": {"goal": 0.97, "note": "one slip, in long names one or two; all names"},
         "names in sentences": {"note": "right spelling"},
     }

@@ -16,7 +16,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, SupportsFloat
 
 import numpy as np
 from numpy.typing import NDArray
@@ -84,7 +84,7 @@ class Columns:
         self._values: dict[str, list[float]] = {}
         self._scenes: dict[str, list[str]] = {}
 
-    def add(self, scene: str = "", **values: float | None) -> None:
+    def add(self, scene: str = "", /, **values: SupportsFloat | None) -> None:
         """Append a value to each of these columns; None appends nothing."""
         for column, value in values.items():
             if value is not None:

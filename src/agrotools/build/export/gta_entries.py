@@ -308,13 +308,15 @@ def with_from(slot: Slot, steps: Sequence[ReferenceStep]) -> Slot:
 def _holds(slot: Slot, value: JsonValue) -> bool:
     if isinstance(slot, PlotSlot | FileSlot):
         return value == slot.value
-    number = isinstance(value, int | float) and not isinstance(value, bool)
-    if isinstance(slot, ToleranceSlot):
-        return number and abs(value - slot.value) <= slot.margin
-    if isinstance(slot, ExactSlot):
-        names = {name.casefold() for name in slot.names}
-        return (isinstance(value, str) or (number and math.isfinite(value))) and str(value).casefold() in names
-    return False
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        if isinstance(slot, ToleranceSlot):
+            return abs(value - slot.value) <= slot.margin
+        value = str(value) if math.isfinite(value) else None
+    return (
+        isinstance(slot, ExactSlot)
+        and isinstance(value, str)
+        and value.casefold() in {name.casefold() for name in slot.names}
+    )
 
 
 class EntryCall(NamedTuple):
