@@ -1,6 +1,7 @@
 """Evidence that a question is about an entry: one number from 0 to 1, and the threshold to accept it.
 
-Words beside a name in a question may make it the name of another thing: the fall armyworm is not the armyworm. All constants were chosen on the questions for development (``build/accuracy/questions``), none on those for the report.
+Words beside a name in a question may make it the name of another thing: the fall armyworm is not the armyworm. All
+constants were chosen on the questions for development (``build/accuracy/questions``), none on those for the report.
 """
 
 import re
