@@ -3,6 +3,7 @@
 import asyncio
 import io
 import time
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from agrotools.core import UsageError
+from agrotools.sandbox import WORKERS_VARIABLE, pool, runners
 from agrotools.sandbox import probe as probing
 from agrotools.sandbox.probe import select_runner
 from agrotools.sandbox.result import DEFAULT_LIMITS, Limits, SandboxUnavailable
@@ -28,6 +30,26 @@ def solution():
     right.set_title("$CO_2$, 产量")
     return figure
 """
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _workers_that_import_nothing() -> Iterator[None]:
+    """What most code here needs is imported sooner than a worker gets ready with all that it might need."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(pool, "WARM", ())
+        pool.close_pools()
+        yield
+        pool.close_pools()
+
+
+def test_packages_are_imported_in_advance(runner: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(WORKERS_VARIABLE, "1")
+    monkeypatch.setattr(pool, "WARM", runners.WARM)
+    pool.close_pools()
+    code = "import sys\ndef solution():\n    return [name for name in ('numpy', 'sympy') if name in sys.modules]"
+    result = run_code(code, runner=runner)
+    pool.close_pools()
+    assert result.value == "['numpy', 'sympy']", result.message
 
 
 def test_a_figure_becomes_a_picture_and_always_the_same(runner: str) -> None:
