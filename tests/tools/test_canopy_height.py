@@ -1,5 +1,6 @@
 """Heights against numpy on rasters made in code, on grids that differ, on every kind of absent data, on bad input."""
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from agrotools.core import SampleFile, ToolError
 from agrotools.tools import get_tool
 from agrotools.tools.canopy_height import CanopyHeight
 from agrotools.tools.workspace import CallContext, artifacts_in, call_context
+from agrotools.vision.blocks import raster_blocks
 from support.picture_files import field, write_raster
 
 UTM = {"crs": "EPSG:32633", "transform": from_origin(500_000, 5_000_000, 0.5, 0.5)}

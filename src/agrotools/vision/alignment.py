@@ -105,9 +105,15 @@ def align(first: RasterSource, second: RasterSource, *, labels: bool = False) ->
     if not located[0]:
         check_sizes((first.height, first.width), (second.height, second.width), (first.name, second.name),
                     second.argument)  # fmt: skip
-        return second
     if _are_one_grid(first.dataset, second.dataset):
         return second
+    if not located[0]:
+        raise ToolError(
+            "crs_mismatch",
+            f"{first.name} and {second.name} lie at different places, and neither has a coordinate reference system",
+            argument=second.argument,
+            hint="georeference both, or give both as plain pictures of the same size",
+        )
     try:
         columns, rows = _places(first.dataset, second.dataset, (0, 0, first.width, first.height))
     except Exception as error:  # GDAL's own kinds of error
