@@ -1,6 +1,5 @@
 """identify_weed with small nets made here: names, narrowing, refusals, back-ends, and bad input."""
 
-import asyncio
 import json
 from pathlib import Path
 from typing import Any
@@ -9,14 +8,13 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from agrotools.core import SampleFile, ToolCall, ToolError, UsageError
+from agrotools.core import ToolError, UsageError
 from agrotools.tools import get_tool
-from agrotools.tools.cache import ResultCache
 from agrotools.tools.execution import ToolExecutor
 from agrotools.tools.recognition.identify_weed import WeedIdentity
 from agrotools.tools.recognition.pack_training import read_labelled, train_pack
 from agrotools.tools.recognition.packs import pack_path
-from agrotools.tools.workspace import Workspace, artifacts_in
+from agrotools.tools.workspace import artifacts_in
 from support.labelled_pictures import PLANTS, plant_picture, write_folders
 from support.tiny_nets import Colour, write_tiny_net
 
@@ -164,29 +162,6 @@ def test_a_pack_names_own_plants(tmp_path: Path) -> None:
     error = fault(image, "pack:other")
     assert error.kind == "backend_unavailable"
     assert "mine" in (error.hint or "")
-
-
-def run_in_worker(workspace: Workspace, backend: str, cache: ResultCache) -> Any:
-    async def once() -> Any:
-        async with ToolExecutor(workers=1, backends={"identify_weed": backend}, cache=cache) as executor:
-            call = ToolCall(tool="identify_weed", arguments={"image": "weed.png"})
-            return await executor.run(call, workspace, ["identify_weed"])
-
-    return asyncio.run(once())
-
-
-def test_a_back_end_with_a_value_in_a_worker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    image = saved(tmp_path, PLANTS["yellow leaf"], size=48)
-    pictures = write_folders(tmp_path / "pictures", each=6)
-    train_pack(read_labelled(pictures), tmp_path / "own" / "mine")
-    workspace = Workspace((SampleFile(name="weed.png", path=str(image), kind="image"),), tmp_path / "artifacts")
-    cache = ResultCache(tmp_path / "results")
-    monkeypatch.chdir(tmp_path)
-    first = run_in_worker(workspace, "pack:own/mine", cache)
-    assert first.observation.error is None
-    assert first.observation.result["best"] == "yellow leaf"
-    assert not first.cached
-    assert run_in_worker(workspace, f"pack:{tmp_path / 'own' / 'mine'}", cache).cached
 
 
 @pytest.mark.parametrize("backend", ["pack:none", "pack:", "guess", "offline:x"])
