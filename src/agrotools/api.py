@@ -18,7 +18,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import TYPE_CHECKING, Any, NamedTuple, TextIO, TypeVar
 
-from agrotools.agents.policy import Policy
+from agrotools.agents.modes import Policy
 from agrotools.core import MODES, Mode, Protocol, Record, Score, UsageError
 from agrotools.formats.benchmark import Benchmark
 from agrotools.models.base import Model

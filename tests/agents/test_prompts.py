@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from agrotools.agents import prompt_hash, prompts
-from agrotools.agents.llm import OBSERVATION_LIMIT, PROTOCOLS, observation_data, observation_text
-from agrotools.agents.prompts import render
+from agrotools.agents.llm import OBSERVATION_LIMIT, PROTOCOLS, observation_data, observation_text, render
 from agrotools.core import Artifact, ErrorInfo, Observation, Step, ToolCall
 from agrotools.runner.policies import RUN_PROTOCOLS
 from agrotools.tools import tool_specs

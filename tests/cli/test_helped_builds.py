@@ -13,9 +13,8 @@ from agrotools.benchmarks import load_folder
 from agrotools.build.assist.traces import read_traces
 from agrotools.cli.main import app
 from agrotools.core import BenchmarkError, UsageError
-from agrotools.formats.benchmark import BenchmarkHeader
-from agrotools.formats.folder import read_header
-from agrotools.formats.replacement import replace_folder
+from agrotools.formats.benchmark import BenchmarkHeader, read_header
+from agrotools.formats.writing import replace_folder
 from agrotools.models import WireSettings
 from support.building_models import rewording
 from support.caches import separate_cache

@@ -231,4 +231,4 @@ def test_options_that_cannot_be_meant_are_refused(fresh: Path, options: tuple[ob
 def test_a_line_that_is_no_judgement_is_named(fresh: Path):
     (fresh / "judgements.jsonl").write_text('{"a": 1}\n', encoding="utf-8")
     told = agrotools("score", fresh, expect=3).stderr
-    assert "judgements.jsonl, line 1 is no judgement" in told
+    assert "judgements.jsonl, line 1 is not a judgement" in told

@@ -91,7 +91,7 @@ def _export_predictions(run: Path, folder: Path) -> None:
 
 def _show_check(folder: Path) -> None:
     from agrotools.build.export.croissant import check_croissant
-    from agrotools.formats.folder import CROISSANT_FILE
+    from agrotools.formats.benchmark import CROISSANT_FILE
 
     issues = check_croissant(folder / CROISSANT_FILE)
     if issues is None:

@@ -70,7 +70,7 @@ def helped(
 
     def set_up(spec: str) -> "PricedModel":
         wire = WireSettings(concurrency=concurrency)
-        return priced_model(Endpoint(spec, base_url, api_key_env, wire, price), budget)
+        return priced_model(Endpoint(spec, base_url, api_key_env, wire, price, budget))
 
     out = out.expanduser()
     rewords, fills = (set_up(spec) if spec else None for spec in (paraphrase, traces))

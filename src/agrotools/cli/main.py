@@ -97,7 +97,7 @@ def main() -> None:
         app()
     except Exception as error:
         # Imported here because --help must not wait for pydantic.
-        from agrotools.core.errors import AgrotoolsError
+        from agrotools.core.base import AgrotoolsError
 
         if (code := code_of(error)) is None:
             raise

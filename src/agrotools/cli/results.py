@@ -137,7 +137,8 @@ def _judge(spec: str, options: JudgeOptions) -> "PricedModel":
     from agrotools.models.endpoint import priced_model
 
     wire = WireSettings(concurrency=options.concurrency)
-    return priced_model(Endpoint(spec, options.base_url, options.api_key_env, wire, options.price), options.budget)
+    where = (spec, options.base_url, options.api_key_env)
+    return priced_model(Endpoint(*where, wire, options.price, options.budget))
 
 
 def ask_judges(runs: Sequence[Path], options: JudgeOptions) -> bool:

@@ -126,7 +126,7 @@ def print_findings(
     """Print how many samples each check flagged, with examples unless ``brief``, and what was not checked."""
     from agrotools.build.quality import CHECKS
     from agrotools.build.quality.checking import SEVERITIES
-    from agrotools.formats.folder import QUALITY_FILE
+    from agrotools.formats.benchmark import QUALITY_FILE
 
     flagged = Counter((severity, check) for _, severity, check in {(f.id, f.severity, f.check) for f in findings})
     summary = f"{len(findings)} findings in {folder / QUALITY_FILE}" if findings else "no findings"

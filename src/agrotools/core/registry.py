@@ -8,7 +8,7 @@ from importlib.metadata import entry_points
 from operator import attrgetter
 from typing import Any, Generic, TypeVar
 
-from agrotools.core.errors import UsageError
+from agrotools.core.base import UsageError
 
 T = TypeVar("T")
 

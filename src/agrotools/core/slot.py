@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, cast
 from pydantic import Field, GetCoreSchemaHandler, GetJsonSchemaHandler, JsonValue, TypeAdapter, model_validator
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
-from agrotools.core.frozen_model import FrozenModel
+from agrotools.core.base import FrozenModel
 from agrotools.core.registry import BENCHMARKS
 
 
@@ -216,7 +216,7 @@ class PlotSlot(Slot):
     made: ClassVar[bool] = True
     type: Literal["plot"] = "plot"
     value: dict[str, JsonValue]
-    """Canonical plot specification (see ``PlotSpec`` in :mod:`agrotools.core.specs`) as data."""
+    """Canonical plot specification (see ``PlotSpec`` in :mod:`agrotools.core.taxonomy`) as data."""
     value_from: Literal["ground_truth", "tool"] = "ground_truth"
     """True if the reference values are the source's ground truth or the reference tools' values."""
 

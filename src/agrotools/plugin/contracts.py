@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from agrotools.benchmarks.builtin import BuiltIn
     from agrotools.benchmarks.checking import FileCheck
     from agrotools.benchmarks.loading import Loading
-    from agrotools.core.progress import Progress
+    from agrotools.core.base import Progress
     from agrotools.formats.benchmark import Benchmark
     from agrotools.models import Model
     from agrotools.report.layout import Notes

@@ -18,7 +18,7 @@ from agrotools.core import (
     Slot,
     ToleranceSlot,
 )
-from agrotools.core.refs import is_ref, literal_value
+from agrotools.core.record import is_ref, literal_value
 from agrotools.scoring import Estimate, Summary
 
 if TYPE_CHECKING:

@@ -9,14 +9,13 @@ from dataclasses import dataclass
 from functools import partial
 
 from agrotools.agents import ModelAgent
-from agrotools.agents.modes import reference_history
+from agrotools.agents.modes import reference_history, with_shown_observations
 from agrotools.benchmarks import Benchmark
 from agrotools.core import BenchmarkError, Mode, Sample, SampleView, Step
-from agrotools.core.refs import with_shown_observations
-from agrotools.models.encoding import image_urls, request_text
+from agrotools.models.base import image_urls, request_text
 from agrotools.models.metered import most_output_tokens
 from agrotools.models.prices import IMAGE_TOKENS, Price
-from agrotools.runner.plan import Plan
+from agrotools.runner.config import Plan
 from agrotools.runner.policies import PolicySource
 
 RENDERED = 20

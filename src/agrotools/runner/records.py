@@ -18,7 +18,9 @@ from pydantic import ValidationError
 
 from agrotools.core import MODES, Record, RunStoreError, first_fault
 from agrotools.core.files import sync, written_beside
-from agrotools.runner.plan import Key
+
+Key = tuple[str, str, int]
+"""Mode, sample id, epoch: what identifies a record in its run."""
 
 RECORDS_FILE = "records.jsonl"
 REJECTED_FILE = "records.rejected.jsonl"

@@ -21,12 +21,11 @@ from filelock import FileLock, Timeout
 from pydantic import ValidationError
 
 from agrotools.core import Observation, Record, RunStoreError, ScoringVersionError
-from agrotools.core.errors import NoRunError
+from agrotools.core.base import NoRunError
 from agrotools.core.files import Journal, artifact_path, copy_whole, sync, write_whole
 from agrotools.runner.manifest import Manifest, differences, merged
-from agrotools.runner.plan import Key
 from agrotools.runner.prompts import PromptLog, Request
-from agrotools.runner.records import RECORDS_FILE, recover
+from agrotools.runner.records import RECORDS_FILE, Key, recover
 
 LOCK_FILE = ".lock"
 MANIFEST_FILE = "manifest.json"

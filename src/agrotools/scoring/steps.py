@@ -41,7 +41,7 @@ from agrotools.core import (
     UsageError,
     counts_in_headline,
 )
-from agrotools.core.refs import literal_value, resolved_value
+from agrotools.core.record import literal_value, resolved_value
 from agrotools.scoring.error_classes import IN_HEAD
 from agrotools.scoring.slots import score_slot
 from agrotools.text.agreement import ArgumentAgreement, Frame, StepAgreement, closest, compare_arguments

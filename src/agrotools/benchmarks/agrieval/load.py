@@ -14,7 +14,7 @@ from agrotools.benchmarks.agrieval.prompting import Examples, Ordered, orders_of
 from agrotools.benchmarks.agrieval.slots import OptionsSlot, ReferenceTextSlot
 from agrotools.benchmarks.loading import Loading, settings_of
 from agrotools.core import BenchmarkError, Sample, Slot, UsageError
-from agrotools.core.progress import Progress
+from agrotools.core.base import Progress
 from agrotools.formats.benchmark import Benchmark, BenchmarkHeader, Facts, LazySamples, SourceNote
 
 if TYPE_CHECKING:

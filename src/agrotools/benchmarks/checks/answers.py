@@ -21,7 +21,7 @@ from agrotools.core import (
     ToleranceSlot,
     UnresolvedRef,
 )
-from agrotools.core.refs import REF_PATTERN
+from agrotools.core.record import REF_PATTERN
 from agrotools.text.expressions import ExpressionError, evaluate_from
 from agrotools.text.units import canonical_unit
 

@@ -18,8 +18,7 @@ from filelock import FileLock
 from agrotools.benchmarks.loading import Loading, no_options
 from agrotools.core import BenchmarkError
 from agrotools.core.files import cache_dir, sha256_of_file
-from agrotools.formats.benchmark import Benchmark
-from agrotools.formats.folder import load_folder
+from agrotools.formats.benchmark import Benchmark, load_folder
 
 VERSION = "5"
 SAMPLES = 78

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from agrotools.build.accuracy import STUDIES
-from agrotools.core.errors import UsageError
+from agrotools.core.base import UsageError
 from agrotools.tools.worker_process import worker_environment
 
 TIME_LIMIT_S = 1800.0

@@ -19,7 +19,7 @@ from typing import Any
 
 from agrotools.build.accuracy import STUDIES
 from agrotools.build.accuracy.study import Bench, Figure, estimate
-from agrotools.core.errors import AgrotoolsError
+from agrotools.core.base import AgrotoolsError
 
 _ROUNDING = 1e-9
 """By so much a goal may be missed: what rounding leaves of an exact zero."""

@@ -13,14 +13,14 @@ from typing import cast
 
 from pydantic import JsonValue
 
-from agrotools.agents.prompts import building_prompt_hash, render
+from agrotools.agents.llm import building_prompt_hash, render
 from agrotools.benchmarks import load_folder
 from agrotools.build.assist.anchors import fixed_parts
 from agrotools.build.assist.paraphrase_check import Refusal, original_of, refusal, reworded
 from agrotools.build.export import rewrite_benchmark
 from agrotools.build.templates.wording import sentences
 from agrotools.core import AgrotoolsError, Sample
-from agrotools.core.progress import Progress, no_progress
+from agrotools.core.base import Progress, no_progress
 from agrotools.models import Message, Model, ModelSettings
 from agrotools.models.endpoint import PricedModel
 from agrotools.runner.auxiliary_model import ask_each, ready

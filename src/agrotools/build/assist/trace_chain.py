@@ -6,9 +6,8 @@ from collections.abc import Awaitable, Callable, Sequence
 from pydantic import JsonValue
 
 from agrotools.agents.images import file_parts
-from agrotools.agents.llm import PROTOCOLS
+from agrotools.agents.llm import PROTOCOLS, render
 from agrotools.agents.parsing import excerpt, parse_output
-from agrotools.agents.prompts import render
 from agrotools.build.assist.traces import TraceRecord, TraceStep, asked_hash
 from agrotools.core import (
     Answer,
@@ -23,7 +22,7 @@ from agrotools.core import (
     Unparseable,
     UnresolvedRef,
 )
-from agrotools.core.refs import iter_refs, resolve_ref, restated
+from agrotools.core.record import iter_refs, resolve_ref, restated
 from agrotools.models import Message, Model, ModelSettings, TextPart
 from agrotools.scoring.implied import implied_slot
 from agrotools.scoring.slots import score_slot

@@ -21,8 +21,8 @@ from agrotools.build.assist.traces import (
 )
 from agrotools.build.export import rewrite_benchmark
 from agrotools.core import AgrotoolsError, ReferenceTrajectory, Sample, ToolCall
+from agrotools.core.base import Progress, no_progress
 from agrotools.core.files import LineFile
-from agrotools.core.progress import Progress, no_progress
 from agrotools.models import Model
 from agrotools.models.endpoint import PricedModel
 from agrotools.runner.auxiliary_model import ask_each, ready

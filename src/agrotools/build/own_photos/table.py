@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from agrotools.core import BenchmarkError
-from agrotools.core.errors import NoFileError
+from agrotools.core.base import NoFileError
 
 Row = tuple[int, tuple[str, ...]]
 """Number of the row, and its cells as text without spaces around them, as many as there are columns."""

@@ -34,9 +34,9 @@ from agrotools.core import (
     ToolError,
     UsageError,
 )
+from agrotools.core.base import Progress, no_progress
 from agrotools.core.files import write_whole
-from agrotools.core.progress import Progress, no_progress
-from agrotools.formats.folder import QUALITY_FILE
+from agrotools.formats.benchmark import QUALITY_FILE
 from agrotools.text.units import UNITS, canonical_unit, unit_pattern
 from agrotools.tools import get_tool
 

@@ -7,7 +7,7 @@ from agrotools.build.allocation import QUERIES
 from agrotools.build.sources.agml import PREFIX, build_agml
 from agrotools.build.sources.public import DATASETS, build_all, build_public
 from agrotools.core import Registry, UsageError
-from agrotools.core.progress import Progress, no_progress
+from agrotools.core.base import Progress, no_progress
 from agrotools.formats.benchmark import BenchmarkHeader
 
 SOURCES: Registry[Callable[[Path, Path, Progress], BenchmarkHeader]] = Registry(

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from pydantic import Field, ValidationError
 
 from agrotools.core import CorpusError, UsageError
-from agrotools.core.frozen_model import FrozenModel
+from agrotools.core.base import FrozenModel
 from agrotools.knowledge.corpus.documents import content_hash, stamp
 from agrotools.knowledge.corpus.terms import TermCutter, TokensName
 from agrotools.knowledge.corpus.writing import (

@@ -1,8 +1,33 @@
-"""Typed errors. Every one carries a message that says what is wrong and a hint that says what to change."""
+"""Base class of all records, progress of long work as a callback, and typed errors.
 
+Every error carries a message that says what is wrong and a hint that says what to change.
+"""
+
+from collections.abc import Callable
 from typing import Literal
 
-from agrotools.core.frozen_model import FrozenModel
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+
+class FrozenModel(BaseModel):
+    """Immutable record; an unknown field is an error, so a misspelt key in a file is never silently ignored."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
+
+
+def first_fault(error: ValidationError) -> str:
+    """The first field that is wrong and what is wrong with it: ``slots.0.value: Input should be a number``."""
+    detail = error.errors(include_url=False, include_input=False)[0]
+    return f"{'.'.join(map(str, detail['loc'])) or 'the whole'}: {detail['msg']}"
+
+
+Progress = Callable[[str, int, int], None]
+"""Called with what is being done, how many are done, and how many there are."""
+
+
+def no_progress(what: str, done: int, total: int) -> None:
+    """Report nothing."""
+
 
 ToolErrorKind = Literal[
     "invalid_argument",
