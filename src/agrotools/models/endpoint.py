@@ -108,7 +108,7 @@ def priced_model(endpoint: Endpoint, *, option: str = "--price") -> PricedModel:
     return PricedModel(endpoint.model, model, price, endpoint.budget_usd)
 
 
-def price_at(base_url: str, name: str, endpoint: Endpoint, *, option: str = "--price") -> Price | None:
+def price_at(base_url: str | None, name: str, endpoint: Endpoint, *, option: str = "--price") -> Price | None:
     """Price of the model ``name`` at an address; None where it is not known, or there is no address to pay at.
 
     Raises:

@@ -155,38 +155,30 @@ def policy_source(
     Raises:
         UsageError: no such baseline, run or script; a wrong price; a budget where the price is not known.
     """
-    if isinstance(model, Model):
-        return _of_model(getattr(model, "name", None) or type(model).__name__, model, agents, endpoint)
-    if model is not None:
-        name = getattr(model, "name", None) or type(model).__name__
+    name = endpoint.model if model is None else getattr(model, "name", None) or type(model).__name__
+    if model is None and name.startswith(("baseline:", "replay:")):
+        run = replayed_run(name)
+        source = _replay(name, Path(run)) if run else _baseline(name.removeprefix("baseline:"), samples, seed)
+        return replace(source, budget_usd=endpoint.budget_usd)
+    if model is not None and not isinstance(model, Model):
         return PolicySource(name, False, MODES, lambda _sample, _mode, _epoch: model, budget_usd=endpoint.budget_usd)
-    name = endpoint.model
-    if run := replayed_run(name):
-        source = _replay(name, Path(run))
-    elif name.startswith("baseline:"):
-        source = _baseline(name.removeprefix("baseline:"), samples, seed)
-    else:
-        source = _of_model(name, make_model(endpoint), agents, endpoint)
-        if source.base_url:
-            return replace(source, probe=lambda: make_model(endpoint.impatient))
-        script = Path(name.removeprefix("scripted:")).read_bytes()
-        return replace(source, model_hash=hashlib.sha256(script).hexdigest())
-    return replace(source, budget_usd=endpoint.budget_usd)
-
-
-def _of_model(name: str, model: Model, agents: AgentOptions, endpoint: Endpoint) -> PolicySource:
     protocol = run_protocol(agents.protocol)
-    base_url: str = getattr(model, "base_url", None) or ""
+    answering = model or make_model(endpoint)
+    base_url: str | None = getattr(answering, "base_url", None) or None
+    price = price_at(base_url, name, endpoint)
+    script = None if model or base_url else Path(name.removeprefix("scripted:")).read_bytes()
     return PolicySource(
         name,
         False,
         protocol.modes,
-        Agents(lambda _epoch: model, agents),
+        Agents(lambda _epoch: answering, agents),
         single_shot=protocol.single_shot,
-        model=model,
-        base_url=base_url or None,
-        stats=model.stats,
-        price=price_at(base_url, name, endpoint),
+        model=answering,
+        base_url=base_url,
+        stats=answering.stats,
+        probe=(lambda: make_model(endpoint.impatient)) if base_url and model is None else None,
+        model_hash="" if script is None else hashlib.sha256(script).hexdigest(),
+        price=price,
         budget_usd=endpoint.budget_usd,
     )
 
