@@ -36,7 +36,8 @@ if TYPE_CHECKING:
     import jinja2
 
 _BUILDING = "building"
-_PROTOCOL_TEMPLATES: WithPlugins[PromptTemplates] = WithPlugins(
+PROMPT_TEMPLATES: WithPlugins[PromptTemplates] = WithPlugins(
+    "template folder",
     {},
     lambda plugin: {
         protocol.templates.prefix: protocol.templates for protocol in plugin.protocols.values() if protocol.templates
@@ -63,7 +64,7 @@ def _source(name: str) -> str | None:
     """The text of the template of that name, with ``.j2``; None where there is none."""
     if name in _sources():
         return _sources()[name]
-    templates = _PROTOCOL_TEMPLATES.get(name.rpartition("/")[0])
+    templates = PROMPT_TEMPLATES.get(name.rpartition("/")[0])
     return protocol_sources(templates).get(name) if templates else None
 
 

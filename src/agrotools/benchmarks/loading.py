@@ -93,9 +93,11 @@ def load_benchmark(
 
 
 def _loaded_by_plugin(name: str, loading: Loading) -> Benchmark:
-    load = BENCHMARKS.get(name).load
+    plugin = BENCHMARKS.get(name)
+    if not plugin.takes_options:
+        no_options(name, loading)
     try:
-        benchmark = load(loading)
+        benchmark = plugin.load(loading)
     except (AgrotoolsError, OSError):
         raise
     except Exception as error:  # whatever a loader of somebody else raises

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from agrotools.cli.helping import ApiKeyEnv, BaseUrl, Budget, Concurrency, Paraphrase, Price, Traces, helped
+from agrotools.cli.output import count_text
 
 if TYPE_CHECKING:
     from agrotools.formats.benchmark import BenchmarkHeader
@@ -119,7 +120,7 @@ def tell_result(header: "BenchmarkHeader", out: Path, started: float) -> None:
     for fault in faults:
         typer.echo(f"{fault.where}: {fault.code}: {fault.message} ({fault.hint})", err=True)
     benchmark = load_folder(out)
-    typer.echo(f"{header.name} {header.version}: {len(benchmark.samples)} samples in {out}")
+    typer.echo(f"{header.name} {header.version}: {count_text(len(benchmark.samples), 'sample')} in {out}")
     for what, counts in counts_of(benchmark).items():
         typer.echo(f"  {what}: {', '.join(f'{name} {count}' for name, count in counts.items())}")
     for line in build_notes(header.metadata):
@@ -131,5 +132,5 @@ def tell_result(header: "BenchmarkHeader", out: Path, started: float) -> None:
     screened = screen_folder(out, progress=stage_progress(sys.stderr))
     print_findings(out, screened.findings, screened.left_out, brief=True)
     if faults:
-        typer.echo(f"{len(faults)} faults; please report them", err=True)
+        typer.echo(f"{count_text(len(faults), 'fault')}; please report this", err=True)
         raise typer.Exit(1)

@@ -29,6 +29,13 @@ def code_of(error: Exception) -> int | None:
     return NOT_DONE if isinstance(error, AgrotoolsError | OSError) else None
 
 
+def count_text(count: int, noun: str, plural: str = "") -> str:
+    """:func:`agrotools.core.base.count_text`, imported when it is first needed."""
+    from agrotools.core import base
+
+    return base.count_text(count, noun, plural)
+
+
 def print_json(value: Any) -> None:
     """Indented JSON on standard output. A half of a surrogate pair, which no encoding has, is written as its escape."""
     import json

@@ -58,9 +58,10 @@ def build_from_table(
 
 def tell_next(out: Path) -> None:
     """Print the next step after the build."""
-    from agrotools.build.review import INSTALL, missing_package
+    from agrotools.build.review import missing_package
+    from agrotools.core.base import install_command
 
-    extra = f" (first: {INSTALL})" if missing_package() else ""
+    extra = f" (first: {install_command('review')})" if missing_package() else ""
     typer.echo(f"Next, review the questions: agrotools review {out}{extra}")
 
 

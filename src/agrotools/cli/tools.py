@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
-from agrotools.cli.output import BAD_USAGE, NOT_DONE, STOPPED, code_of, print_json
+from agrotools.cli.output import BAD_USAGE, NOT_DONE, STOPPED, code_of, count_text, print_json
 
 app = typer.Typer(help="List, describe, run and measure the tools.", no_args_is_help=True, rich_markup_mode=None)
 
@@ -194,7 +194,11 @@ def bench(
     def ended(study: "Planned", fresh: "list[Row]", seconds: float) -> None:
         rows.extend(fresh)
         failed = fresh[0].error
-        outcome = f"not measured: {failed}" if failed else f"{len(fresh)} figures, {fresh[0].calls} calls"
+        outcome = (
+            f"not measured: {failed}"
+            if failed
+            else f"{count_text(len(fresh), 'figure')}, {count_text(fresh[0].calls, 'call')}"
+        )
         line = f"[{numbers[study]}/{count}] {study.tool} on {study.folder}: {outcome} ({seconds:.0f} s)"
         typer.echo(line, err=True)
 

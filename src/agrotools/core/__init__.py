@@ -42,7 +42,7 @@ from agrotools.core.record import (
     UnresolvedRef,
     Usage,
 )
-from agrotools.core.registry import BENCHMARKS, Registry, imported
+from agrotools.core.registry import BENCHMARKS, PluginWarning, Registry, imported
 from agrotools.core.slot import (
     BooleanSlot,
     ChoiceSetSlot,
@@ -118,6 +118,7 @@ __all__ = [
     "PlotSeries",
     "PlotSlot",
     "PlotSpec",
+    "PluginWarning",
     "Protocol",
     "Record",
     "ReferenceStep",

@@ -4,6 +4,7 @@ Every error carries a message that says what is wrong and a hint that says what 
 """
 
 from collections.abc import Callable
+from functools import cache
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, ValidationError
@@ -27,6 +28,25 @@ Progress = Callable[[str, int, int], None]
 
 def no_progress(what: str, done: int, total: int) -> None:
     """Report nothing."""
+
+
+def count_text(count: int, noun: str, plural: str = "") -> str:
+    """``1 sample``, ``2 samples``; ``plural`` where it is not the noun and an s."""
+    return f"{count} {noun}" if count == 1 else f"{count} {plural or f'{noun}s'}"
+
+
+@cache
+def install_command(extra: str = "") -> str:
+    """Command that installs an extra of this package, in the way in which the package was installed."""
+    import json
+    from importlib.metadata import distribution
+
+    wanted = f"[{extra}]" if extra else ""
+    source = json.loads(distribution("agrotools").read_text("direct_url.json") or "{}")
+    if "dir_info" in source:
+        editable = "-e " if source["dir_info"].get("editable") else ""
+        return f"pip install {editable}'.{wanted}' in the source folder of agrotools"
+    return f"pip install 'agrotools{wanted} @ {source['url']}'" if source else f"pip install 'agrotools{wanted}'"
 
 
 ToolErrorKind = Literal[

@@ -14,7 +14,7 @@ from pydantic import Field, GetCoreSchemaHandler, GetJsonSchemaHandler, JsonValu
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
 from agrotools.core.base import FrozenModel
-from agrotools.core.registry import BENCHMARKS
+from agrotools.core.registry import BENCHMARKS, join_tables
 
 
 def _has_type(cls: type[FrozenModel]) -> bool:
@@ -269,7 +269,10 @@ SLOT_TYPES: tuple[type[Slot], ...] = (
 def slot_types() -> dict[str, type[Slot]]:
     """All slot types by name: those of the engine, then those of plug-ins."""
     types = [*SLOT_TYPES, *(each for plugin in BENCHMARKS.loaded() for each in plugin.slots)]
-    return {each.model_fields["type"].default: each for each in types}
+    return join_tables(
+        "slot type",
+        ((each.__module__.partition(".")[0], {each.model_fields["type"].default: each}) for each in types),
+    )
 
 
 @cache

@@ -58,7 +58,7 @@ class EvalConfig(FrozenModel):
     images: bool | None = None
     """True if the model sees images; None: as the protocol has it (those of some papers show none)."""
     limit: Annotated[int | None, Field(ge=1)] = None
-    epochs: Annotated[int, Field(ge=1)] = 1
+    epochs: Annotated[int, Field(ge=1, le=1000)] = 1
     max_steps: Annotated[int | None, Field(ge=1)] = None
     """Model turns per sample; None: as many as the benchmark's own runs had, else those of the protocol or 20."""
     seed: int | None = None
@@ -81,7 +81,7 @@ class EvalConfig(FrozenModel):
     stall_s: Annotated[float, Field(gt=0)] = DEFAULT_WIRE.stall_s
     attempts: Annotated[int, Field(ge=1)] = DEFAULT_WIRE.attempts
     retry_wall_s: Annotated[float, Field(gt=0)] = DEFAULT_WIRE.retry_wall_s
-    tool_workers: Annotated[int, Field(ge=1)] = 2
+    tool_workers: Annotated[int, Field(ge=1, le=256)] = 2
     backends: dict[str, str] = {}
     vlm_model: str | None = None
     """The vision model that tools ask whose back-end is ``vlm``: a name on the endpoint, or PROVIDER:NAME."""
@@ -181,7 +181,7 @@ def read_config(file: Path | None, options: Mapping[str, Any], models: Sequence[
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"])
         wrong = first["msg"].removeprefix("Value error, ").replace("Input should", "should")
-        wrong = wrong.replace("greater than or equal to", "at least")
+        wrong = wrong.replace("greater than or equal to", "at least").replace("less than or equal to", "at most")
         raise UsageError(f"{where}: {wrong} (got {first['input']!r})", hint="see agrotools eval --help") from error
 
 

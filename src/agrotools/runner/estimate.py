@@ -51,7 +51,7 @@ class Estimate:
     def __str__(self) -> str:
         low, high = self.output_tokens
         tokens = f"{_tokens(self.input_tokens)} tokens in, {_tokens(low)} to {_tokens(high)} out"
-        text = f"about {self.requests:,} requests, {tokens}"
+        text = f"about {self.requests:,} request{'' if self.requests == 1 else 's'}, {tokens}"
         if self.usd_low is None or self.usd_high is None:
             return text
         return f"{text}: {_usd(self.usd_low)} to {_usd(self.usd_high)} USD ({self.model}: {self.price})"

@@ -18,6 +18,7 @@ import orjson
 from agrotools.agents import UNPARSEABLE_LIMIT, ModelAgent, Policy, prompt_hash
 from agrotools.benchmarks import Benchmark, load_benchmark
 from agrotools.core import BudgetReached, Mode, Record, Sample, ToolSpec, UsageError
+from agrotools.core.base import count_text
 from agrotools.core.files import cache_dir, sha256_of_file
 from agrotools.formats.benchmark import facts_of, selected
 from agrotools.models import Model, ModelSettings, WireStats
@@ -225,7 +226,7 @@ class _Run(NamedTuple):
                     on_tick=bar.tick,
                     stop=stop,
                     on_interrupt=lambda in_flight: bar.note(
-                        f"stopping when the {in_flight} samples in flight have finished; Ctrl-C again stops at once"
+                        f"stopping when {count_text(in_flight, 'sample')} in flight ended; Ctrl-C again stops at once"
                     ),
                 )
         finally:

@@ -76,7 +76,7 @@ def _conversation_agent(model: Model, mode: Mode, options: AgentOptions) -> Mode
 
 
 RUN_PROTOCOLS: WithPlugins[RunProtocol] = WithPlugins(
-    {name: RunProtocol(MODES, _conversation_agent) for name in PROTOCOLS}, lambda plugin: plugin.protocols
+    "protocol", {name: RunProtocol(MODES, _conversation_agent) for name in PROTOCOLS}, lambda plugin: plugin.protocols
 )
 """Protocols by name: ours, and those of benchmark plug-ins."""
 
@@ -202,10 +202,10 @@ def _baseline(name: str, samples: Sequence[Sample], seed: int) -> PolicySource:
         facts = facts_of(samples)
         if name == "perfect-tools" and facts.ids and not any(facts.reference) and _needs_no_tool(samples[0]):
             return PolicySource(spelled, True, ("no-tool",), lambda sample, _mode, _epoch: RightAnswerPolicy(sample))
-        without = [name for name, reference in zip(facts.ids, facts.reference, strict=True) if not reference]
+        without = next((name for name, has in zip(facts.ids, facts.reference, strict=True) if not has), None)
         if without:
             raise UsageError(
-                f"{spelled} makes the reference calls, but {len(without)} samples have none, e.g. {without[0]}",
+                f"{spelled} makes the reference calls, but not all samples have any, e.g. {without}",
                 hint="add reference trajectories to the benchmark, or choose another model",
             )
         return PolicySource(

@@ -240,9 +240,9 @@ def read_requests(run: Path, key: Key) -> list[StoredRequest] | None:
     except FileNotFoundError:
         return None
     except (OSError, ValueError, LookupError, TypeError) as error:
+        reason = f"cannot be read: {error.strerror or error}" if isinstance(error, OSError) else "is cut off or damaged"
         raise RunStoreError(
-            f"{path} cannot be read: {type(error).__name__}: {error}",
-            hint="restore the file from a copy of the run; records and scores do not depend on it",
+            f"{path} {reason}", hint="restore it from a copy of the run; records and scores do not depend on it"
         ) from error
     return requests
 

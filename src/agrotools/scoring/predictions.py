@@ -141,7 +141,7 @@ if TYPE_CHECKING:
     from agrotools.scoring.embedders import Embedder
 
 _LARGEST = 2 * 2**30
-FORMATS: WithPlugins[str] = WithPlugins({}, lambda plugin: plugin.predictions)
+FORMATS: WithPlugins[str] = WithPlugins("prediction format", {}, lambda plugin: plugin.predictions)
 """Targets of the formats that benchmark plug-ins read, by name."""
 
 

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agrotools.core import UsageError
+from agrotools.core.base import install_command
 from agrotools.knowledge.corpus import known_tokens
 from agrotools.knowledge.corpus.terms import TERM_BITS, TermCutter
 from agrotools.text.rouge import jieba_cutter
@@ -93,7 +94,7 @@ def test_without_jieba_the_error_says_how_to_get_it(monkeypatch: pytest.MonkeyPa
     jieba_cutter.cache_clear()
     with pytest.raises(UsageError, match="needs jieba") as caught:
         TermCutter("jieba")
-    assert "agrotools[zh]" in str(caught.value.hint)
+    assert install_command("zh") in str(caught.value.hint)
 
 
 def test_jieba_cuts_words():
