@@ -43,11 +43,11 @@ def test_a_run_cut_anywhere_in_its_last_two_lines_goes_on_to_the_same_file(tmp_p
     ends = [at + 1 for at, byte in enumerate(whole) if byte == 10]
     for cut in range(ends[1], len(whole) + 1):
         (tmp_path / "records.jsonl").write_bytes(whole[:cut])
-        kept = sum(end <= cut for end in ends)
+        kept = sum(end - 1 <= cut for end in ends)
         assert len(list(iter_records(tmp_path))) == kept
         notes = resume(tmp_path)
         assert (tmp_path / "records.jsonl").read_bytes() == whole
-        assert bool(notes) == (cut not in ends)
+        assert bool(notes) == (cut not in ends and cut + 1 not in ends)
 
 
 @given(st.data())
@@ -89,7 +89,7 @@ def test_a_damaged_line_is_moved_aside_and_its_sample_alone_runs_again(tmp_path:
         assert store.finished == {("no-tool", name, 0) for name in ("s1", "s3", "s4")}
         cut, moved = store.notes
     assert "cut 9 bytes" in cut
-    assert "moved 1 line of records.jsonl that cannot be read to records.rejected.jsonl (line 2: no JSON)" in moved
+    assert "moved 1 line of records.jsonl that cannot be read to records.rejected.jsonl (line 2: not JSON)" in moved
     assert (tmp_path / "records.rejected.jsonl").read_bytes() == damaged
     assert (tmp_path / "records.jsonl").read_bytes() == lines[0] + lines[2] + lines[3]
     assert resume(tmp_path) == []
@@ -265,14 +265,14 @@ def test_a_folder_that_is_deleted_during_the_run_is_noticed_at_the_next_record(t
     assert not (tmp_path / "run").exists()
 
 
-@pytest.mark.parametrize("left", [b"", b"{", b"\0" * 400])
-def test_a_damaged_manifest_is_written_anew_from_its_copy(tmp_path: Path, left: bytes):
+@pytest.mark.parametrize("left", [None, b"", b"{", b"\0" * 400])
+def test_a_damaged_manifest_is_written_anew_from_its_copy(tmp_path: Path, left: bytes | None):
     run_of(tmp_path)
-    (tmp_path / "manifest.json").write_bytes(left)
+    (tmp_path / "manifest.json").unlink() if left is None else (tmp_path / "manifest.json").write_bytes(left)
     assert read_manifest(tmp_path) == manifest()
     with pytest.raises(RunStoreError, match="another configuration"):
         RunStore(tmp_path, manifest(model="other"))
-    assert resume(tmp_path) == ["manifest.json was damaged and is written anew from its copy"]
+    assert resume(tmp_path) == ["manifest.json was damaged or missing and is written anew from its copy"]
     assert resume(tmp_path) == []
     (tmp_path / ".manifest.copy.json").unlink()
     assert read_manifest(tmp_path) == manifest()
