@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from agrotools.agents import LLMAgent, run_step_by_step
+from agrotools.agents.modes import with_shown_observations
 from agrotools.benchmarks import Benchmark, load_benchmark
 from agrotools.core import MODES, Mode, Protocol, Sample, ToolSpec
-from agrotools.core.record import with_shown_observations
 from agrotools.models import Message, ModelSettings
 from agrotools.models.base import image_urls, request_text
 from agrotools.models.endpoint import Endpoint, ScriptedModel

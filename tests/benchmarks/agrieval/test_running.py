@@ -64,7 +64,7 @@ def test_the_ceiling_answers_with_the_gold_and_is_marked(made: Path, tmp_path: P
     assert {name: part.metrics[name].overall.value for name in names} == dict.fromkeys(names, 1.0)
     assert part.metrics["agrieval.rouge_l_published"].overall.value == pytest.approx(1)
     assert rescore(tmp_path / "run").summary.privileged
-    with pytest.raises(UsageError, match="samples have none"):
+    with pytest.raises(UsageError, match="not all samples have any"):
         run(made, tmp_path / "other", "baseline:oracle")
 
 
