@@ -106,7 +106,7 @@ def _tell_reworded(outcome: "Paraphrased") -> None:
         f"paraphrases by {outcome.model}: {outcome.accepted} of {count_text(len(outcome.samples), 'question')} reworded"
     )
     if outcome.refused:
-        from agrotools.build.assist.paraphrase_check import REASONS
+        from agrotools.build.assist.paraphrase import REASONS
 
         typer.echo(f"  {outcome.refused.total()} wordings refused:")
         for reason, count in outcome.refused.most_common():
