@@ -16,7 +16,6 @@ from agrotools.report.layout import (
     size,
     stacked,
 )
-from agrotools.report.settings import kept_out_line
 from agrotools.scoring import METRICS, Comparison, Estimate, Metric, Summary
 from agrotools.scoring.correlations import MIN_RUNS
 from agrotools.scoring.statistics import MIN_CLUSTERS
@@ -31,16 +30,16 @@ MOST_PAIRS = 28
 """More pairs of runs than these (eight runs) are details."""
 
 
-def print_comparison(comparison: Comparison, *, unadjusted: bool = False, file: IO[str] | None = None) -> None:
+def print_comparison(comparison: Comparison, file: IO[str] | None = None) -> None:
     """Print :func:`comparison_tables`: in colour on a terminal, as plain text anywhere else."""
     console = console_for(file)
-    for part in comparison_tables(comparison, unadjusted=unadjusted):
+    for part in comparison_tables(comparison):
         console.print(part)
 
 
-def comparison_tables(comparison: Comparison, *, unadjusted: bool = False) -> Iterator["RenderableType"]:
+def comparison_tables(comparison: Comparison) -> Iterator["RenderableType"]:
     """A table per mode: each metric's difference with its interval, its p-value and the smallest one that could be
-    shown. ``unadjusted``: mark differences by the p-value of each alone."""
+    shown."""
     first, second = (
         harmless(name) or word for name, word in ((comparison.first, "first"), (comparison.second, "second"))
     )
@@ -50,9 +49,7 @@ def comparison_tables(comparison: Comparison, *, unadjusted: bool = False) -> It
         yield line("The two runs have no mode in common.")
         return
     for mode, metrics in comparison.modes.items():
-        yield _table(mode, metrics, unadjusted)
-        if statement := kept_out_line([comparison.n_schematic.get(mode, 0)]):
-            yield line(statement, "dim")
+        yield _table(mode, metrics)
         if comparison.unpaired.get(mode):
             yield line(
                 f"{comparison.unpaired[mode]} samples are excluded: only one of the runs has a valid record.", "dim"
@@ -62,13 +59,11 @@ def comparison_tables(comparison: Comparison, *, unadjusted: bool = False) -> It
         "detectable: the minimum difference that this many samples would show with 80 % power.",
         "dim",
     )
-    if remark := adjusted_line(compared_differences(comparison), unadjusted=unadjusted, where="these tables"):
+    if remark := adjusted_line(compared_differences(comparison), where="these tables"):
         yield line(remark, "dim")
 
 
-def between_runs_table(
-    summaries: Sequence[Summary], *, most: int | None = None, unadjusted: bool = False
-) -> list["RenderableType"]:
+def between_runs_table(summaries: Sequence[Summary], *, most: int | None = None) -> list["RenderableType"]:
     """A row for each pair of runs and a column for the headline of each mode: first minus second, paired on samples.
 
     Nothing where no two runs can be compared; a line instead of the table where there are more than ``most`` pairs.
@@ -89,16 +84,13 @@ def between_runs_table(
         by_column = {
             (each.mode, each.metric): each for each in pairwise if (each.first, each.second) == (first, second)
         }
-        cells = (
-            difference_cell(by_column[key].difference, unadjusted=unadjusted) if key in by_column else stacked([DASH])
-            for key in columns
-        )
+        cells = (difference_cell(by_column[key].difference) if key in by_column else stacked([DASH]) for key in columns)
         table.add_row(stacked([names[first], f"minus {names[second]}"], value_style=""), *cells)
-    remark = adjusted_line((each.difference for each in pairwise), unadjusted=unadjusted)
+    remark = adjusted_line(each.difference for each in pairwise)
     return [table, line(remark, "dim")] if remark else [table]
 
 
-def _table(title: str, metrics: Mapping[str, Metric], unadjusted: bool) -> "Table":
+def _table(title: str, metrics: Mapping[str, Metric]) -> "Table":
     table = new_table(title)
     table.add_column("", min_width=24)
     for heading in ("difference", "n (clusters)", "detectable"):
@@ -109,7 +101,7 @@ def _table(title: str, metrics: Mapping[str, Metric], unadjusted: bool) -> "Tabl
         rows = [(f"{info.label}{arrow}", metric.overall)]
         rows += [(f"  {part.replace('_', ' ')}", each) for part, each in compared_task_types(name, metric).items()]
         for label, estimate in rows:
-            cell = difference_cell(estimate, lower_is_better=info.lower_is_better, unadjusted=unadjusted)
+            cell = difference_cell(estimate, lower_is_better=info.lower_is_better)
             table.add_row(label, cell, size(estimate), stacked([_least(estimate)], value_style="dim"))
     return table
 

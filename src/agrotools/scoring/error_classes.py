@@ -198,18 +198,6 @@ _NO_JSON = (
 _FIRST_OF_EAST_ASIA = "\u2e80"
 
 
-def errors_of_records(records: Iterable[Record], protocol: Protocol = "react") -> Errors:
-    """Errors in the valid records of one mode of a run in the ``protocol``."""
-    errors = Errors()
-    mode: Mode | None = None
-    for record in records:
-        mode = record.mode
-        add_record(record, errors, protocol)
-    if mode is not None:
-        errors.not_looked_for |= {IN_HEAD: OF_SCORES, **not_looked_for(mode, protocol, errors)}
-    return errors
-
-
 def add_record(record: Record, errors: Errors, protocol: Protocol = "react") -> None:
     """Count the errors of one record; an invalid one counts for nothing.
 

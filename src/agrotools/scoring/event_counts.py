@@ -51,10 +51,9 @@ class EventCounts:
             elif isinstance(action, CallTools):
                 self._counts["call"] += len(action.calls)
                 self._counts["unscored"] += len(action.calls) - 1
-        if not record.sample.schematic:  # these two stand for how well it was done, as the headline does
-            self._jaccards.extend(_numbers(row.reading.get("jaccard") for row in rows if row.metric == SLOT_METRIC))
-            if record.actions is not None:
-                self._ious.extend(_box_ious(rows))
+        self._jaccards.extend(_numbers(row.reading.get("jaccard") for row in rows if row.metric == SLOT_METRIC))
+        if record.actions is not None:
+            self._ious.extend(_box_ious(rows))
         if any(row.metric == TRUTH_METRIC and row.reading.get("differs") for row in rows):
             self._differing.add(record.sample.id)
         forms = _answer_forms(record, rows)
@@ -109,7 +108,7 @@ class CallCounts:
     def add(self, record: Record) -> None:
         """A valid record."""
         needed = len(record.sample.reference.steps) if record.sample.reference else 0
-        if record.mode != "end-to-end" or record.sample.schematic or not needed:
+        if record.mode != "end-to-end" or not needed:
             return
         if record.trajectory is not None and record.trajectory.answer is not None:
             n_calls = len(record.trajectory.calls)

@@ -8,11 +8,7 @@ from functools import cache
 
 from agrotools.core import (
     BENCHMARKS,
-    ExactSlot,
     Mode,
-    OpenTextSlot,
-    PlotSlot,
-    Sample,
     ScoringVersionError,
     Slot,
     counts_in_headline,
@@ -138,31 +134,3 @@ def check_one_version(versions: Sequence[str]) -> None:
             "compared",
             hint=f"agrotools score RUN --rescore scores an older run again by version {SCORING_VERSION}",
         )
-
-
-class OlderRun:
-    """Differences of a run under the first scoring version from a new run, from its samples."""
-
-    def __init__(self) -> None:
-        self._listed: set[str] = set()
-        self._unweighted: set[str] = set()
-        self._phrased: set[str] = set()
-
-    def add(self, sample: Sample) -> None:
-        """A sample of the run; one that comes again counts once."""
-        slots = sample.answer
-        if any(isinstance(slot, ExactSlot) and slot.choices for slot in slots):
-            self._listed.add(sample.id)
-        if any(isinstance(slot, PlotSlot) for slot in slots) and len(slots) > 1 and len({s.weight for s in slots}) == 1:
-            self._unweighted.add(sample.id)
-        if any(isinstance(slot, OpenTextSlot) for slot in slots):
-            self._phrased.add(sample.id)
-
-    def remarks(self) -> tuple[str, ...]:
-        """The remarks that apply."""
-        remarks = (
-            (self._listed, "the answer form listed other names than it does now, so the model saw another prompt"),
-            (self._unweighted, "plot slots have no weights: all slots of a sample count equally"),
-            (self._phrased, "facts of open questions have no concepts: they are read as plain phrasings"),
-        )
-        return tuple(f"{what} (samples: {len(samples)})" for samples, what in remarks if samples)

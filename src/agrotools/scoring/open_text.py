@@ -7,14 +7,14 @@ records were seen, so each answer is read a second time.
 import hashlib
 import re
 from array import array
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
 from pydantic import JsonValue
 
 from agrotools.core import Fact, OpenTextSlot, Record, Sample
-from agrotools.scoring.sample_units import Kind, SampleTable, any_kind, clusters_of, of_kind, summed
+from agrotools.scoring.sample_units import SampleTable, clusters_of, summed
 from agrotools.scoring.slots import score_slot
 from agrotools.scoring.statistics import Estimate, estimate_mean
 from agrotools.text.claims import Finding, Reply, Stance, reply_of, stance_of
@@ -260,16 +260,13 @@ class OpenTextChance:
         self._samples.append(number)
         self._values.append(_against(record, foreign))
 
-    def estimate(self, keep: Callable[[Kind], bool] = any_kind) -> Estimate | None:
-        """The chance level over the samples of a wanted kind; None where there are none, or where fewer than two
-        clusters have open-text slots."""
+    def estimate(self) -> Estimate | None:
+        """The chance level; None where fewer than two clusters have open-text slots."""
         import numpy as np
 
-        samples = np.asarray(self._samples, dtype=np.int64)
-        chosen = of_kind(samples, self._table, keep)
-        if not chosen.any():
+        if not self._samples:
             return None
-        numbers, first, totals, counts = summed(samples[chosen], np.asarray(self._values)[chosen])
+        numbers, first, totals, counts = summed(np.asarray(self._samples, dtype=np.int64), np.asarray(self._values))
         in_order = np.argsort(first)
         clusters = clusters_of(numbers, self._table)
         return estimate_mean((totals / counts)[in_order], clusters[in_order])

@@ -21,8 +21,6 @@ class Kind(NamedTuple):
     task_type: str
     answer_type: str
     no_tool_eligible: bool
-    schematic: bool
-    """True if no headline metric counts it."""
     calls: int
     """Steps of the reference trajectory."""
     outcome_metrics: frozenset[str]
@@ -31,11 +29,6 @@ class Kind(NamedTuple):
     """True if it has a slot that is answered in words."""
     groups: tuple[tuple[str, str], ...] = ()
     """Further breakdowns of results: name and value of each of the sample's ``groups``."""
-
-
-def any_kind(_: Kind) -> bool:
-    """Every kind is wanted."""
-    return True
 
 
 class SampleTable:
@@ -92,7 +85,6 @@ def _kind(sample: Sample) -> Kind:
         task_type=sample.task_type,
         answer_type=sample.answer_type,
         no_tool_eligible=sample.no_tool_eligible,
-        schematic=sample.schematic,
         calls=len(sample.reference.steps) if sample.reference else 0,
         outcome_metrics=_outcome_metrics(sample.answer),
         has_text=any(not slot.made for slot in sample.answer),

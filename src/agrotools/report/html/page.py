@@ -60,7 +60,6 @@ def build_report(
     papers: Papers | None = None,
     allow_invalid: bool = False,
     comparisons: TextComparisons = NO_COMPARISONS,
-    unadjusted: bool = False,
     picture_bytes: int = BUDGET_BYTES,
 ) -> Written:
     """Write one HTML file that needs nothing else: no network, no other file.
@@ -76,7 +75,6 @@ def build_report(
         papers: the tables of the benchmarks' papers, where they are filled; filled otherwise.
         allow_invalid: let a mode have a headline with more than 1 % invalid records, where summaries are computed.
         comparisons: of texts; see :func:`agrotools.runner.rescore.rescore`.
-        unadjusted: mark differences by the p-value of each alone.
         picture_bytes: what all pictures together may take.
 
     Raises:
@@ -100,7 +98,7 @@ def build_report(
         out.parent.mkdir(parents=True, exist_ok=True)
         with written_beside(out) as temporary:
             with temporary.open("w", encoding="utf-8", newline="\n") as file:
-                page = _Page(opened, file, picture_bytes, papers, unadjusted=unadjusted)
+                page = _Page(opened, file, picture_bytes, papers)
                 page.write()
             size = temporary.stat().st_size
     except OSError as error:
@@ -144,10 +142,7 @@ class _Page:
         file: IO[str],
         picture_bytes: int,
         papers: Papers,
-        *,
-        unadjusted: bool = False,
     ) -> None:
-        self._unadjusted = unadjusted
         self._runs = runs
         self._papers = papers
         self._file = file
@@ -167,7 +162,7 @@ class _Page:
             style_hash=_hash(style),
             facts=[run_facts(run.name, run.folder, run.manifest, run.summary) for run in self._runs],
             differences=incomparable([run.manifest for run in self._runs]),
-            results=result_tables([run.summary for run in self._runs], unadjusted=self._unadjusted),
+            results=result_tables([run.summary for run in self._runs]),
             errors=errors_section([run.summary for run in self._runs], [run.name for run in self._runs]),
             papers=[tables.page() for tables in self._papers.filled()],
             notes=[

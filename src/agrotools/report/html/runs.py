@@ -216,12 +216,10 @@ def run_facts(name: str, folder: Path, manifest: Manifest, summary: Summary) -> 
 
 def _mode_text(part: ModeSummary) -> str:
     invalid = f", {part.invalid.n} invalid ({percent(part.invalid.share)} %)" if part.invalid.n else ""
-    n_drawn = part.schematic.n_samples if part.schematic is not None else 0
-    drawings_text = f", {n_drawn} of them schematic drawings, excluded" if n_drawn else ""
-    hidden = "" if part.headline or n_drawn == part.n_samples else ": too many to report scores"
+    hidden = "" if part.headline else ": too many to report scores"
     ended = ", ".join(f"{name} {n}" for name, n in part.counts.terminations.items())
     epochs = f" x {part.epochs} epochs" if part.epochs > 1 else ""
-    return f"{part.n_samples} samples{epochs}{drawings_text}{invalid}{hidden}{f' ({ended})' if ended else ''}"
+    return f"{part.n_samples} samples{epochs}{invalid}{hidden}{f' ({ended})' if ended else ''}"
 
 
 def _written(path: Path) -> str:
