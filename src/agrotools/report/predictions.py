@@ -4,8 +4,7 @@ from collections.abc import Iterator
 from typing import IO, TYPE_CHECKING, Any
 
 from agrotools.report.layout import DASH, console_for, harmless, line, new_table, print_part, stacked
-from agrotools.scoring.embedders import MPNET, WITH_COSINES
-from agrotools.scoring.predictions import finite, prediction_format
+from agrotools.scoring.predictions import MPNET, WITH_COSINES, finite, prediction_format
 
 if TYPE_CHECKING:
     from rich.console import RenderableType

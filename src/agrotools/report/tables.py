@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from typing import IO, TYPE_CHECKING
 
 from agrotools.core import Mode
-from agrotools.report.comparison import MOST_PAIRS, across_runs_tables, between_runs_table
-from agrotools.report.errors import error_tables
+from agrotools.report.comparison import MOST_PAIRS, across_runs_tables, between_runs_table, error_tables
 from agrotools.report.layout import (
     PLAIN_WIDTH,
     Notes,

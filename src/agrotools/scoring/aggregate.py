@@ -12,9 +12,12 @@ from agrotools.plugin import ModeTally as PluginTally
 from agrotools.scoring.correlations import benchmark_key, correlations, with_correlations
 from agrotools.scoring.error_classes import ErrorTally
 from agrotools.scoring.event_counts import CallCounts, EventCounts, SecondsTally, ending_of, missing_of, warnings_of
-from agrotools.scoring.metrics import METRICS, OUTCOME_METRICS, SCORING_VERSION, SLOTS_OF_METRIC
-from agrotools.scoring.sample_units import (
+from agrotools.scoring.metrics import (
     FLOOR_METRICS,
+    METRICS,
+    OUTCOME_METRICS,
+    SCORING_VERSION,
+    SLOTS_OF_METRIC,
     STEP_METRICS,
     Rows,
     SampleTable,

@@ -34,7 +34,7 @@ from agrotools.core import (
     imported,
 )
 from agrotools.plugin import ErrorSource, RecordErrors, plugins
-from agrotools.scoring.sample_units import is_invalid
+from agrotools.scoring.metrics import is_invalid
 from agrotools.scoring.summary import ErrorCount
 from agrotools.text.normalise import reading_words
 from agrotools.tools import get_tool

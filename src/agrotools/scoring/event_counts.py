@@ -6,8 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from statistics import median
 
 from agrotools.core import CallTools, Halt, Mode, Record, Score, Unparseable
-from agrotools.scoring.metrics import SLOT_METRIC, stands_for_sample
-from agrotools.scoring.sample_units import Kind, SampleTable, is_invalid
+from agrotools.scoring.metrics import SLOT_METRIC, Kind, SampleTable, is_invalid, stands_for_sample
 from agrotools.scoring.summary import Amount, CallRatio, Counts, ModeSummary, Seconds, SecondsByPart
 
 TRUTH_METRIC = "agrotools.summ_acc_truth"

@@ -19,7 +19,7 @@ from agrotools.core import Action, Answer, CallTools, Sample, SampleView, Step, 
 from agrotools.core.refs import Results
 from agrotools.text import canonical_unit, convert, format_answer
 from agrotools.text.expressions import ExpressionError, evaluate_from
-from agrotools.text.units import compatible
+from agrotools.text.normalise import compatible
 
 __all__ = ["PlanTable", "PlannerPolicy"]
 

@@ -27,7 +27,7 @@ from agrotools.core import (
     Unparseable,
 )
 from agrotools.text import format_answer
-from agrotools.text.guess_model import guessed_values
+from agrotools.text.answer_form import guessed_values
 from agrotools.tools import tool_specs
 
 

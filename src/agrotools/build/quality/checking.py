@@ -37,7 +37,7 @@ from agrotools.core import (
 from agrotools.core.files import write_whole
 from agrotools.core.progress import Progress, no_progress
 from agrotools.formats.folder import QUALITY_FILE
-from agrotools.text.units import UNITS, canonical_unit, unit_pattern
+from agrotools.text.normalise import UNITS, canonical_unit, unit_pattern
 from agrotools.tools import get_tool
 
 Severity = Literal["error", "warning", "info"]

@@ -15,11 +15,20 @@ import orjson
 from agrotools.core import Artifact, Record, RunStoreError, SampleFile
 from agrotools.core.files import written_beside
 from agrotools.plugin import NO_COMPARISONS, TextComparisons
-from agrotools.report.html.choosing import FACETS, TOOL_FAILED, Outcomes, value_of
 from agrotools.report.html.detail import detail_of
 from agrotools.report.html.pictures import BUDGET_BYTES, Absent, EmbeddedPicture, Pictures, Places
 from agrotools.report.html.result_tables import errors_section, result_tables, templates
-from agrotools.report.html.runs import Run, count_pictures, incomparable, opened_runs, run_facts
+from agrotools.report.html.runs import (
+    FACETS,
+    TOOL_FAILED,
+    Outcomes,
+    Run,
+    count_pictures,
+    incomparable,
+    opened_runs,
+    run_facts,
+    value_of,
+)
 from agrotools.report.layout import harmless, shortened
 from agrotools.report.settings import Papers, papers_of_runs
 from agrotools.report.tables import scoring_lines, warning_lines

@@ -7,9 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from urllib.parse import quote
 
-from agrotools.report.comparison import across_runs_tables, between_runs_table
-from agrotools.report.errors import (
+from agrotools.report.comparison import (
     ErrorColumn,
+    across_runs_tables,
+    between_runs_table,
     classes_looked_for,
     error_columns,
     error_label,
