@@ -7,7 +7,7 @@ from agrotools.cli.main import app
 from agrotools.core import BenchmarkError, UsageError
 from agrotools.report.layout import rendered
 from agrotools.report.predictions import compared_tables
-from agrotools.scoring import predictions
+from agrotools.scoring import embedders
 from agrotools.scoring.predictions import compare_file
 from support.gta_files import CAT, END_GOLD, GOLD_ENDS, GOLD_STEPS, SIX, answer, call
 from support.made_predictions import made_files
@@ -84,8 +84,8 @@ def test_samples_without_a_prediction_count_as_wrong_in_the_corrected_figures(tm
 
 
 def test_an_embedder_stands_in_the_label(tmp_path, ends, monkeypatch):
-    half = predictions.Embedder("all-mpnet-base-v2", lambda first, second: 0.5, lambda: 0)
-    monkeypatch.setattr(predictions, "open_embedder", lambda name, folder: half)
+    half = embedders.Embedder("all-mpnet-base-v2", lambda first, second: 0.5, lambda: 0)
+    monkeypatch.setattr(embedders, "open_embedder", lambda name, folder: half)
     data = written(tmp_path / "d.json", DATA)
     made = scored("--format", "gta", ends, "--data", data, "--embedder", "all-mpnet-base-v2")
     assert made["embedder"] == "all-mpnet-base-v2"

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from agrotools.core import UsageError
-from agrotools.scoring import predictions
-from agrotools.scoring.predictions import MINILM, chosen_embedder, open_embedder
+from agrotools.scoring import embedders
+from agrotools.scoring.embedders import MINILM, chosen_embedder, open_embedder
 
 TEXTS = ["a cat on a mat", "the cat sits", "two red cars", "a", " ".join(["cat"] * 40)]
 WORDS = "a cat on mat the sits two red cars".split()
@@ -100,7 +100,7 @@ def test_a_broken_tokenizer_is_said(tmp_path):
 
 def test_opposite_texts_have_no_negative_cosine_and_each_text_is_embedded_once(monkeypatch, tmp_path):
     vectors = {"up": [1.0, 0.0], "down": [-1.0, 0.0], "aslant": [0.6, 0.8]}
-    monkeypatch.setattr(predictions, "_encoder", lambda folder: lambda text: np.asarray(vectors[text], np.float32))
+    monkeypatch.setattr(embedders, "_encoder", lambda folder: lambda text: np.asarray(vectors[text], np.float32))
     embedder = open_embedder("sentence-transformers/tiny", tmp_path)
     assert embedder.name == "tiny"
     assert embedder.similarity("up", "down") == 0

@@ -158,5 +158,5 @@ def test_records_of_schematic_drawings_are_left_out_and_counted():
     scored = summary(record("a", 2), drawing)
     alone = summary(record("a", 2))
     assert scored.modes == alone.modes
-    assert scored.warnings == ("end-to-end: 1 records of schematic drawings are not scored", *alone.warnings)
+    assert scored.warnings == ("end-to-end: 1 record of schematic drawings not scored", *alone.warnings)
     assert summary(drawing).modes == {}

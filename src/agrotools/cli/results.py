@@ -48,7 +48,7 @@ def comparing(extra: list[str] | None, embedder: str | None, embedder_path: Path
     """
     from agrotools.core import UsageError
     from agrotools.plugin import TextComparisons, plugins
-    from agrotools.scoring.predictions import chosen_embedder
+    from agrotools.scoring.embedders import chosen_embedder
 
     extras = frozenset(extra or ())
     if extras - {SIMILARITY}:

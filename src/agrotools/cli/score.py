@@ -121,7 +121,7 @@ def score(
 
 
 if TYPE_CHECKING:
-    from agrotools.scoring.predictions import Embedder
+    from agrotools.scoring.embedders import Embedder
 
 
 def score_predictions(
@@ -163,7 +163,7 @@ def score_predictions(
 def _embedder(name: str | None, folder: Path | None) -> "Embedder | None":
     """The requested embedder; by default all-MiniLM-L6-v2 if it is installed."""
     from agrotools.core import UsageError
-    from agrotools.scoring.predictions import chosen_embedder
+    from agrotools.scoring.embedders import chosen_embedder
 
     try:
         return chosen_embedder(name, folder)

@@ -47,9 +47,10 @@ if TYPE_CHECKING:
     from agrotools.report.settings import Setting
     from agrotools.runner.manifest import Manifest
     from agrotools.runner.policies import AgentOptions
+    from agrotools.scoring.embedders import Embedder
     from agrotools.scoring.error_classes import Errors
     from agrotools.scoring.judging import JudgedRows, JudgeQuestion, Rubrics
-    from agrotools.scoring.predictions import Compared, Embedder
+    from agrotools.scoring.predictions import Compared
     from agrotools.scoring.slots import SlotScore
     from agrotools.scoring.summary import ModeSummary, PublishedFigures, Summary
 

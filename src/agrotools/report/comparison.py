@@ -27,6 +27,7 @@ from agrotools.scoring.correlations import MIN_RUNS
 from agrotools.scoring.error_classes import CLASSES
 from agrotools.scoring.statistics import MIN_CLUSTERS
 from agrotools.scoring.summary import AcrossRuns, ErrorCount, RunCorrelation, compared_differences, compared_task_types
+from agrotools.text.normalise import plural
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -58,9 +59,8 @@ def comparison_tables(comparison: Comparison) -> Iterator["RenderableType"]:
     for mode, metrics in comparison.modes.items():
         yield _table(mode, metrics)
         if comparison.unpaired.get(mode):
-            yield line(
-                f"{comparison.unpaired[mode]} samples are excluded: only one of the runs has a valid record.", "dim"
-            )
+            n_unpaired = plural(comparison.unpaired[mode], "sample")
+            yield line(f"Only one of the runs has a valid record of {n_unpaired}, not compared here.", "dim")
     yield line(
         "\nBelow each difference its 95 % interval (cluster bootstrap, paired on samples). "
         "detectable: the minimum difference that this many samples would show with 80 % power.",

@@ -19,7 +19,7 @@ from agrotools.core import (
     ToleranceSlot,
 )
 from agrotools.core.refs import is_ref, literal_value
-from agrotools.scoring import Estimate, Summary
+from agrotools.scoring import METRICS, Estimate, Summary
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
@@ -228,12 +228,19 @@ class Notes:
 
     def __init__(self) -> None:
         self.lines: list[str] = []
+        self._explained = set[str]()
 
     def mark(self, note: str) -> str:
         """Superscript number of ``note``."""
         if note not in self.lines:
             self.lines.append(note)
         return str(self.lines.index(note) + 1).translate(_SUPERSCRIPTS)
+
+    def legend(self, metrics: Iterable[str]) -> str:
+        """Meanings of those metrics whose labels no legend before it explains."""
+        unexplained = [metric for metric in metrics if metric not in self._explained]
+        self._explained.update(unexplained)
+        return "; ".join(f"{METRICS[metric].label} = {METRICS[metric].meaning}" for metric in unexplained)
 
     def dash(self, note: str) -> "Text":
         """Dash with the superscript number of ``note``."""

@@ -155,7 +155,7 @@ def setting_table(setting: Setting, summaries: Sequence[Summary], notes: Notes) 
     for name, summary in zip(run_names(summaries), summaries, strict=True):
         cells = [_metric_cell(metric, setting, summary, notes, not shared[metric]) for metric in metrics]
         table.add_row(name_cell(f"{name}{_differs(setting, summary, notes)}", summary), *cells)
-    below = [_apart(setting, summaries), _detectable(setting, summaries)]
+    below = [notes.legend(metrics), _apart(setting, summaries), _detectable(setting, summaries)]
     return [table, *(Text(text, style="dim") for text in below if text)]
 
 
@@ -216,7 +216,8 @@ def _apart(setting: Setting, summaries: Sequence[Summary]) -> str:
         dict.fromkeys((str(min(estimate.n for estimate in estimates)), str(max(estimate.n for estimate in estimates))))
     )
     scores = ", ".join(percent(estimate.value) for estimate in estimates)
-    return f"Not counted: open-text slots of {n} samples whose facts also fit other subjects; they score {scores}."
+    samples = "sample" if n == "1" else "samples"
+    return f"Not counted: open-text slots of {n} {samples} whose facts also fit other subjects; they score {scores}."
 
 
 def _metric_cell(metric: str, setting: Setting, summary: Summary, notes: Notes, with_size: bool) -> "Text":
@@ -331,7 +332,7 @@ def general_notes(summaries: Sequence[Summary]) -> list[str]:
     excluded = (s.no_tool_part.n_excluded for s in summaries if s.no_tool_part and not judge_alone_scores(s))
     left_out = max(excluded, default=0)
     if left_out:
-        lines.append(f"No-tool excludes {left_out} samples that need a raster processed or a plot drawn.")
+        lines.append(f"No-tool excludes samples that need a raster processed or a plot drawn: {left_out}.")
     if any(summary.privileged for summary in summaries):
         lines.append(
             "privileged: this policy sees the reference. It shows what the tools can achieve and is not a result."

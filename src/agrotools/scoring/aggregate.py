@@ -44,6 +44,7 @@ from agrotools.scoring.summary import (
     with_comparison_adjusted,
     with_gains_adjusted,
 )
+from agrotools.text.normalise import plural
 
 if TYPE_CHECKING:
     from agrotools.scoring.open_text import OpenTextChance
@@ -98,7 +99,9 @@ class RunAggregator:
         units = {mode: tally.units() for mode, tally in modes}
         of_modes: dict[Mode, ModeSummary] = {mode: tally.summary(units[mode], allow_invalid) for mode, tally in modes}
         missing = missing_of(of_modes, {mode: n - self._drawings[mode] for mode, n in (planned or {}).items()})
-        left_out = [f"{mode}: {n} records of schematic drawings are not scored" for mode, n in self._drawings.items()]
+        left_out = [
+            f"{mode}: {plural(n, 'record')} of schematic drawings not scored" for mode, n in self._drawings.items()
+        ]
         summary = Summary(
             scoring=SCORING_VERSION,
             warnings=(*left_out, *warnings_of(of_modes, missing)),

@@ -8,6 +8,7 @@ from statistics import median
 from agrotools.core import CallTools, Halt, Mode, Record, Score, Unparseable
 from agrotools.scoring.metrics import SLOT_METRIC, Kind, SampleTable, is_invalid, stands_for_sample
 from agrotools.scoring.summary import Amount, CallRatio, Counts, ModeSummary, Seconds, SecondsByPart
+from agrotools.text.normalise import plural
 
 TRUTH_METRIC = "agrotools.summ_acc_truth"
 """The row of the answer step: every sample with a slot other than plots has one."""
@@ -286,7 +287,8 @@ def warnings_of(modes: Mapping[Mode, ModeSummary], missing: Mapping[Mode, int]) 
             most_often = f" (most often: {max(reasons, key=lambda each: reasons[each])})" if cause == INVALID else ""
             share = 100 * n / part.n_records
             advice = advice[0].upper() + advice[1:]
-            lines.append(f"{mode}: {n} of {part.n_records} samples ({share:.1f} %) {what}{most_often}. {advice}.")
+            of_records = f"{n} of {plural(part.n_records, 'sample')}"
+            lines.append(f"{mode}: {of_records} ({share:.1f} %) {what}{most_often}. {advice}.")
         failures = part.counts.form_failures
         if sum(failures.values()) > WORTH_A_WORD * part.n_records:
             listed = ", ".join(f"{ended} {n}" for ended, n in failures.items())

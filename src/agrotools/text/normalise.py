@@ -49,6 +49,11 @@ def _once(text: str) -> str:
     return _SPACES.sub(" ", text)
 
 
+def plural(n: int, noun: str, nouns: str = "") -> str:
+    """A number with its noun: ``1 sample``, ``2 samples``; ``nouns`` where the plural does not end in s."""
+    return f"{n} {noun if n == 1 else nouns or f'{noun}s'}"
+
+
 @cache
 def reading_words(name: str) -> frozenset[str]:
     """A closed class of words of ``data/reading_words.toml``."""

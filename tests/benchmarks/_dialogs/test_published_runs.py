@@ -27,7 +27,7 @@ from agrotools.core import (
     Unparseable,
 )
 from agrotools.core.refs import literal_value
-from agrotools.scoring import predictions
+from agrotools.scoring import embedders
 from support.made_gta import write_gta
 from support.made_thinkgeo import write_thinkgeo
 from support.runs import manifest
@@ -229,8 +229,8 @@ def test_a_run_shows_published_corrected_and_printed_figures_side_by_side(run: P
 def test_the_embedder_of_a_run_is_named_wherever_its_cosines_are(run: Path, monkeypatch: pytest.MonkeyPatch):
     told = agrotools("score", run)
     assert "(--with similarity, or --embedder)" in " ".join(told.split())
-    half = predictions.Embedder("all-mpnet-base-v2", lambda first, second: 0.5, lambda: 0)
-    monkeypatch.setattr(predictions, "open_embedder", lambda name, folder: half)
+    half = embedders.Embedder("all-mpnet-base-v2", lambda first, second: 0.5, lambda: 0)
+    monkeypatch.setattr(embedders, "open_embedder", lambda name, folder: half)
     told = agrotools("score", run, "--embedder", "all-mpnet-base-v2", "--embedder-path", run)
     assert "By cosines of all-mpnet-base-v2 where answers are subjective or images." in " ".join(told.split())
     (summary,) = json.loads(agrotools("score", run, "--embedder-path", run, "--json"))
@@ -244,8 +244,8 @@ def test_the_embedder_of_a_run_is_named_wherever_its_cosines_are(run: Path, monk
 def test_a_report_and_a_fresh_run_compare_texts_as_asked(
     root: Path, run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    half = predictions.Embedder("all-mpnet-base-v2", lambda first, second: 0.5, lambda: 0)
-    monkeypatch.setattr(predictions, "open_embedder", lambda name, folder: half)
+    half = embedders.Embedder("all-mpnet-base-v2", lambda first, second: 0.5, lambda: 0)
+    monkeypatch.setattr(embedders, "open_embedder", lambda name, folder: half)
     for out, options in (("plain.html", ()), ("compared.html", ("--with", "similarity"))):
         agrotools("report", run, "--out", tmp_path / out, *options)
     plain, compared = ((tmp_path / name).read_text(encoding="utf-8") for name in ("plain.html", "compared.html"))

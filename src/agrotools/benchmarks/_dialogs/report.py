@@ -8,7 +8,7 @@ from agrotools.core import Mode
 from agrotools.report.layout import DASH, Notes, harmless, name_cell, new_table, percent, run_names, stacked, value_cell
 from agrotools.report.published import PublishedRow, paper, published_rows, same_model
 from agrotools.scoring import PublishedFigures, Summary
-from agrotools.scoring.predictions import WITH_COSINES
+from agrotools.scoring.embedders import WITH_COSINES
 
 if TYPE_CHECKING:
     from rich.console import RenderableType

@@ -17,8 +17,8 @@ from agrotools.benchmarks.agrieval.slots import OptionsSlot, ReferenceTextSlot
 from agrotools.core import FrozenModel, Record, Score, Slot, Trajectory, UsageError
 from agrotools.plugin import JudgedMetric, Judging, Scoring, TextComparisons
 from agrotools.scoring.choices import read_choices
+from agrotools.scoring.embedders import MINILM, MPNET
 from agrotools.scoring.judging import JudgeQuestion, Rubrics, open_question
-from agrotools.scoring.predictions import MINILM, MPNET
 from agrotools.scoring.slots import SLOT_METRIC
 from agrotools.scoring.statistics import Estimate, estimate_mean
 from agrotools.text.rouge import rouge_l, rouge_l_normalised

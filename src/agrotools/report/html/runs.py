@@ -28,6 +28,7 @@ from agrotools.scoring import ModeSummary, RunAggregator, Summary, score_record,
 from agrotools.scoring.aggregate import side_by_side
 from agrotools.scoring.judging import JudgedRows
 from agrotools.scoring.metrics import is_invalid
+from agrotools.text.normalise import plural
 
 if TYPE_CHECKING:
     import numpy as np
@@ -443,7 +444,7 @@ def _mode_text(part: ModeSummary) -> str:
     hidden = "" if part.headline else ": too many to report scores"
     ended = ", ".join(f"{name} {n}" for name, n in part.counts.terminations.items())
     epochs = f" x {part.epochs} epochs" if part.epochs > 1 else ""
-    return f"{part.n_samples} samples{epochs}{invalid}{hidden}{f' ({ended})' if ended else ''}"
+    return f"{plural(part.n_samples, 'sample')}{epochs}{invalid}{hidden}{f' ({ended})' if ended else ''}"
 
 
 def _written(path: Path) -> str:

@@ -1,0 +1,174 @@
+"""Embedding models that measure the semantic similarity of two texts by the cosine of their embeddings.
+
+GTA and ThinkGeo embed with all-mpnet-base-v2. Its files are read from a folder (as they lie on the Hugging Face hub:
+``tokenizer.json`` with ``model.safetensors`` or ``onnx/model.onnx``); nothing is downloaded. all-MiniLM-L6-v2 comes
+with the extra ``embed``.
+"""
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+from agrotools.core import ToolError, UsageError
+from agrotools.scoring.predictions import Similarity
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+MINILM = "all-MiniLM-L6-v2"
+MPNET = "all-mpnet-base-v2"
+WITH_COSINES = ("summ_acc", "ans_acc", "ans_acc_imggen", "ans_i")
+"""Ends of the ids of GTA's and ThinkGeo's metrics that have cosines in them, of subjective answers or of images."""
+_INSTALL = "pip install 'agrotools[learned]'"
+_LONGEST = 384
+_CACHE_SIZE = 20_000
+
+
+@dataclass(frozen=True)
+class Embedder:
+    """A model that compares texts. ``name`` is part of the label of every metric that uses its cosines."""
+
+    name: str
+    similarity: Similarity
+    texts_embedded: Callable[[], int]
+    """Number of texts embedded so far; one that comes again is not embedded again."""
+
+
+def chosen_embedder(name: str | None, folder: Path | None) -> Embedder:
+    """The embedder that two options ask for: all-MiniLM-L6-v2 where both are None, and called like its ``folder`` where
+    no name is given.
+
+    Raises:
+        UsageError: as :func:`open_embedder`.
+    """
+    return open_embedder(name or (_name_of(folder) if folder is not None else MINILM), folder)
+
+
+def _name_of(folder: Path) -> str:
+    """Name of the model in ``folder``. In the cache of the Hugging Face hub, folders are called by commits."""
+    parts = folder.resolve().parts
+    of_hub = next((part for part in reversed(parts) if part.startswith("models--")), None)
+    return of_hub.rpartition("--")[2] if of_hub else parts[-1]
+
+
+def open_embedder(name: str, folder: Path | None = None) -> Embedder:
+    """The model ``name``: all-MiniLM-L6-v2 without a folder, else the model in ``folder``.
+
+    Raises:
+        UsageError: the folder holds no such model, or what it needs is not installed.
+    """
+    try:
+        if folder is not None:
+            return _embedder(name.split("/")[-1], _encoder(folder))
+        if name.split("/")[-1].lower() == MINILM.lower():
+            from agrotools.knowledge.embedding import sentence_encoder
+
+            return _embedder(MINILM, sentence_encoder())
+    except ToolError as error:
+        raise UsageError(error.message, hint=error.hint) from error
+    raise UsageError(
+        f"the embedder {name} needs its files", hint="give their folder by --embedder-path; nothing is downloaded"
+    )
+
+
+def _embedder(name: str, encode: "Callable[[str], NDArray[np.float32]]") -> Embedder:
+    cached = lru_cache(maxsize=_CACHE_SIZE)(encode)
+
+    def similarity(first: str, second: str) -> float:
+        return min(1.0, max(0.0, float(cached(first) @ cached(second))))
+
+    return Embedder(name, similarity, lambda: cached.cache_info().misses)
+
+
+def _encoder(folder: Path) -> "Callable[[str], NDArray[np.float32]]":
+    """A function from a text to its unit vector: word pieces, the model, the mean over pieces."""
+    if not (folder / "tokenizer.json").is_file():
+        raise UsageError(
+            f"{folder} holds no tokenizer.json", hint="give the folder of a sentence-transformers model, with all files"
+        )
+    pooling = _read(folder / "1_Pooling" / "config.json")
+    modes = {name for name, chosen in pooling.items() if name.startswith("pooling_mode_") and chosen is True}
+    if pooling.get("pooling_mode", "mean") != "mean" or modes - {"pooling_mode_mean_tokens"}:
+        raise UsageError(f"{folder} uses another pooling than the mean over word pieces, which is not supported")
+    from agrotools.vision.learned.weights import library
+
+    tokenizers: Any = library("tokenizers")
+    try:
+        tokenizer: Any = tokenizers.Tokenizer.from_file(str(folder / "tokenizer.json"))
+    except Exception as error:  # the library raises nothing more precise
+        raise UsageError(f"{folder}/tokenizer.json cannot be read: {str(error)[:200]}") from error
+    tokenizer.no_padding()
+    longest: Any = _read(folder / "sentence_bert_config.json").get("max_seq_length")
+    tokenizer.enable_truncation(max_length=longest if isinstance(longest, int) else _LONGEST)
+    run = _onnx(folder) if (folder / "onnx" / "model.onnx").is_file() else _torch(folder)
+
+    def encode(text: str) -> "NDArray[np.float32]":
+        import numpy as np
+
+        # Half a surrogate pair, which JSON can hold, is no text to a tokenizer.
+        pieces = np.asarray([tokenizer.encode(text.encode("utf-8", "replace").decode("utf-8")).ids], np.int64)
+        states = run(pieces)
+        if states.ndim != 3:
+            raise UsageError(f"{folder} has no output vector per word piece, so the mean cannot be computed")
+        mean = states[0].mean(axis=0)
+        return (mean / max(float(np.linalg.norm(mean)), 1e-12)).astype(np.float32)
+
+    return encode
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        config: Any = json.loads(path.read_text("utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return cast("dict[str, Any]", config) if isinstance(config, dict) else {}
+
+
+def _onnx(folder: Path) -> "Callable[[NDArray[np.int64]], NDArray[np.float32]]":
+    import numpy as np
+
+    from agrotools.vision.learned.weights import library
+
+    try:
+        session: Any = library("onnxruntime").InferenceSession(
+            str(folder / "onnx" / "model.onnx"), providers=["CPUExecutionProvider"]
+        )
+    except Exception as error:  # what onnxruntime raises has no common base
+        if isinstance(error, ToolError):
+            raise
+        raise UsageError(f"{folder}/onnx/model.onnx cannot be loaded: {str(error)[:200]}") from error
+    input_names = [entry.name for entry in session.get_inputs()]
+    if unknown := set(input_names) - {"input_ids", "attention_mask", "token_type_ids"}:
+        raise UsageError(f"{folder}/onnx/model.onnx needs the inputs {', '.join(sorted(unknown))}, not supported here")
+
+    def run(pieces: "NDArray[np.int64]") -> "NDArray[np.float32]":
+        inputs = {"input_ids": pieces, "attention_mask": np.ones_like(pieces), "token_type_ids": np.zeros_like(pieces)}
+        return session.run(None, {name: inputs[name] for name in input_names})[0]
+
+    return run
+
+
+def _torch(folder: Path) -> "Callable[[NDArray[np.int64]], NDArray[np.float32]]":
+    from agrotools.vision.learned.weights import library
+
+    torch: Any = library("torch")
+    transformers: Any = library("transformers")
+    try:
+        model: Any = transformers.AutoModel.from_pretrained(
+            str(folder), local_files_only=True, use_safetensors=True, trust_remote_code=False
+        ).eval()
+    except (OSError, ValueError, KeyError) as error:
+        raise UsageError(
+            f"{folder} holds no model that can be loaded: {str(error)[:200]}",
+            hint="it needs config.json and model.safetensors",
+        ) from error
+
+    def run(pieces: "NDArray[np.int64]") -> "NDArray[np.float32]":
+        with torch.inference_mode():
+            return model(input_ids=torch.from_numpy(pieces)).last_hidden_state.numpy()
+
+    return run
