@@ -38,7 +38,7 @@ from agrotools.benchmarks.gta.score import RULES as GTA
 from agrotools.benchmarks.thinkgeo.score import RULES as THINKGEO
 from agrotools.core import BenchmarkError
 from agrotools.report.predictions import metric_ids
-from agrotools.scoring.predictions import Embedder, chosen_embedder
+from agrotools.scoring.embedders import Embedder, chosen_embedder
 from agrotools.scoring.predictions import Compared, compare_file, finite
 from support.gta_files import overlap  # pyright: ignore[reportMissingImports]
 from support.made_predictions import made_files  # pyright: ignore[reportMissingImports]
