@@ -14,7 +14,7 @@ from agrotools.runner import rescore as module
 from agrotools.runner.manifest import Manifest
 from agrotools.runner.rescore import rescore
 from agrotools.scoring import METRICS, score_record, summarise
-from agrotools.scoring.predictions import Embedder
+from agrotools.scoring.embedders import Embedder
 from support.plain_sample import plain_sample
 
 MANIFEST = Manifest(

@@ -16,7 +16,8 @@ from agrotools.cli.main import main
 from agrotools.core import BenchmarkError
 from agrotools.report.layout import rendered
 from agrotools.report.predictions import as_data, compared_tables
-from agrotools.scoring.predictions import Compared, Embedder, compare_file
+from agrotools.scoring.embedders import Embedder
+from agrotools.scoring.predictions import Compared, compare_file
 from support.gta_files import overlap
 from support.made_predictions import made_files
 from support.spoilt import spoilt

@@ -10,7 +10,8 @@ import pytest
 
 from agrotools.report.layout import rendered
 from agrotools.report.predictions import as_data, compared_tables
-from agrotools.scoring.predictions import Compared, Embedder, compare_file
+from agrotools.scoring.embedders import Embedder
+from agrotools.scoring.predictions import Compared, compare_file
 from support.gta_files import CAT, END_GOLD, GOLD_STEPS, SIX, answer, call, overlap, returned
 
 USER = {"role": "user", "content": "?"}
