@@ -49,6 +49,8 @@ class ChoiceReading(NamedTuple):
 
 _BARE = re.compile(r"\s*([A-Z]{1,8}(?:(?:[、,，;；.。．]\s*|\s+)[A-Z]{1,8})*)\s*[。.．]?\s*")
 _RUN = re.compile(r"[A-Z]+")
+_ONE = re.compile(r"\s*(?:(?:正确)?(?:答案|选项)\s*(?:是|为)?\s*[:：]?\s*|Answer\s*:\s*)?([A-Z])\s*[。.．]?\s*")
+"""A letter that the whole reply comes to: what most replies are, read without a look at the item."""
 
 
 def read_choices(reply: str, options: Mapping[str, str], kind: Kind) -> ChoiceReading:
@@ -58,6 +60,8 @@ def read_choices(reply: str, options: Mapping[str, str], kind: Kind) -> ChoiceRe
     than 32,000 characters the first 8,000 and the last 24,000 are read. Never raises; never guesses: two answers that
     exclude each other, or a letter that is no option, give none.
     """
+    if len(reply) <= LONGEST_CANDIDATE and (one := _ONE.fullmatch(reply)) and one[1] in options:
+        return ChoiceReading((one[1],), "one letter", one[1])
     item = read_item(options, kind)
     if len(reply) <= LONGEST_CANDIDATE and (bare := _BARE.fullmatch(reply)):
         runs = _RUN.findall(bare[1])
