@@ -5,7 +5,7 @@ from agrotools.core import Answer, Sample
 from agrotools.models import Endpoint
 from agrotools.runner.policies import policy_source
 from agrotools.text import answer_form
-from agrotools.text.guess_model import Guesser, GuessModel, guessed_values, prompt_features, shipped_model, slot_key
+from agrotools.text.answer_form import Guesser, GuessModel, guessed_values, prompt_features, shipped_model, slot_key
 from support.small_sample import view_of
 
 SLOTS = [

@@ -120,9 +120,11 @@ def tell_result(header: "BenchmarkHeader", out: Path, started: float) -> None:
     for fault in faults:
         typer.echo(f"{fault.where}: {fault.code}: {fault.message} ({fault.hint})", err=True)
     benchmark = load_folder(out)
-    typer.echo(f"{header.name} {header.version}: {count_text(len(benchmark.samples), 'sample')} in {out}")
+    clusters = count_text(len({sample.cluster for sample in benchmark.samples}), "cluster")
+    samples = count_text(len(benchmark.samples), "sample")
+    typer.echo(f"{header.name} {header.version}: {samples} ({clusters}) in {out}")
     for what, counts in counts_of(benchmark).items():
-        typer.echo(f"  {what}: {', '.join(f'{name} {count}' for name, count in counts.items())}")
+        typer.echo(f"  {what}: {', '.join(f'{name} ({count})' for name, count in counts.items())}")
     for line in build_notes(header.metadata):
         typer.echo(f"  {line}")
     typer.echo(f"  content: {benchmark.content_hash[:16]}, {time.monotonic() - started:.0f} s")

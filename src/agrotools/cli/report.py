@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from agrotools.cli.output import count_text, print_json
-from agrotools.cli.results import EmbedderName, EmbedderPath, Extra, Unadjusted, comparing
+from agrotools.cli.results import EmbedderName, EmbedderPath, Extra, comparing
 
 
 def report(
@@ -22,7 +22,6 @@ def report(
     extra: Extra = None,
     embedder: EmbedderName = None,
     embedder_path: EmbedderPath = None,
-    unadjusted: Unadjusted = False,
     allow_invalid: Annotated[
         bool, typer.Option("--allow-invalid", help="Report scores even if more than 1 % of samples are invalid.")
     ] = False,
@@ -40,7 +39,6 @@ def report(
         data_root=data_root,
         allow_invalid=allow_invalid,
         comparisons=compared,
-        unadjusted=unadjusted,
     )
     if as_json:
         print_json({**vars(written), "path": str(written.path)})

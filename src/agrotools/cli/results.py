@@ -47,12 +47,6 @@ EmbedderPath = Annotated[
     Path | None,
     typer.Option(help="Folder of the embedding model's files; nothing is downloaded.", rich_help_panel=_COMPARISONS),
 ]
-Unadjusted = Annotated[
-    bool,
-    typer.Option(
-        "--unadjusted", help="Mark significant differences without adjusting p-values for the number of comparisons."
-    ),
-]
 
 
 def comparing(extra: list[str] | None, embedder: str | None, embedder_path: Path | None) -> "TextComparisons":
@@ -253,13 +247,11 @@ def show_runs(
     as_json: bool,
     comparisons: "TextComparisons | None" = None,
     paper: bool = False,
-    unadjusted: bool = False,
     again: bool = False,
 ) -> int:
     """Score runs, write each one's ``scores.json``, print them side by side; with ``paper`` also in the tables of the
-    paper that the benchmark is from, beside its figures. ``comparisons``: see ``rescore``; ``unadjusted``:
-    mark differences by the p-value of each alone. Stored scores of another scoring version are shown as they are,
-    unless runs are to be scored ``again``.
+    paper that the benchmark is from, beside its figures. ``comparisons``: see ``rescore``. Stored scores of another
+    scoring version are shown as they are, unless runs are to be scored ``again``.
 
     Returns 0, 1 where samples are invalid or missing, 3 where nothing else is left, or where more than half of the
     samples of a mode ended for reasons that say nothing of the answers, unless ``allow_invalid``.
@@ -270,9 +262,7 @@ def show_runs(
 
     papers = Papers()
     rescored = _scored(runs, allow_invalid, comparisons=comparisons, papers=papers, again=again)
-    code = _print_summaries(
-        rescored, runs, allow_invalid=allow_invalid, details=details, as_json=as_json, unadjusted=unadjusted
-    )
+    code = _print_summaries(rescored, runs, allow_invalid=allow_invalid, details=details, as_json=as_json)
     filled = papers.filled()
     if paper and not filled:
         known = ", ".join(benchmarks_with_papers())
@@ -373,7 +363,6 @@ def _print_summaries(
     allow_invalid: bool,
     details: bool,
     as_json: bool,
-    unadjusted: bool = False,
 ) -> int:
     from agrotools.report.tables import print_tables
     from agrotools.scoring.event_counts import mostly_lost
@@ -383,7 +372,7 @@ def _print_summaries(
     if as_json:
         print_json([summary.model_dump(mode="json") for summary in summaries])
     elif not silent:
-        print_tables(summaries, details=details, unadjusted=unadjusted)
+        print_tables(summaries, details=details)
         if not details:
             typer.echo(f"by task and answer type: agrotools score {_again(runs)} --details")
         if sample := rescored[0].telling_sample:

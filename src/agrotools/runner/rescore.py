@@ -25,7 +25,7 @@ from agrotools.scoring.aggregate import side_by_side
 from agrotools.scoring.embedders import Embedder
 from agrotools.scoring.event_counts import TRUTH_METRIC
 from agrotools.scoring.judging import JudgedRows, Judgement, Rubrics, read_rubrics
-from agrotools.scoring.metrics import FIRST_VERSION, SCORING_VERSION, OlderRun, check_one_version
+from agrotools.scoring.metrics import FIRST_VERSION, SCORING_VERSION, check_one_version
 
 JUDGEMENTS_FILE = "judgements.jsonl"
 RUBRICS_PREFIX = "judge-rubrics-"
@@ -286,18 +286,9 @@ def summary_of(
     """
     fields = ("benchmark", "benchmark_version", "benchmark_options", "synthetic", "model", "protocol", "privileged")
     update = {name: getattr(manifest, name) for name in fields}
-    update |= {"judging": judges.panel(), "not_as_new": _not_as_new(run, manifest)}
+    update["judging"] = judges.panel()
     summary = tally.summary(allow_invalid=allow_invalid, planned=manifest.planned).model_copy(update=update)
     return _with_published(summary, run, manifest, embedder, judges)
-
-
-def _not_as_new(run: Path, manifest: Manifest) -> tuple[str, ...]:
-    if manifest.scoring != FIRST_VERSION:
-        return ()
-    older = OlderRun()
-    for record in iter_records(run):
-        older.add(record.sample)
-    return older.remarks()
 
 
 def _rows(mode: Mode, scores: Sequence[Score]) -> bytes:

@@ -34,7 +34,7 @@ from agrotools.core import (
 from agrotools.core.record import Results
 from agrotools.text import canonical_unit, convert, format_answer
 from agrotools.text.expressions import ExpressionError, evaluate_from
-from agrotools.text.units import compatible
+from agrotools.text.normalise import compatible
 from agrotools.tools import get_tool
 
 if TYPE_CHECKING:

@@ -40,8 +40,8 @@ from agrotools.core import (
 )
 from agrotools.core.record import Results, iter_refs, resolve_ref, resolved_value
 from agrotools.text import format_answer
+from agrotools.text.answer_form import guessed_values
 from agrotools.text.expressions import ExpressionError, evaluate_from
-from agrotools.text.guess_model import guessed_values
 from agrotools.tools import tool_specs
 
 

@@ -36,7 +36,7 @@ from agrotools.core import (
 from agrotools.core.base import Progress, install_command, no_progress
 from agrotools.core.files import write_whole
 from agrotools.formats.benchmark import QUALITY_FILE
-from agrotools.text.units import UNITS, canonical_unit, unit_pattern
+from agrotools.text.normalise import UNITS, canonical_unit, unit_pattern
 from agrotools.tools import get_tool
 
 Severity = Literal["error", "warning", "info"]
