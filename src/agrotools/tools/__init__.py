@@ -70,7 +70,7 @@ TOOLS: Registry["Tool[..., Any]"] = Registry(
         "generate_image": "agrotools.tools.general.large_models:generate_image",
         "stylize_image": "agrotools.tools.general.large_models:stylize_image",
     },
-    lambda: {name: target for plugin in plugins() for name, target in plugin.tools.items()},
+    lambda: [item for plugin in plugins() for item in plugin.tools.items()],
 )
 
 AGROTOOLS: tuple[str, ...] = (

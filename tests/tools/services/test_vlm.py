@@ -17,8 +17,8 @@ from PIL import Image
 
 from agrotools.core import InfrastructureError, SampleFile, ToolCall, ToolError, UsageError
 from agrotools.models import Completion, WireSettings
+from agrotools.models.endpoint import ScriptedModel
 from agrotools.models.openai_compatible import OpenAICompatibleModel
-from agrotools.models.scripted import ScriptedModel
 from agrotools.tools.cache import ResultCache
 from agrotools.tools.counting.count_objects import count_objects
 from agrotools.tools.execution import ToolExecutor, ToolOutcome

@@ -15,6 +15,7 @@ import orjson
 from numpy.typing import NDArray
 
 from agrotools.core import BenchmarkError, ToolError, UsageError
+from agrotools.core.base import install_command
 from agrotools.core.files import fold_of, pairs_by_hash
 from agrotools.tools.crop_weed.heads import (
     FEATURES_VERSION,
@@ -270,4 +271,4 @@ def _require_sklearn() -> None:
     try:
         import sklearn  # noqa: F401  # pyright: ignore[reportUnusedImport]
     except ImportError as error:
-        raise UsageError("training needs scikit-learn", hint="pip install 'agrotools[train]'") from error
+        raise UsageError("training needs scikit-learn", hint=install_command("train")) from error

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field
 
 from agrotools.core import Artifact, ToolError
+from agrotools.core.base import install_command
 from agrotools.tools.contract import ImageFile, Region, ToolResult, tool
 from agrotools.tools.general.images import OpenedImage, draw_boxes, open_image, whole_box
 from agrotools.tools.services import VLM
@@ -117,7 +118,7 @@ def _by_columns(boxes: NDArray[np.float64]) -> list[int]:
     return order
 
 
-INSTALL = "pip install 'agrotools[ocr]'"
+EXTRA = "ocr"
 SEEN_PX = 2000
 """The library looks at a picture of at most so many pixels a side."""
 _PARTS = {"Det": "*det*.onnx", "Cls": "*cls*.onnx", "Rec": "*rec*.onnx"}
@@ -194,11 +195,13 @@ def _engine() -> Any:
     if not files:
         there = find_spec("rapidocr") is not None
         why = "its installation of rapidocr holds no weights" if there else "it needs rapidocr, which is not installed"
-        raise ToolError("backend_unavailable", f"reading text: {why}", hint=INSTALL)
+        raise ToolError("backend_unavailable", f"reading text: {why}", hint=install_command(EXTRA))
     try:
         from rapidocr import RapidOCR  # pyright: ignore[reportMissingImports]
     except ImportError as error:
-        raise ToolError("backend_unavailable", f"rapidocr cannot be imported: {error}", hint=INSTALL) from error
+        raise ToolError(
+            "backend_unavailable", f"rapidocr cannot be imported: {error}", hint=install_command(EXTRA)
+        ) from error
     logging.getLogger("RapidOCR").disabled = True
     paths = {f"{part}.model_path": str(path) for part, path in zip(_PARTS, files, strict=True)}
     threads = int(os.environ.get(THREADS, "1"))
