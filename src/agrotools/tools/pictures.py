@@ -55,9 +55,6 @@ def read_mask_pixels(
     Args:
         image_shape: rows and columns of the image it belongs to.
         called: what it is, for the hint: "a leaf mask".
-
-    Raises:
-        ToolError: ``shape_mismatch``, and as :func:`read_labels`.
     """
     name = shown_name(path)
     labels = read_labels(path, argument=argument, shown_as=name)
