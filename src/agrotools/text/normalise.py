@@ -118,11 +118,12 @@ _ANY = "|".join((*_TEENS, *_TENS, *_DIGITS_EN, *_LARGE))
 _FIRST = "|".join((*_TEENS, *_TENS, *_DIGITS_EN, rf"an? (?=(?:{'|'.join(_LARGE)}|dozen)(?!{WORD}))"))
 # At most a dozen words: no number has more, and a list of a thousand words is no number.
 _ENGLISH = re.compile(
-    rf"(?<!{WORD})(?<!{WORD}-)(?P<whole>(?:{_FIRST})(?:(?<=a )dozen|(?:(?<=a )(?:{'|"
-    rf"'.join(_LARGE)}))?(?:[ -](?:(?<=hundred )and |(?<=thousand )and |"
-    rf"(?<=million )and )?(?:{_ANY})(?!{WORD})){{0,11}}))(?: point(?P<decimals>(?: (?:{'|"
-    rf"'.join(_DIGITS_EN)})){{1,9}}))?(?P<half> and a half)?(?!{WORD})(?! (?:of (?:the|these|those|them)|another|"
-    rf"or more)(?![a-z])|[ -](?:third|quarter|fourth|fifth|sixth|eighth|tenth)s?(?![a-z]))"
+    rf"(?<!{WORD})(?<!{WORD}-)(?P<whole>(?:{_FIRST})(?:(?<=a )dozen|"
+    rf"(?:(?<=a )(?:{'|'.join(_LARGE)}))?(?:[ -](?:(?<=hundred )and |(?<=thousand )and |(?<=million )and )?(?:{_ANY})"
+    rf"(?!{WORD})){{0,11}}))"
+    rf"(?: point(?P<decimals>(?: (?:{'|'.join(_DIGITS_EN)})){{1,9}}))?(?P<half> and a half)?(?!{WORD})"
+    r"(?! (?:of (?:the|these|those|them)|another|or more)(?![a-z])|[ -](?:third|quarter|fourth|fifth|sixth|eighth|"
+    r"tenth)s?(?![a-z]))"
 )
 _SINGLE = re.compile(rf"(?<!{WORD})(?:{_ANY})(?!{WORD})")
 
@@ -133,7 +134,8 @@ _SMALL = {"十": 10, "百": 100, "千": 1000}
 _BIG = {"万": 10_000, "亿": 100_000_000}
 _CHINESE = re.compile(
     r"(?!零下)(?<![第唯统进每另同某这那图表初周])(?<!(?<!分)之)(?P<whole>(?:[零〇一二三四五六七八九两]|"
-    r"十(?!分))[零〇一二三四五六七八九十百千万亿两]*)(?:点(?P<decimals>[零〇一二三四五六七八九]+))?(?P<half>半)?"
+    r"十(?!分))[零〇一二三四五六七八九十百千万亿两]*)"
+    r"(?:点(?P<decimals>[零〇一二三四五六七八九]+))?(?P<half>半)?"
 )
 # Alone, 一 is a number only before what is counted or measured.
 _COUNTED = re.compile(r"\s?[棵株个只头块片处条座栋亩公厘毫平米吨克千倍成颗粒枚朵穗根枝群窝种张分]")
