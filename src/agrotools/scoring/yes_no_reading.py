@@ -13,8 +13,9 @@ from typing import NamedTuple
 
 from agrotools.core import BooleanSlot
 from agrotools.scoring.answer_text import after_correction
+from agrotools.scoring.slot_subject import named_entities
 from agrotools.scoring.word_forms import Family, comparatives, families, presence, word_pattern
-from agrotools.text.clauses import EXCEPTED, SUPPOSED, Negations, Sentences
+from agrotools.text.clauses import EXCEPTED, OTHER_TIME, SUPPOSED, Negations, Sentences
 from agrotools.text.normalise import CJK, WORD, normalise, reading_words
 
 
@@ -27,6 +28,7 @@ class Statement(NamedTuple):
     heads: tuple[re.Pattern[str], ...]
     families: tuple[tuple[Family, bool], ...]
     compared: tuple[bool, tuple[re.Pattern[str], ...], tuple[re.Pattern[str], ...]] | None
+    entities: dict[str, set[str]]
     partial: bool
     chinese: bool
 
@@ -82,6 +84,7 @@ def label_statement(label: str) -> Statement:
         tuple(pattern for word, pattern in words.items() if word not in subject),
         tuple((family, asserts) for _, _, family, asserts in chosen),
         compared,
+        named_entities(text),
         there is not None,
         max(text) > "\u2e80",
     )
@@ -189,6 +192,7 @@ _CONCLUDING = 1.2
 _AT_END = 0.3
 _ALIKE = 0.3
 _SUBJECT = 1.0
+_UNLIKELY = 0.4
 _IF = 0.1
 _MOST = 300
 """Places of one kind that are looked at, the last ones."""
@@ -224,7 +228,7 @@ def read_yes_no(slot: BooleanSlot, text: str) -> YesNo:
     text = _NO_ANSWER.sub(lambda match: " " * len(match[0]), text)
     statement = label_statement(slot.label)
     place = Sentences(text)
-    votes = [*_plain_votes(text, place), *_votes(statement, text, place)]
+    votes = [*_plain_votes(statement, text, place), *_votes(statement, text, place)]
     if not votes:
         weak = _BARE.match(text)
         return YesNo(weak["no"] is None, (weak[0],), "yes or no") if weak else YesNo(None, (), "no yes or no")
@@ -279,13 +283,17 @@ _TEMPTED = re.compile(
 )
 
 
-def _plain_votes(text: str, place: Sentences) -> Iterator[_Vote]:
+def _plain_votes(statement: Statement, text: str, place: Sentences) -> Iterator[_Vote]:
     for at, verdict, word in _plain(text)[-_MOST:]:
         sentence = place.of(at)
         weight = _PLAIN + _position(place, sentence)
         before = text[max(0, at - 120) : at]
         if _TEMPTED.search(_LAST_CLAUSE.split(before)[-1]):
             continue
+        if before.rstrip(" \n\"'*").endswith("?"):  # "Is it cloudy? No" answers what is asked there.
+            about = place.sentence(sentence - 1).rstrip("? \n")
+            votes = [*_votes(statement, about, Sentences(about))]
+            verdict = verdict != (bool(votes) and votes[-1].value is False)
         yield _Vote(at, verdict, weight, word)
 
 
@@ -355,7 +363,17 @@ def _weight(statement: Statement, place: Sentences, index: int, sentence: str, c
         weight -= 0.4
     if SUPPOSED.search(clause):
         weight *= _IF
+    if OTHER_TIME.search(clause):
+        weight *= _UNLIKELY
+    if not statement.compared and _of_another(statement, clause):
+        weight *= _UNLIKELY
     return weight
+
+
+def _of_another(statement: Statement, clause: str) -> bool:
+    """True if a clause is about another place, year or numbered thing than the label."""
+    here = named_entities(clause)
+    return any(kind in here and not here[kind] & names for kind, names in statement.entities.items() if kind != "time")
 
 
 def _turned(statement: Statement, clause: str, at: int) -> bool:

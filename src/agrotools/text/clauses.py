@@ -25,6 +25,13 @@ SUPPOSED = re.compile(
     rf"should (?:it|there|the)|to (?:see|check|find out|decide|determine|judge))(?!{WORD})|如果|若|假如|倘若|假设|一旦|"
     rf"要是"
 )
+OTHER_TIME = re.compile(
+    rf"(?<!{WORD})(?:last (?:week|month|year|autumn|spring|summer|winter|season|time)|previous(?:ly)?|earlier|"
+    rf"formerly|"
+    rf"used to|yesterday|ago|at first|initially|originally|had been|will|going to|expected to|next "
+    rf"(?:week|month|year|season)|tomorrow)(?!{WORD})|去年|上周|上月|此前|之前|以前|原(?:来|[为是先本])|曾经?|起初|最初|即将|将要?|"
+    rf"预计|明年|下周"
+)
 EXCEPTED = re.compile(
     rf"(?<!{WORD})(?:(?:apart|aside) from|except(?: for)?|besides|regardless of|despite|in spite of)(?!{WORD})|"
     r"除了?|尽管"

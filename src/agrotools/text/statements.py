@@ -392,13 +392,16 @@ class Statements:
     def _forward(self, span: Span) -> None:
         """Deny the rest of the clause, and the items listed with it."""
         low, high = self._segment(span)
-        if span.end >= high:
+        if span.end >= high and self.before[span.end] != COLON:
             if self._has_content(low, span.start):
                 self._cover(self._denials, self._group_start(span.start), span.start)
             elif self.before[low] != SENTENCE:
                 self._point_back(span, low)
             return
         _, zone_high = self._zone(span)
+        if self.before[span.end] == COLON:
+            self._cover(self._denials, span.end, zone_high)
+            return
         # "无风的傍晚", "不喷药时": one character denies only what stands next to it.
         single = self.stems[span.start] if span.end == span.start + 1 else ""
         stems, zone_high = self.stems, min(zone_high, span.end + _SHORT_REACH.get(single, _REACH))
@@ -412,7 +415,8 @@ class Statements:
         while end < zone_high:
             chain = end <= chained
             if end > span.end and self.before[end] in (COMMA, COLON):
-                stop = not (chain or modal or (leads and self._goes_on(end)))
+                adds = self.before[end] == COLON and self._begins_advice(end)
+                stop = adds or not (chain or modal or (leads and self._goes_on(end)))
             elif stems[end] == "and" and end + 1 < zone_high:
                 stop = self._begins_advice(end + 1)
             else:
