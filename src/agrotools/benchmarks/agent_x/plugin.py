@@ -1,8 +1,8 @@
 """Plug-in of Agent-X."""
 
-from agrotools.benchmarks._dialogs.plugin_parts import PaperRun, tools_in
+from agrotools.benchmarks._dialogs.plugin_parts import ImageCallsSlot, PaperRun, tools_in
 from agrotools.benchmarks.counts import count_answers, count_calls, count_in_group, count_tools, count_with_tools
-from agrotools.core import ImageCallsSlot, KeywordsSlot, ReferenceTextsSlot, Slot
+from agrotools.core import KeywordsSlot, ReferenceTextsSlot, Slot
 from agrotools.plugin import (
     BenchmarkPlugin,
     ErrorSource,
@@ -90,6 +90,7 @@ PLUGIN = BenchmarkPlugin(
     predictions={"agentx": "agrotools.benchmarks.agent_x.predictions:FORMAT"},
     error_counts={("agent-x", "no-tool"): "agrotools.benchmarks.agent_x.predictions:SINGLE_REPLY"},
     expected=_EXPECTED,
+    slots=(ImageCallsSlot,),
     metrics={
         f"agent_x.{name}": MetricInfo(label, f"{meaning}; by a judge", slots=is_published, by_judge=True)
         for name, (label, meaning) in CRITERIA.items()

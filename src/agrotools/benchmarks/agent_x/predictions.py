@@ -16,7 +16,6 @@ from agrotools.benchmarks.agent_x.published_scorer import (
     Keywords,
     aggregate,
     error_analysis,
-    repair_predictions,
     tool_call_statistics,
 )
 from agrotools.benchmarks.agent_x.replies import prediction_of, raw_object, without_thinking
@@ -99,7 +98,6 @@ def read_data(path: Path) -> Mapping[str, Mapping[str, Any]]:
     return samples
 
 
-_MENDED = "what is malformed taken as empty"
 _READ = "missing or unreadable is 0"
 _JUDGED = ("ground_s", "tool_p", "tool_acc", "faith_acc", "context_s", "fact_p", "sem_acc", "step_s", "clarity")
 _DIFFERENCES = {
@@ -141,25 +139,19 @@ def _compare(inputs: PredictionInput) -> Compared:
 def _published_counts(
     predictions: Sequence[Any], entries: Mapping[str, Mapping[str, Any]] | None
 ) -> tuple[dict[str, Mapping[str, int | None]], tuple[str, ...]]:
-    """Counts that Agent-X's code takes of predictions. Each is independent: where its own code ends with an
-    exception, that is reported, and it is counted by the same rule with malformed parts as empty."""
+    """Counts that Agent-X's code takes of predictions, each by itself, and where it ends with an exception."""
     if not predictions:
         return {}, ()
     extra: dict[str, Mapping[str, int | None]] = {}
     stops: list[str] = []
-    raw = {key: [sample] for key, sample in entries.items()} if entries is not None else None
     try:
         extra["tool calls as published"] = tool_call_statistics(predictions).as_counts()
     except PublishedScorerStops as stop:
-        extra[f"tool calls, {_MENDED}"] = tool_call_statistics(repair_predictions(predictions)).as_counts()
         stops.append(f"tool calls: {stop.message}")
+    raw = {key: [sample] for key, sample in entries.items()} if entries is not None else None
     errors = error_analysis(predictions, raw, keywords)
     extra["errors as published"] = {"samples": errors.samples, **errors.counts}
-    if errors.stops:
-        again = error_analysis(repair_predictions(predictions), raw, keywords).counts
-        extra[f"errors, {_MENDED}"] = {error: again.get(error) for error in errors.stops}
-        stops += [f"{error}: {stop.message}" for error, stop in errors.stops.items()]
-    return extra, tuple(stops)
+    return extra, (*stops, *(f"{error}: {stop.message}" for error, stop in errors.stops.items()))
 
 
 def _numbers(table: JudgeTable) -> list[dict[str, float | None]]:

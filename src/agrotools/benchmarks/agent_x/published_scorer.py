@@ -181,28 +181,6 @@ def _count_step(step: Any, counts: dict[str, int]) -> None:
     counts["no_tool"] += without_tool and not without_output
 
 
-def repair_predictions(predictions: Sequence[Any]) -> list[dict[str, Any]]:
-    """Predictions on which the original does not stop: entries, steps and answers that are no objects, and steps whose
-    thought is no text, are empty objects; steps that are no list are none; keys are positions."""
-    repaired_steps: list[dict[str, Any]] = []
-    for position, item in enumerate(predictions):
-        value: Any = next(iter(item.values()), None) if is_object(item) else None
-        entry: dict[str, Any] = dict(value) if is_object(value) else {}
-        key = str(next(iter(item))) if is_object(item) and item else ""
-        if "reasoning_steps" in entry:
-            steps: Any = entry["reasoning_steps"]
-            listed: list[Any] = steps if is_list(steps) else []
-            entry["reasoning_steps"] = [step if _is_whole(step) else {} for step in listed]
-        if not is_object(entry.get("final_answer", {})) and not isinstance(entry["final_answer"], str):
-            entry["final_answer"] = {}
-        repaired_steps.append({key if key.isascii() and key.isdigit() else str(-1 - position): entry})
-    return repaired_steps
-
-
-def _is_whole(step: Any) -> bool:
-    return is_object(step) and isinstance(step.get("thought", ""), str)
-
-
 Keywords = Callable[[str], Sequence[str]]
 """The keywords of a text, at most 21."""
 

@@ -4,7 +4,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from agrotools.benchmarks._dialogs.report import Layout, figures_shown, figures_table
+from agrotools.benchmarks._dialogs.plugin_parts import TableLayout
+from agrotools.benchmarks._dialogs.report import figures_shown, figures_table
 from agrotools.core import Mode
 from agrotools.plugin import Reporting
 from agrotools.report.layout import DASH, Notes, name_cell, new_table, stacked
@@ -126,7 +127,7 @@ def published_tables(summaries: Sequence[Summary], notes: Notes) -> list["Render
         run_figures = figures_shown("agent-x", mode, summaries)
         if any(figures.reference or figures.stops for _, _, figures in run_figures):
             for part, columns in PARTS.items():
-                layout = Layout(f"Agent-X, {words}, {part}", columns)
+                layout = TableLayout(f"Agent-X, {words}, {part}", columns)
                 rows = printed_rows(columns, [summary for _, summary, _ in run_figures])
                 tables.append(figures_table(FAMILY, layout, run_figures, rows, notes, "agentx"))
         if any(figures.counts for _, _, figures in run_figures):

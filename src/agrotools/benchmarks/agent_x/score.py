@@ -4,13 +4,12 @@ A judge's score that cannot be read, and a sample that the judge or the model le
 generative tasks are told by their query type and id, not by the position of a row; tool sets are compared by code.
 """
 
-import math
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
 from agrotools.benchmarks._dialogs.record_dialogues import in_file_order
-from agrotools.benchmarks._dialogs.scores import differences_of_settings, tools_by_source
+from agrotools.benchmarks._dialogs.scores import differences_of_settings, score_image_calls, tools_by_source
 from agrotools.benchmarks.agent_x.judge import MISSING, JudgeScore, JudgeTable
 from agrotools.benchmarks.agent_x.plugin import PAPER_RUN
 from agrotools.benchmarks.agent_x.published_scorer import (
@@ -227,12 +226,12 @@ def agent_x_figures(run: PublishedRun) -> PublishedFigures | None:
             at for at, record in enumerate(valid) if record.sample.metadata.get("position") in GENERATIVE_ROWS
         ]
         try:
-            reference = {name: figure.value for name, figure in aggregate(table.rows, generative).metrics.items()}
+            reference = aggregate(table.rows, generative).shares
         except PublishedScorerStops as error:
             stops = error.message
     return PublishedFigures(
         family=FAMILY,
-        reference={metric: _share(value) for metric, value in reference.items()},
+        reference=reference,
         stops=stops,
         corrected={metric: estimate for metric, estimate in estimates.items() if estimate is not None},
         left_out={**({} if table else dict.fromkeys(_REFERENCE_METRICS, _NO_JUDGE)), **ours.left_out, **_ONE_SIDED},
@@ -300,12 +299,8 @@ def _judging_differs(judges: JudgedRows) -> list[str]:
     return [f"judged by {names} (the paper: {', '.join(PUBLISHED_JUDGES)})", judges.rubrics_label]
 
 
-def _share(value: float | None) -> float | None:
-    return None if value is None or math.isnan(value) else value / 100
-
-
 def _without_interval(value: float | None, n: int) -> Estimate | None:
     return None if value is None else Estimate(value=value / 100, n=n, n_clusters=n)
 
 
-SCORING = Scoring(published=agent_x_figures)
+SCORING = Scoring(call_scorers={"image_calls": score_image_calls}, published=agent_x_figures)

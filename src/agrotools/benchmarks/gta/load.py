@@ -8,8 +8,16 @@ from typing import Any
 
 from agrotools.benchmarks._dialogs.entries import DialogForm, ReadEntry, read_entry
 from agrotools.benchmarks._dialogs.files import FileTable, entries_of, read_json
-from agrotools.benchmarks._dialogs.findings import EntryFindings, Findings, PublishedSettings
-from agrotools.benchmarks._dialogs.loading import Layout, ReadSet, benchmark_of, file_check, samples_of
+from agrotools.benchmarks._dialogs.loading import (
+    EntryFindings,
+    Findings,
+    Layout,
+    PublishedSettings,
+    ReadSet,
+    benchmark_of,
+    file_check,
+    samples_of,
+)
 from agrotools.benchmarks.checking import FileCheck
 from agrotools.benchmarks.gta.plugin import IMAGE_TOOLS, PAPER_RUN, TOOLS
 from agrotools.benchmarks.loading import Loading, settings_of

@@ -10,15 +10,22 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, cast
 
-from agrotools.benchmarks._dialogs.dialogs import Gold, text_of
-from agrotools.benchmarks._dialogs.entries import DialogForm, ReadEntry, read_entry
+from agrotools.benchmarks._dialogs.entries import DialogForm, Gold, ReadEntry, read_entry, text_of
 from agrotools.benchmarks._dialogs.files import FileTable, entries_of, read_json
-from agrotools.benchmarks._dialogs.findings import EntryFindings, Findings, PublishedSettings, quoted
 from agrotools.benchmarks._dialogs.lagent_format import TOOLMETA_FILE
-from agrotools.benchmarks._dialogs.loading import Layout, ReadSet, benchmark_of, file_check, samples_of
+from agrotools.benchmarks._dialogs.loading import (
+    EntryFindings,
+    Findings,
+    Layout,
+    PublishedSettings,
+    ReadSet,
+    benchmark_of,
+    file_check,
+    quoted,
+    samples_of,
+)
 from agrotools.benchmarks.checking import FileCheck
-from agrotools.benchmarks.gta2.plugin import PAPER_RUN
-from agrotools.benchmarks.gta2.slots import DEEPEST_SUB_TASK, SubTask, SubTasksSlot
+from agrotools.benchmarks.gta2.plugin import DEEPEST_SUB_TASK, PAPER_RUN, SubTask, SubTasksSlot
 from agrotools.benchmarks.loading import Loading, settings_of
 from agrotools.core import BenchmarkError, Mode, Sample
 from agrotools.core.progress import Progress, no_progress

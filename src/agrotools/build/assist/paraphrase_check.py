@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Collection, Iterable
 from typing import NamedTuple, TypeVar
 
-from agrotools.benchmarks.checks.leaks import has_word, named_argument, names_tool, revealed_answer, step_words
+from agrotools.benchmarks.leaks import has_word, named_argument, names_tool, revealed_answer, step_words
 from agrotools.build.assist.anchors import (
     file_names,
     given_words,

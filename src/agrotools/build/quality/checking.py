@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import ValidationError
 
-from agrotools.benchmarks.checks.leaks import (
+from agrotools.benchmarks.leaks import (
     has_word,
     labels_of,
     named_argument,
