@@ -16,10 +16,12 @@ from agrotools.benchmarks._dialogs.files import VIDEO_SUFFIXES, FileTable, kind_
 from agrotools.benchmarks._dialogs.loading import (
     TOO_DEEP,
     EntryFindings,
+    Findings,
     error_text,
     first_reason,
     is_too_deep,
     quoted,
+    samples_of,
 )
 from agrotools.benchmarks._dialogs.plugin_parts import ImageCallsSlot
 from agrotools.benchmarks.checking import shortened
@@ -36,6 +38,7 @@ from agrotools.core import (
     SampleFile,
     Slot,
 )
+from agrotools.core.progress import Progress
 from agrotools.text.loose_json import is_list, is_object, is_text
 from agrotools.tools import TOOLS
 
@@ -88,7 +91,25 @@ class ReadEntry(NamedTuple):
     kind: AnswerKind
 
 
-def read_entry(
+def read_entries(
+    entries: Mapping[str, Any],
+    form: DialogForm,
+    table: FileTable,
+    with_groups: Callable[[ReadEntry], Sample],
+    findings: Findings,
+    progress: Progress,
+    what: str = "entries",
+) -> list[Sample]:
+    """The samples of all entries that can be used, each ``with_groups``; see :func:`samples_of`."""
+
+    def read(position: int, entry: Any, findings: EntryFindings) -> Sample | None:
+        one = _read_entry(position, entry, form, table, findings)
+        return with_groups(one) if one else None
+
+    return samples_of(entries, read, findings, progress, what)
+
+
+def _read_entry(
     position: int, entry: Any, form: DialogForm, table: FileTable, findings: EntryFindings
 ) -> ReadEntry | None:
     """The sample of an entry; None where it cannot be used, for which ``findings`` then gets every reason."""
