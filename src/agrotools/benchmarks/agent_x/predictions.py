@@ -11,8 +11,8 @@ from typing import Any
 from agrotools.benchmarks._dialogs.record_dialogues import in_file_order
 from agrotools.benchmarks.agent_x import score as corrected_scorer
 from agrotools.benchmarks.agent_x.judge import JudgeTable, read_judgements
+from agrotools.benchmarks.agent_x.plugin import TOOLS
 from agrotools.benchmarks.agent_x.published_scorer import (
-    TOOLS,
     Keywords,
     aggregate,
     error_analysis,
@@ -265,7 +265,7 @@ def _errors_of_entry(key: str, entry: Any, gold: Any, errors: Errors, keywords_o
     errors.add("answer_in_invalid_format", key, int(faulty and answered))
     _errors_of_steps(key, steps, _tools(gold), errors)
     if is_object(gold):
-        if not steps and _steps_of(gold):
+        if not steps and corrected_scorer.steps_of(gold):
             errors.add("single_step_answer", key)
         _missed_keywords(key, entry, steps, gold, errors, keywords_of)
 
@@ -308,21 +308,14 @@ def _errors_of_steps(key: str, steps: list[Any], known: frozenset[str], errors: 
 def _tools(gold: Any) -> frozenset[str]:
     """The tools that a sample offers, all of the benchmark where it does not say."""
     offered: Any = gold.get("tool_metadata") if is_object(gold) else None
-    return frozenset(map(str, offered)) if is_object(offered) and offered else TOOLS
-
-
-def _steps_of(gold: Any) -> list[Any]:
-    steps: Any = gold.get("reasoning_steps")
-    if is_list(steps) and len(steps) == 1 and is_list(steps[0]):
-        steps = steps[0]
-    return steps if is_list(steps) else []
+    return frozenset(map(str, offered)) if is_object(offered) and offered else frozenset(TOOLS)
 
 
 def _missed_keywords(key: str, entry: Any, steps: list[Any], gold: Any, errors: Errors, keywords_of: Keywords) -> None:
     if gold_keywords := keywords_of(_answer_text(gold.get("final_answer"))):
         answer = _answer_text(entry.get("final_answer")).lower()
         errors.add_keyed("no_answer_keyword", key, not any(word.lower() in answer for word in gold_keywords))
-    if steps and (gold_keywords := keywords_of(_steps_text(_steps_of(gold)))):
+    if steps and (gold_keywords := keywords_of(_steps_text(corrected_scorer.steps_of(gold)))):
         answer = _steps_text(steps).lower()
         errors.add_keyed("no_step_keyword", key, not any(word.lower() in answer for word in gold_keywords))
 

@@ -15,33 +15,14 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from agrotools.benchmarks.agent_x.plugin import CRITERIA, TOOLS
 from agrotools.scoring.predictions import Figure, PublishedScorerStops, Scores, published
 from agrotools.text.loose_json import is_list, is_object, is_text, zeroes
 
-COLUMNS: Mapping[str, str] = {
-    "grounding_accuracy": "ground_s",
-    "precision_score": "tool_p",
-    "tool_accuray": "tool_acc",
-    "faithfulness_accuray": "faith_acc",
-    "context_score": "context_s",
-    "factual_precision": "fact_p",
-    "semantic_accuracy": "sem_acc",
-    "goal_accuray": "goal_acc",
-    "toolset_accuray": "toolset_acc",
-    "step_score": "step_s",
-    "clarity_penalty": "clarity",
-    "reward_score": "reward",
-}
+COLUMNS = {criterion.column: name for name, criterion in CRITERIA.items()}
 """Name of a metric in Agent-X's files (spelt as there), and the end of ours after ``agent_x.``."""
 
 GOAL, TOOL_COLUMNS = "goal_accuray", ("precision_score", "tool_accuray", "toolset_accuray")
-
-TOOLS = frozenset(
-    """
-    Calculator OCR ObjectCounter SceneDescriber WebSearch RegionDescriber LocateObjectByText CodePlotter MathOCR Solver
-    DrawBoundingBox OverlayText ImageGenerator ImageStylization
-    """.split()
-)
 
 GENERATIVE_ROWS = frozenset(
     map(
