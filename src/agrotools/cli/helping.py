@@ -104,7 +104,7 @@ def _reworded(out: Path, helper: "PricedModel", ledger: Path) -> bool:
 def _tell_reworded(outcome: "Paraphrased") -> None:
     typer.echo(f"paraphrases by {outcome.model}: {outcome.accepted} of {len(outcome.samples)} questions reworded")
     if outcome.refused:
-        from agrotools.build.assist.paraphrase_check import REASONS
+        from agrotools.build.assist.paraphrase import REASONS
 
         typer.echo(f"  {outcome.refused.total()} wordings refused:")
         for reason, count in outcome.refused.most_common():

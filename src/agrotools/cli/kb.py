@@ -201,10 +201,7 @@ def index_corpus(
         Path, typer.Argument(help="A file or folder: .txt, .md, .jsonl, .xml, .xml.bz2.", show_default=False)
     ],
     out: Annotated[Path, typer.Option(help="Folder of the index, outside the corpus.")],
-    tokens: Annotated[str, typer.Option(help='bigrams, or jieba (extra "zh").')] = "bigrams",
     memory_mb: Annotated[int, typer.Option(help="Memory limit of the process, MB.")] = 300,
-    text_field: Annotated[str | None, typer.Option(help="JSONL field that holds the text.")] = None,
-    title_field: Annotated[str | None, typer.Option(help="JSONL field that holds the title.")] = None,
     replace: Annotated[bool, typer.Option("--replace", help="Replace an index of another corpus.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
@@ -215,20 +212,12 @@ def index_corpus(
     import sys
     import time
 
-    from agrotools.knowledge.corpus import build_index, known_tokens
+    from agrotools.knowledge.corpus import build_index
     from agrotools.runner.progress import stage_progress
 
     started = time.monotonic()
-    built = build_index(
-        corpus,
-        out,
-        tokens=known_tokens(tokens),
-        memory_mb=memory_mb,
-        text_field=text_field,
-        title_field=title_field,
-        replace=replace,
-        progress=stage_progress(sys.stderr),
-    )
+    progress = stage_progress(sys.stderr)
+    built = build_index(corpus, out, memory_mb=memory_mb, replace=replace, progress=progress)
     manifest = built.manifest
     if as_json:
         print_json(manifest.model_dump(mode="json"))

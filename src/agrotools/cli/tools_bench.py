@@ -22,9 +22,7 @@ def bench(
     tool: Annotated[list[str] | None, typer.Option(help="Only this tool (repeatable).")] = None,
     folder: Annotated[list[str] | None, typer.Option(help="Only this folder (repeatable).")] = None,
     out: Annotated[Path | None, typer.Option(help="Write the figures as a Markdown document.")] = None,
-    overlays: Annotated[
-        Path | None, typer.Option(help="Write overlays there, with a contact sheet per tool and folder.")
-    ] = None,
+    overlays: Annotated[Path | None, typer.Option(help="Write the overlays of the tools to this folder.")] = None,
     recorded: Annotated[
         list[Path] | None,
         typer.Option(
@@ -66,16 +64,8 @@ def bench(
         line = f"[{numbers[study]}/{count}] {study.tool} on {study.folder}: {outcome} ({seconds:.0f} s)"
         typer.echo(line, err=True)
 
-    def keep(study: "Planned", pictures: list[Path]) -> None:
-        from agrotools.build.accuracy.table import keep_overlays
-
-        assert overlays is not None
-        alike = [other for other in bench_plan.studies if (other.tool, other.folder) == (study.tool, study.folder)]
-        sheet = keep_overlays(overlays, study, pictures, numbered=len(alike) > 1)
-        typer.echo(f"wrote {sheet}", err=True)
-
     try:
-        run(bench_plan.studies, time_limit_s=time_limit, ended=ended, overlays=keep if overlays else None)
+        run(bench_plan.studies, time_limit_s=time_limit, ended=ended, overlays=overlays)
     except KeyboardInterrupt:
         typer.echo("Interrupted. Measured so far:", err=True)
         _show(rows, as_json)

@@ -9,8 +9,7 @@ from aiohttp import web
 
 from agrotools.benchmarks import load_folder
 from agrotools.benchmarks.validate import validate_folder
-from agrotools.build.assist.paraphrase import Paraphrased, paraphrase_folder, variants_of
-from agrotools.build.assist.paraphrase_check import refusal
+from agrotools.build.assist.paraphrase import Paraphrased, paraphrase_folder, refusal, variants_of
 from agrotools.core import UsageError
 from agrotools.models import WireSettings
 from agrotools.models.endpoint import Endpoint, PricedModel, priced_model

@@ -138,7 +138,7 @@ def lookup_agronomy(
         fusion (Cormack, Clarke and Buettcher 2009), see :mod:`agrotools.knowledge.retrieval`.
     """
     from agrotools.knowledge.embedding import meaning_scores
-    from agrotools.knowledge.other_names import is_group
+    from agrotools.knowledge.evidence import is_group
     from agrotools.knowledge.retrieval import closest_ids, knowledge_base
     from agrotools.knowledge.words import tokens
 
