@@ -13,8 +13,8 @@ import pytest
 
 from agrotools.core import InfrastructureError, ToolSpec, Usage, UsageError
 from agrotools.models import Completion, ImagePart, Message, ModelSettings, RequestedCall, TextPart
+from agrotools.models.endpoint import ScriptedModel
 from agrotools.models.response_cache import CachedModel, ResponseCache, request_key, response_cache_path
-from agrotools.models.scripted import ScriptedModel
 
 REPLY = Completion(
     text="雑草 8.9 %",

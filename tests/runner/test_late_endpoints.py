@@ -10,7 +10,7 @@ from agrotools.core import InfrastructureError, Record
 from agrotools.models import WireSettings
 from agrotools.runner.config import EvalConfig
 from agrotools.runner.evaluate import evaluate
-from agrotools.runner.records import read_records
+from agrotools.runner.records import iter_records
 from support.plain_sample import plain_sample
 from support.slow_server import Hung, HungFor, Queue, Shared, Slowing, SlowServer, Work, slow_server
 
@@ -50,7 +50,7 @@ def run(
         )  # fmt: skip
         with suppress(InfrastructureError):  # the endpoint is gone: the records say the same
             evaluate(config, io.StringIO())
-    return {record.sample.id: record for record in read_records(folder / "run")}, server
+    return {record.sample.id: record for record in list(iter_records(folder / "run"))}, server
 
 
 def ends(records: dict[str, Record]) -> set[str]:

@@ -27,11 +27,11 @@ from agrotools.core import (
     UnresolvedRef,
     UsageError,
 )
-from agrotools.core.refs import REF_PATTERN, iter_refs, literal_value, resolve_ref
+from agrotools.core.record import REF_PATTERN, iter_refs, literal_value, resolve_ref
 from agrotools.core.slot import ENGINE_TYPES
 from agrotools.formats.benchmark import BenchmarkHeader
 from agrotools.text.expressions import ExpressionError, evaluate_from
-from agrotools.text.units import canonical_unit
+from agrotools.text.normalise import canonical_unit
 
 Remark = tuple[str, str, str, str]
 """A fault of a sample: its code, the field it is in, what is wrong, and what to do."""

@@ -15,9 +15,8 @@ from agrotools.benchmarks.leaks import check_leaks
 from agrotools.benchmarks.sample_checks import Checked, Remark, Tools, check_answer, check_reference, dotted
 from agrotools.core import BenchmarkError, FrozenModel, Sample, SampleFile
 from agrotools.core.files import sha256_of_file
-from agrotools.core.specs import PlotSpec
-from agrotools.formats.benchmark import BenchmarkHeader
-from agrotools.formats.folder import CROISSANT_FILE, HEADER_FILE, SAMPLES_FILE, resolve_file
+from agrotools.core.taxonomy import PlotSpec
+from agrotools.formats.benchmark import CROISSANT_FILE, HEADER_FILE, SAMPLES_FILE, BenchmarkHeader, resolve_file
 from agrotools.tools import get_tool
 
 _IMAGE_SUFFIXES = {".jpg", ".jpeg", ".png", ".tif", ".tiff", ".webp", ".bmp"}

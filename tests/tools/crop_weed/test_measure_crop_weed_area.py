@@ -318,7 +318,7 @@ def test_a_large_raster_is_counted_block_by_block(tmp_path: Path, monkeypatch: p
     path = bands_raster(tmp_path / "bands_1.tif", PLANTS, tiled=True, blockxsize=64, blockysize=64)
     whole = measured(path, separation="none", gsd_m=0.5)
     monkeypatch.setattr("agrotools.tools.crop_weed.large_rasters.WHOLE_PX", 10_000)
-    monkeypatch.setattr("agrotools.tools.field_picture.WHOLE_PX", 10_000)
+    monkeypatch.setattr("agrotools.tools.pictures.WHOLE_PX", 10_000)
     monkeypatch.setattr("agrotools.tools.crop_weed.large_rasters.LONGEST_SIDE", 80)
     large = measured(path, gsd_m=0.5)
     assert large.total_px == whole.total_px

@@ -38,7 +38,7 @@ from agrotools.core import (
     SampleFile,
     Slot,
 )
-from agrotools.core.progress import Progress
+from agrotools.core.base import Progress
 from agrotools.text.loose_json import is_list, is_object, is_text
 from agrotools.tools import TOOLS
 

@@ -12,9 +12,8 @@ from pydantic import JsonValue, ValidationError
 from agrotools.benchmarks._dialogs.plugin_parts import PaperRun
 from agrotools.benchmarks.checking import EntryFault, FileCheck, shortened
 from agrotools.core import MODES, BenchmarkError, FrozenModel, Mode, Sample, UsageError
-from agrotools.core.errors import NoFileError
+from agrotools.core.base import NoFileError, Progress
 from agrotools.core.files import cache_dir
-from agrotools.core.progress import Progress
 from agrotools.formats.benchmark import Benchmark, BenchmarkHeader, ContentDigest, SourceNote, with_clusters
 from agrotools.plugin import ExpectedCount
 from agrotools.text.loose_json import is_list, is_object

@@ -45,7 +45,7 @@ from agrotools.core import (
     SampleFile,
     Slot,
 )
-from agrotools.core.progress import Progress, no_progress
+from agrotools.core.base import Progress, no_progress
 from agrotools.formats.benchmark import Benchmark, SourceNote
 from agrotools.text.loose_json import is_list, is_object, is_text
 from agrotools.tools import TOOLS

@@ -26,7 +26,7 @@ from agrotools.benchmarks.checking import FileCheck
 from agrotools.benchmarks.gta2.plugin import DEEPEST_SUB_TASK, PAPER_RUN, SubTask, SubTasksSlot
 from agrotools.benchmarks.loading import Loading, settings_of
 from agrotools.core import BenchmarkError, Mode, Sample
-from agrotools.core.progress import Progress, no_progress
+from agrotools.core.base import Progress, no_progress
 from agrotools.formats.benchmark import Benchmark, SourceNote
 from agrotools.text.loose_json import is_list, is_object, is_text
 from agrotools.tools import TOOLS

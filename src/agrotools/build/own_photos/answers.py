@@ -8,7 +8,7 @@ from agrotools.build.own_photos import cells
 from agrotools.build.own_photos.cells import CellFault
 from agrotools.build.own_photos.detect import DetectedTable
 from agrotools.build.own_photos.plan import Column, Measure, SkippedRows, measures
-from agrotools.text.units import canonical_unit, convert
+from agrotools.text.normalise import canonical_unit, convert
 
 Value = float | bool | str
 

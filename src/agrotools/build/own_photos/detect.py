@@ -12,7 +12,7 @@ from agrotools.build.own_photos.cells import CellFault, is_empty
 from agrotools.build.own_photos.plan import Plan, SkippedRows
 from agrotools.build.own_photos.table import Table, open_table
 from agrotools.core import BenchmarkError
-from agrotools.core.errors import NoFileError
+from agrotools.core.base import NoFileError
 
 SUFFIXES = (".jpg", ".jpeg", ".png", ".tif", ".tiff", ".webp", ".bmp")
 _MOST = 1_000_000

@@ -20,7 +20,7 @@ import agrotools.build
 from agrotools.build.scenes.scene import Difficulty
 from agrotools.build.sources.drawn import DrawnScene
 from agrotools.core import InfrastructureError
-from agrotools.core.progress import Progress
+from agrotools.core.base import Progress
 
 _RECORD = "record.json"
 _DONE = "drawn"
