@@ -4,7 +4,6 @@ import subprocess
 import sys
 import tomllib
 from collections import Counter
-from importlib import import_module
 
 import pytest
 
@@ -21,7 +20,7 @@ from support.caches import separate_cache
 @pytest.fixture
 def cache(tmp_path, monkeypatch):
     separate_cache(monkeypatch, tmp_path / "cache")
-    monkeypatch.setattr(drawn, "MODULES", {"rows": 0})
+    monkeypatch.setattr(drawn, "SCENE_KINDS", {"rows": drawn.SCENE_KINDS["rows"]})
     monkeypatch.setattr(drawn, "embedded_counts", lambda: None)
     monkeypatch.setattr(embedded, "SAMPLES", 8)
     return tmp_path / "cache" / "benchmarks"
@@ -33,7 +32,7 @@ def drawn_before(tmp_path_factory):
     root = tmp_path_factory.mktemp("drawn")
     with pytest.MonkeyPatch.context() as patch:
         separate_cache(patch, root)
-        patch.setattr(drawn, "MODULES", {"rows": 0})
+        patch.setattr(drawn, "SCENE_KINDS", {"rows": drawn.SCENE_KINDS["rows"]})
         patch.setattr(drawn, "embedded_counts", lambda: None)
         patch.setattr(embedded, "SAMPLES", 8)
         load_benchmark("embedded")
@@ -106,6 +105,7 @@ def test_a_failed_drawing_leaves_nothing_behind(cache, monkeypatch):
         (folder / "benchmark.toml").write_text("half")
         raise RuntimeError("stopped")
 
+    monkeypatch.setattr(drawn, "drawn_questions", lambda *_, **__: None)
     monkeypatch.setattr(drawn, "write_scenes", fail)
     with pytest.raises(BenchmarkError, match="RuntimeError: stopped"):
         load_benchmark("embedded")
@@ -125,7 +125,7 @@ import json
 from agrotools.benchmarks import load_benchmark
 from agrotools.benchmarks.embedded import load as embedded
 from agrotools.build.sources.drawn import benchmark as drawn
-drawn.MODULES, drawn.embedded_counts, embedded.SAMPLES = {"rows": 0}, lambda: None, 4
+drawn.SCENE_KINDS, drawn.embedded_counts, embedded.SAMPLES = {"rows": drawn.SCENE_KINDS["rows"]}, lambda: None, 4
 told = []
 benchmark = load_benchmark("embedded", progress=lambda *how: told.append(how))
 print(json.dumps({"hash": benchmark.content_hash, "drew": bool(told)}))
@@ -170,4 +170,4 @@ def test_the_whole_embedded_benchmark():
 
 
 def drawn_sources():
-    return {import_module(f"agrotools.build.sources.drawn.{name}").STANDS_FOR for name in drawn.MODULES}
+    return {kind.stands_for for kind in drawn.SCENE_KINDS.values()}

@@ -21,7 +21,7 @@ from agrotools.tools.change.result import CHANGED, GAINED, LOST
 from agrotools.vision.reading import read_image, read_labels
 
 if TYPE_CHECKING:
-    from agrotools.build.scenes.ponds import PondScene
+    from agrotools.build.scenes.scene import Scene
 
 PAIRS = 80
 """A quarter of each difficulty. The tests were fitted on seeds 1000 to 1359 and tried on 2000 to 2079."""
@@ -98,7 +98,7 @@ def _without_ponds(bench: Bench) -> list[Figure]:
     ]
 
 
-def _arrays(scene: "PondScene", infrared: bool) -> tuple[list[NDArray[np.uint8]], list[NDArray[np.float32] | None]]:
+def _arrays(scene: "Scene", infrared: bool) -> tuple[list[NDArray[np.uint8]], list[NDArray[np.float32] | None]]:
     names = ("before", "after")
     if not infrared:
         return [cast(NDArray[np.uint8], scene.images[name]) for name in names], [None, None]
@@ -112,12 +112,12 @@ def _arrays(scene: "PondScene", infrared: bool) -> tuple[list[NDArray[np.uint8]]
     return colours, nir
 
 
-def _save_photos(bench: Bench, scene: "PondScene", number: int) -> dict[str, Path]:
+def _save_photos(bench: Bench, scene: "Scene", number: int) -> dict[str, Path]:
     pictures = zip(("before", "after"), _arrays(scene, False)[0], strict=True)
     return {name: bench.picture(f"pond_{number}_{name}.png", pixels) for name, pixels in pictures}
 
 
-def _save_bands(bench: Bench, scene: "PondScene", number: int) -> dict[str, Path]:
+def _save_bands(bench: Bench, scene: "Scene", number: int) -> dict[str, Path]:
     gsd_m, roles = cast(float, scene.sidecar["gsd_m"]), cast("list[str]", scene.sidecar["bands"])
     return {
         name: bench.raster(f"pond_{number}_{name}.tif", scene.images[f"{name}_bands"], gsd_m, roles=roles)

@@ -121,7 +121,7 @@ def _jpeg(bench: Bench, photo: "NDArray[np.uint8]") -> Path:
     from agrotools.build.sources.drawn.saving import save_jpeg
 
     path = bench.scratch / "drawn.jpg"
-    save_jpeg(photo, path)
+    save_jpeg(path, photo)
     return path
 
 
@@ -129,7 +129,7 @@ def _png(bench: Bench, plane: "NDArray[np.uint16]") -> Path:
     from agrotools.build.sources.drawn.saving import save_png
 
     path = bench.scratch / "drawn_depth.png"
-    save_png(plane, path)
+    save_png(path, plane)
     return path
 
 

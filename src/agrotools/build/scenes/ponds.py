@@ -28,7 +28,7 @@ from agrotools.build.scenes.countryside import (
     spectrum,
     stand_things,
 )
-from agrotools.build.scenes.scene import Difficulty, check_arguments, fractal_field, one_thread, smooth_field
+from agrotools.build.scenes.scene import Difficulty, Scene, check_arguments, fractal_field, one_thread, smooth_field
 
 ROWS_PX, COLUMNS_PX = 384, 512
 PondEvent = Literal["constructed", "demolished", "dried", "wetted", "none"]
@@ -85,23 +85,6 @@ _LEVELS: tuple[_Level, ...] = (
 
 
 @dataclass(frozen=True, eq=False)
-class PondScene:
-    """A drawn pair.
-
-    ``images``: ``before``, ``after`` uint8 (384, 512, 3) natural colours; ``before_bands``, ``after_bands`` uint16
-    (4, 384, 512) reflectance x 10,000 in the order of ``sidecar["bands"]``. ``masks``, uint8 (384, 512):
-    ``water_before``, ``water_after`` (1 water), ``basins_before``, ``basins_after`` (1 the inside of a pond's
-    embankment, wet or dry), each in the frame of its own picture. ``truth``: the event, areas of water in pixels and
-    their change in percent (None without water before), the shift of the second picture, what was drawn.
-    """
-
-    images: dict[str, NDArray[np.uint8] | NDArray[np.uint16]]
-    sidecar: dict[str, object]
-    truth: dict[str, object]
-    masks: dict[str, NDArray[np.uint8]]
-
-
-@dataclass(frozen=True, eq=False)
 class _Basin:
     """``inward``: signed distance to the rim in pixels, positive inside. Sizes in pixels."""
 
@@ -122,11 +105,18 @@ class _State:
     water: str | None
 
 
-def make_pond_pair(seed: int, difficulty: Difficulty = 1, event: PondEvent | None = None) -> PondScene:
+def make_pond_pair(seed: int, difficulty: Difficulty = 1, event: PondEvent | None = None) -> Scene:
     """Draw one pair of pictures, 512 x 384 px. Same arguments, same pair.
 
     Args:
         event: what happens to the pond; None: drawn from the seed.
+
+    Returns:
+        ``images``: ``before``, ``after`` uint8 (384, 512, 3) natural colours; ``before_bands``, ``after_bands`` uint16
+        (4, 384, 512) reflectance x 10,000 in the order of ``sidecar["bands"]``. ``masks``, uint8 (384, 512):
+        ``water_before``, ``water_after`` (1 water), ``basins_before``, ``basins_after`` (1 the inside of a pond's
+        embankment, wet or dry), each in the frame of its own picture. ``truth``: the event, areas of water in pixels
+        and their change in percent (None without water before), the shift of the second picture, the waters drawn.
 
     Raises:
         ValueError: ``difficulty`` is not 0, 1, 2 or 3, ``seed`` is negative, or ``event`` is no event.
@@ -158,7 +148,7 @@ def make_town(seed: int, difficulty: Difficulty = 1) -> NDArray[np.uint8]:
         return photographed(rng, bands, noise=level.noise, haze=level.haze, balance=level.balance)[0]
 
 
-def _draw(rng: np.random.Generator, level: _Level, event: PondEvent, gsd_m: float) -> PondScene:
+def _draw(rng: np.random.Generator, level: _Level, event: PondEvent, gsd_m: float) -> Scene:
     ground = lay_ground(rng, ROWS_PX, COLUMNS_PX, level.trees, level.houses)
     basins, states = _place_basins(rng, ground, level, event, gsd_m)
     scar = _scar(rng, basins[0], level) if event == "demolished" else None
@@ -205,7 +195,7 @@ def _draw(rng: np.random.Generator, level: _Level, event: PondEvent, gsd_m: floa
         "shift_px": [float(shift[0]), float(shift[1])],
         "waters": [[None if state is None else state.water for state in both] for both in states],
     }
-    return PondScene(images, {"gsd_m": gsd_m, "bands": list(BANDS)}, truth, masks)
+    return Scene(images, {"gsd_m": gsd_m, "bands": list(BANDS)}, truth, masks)
 
 
 def _place_basins(

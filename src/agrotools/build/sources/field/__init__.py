@@ -9,10 +9,8 @@ from pathlib import Path
 from pydantic import JsonValue
 
 from agrotools.build.sources.assembling import assembled
-from agrotools.build.sources.field.canopy import canopy
-from agrotools.build.sources.field.fruit import apples, orchard
-from agrotools.build.sources.field.land import buildings, land_use, ndvi, scene, trees
-from agrotools.build.sources.field.photos import leaf_photos, leaves, weed_photos
+from agrotools.build.sources.field.land import buildings, canopy, land_use, ndvi, scene, trees
+from agrotools.build.sources.field.photos import apples, leaf_photos, leaves, orchard, weed_photos
 from agrotools.build.sources.field.weeds import weeds
 from agrotools.build.sources.part import Adapter
 from agrotools.core.errors import NoFileError
