@@ -114,6 +114,7 @@ def tell_result(header: "BenchmarkHeader", out: Path, started: float) -> None:
     from agrotools.build.references import build_notes
     from agrotools.cli.validate import print_findings
     from agrotools.runner.progress import stage_progress
+    from agrotools.scoring.statistics import MIN_CLUSTERS
 
     faults = validate_folder(out)
     for fault in faults:
@@ -122,6 +123,10 @@ def tell_result(header: "BenchmarkHeader", out: Path, started: float) -> None:
     typer.echo(f"{header.name} {header.version}: {len(benchmark.samples)} samples in {out}")
     for what, counts in counts_of(benchmark).items():
         typer.echo(f"  {what}: {', '.join(f'{name} {count}' for name, count in counts.items())}")
+    clusters = len({sample.cluster for sample in benchmark.samples})
+    if clusters < MIN_CLUSTERS:
+        text = f"only {clusters} clusters of samples that share pictures; intervals need {MIN_CLUSTERS}: add pictures"
+        typer.echo(f"  {text}")
     for line in build_notes(header.metadata):
         typer.echo(f"  {line}")
     typer.echo(f"  content: {benchmark.content_hash[:16]}, {time.monotonic() - started:.0f} s")
