@@ -29,7 +29,6 @@ from agrotools.build.scenes.stand_trees import Rows, Stand, Tree, plant_forest, 
 Plane = NDArray[np.float32]
 
 NOBODY = -1
-_OUTLINE_STEPS = 24
 
 
 @dataclass(frozen=True, eq=False)
