@@ -1,6 +1,6 @@
 """How long indexing a corpus takes, in how much memory, and how fast and how well the index is searched.
 
-    python performance/corpus_index.py --megabytes 1000 [--seed S] [--tokens jieba] [--dir DIR] [--json]
+    python performance/corpus_index.py --megabytes 1000 [--seed S] [--dir DIR] [--json]
 
 Writes a corpus of the given size of made-up Chinese text: words of one to four characters, drawn by Zipf's law from a
 vocabulary of 80,000, a few of them Latin words and numbers; sentences, documents of uneven length. 300 sentences are
@@ -115,13 +115,13 @@ def write_corpus(path: Path, size: int, seed: int) -> list[tuple[str, str]]:
     raise AssertionError("documents never end")
 
 
-def build(corpus: Path, out: Path, tokens: str, memory_mb: int) -> dict[str, Any]:
+def build(corpus: Path, out: Path, memory_mb: int) -> dict[str, Any]:
     """Index in a process of its own."""
     shutil.rmtree(out, ignore_errors=True)  # or it would only be opened
     told = out.with_name("peak")
     command = [sys.executable, "-c", _CHILD, str(told), "kb", "index", str(corpus), "--out", str(out)]
     started = time.monotonic()
-    subprocess.run([*command, "--tokens", tokens, "--memory-mb", str(memory_mb)], check=True)
+    subprocess.run([*command, "--memory-mb", str(memory_mb)], check=True)
     took = time.monotonic() - started
     size = sum(path.stat().st_size for path in out.rglob("*") if path.is_file())
     return {
@@ -184,7 +184,6 @@ def main() -> int:
     parser.add_argument("--megabytes", type=int, default=1000)
     parser.add_argument("--memory-mb", type=int, default=300)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--tokens", default="bigrams")
     parser.add_argument("--dir", type=Path, help="where to work; a temporary folder, which is removed, if left out")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
@@ -193,8 +192,8 @@ def main() -> int:
     try:
         corpus = folder / "corpus.jsonl"
         hidden = write_corpus(corpus, options.megabytes * 1_000_000, options.seed)
-        figures = {"corpus_mb": round(corpus.stat().st_size / 1e6), "tokens": options.tokens}
-        figures |= build(corpus, folder / "index", options.tokens, options.memory_mb)
+        figures = {"corpus_mb": round(corpus.stat().st_size / 1e6)}
+        figures |= build(corpus, folder / "index", options.memory_mb)
         figures |= search(folder / "index", hidden)
     finally:
         if options.dir is None:

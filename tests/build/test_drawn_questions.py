@@ -13,7 +13,7 @@ from agrotools.build.scenes.scene import save_picture
 from agrotools.build.sources.drawn.drawing import SCENE_KINDS
 from agrotools.build.templates.template import exact_result
 from agrotools.build.templates.wording import sentences
-from agrotools.core.refs import resolved_value
+from agrotools.core.record import resolved_value
 from agrotools.text.expressions import evaluate_from
 from agrotools.tools import extract_marked_region, get_tool
 from support.drawn_scenes import asked_of_drawings, drawn_scene, drawn_subjects, questions_of

@@ -13,7 +13,7 @@ from agrotools.build.templates import Template, load_templates
 from agrotools.build.templates.template import exact_result
 from agrotools.build.templates.thing import QuestionInstance
 from agrotools.core import ReferenceStep, ReferenceTrajectory, Sample
-from agrotools.core.refs import resolved_value
+from agrotools.core.record import resolved_value
 from support.drawn_scenes import asked_of_drawings
 from support.plain_sample import plain_sample
 

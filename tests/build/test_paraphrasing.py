@@ -10,7 +10,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from agrotools.build.assist.anchors import file_names, fixed_parts, meaning_of, numbers_in
-from agrotools.build.assist.paraphrase_check import REASONS, original_of, refusal, reworded
+from agrotools.build.assist.paraphrase import REASONS, original_of, refusal, reworded
 from agrotools.build.templates import Template, load_templates
 from agrotools.build.templates.wording import sentences
 from agrotools.core import BooleanSlot, ExactSlot, FileSlot, Sample, SampleFile, ToleranceSlot

@@ -10,7 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from agrotools.cli.kb import app
-from agrotools.core import CorpusError, UsageError
+from agrotools.core import UsageError
 
 RUN = CliRunner()
 
@@ -61,10 +61,8 @@ def test_options_of_the_base_do_not_go_with_an_index(corpus: Path, tmp_path: Pat
     ("arguments", "fault"),
     [
         (["index", "{}/nowhere", "--out", "{}/index"], UsageError),
-        (["index", "{}/corpus", "--out", "{}/index", "--tokens", "words"], UsageError),
         (["index", "{}/corpus", "--out", "{}/corpus/index"], UsageError),
         (["index", "{}/corpus", "--out", "{}/index", "--memory-mb", "1"], UsageError),
-        (["index", "{}/corpus", "--out", "{}/index", "--text-field", "body"], CorpusError),
         (["search", "rust", "--index", "{}/corpus"], UsageError),
         (["search", "rust", "--index", "{}/nowhere"], UsageError),
     ],

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from agrotools.knowledge.entries import SHIPPED, load, toml_files
-from agrotools.knowledge.other_names import is_group, is_other_name
+from agrotools.knowledge.evidence import is_group, is_other_name
 from agrotools.knowledge.retrieval import KnowledgeIndex
 
 ASKED = tomllib.loads(Path(__file__).with_name("names_asked.toml").read_text("utf-8"))

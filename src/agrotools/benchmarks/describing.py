@@ -167,17 +167,13 @@ def _spread(numbers: list[float]) -> dict[str, float]:
 
 
 def counts_of(benchmark: Benchmark) -> dict[str, dict[str, int]]:
-    """Samples by task type, answer type, number of reference calls and files; slots by type; clusters."""
+    """Samples by task type, answer type and number of reference calls; slots by type."""
     counts = defaultdict[str, Counter[str]](Counter)
-    clusters: set[str | None] = set()
     for sample in benchmark.samples:
         calls = len(sample.reference.steps) if sample.reference else 0
         counts["task types"][sample.task_type] += 1
         counts["answer types"][sample.answer_type] += 1
         counts["slots"].update(slot.type for slot in sample.answer)
-        counts["reference calls"][f"{calls} in a sample:"] += 1
+        counts["number of reference calls"][str(calls)] += 1
         counts["without tools"]["yes" if sample.no_tool_eligible else "no"] += 1
-        clusters.add(sample.cluster)
-    return {kind: dict(sorted(counts_of_kind.items())) for kind, counts_of_kind in counts.items()} | {
-        "clusters": {"in all": len(clusters)}
-    }
+    return {kind: dict(sorted(counts_of_kind.items())) for kind, counts_of_kind in counts.items()}

@@ -10,9 +10,8 @@ from typing import NamedTuple, TypeVar
 from pydantic import ValidationError
 
 from agrotools.core import BENCHMARKS, AgrotoolsError, BenchmarkError, FrozenModel, UsageError
-from agrotools.core.progress import Progress, no_progress
-from agrotools.formats.benchmark import Benchmark
-from agrotools.formats.folder import HEADER_FILE, load_folder
+from agrotools.core.base import Progress, no_progress
+from agrotools.formats.benchmark import HEADER_FILE, Benchmark, load_folder
 from agrotools.plugin import benchmark_id
 
 Settings = TypeVar("Settings", bound=FrozenModel)
@@ -94,9 +93,11 @@ def load_benchmark(
 
 
 def _loaded_by_plugin(name: str, loading: Loading) -> Benchmark:
-    load = BENCHMARKS.get(name).load
+    plugin = BENCHMARKS.get(name)
+    if not plugin.takes_options:
+        no_options(name, loading)
     try:
-        benchmark = load(loading)
+        benchmark = plugin.load(loading)
     except (AgrotoolsError, OSError):
         raise
     except Exception as error:  # whatever a loader of somebody else raises

@@ -15,9 +15,8 @@ from agrotools.benchmarks.checks.files import check_described, check_files
 from agrotools.benchmarks.checks.leaks import check_leaks
 from agrotools.benchmarks.checks.reference import check_reference
 from agrotools.core import BenchmarkError, Sample
-from agrotools.core.specs import PlotSpec
-from agrotools.formats.benchmark import BenchmarkHeader
-from agrotools.formats.folder import HEADER_FILE, SAMPLES_FILE
+from agrotools.core.taxonomy import PlotSpec
+from agrotools.formats.benchmark import HEADER_FILE, SAMPLES_FILE, BenchmarkHeader
 from agrotools.tools import get_tool
 
 

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from agrotools.cli.output import print_json
+from agrotools.cli.output import count_text, print_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -156,7 +156,7 @@ def check(
         print_json({"files": len(files), "entries": len(entries), "faults": rows})
     else:
         _print_faults(faults)
-        typer.echo(f"{len(files)} files: {f'{len(faults)} faults' if faults else 'no faults'}")
+        typer.echo(f"{count_text(len(files), 'file')}: {count_text(len(faults), 'fault') if faults else 'no faults'}")
     raise typer.Exit(1 if faults else 0)
 
 
@@ -179,7 +179,7 @@ def add(
     entries, faults = check_files([file], among=load(toml_files(SHIPPED)).entries)
     if faults:
         _print_faults(faults)
-        typer.echo(f"{file}: {len(faults)} faults, not added")
+        typer.echo(f"{file}: {count_text(len(faults), 'fault')}, not added")
         raise typer.Exit(1)
     entry = entries[0]
     present = load([path for folder in user_folders() for path in toml_files(folder)])
@@ -201,10 +201,7 @@ def index_corpus(
         Path, typer.Argument(help="A file or folder: .txt, .md, .jsonl, .xml, .xml.bz2.", show_default=False)
     ],
     out: Annotated[Path, typer.Option(help="Folder of the index, outside the corpus.")],
-    tokens: Annotated[str, typer.Option(help='bigrams, or jieba (extra "zh").')] = "bigrams",
     memory_mb: Annotated[int, typer.Option(help="Memory limit of the process, MB.")] = 300,
-    text_field: Annotated[str | None, typer.Option(help="JSONL field that holds the text.")] = None,
-    title_field: Annotated[str | None, typer.Option(help="JSONL field that holds the title.")] = None,
     replace: Annotated[bool, typer.Option("--replace", help="Replace an index of another corpus.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
@@ -215,20 +212,12 @@ def index_corpus(
     import sys
     import time
 
-    from agrotools.knowledge.corpus import build_index, known_tokens
+    from agrotools.knowledge.corpus import build_index
     from agrotools.runner.progress import stage_progress
 
     started = time.monotonic()
-    built = build_index(
-        corpus,
-        out,
-        tokens=known_tokens(tokens),
-        memory_mb=memory_mb,
-        text_field=text_field,
-        title_field=title_field,
-        replace=replace,
-        progress=stage_progress(sys.stderr),
-    )
+    progress = stage_progress(sys.stderr)
+    built = build_index(corpus, out, memory_mb=memory_mb, replace=replace, progress=progress)
     manifest = built.manifest
     if as_json:
         print_json(manifest.model_dump(mode="json"))

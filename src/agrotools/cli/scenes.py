@@ -13,7 +13,9 @@ def scenes(
     count: Annotated[int, typer.Option(min=20, max=2000, help="Number of questions (samples).")] = 539,
     seed: Annotated[int, typer.Option(min=0, help="Random seed of the scenes.")] = 20261120,
     language: Annotated[str, typer.Option(help="Language of the questions: en or zh.")] = "en",
-    workers: Annotated[int, typer.Option(min=1, max=64, help="Number of processes that draw scenes and run tools.")] = 2,
+    workers: Annotated[
+        int, typer.Option(min=1, max=64, help="Number of processes that draw scenes and run tools.")
+    ] = 2,
     paraphrase: Paraphrase = None,
     traces: Traces = None,
     base_url: BaseUrl = None,

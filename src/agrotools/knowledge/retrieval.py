@@ -29,9 +29,13 @@ from agrotools.knowledge.evidence import (
     by_looks,
     by_name,
     by_words,
+    foreign_words,
+    is_group,
+    own_words,
+    words_before,
+    words_behind,
 )
 from agrotools.knowledge.names import NameMatch, NamesIndex
-from agrotools.knowledge.other_names import foreign_words, is_group, own_words, words_before, words_behind
 from agrotools.knowledge.text_index import Document, LooksIndex, SectionsIndex
 from agrotools.knowledge.words import asking_terms, folded, section_asked, similarity, stem, terms
 

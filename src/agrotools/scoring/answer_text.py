@@ -151,6 +151,15 @@ def sentences(text: str) -> list[str]:
     return parts
 
 
+TABLE_RULE = re.compile(r"[|: -]*--[|: -]*")
+"""The line below the header of a Markdown table."""
+
+
+def cells_of(line: str) -> list[str]:
+    """The cells of a row of a Markdown table."""
+    return [cell.strip() for cell in line.strip().strip("|").split("|")]
+
+
 _MOST_STARTS = 40
 _MOST_OBJECTS = 400
 _NAME_FIELDS = ("name", "slot", "item", "key", "label")

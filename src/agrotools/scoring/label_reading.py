@@ -9,9 +9,8 @@ from typing import NamedTuple
 from agrotools.core import Slot
 from agrotools.scoring.slot_subject import YEAR, of_other_thing, spoken, subject
 from agrotools.scoring.word_forms import comparatives, sense_of, senses, word_pattern
-from agrotools.text.clauses import Negations
+from agrotools.text.clauses import Negations, beside, further_claims
 from agrotools.text.labels import LabelMatch, claims, find_labels
-from agrotools.text.listing import beside, further_claims
 from agrotools.text.normalise import normalise
 
 _ASKING = frozenset("show image photo picture scene file".split())

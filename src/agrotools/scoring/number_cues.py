@@ -5,11 +5,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
 
-from agrotools.scoring.keyed_values import TABLE_RULE, cells_of
+from agrotools.scoring.answer_text import TABLE_RULE, cells_of
 from agrotools.scoring.slot_subject import Subject, speaks_of
-from agrotools.text.normalise import CJK, WORD
+from agrotools.text.normalise import CJK, WORD, canonical_unit, compatible, convert
 from agrotools.text.numbers import Quantity, find_quantities
-from agrotools.text.units import canonical_unit, compatible, convert
 
 FIGURE = re.compile(r"[-+]?\d[\d.,' ]*%?")
 UNIT_IN_HEADER = re.compile(r" ?[(\[]([^()\[\]\n]{1,16})[)\]]$")

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from agrotools.core import BenchmarkError, UsageError
 from agrotools.core import imported as imported_target
-from agrotools.core.errors import NoFileError
+from agrotools.core.base import NoFileError
 from agrotools.plugin import PredictionFormat, PredictionInput, WithPlugins
 from agrotools.scoring.error_classes import Errors
 from agrotools.scoring.statistics import Estimate, estimate_mean
@@ -141,7 +141,7 @@ if TYPE_CHECKING:
     from agrotools.scoring.embedders import Embedder
 
 _LARGEST = 2 * 2**30
-FORMATS: WithPlugins[str] = WithPlugins({}, lambda plugin: plugin.predictions)
+FORMATS: WithPlugins[str] = WithPlugins("prediction format", {}, lambda plugin: plugin.predictions)
 """Targets of the formats that benchmark plug-ins read, by name."""
 
 

@@ -7,8 +7,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from agrotools.core import Slot
-from agrotools.scoring.word_forms import translated
-from agrotools.text.normalise import CJK, WORD, normalise, reading_words
+from agrotools.text.normalise import CJK, WORD, normalise, reading_words, translated
 from agrotools.text.numbers import Quantity
 
 _NEAR = 80

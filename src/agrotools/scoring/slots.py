@@ -35,8 +35,7 @@ from agrotools.core import (
 from agrotools.plugin import NO_COMPARISONS, TextComparisons, plugins_of_slots
 from agrotools.scoring.answer_text import LONGEST_ANSWER, AnswerText, Scope, read_answer
 from agrotools.scoring.keyed_values import keyed_scopes, without_other_values
-from agrotools.scoring.metrics import GUESS_METRIC, SLOT_METRIC, SLOTS_OF_METRIC, metrics_about
-from agrotools.scoring.sample_units import is_invalid
+from agrotools.scoring.metrics import GUESS_METRIC, SLOT_METRIC, SLOTS_OF_METRIC, is_invalid, metrics_about
 from agrotools.text import format_answer
 
 if TYPE_CHECKING:
@@ -129,7 +128,7 @@ def _scored(slot: Slot, sample: Sample, trajectory: Trajectory) -> SlotScore:
 
 def guess_score(sample: Sample) -> float:
     """Score of the answer that the prompt alone suggests; figures score 0, as none is drawn."""
-    from agrotools.text.guess_model import guessed_values
+    from agrotools.text.answer_form import guessed_values
 
     answer = format_answer(sample.answer, guessed_values(sample, sample.answer))
     weights = sum(slot.weight for slot in sample.answer if counts_in_headline(slot))
@@ -200,13 +199,13 @@ def _score(slot: Slot, slots: Sequence[Slot], read: AnswerText) -> SlotScore:
     keyed = keyed_scopes(slot, slots, read, bool)
     scope = keyed[-1] if keyed else Scope("whole text", read.plain)
     if isinstance(slot, KeywordsSlot):
-        from agrotools.scoring.keywords import score_keywords
+        from agrotools.scoring.open_text import score_keywords
 
         # A keyword may hold what counts as markup, and may stand beside the answer line: all of the text counts.
         value, reading = score_keywords(slot, read)
         return SlotScore(value, {"scope": "whole text", "text": read.plain[:_MAX_EXCERPT], **reading}, scope.keyed)
     if isinstance(slot, ReferenceTextsSlot):
-        from agrotools.scoring.keywords import score_texts
+        from agrotools.scoring.open_text import score_texts
 
         value, reading = score_texts(slot, scope.text)
     elif isinstance(slot, OpenTextSlot):

@@ -41,12 +41,12 @@ from agrotools.core import (
     UsageError,
     counts_in_headline,
 )
-from agrotools.core.refs import literal_value, resolved_value
+from agrotools.core.record import literal_value, resolved_value
 from agrotools.scoring.error_classes import IN_HEAD
 from agrotools.scoring.slots import score_slot
 from agrotools.text.agreement import ArgumentAgreement, Frame, StepAgreement, closest, compare_arguments
 from agrotools.text.agreement_values import Number, numbers_in
-from agrotools.text.guess_model import usual_plan
+from agrotools.text.answer_form import usual_plan
 from agrotools.tools import get_tool
 from agrotools.tools.arguments import ReferenceCall
 

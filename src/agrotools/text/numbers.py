@@ -8,9 +8,17 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from agrotools.text.clauses import Negations, joined
-from agrotools.text.normalise import CJK, WORD, reading_words
-from agrotools.text.number_words import NUMBER_WORDS, chinese_number, spelled_numbers
-from agrotools.text.units import canonical_unit, convert, unit_pattern
+from agrotools.text.normalise import (
+    CJK,
+    NUMBER_WORDS,
+    WORD,
+    canonical_unit,
+    chinese_number,
+    convert,
+    reading_words,
+    spelled_numbers,
+    unit_pattern,
+)
 
 
 @dataclass(frozen=True)

@@ -19,6 +19,7 @@ from agrotools.text.statement_words import (
     SENTENCE,
     Span,
     Trie,
+    grammar,
 )
 
 _SHORT_REACH = {"无": 2, "不": 4}
@@ -68,7 +69,7 @@ class Statements:
         end, meanings, here, linked = at, list[str](), at, trie is self._wholes
         while here < len(self.stems) and (here == at or self.before[here] <= LIST):
             below = trie.get(self.stems[here])
-            if below is None and linked and here > at and self.stems[here] in terms.LINKS:
+            if below is None and linked and here > at and self.stems[here] in grammar("links"):
                 here += 1
                 continue
             if below is None:
@@ -111,12 +112,12 @@ class Statements:
 
     def _denies_other(self, clause: Span) -> bool:
         marks = [mark for mark in self._within(*clause) if mark[1] != "worsens"]
-        supposed = self.words[self.sentence_of(clause.start)].written in terms.SUPPOSING
+        supposed = self.words[self.sentence_of(clause.start)].written in grammar("supposing")
         if not marks or supposed:  # "if a helped, nobody would have rust"
             return False
         judging = {at for span, _ in marks for at in range(*span)}
         rest = [at for at in range(*clause) if at not in judging]
-        pointing = {self.words[at].written for at in rest} & terms.POINTING
+        pointing = {self.words[at].written for at in rest} & grammar("pointing")
         if self._has_idea(*clause, marks[0][0]) and all(kind == "deny" for _, kind in marks):
             pointing -= {"it", "它"}  # "it is not drought"
         empty = terms.stems_of_kind("worth") | terms.stems_of_kind("harm")
@@ -173,9 +174,12 @@ class Statements:
     def _is_far_from_doing(self, at: int) -> bool:
         """True if "far from making holes, ..." opens a clause: "far from" any other place denies nothing."""
         doing = self.words[at + 2].written if at + 2 < len(self.words) else ""
-        opens = self.before[at] >= COMMA or self.words[at - 1].written in terms.COPULA
+        opens = self.before[at] >= COMMA or self.words[at - 1].written in grammar("copula")
         return (
-            self.stems[at : at + 2] == ["far", "from"] and opens and doing.endswith("ing") and doing not in terms.SITES
+            self.stems[at : at + 2] == ["far", "from"]
+            and opens
+            and doing.endswith("ing")
+            and doing not in grammar("sites")
         )
 
     def _deny(self) -> None:
@@ -200,12 +204,12 @@ class Statements:
 
     def _is_description(self, span: Span) -> bool:
         """True if the denial is a description and no advice: "trees that were skipped", "those you overlooked"."""
-        if self.words[span.start].written not in terms.DESCRIBED or span.start == 0:
+        if self.words[span.start].written not in grammar("described") or span.start == 0:
             return False
         before = span.start - 1
-        if self.words[before].written in terms.COPULA or self.words[before].written in terms.AUXILIARY:
+        if self.words[before].written in grammar("copula") or self.words[before].written in grammar("auxiliary"):
             before -= 1
-        return before >= 0 and self.words[before].written in terms.WHO
+        return before >= 0 and self.words[before].written in grammar("who")
 
     def _judge_all(self, span: Span, kind: str) -> None:
         """Deny the whole sentence, or the preceding ones, if a judgement applies to all of it."""
@@ -214,15 +218,17 @@ class Statements:
         first = [word.written for word in self.words[segment : segment + 3]]
         opening = {word.written for word in self.words[low : min(low + 4, span.start)]}
         after = self.words[span.end].written if span.end < high else ""
-        if span.start == low and self.words[low].written in terms.BARELY and after in terms.NONE_OF:
+        if span.start == low and self.words[low].written in grammar("barely") and after in grammar("none_of"):
             self._deny_over(low, high)  # "Hardly anything that people recommend (a, b) is of use."
-        elif kind == "dismiss" and opening & terms.SAYINGS:
+        elif kind == "dismiss" and opening & grammar("sayings"):
             self._deny_over(low, span.start)  # "Whoever told you that a, b or c helps was wrong."
-        elif kind == "dismiss" and first[:1] == ["if"] and not terms.WISHES.isdisjoint(first):
+        elif kind == "dismiss" and first[:1] == ["if"] and not grammar("wishes").isdisjoint(first):
             self._deny_over(self._starts[SENTENCE][low], segment)  # "Do a, if you like pointless work."
         start = self._starts[SENTENCE][span.start]
         begun = self._starts[SENTENCE][start - 1] if start else 0
-        elliptic = self.words[segment].written in terms.PRONOUNS and self.before[span.end] >= SENTENCE and not after
+        elliptic = (
+            self.words[segment].written in grammar("pronouns") and self.before[span.end] >= SENTENCE and not after
+        )
         if elliptic and self._only_judges(segment, span.end):
             self._deny_over(begun, segment)  # "Growers believe that a or b helps. I tell you: they do not."
         opens = low == self._starts[SENTENCE][low]  # After "though" or "but" it has its own subject.
@@ -233,24 +239,26 @@ class Statements:
             self._deny_over(0, low)  # "In ten years not one of these practices paid off."
         if start > 0 and self._only_judges(start, self._ends[SENTENCE][span.start]):
             words = {word.written for word in self.words[start : start + _REACH]}
-            if words & terms.SEVERAL:
+            if words & grammar("several"):
                 self._deny_over(0, start)
-            elif words & terms.SINGLE:
+            elif words & grammar("single"):
                 self._deny_over(begun, start)
 
     def _has_idea(self, low: int, high: int, but: Span) -> bool:
         """True if a known phrase begins among these words, outside ``but``."""
         if high - low > _REACH:
             return True
-        rest = (at for at in range(low, high) if not but.start <= at < but.end and self.stems[at] not in terms.PROBLEMS)
+        rest = (
+            at for at in range(low, high) if not but.start <= at < but.end and self.stems[at] not in grammar("problems")
+        )
         return any(self.longest(self._wholes, at)[1] for at in rest)
 
     def _points_at_all(self, span: Span) -> bool:
         """True if a denial is of all that was said: "not one of these (practices) ...", "none of it ..."."""
         at, last = span.start, min(len(self.words), span.start + _REACH)
-        while at < last and self.words[at].written in terms.COUNTED:
+        while at < last and self.words[at].written in grammar("counted"):
             at += 1
-        if at == span.start or at >= len(self.words) or self.words[at].written not in terms.POINTED:
+        if at == span.start or at >= len(self.words) or self.words[at].written not in grammar("pointed"):
             return False
         if at == span.start + 1 and self.words[span.start].written in ("not", "no"):
             return False
@@ -293,7 +301,7 @@ class Statements:
 
     def _turns(self, span: Span) -> bool:
         first = self.words[span.start].written
-        return first in terms.TURNING or self.stems[span.start] in terms.TURNING
+        return first in grammar("turning") or self.stems[span.start] in grammar("turning")
 
     def _cancels(self, first: Span, second: Span) -> bool:
         reach = 8 if self.stems[second.start] == "without" else 2
@@ -315,13 +323,13 @@ class Statements:
         if kind != "deny" or span.start == 0:
             return span, kind
         word, before = self.words[span.start].written, self.words[span.start - 1].written
-        if word == "nothing" and self.before[span.start] == NONE and before not in terms.LEAVING:
+        if word == "nothing" and self.before[span.start] == NONE and before not in grammar("leaving"):
             return span, "dismiss"  # "... accomplish nothing"
         after = self.stems[span.end : span.end + 2]
         earlier = self.words[max(0, span.start - 2)].written
-        if word.endswith("ed") and (before in terms.COPULA or (earlier in terms.COPULA and before != "not")):
+        if word.endswith("ed") and (before in grammar("copula") or (earlier in grammar("copula") and before != "not")):
             return span, "dismiss"
-        if word not in terms.VERDICTS:
+        if word not in grammar("verdicts"):
             return span, kind
         if (
             word in ("fail", "fails", "failed")
@@ -334,17 +342,17 @@ class Statements:
             return span, kind  # "Do not apply ..." has no subject to judge.
         if word == "no" or self.before[span.start] != NONE:
             return span, kind
-        if before in terms.COPULA or "be" in after[:1]:
+        if before in grammar("copula") or "be" in after[:1]:
             rest = after[1:] if "be" in after[:1] else after[:1]
             return (span, kind) if set(rest) & terms.stems_of_kind("harm") else (span, "copula")
-        if after and after[0] in terms.stems_of_kind("effect") and (before in terms.AUXILIARY or word != "not"):
+        if after and after[0] in terms.stems_of_kind("effect") and (before in grammar("auxiliary") or word != "not"):
             return Span(span.start, span.end + 1), "dismiss"
         return span, kind
 
     def _is_needless(self, span: Span) -> bool:
         """True if the preceding words are called unnecessary: "残体不必清除"."""
         phrase = "".join(word.written for word in self.words[span.start : span.end])
-        return phrase in terms.NEEDLESS and span.start > 0 and self.words[span.start - 1].written not in "就则便也"
+        return phrase in grammar("needless") and span.start > 0 and self.words[span.start - 1].written not in "就则便也"
 
     def _lacks_worth(self, span: Span) -> bool:
         """True if the denial is of a worth: "no measurable benefit", "没有保护的价值"."""
@@ -372,9 +380,9 @@ class Statements:
             start = self._starts[COMMA][low - 1]
             first = self.words[start].written
             words = {word.written for word in self.words[start : min(low, start + _REACH)]}
-            if words & terms.PREDICATES or self._begins_advice(start) or self._is_marked(start, low):
+            if words & grammar("predicates") or self._begins_advice(start) or self._is_marked(start, low):
                 break
-            if first[:1] > "ÿ" and not {*self.stems[max(low, at - _REACH) : at]} & terms.PLURAL:
+            if first[:1] > "ÿ" and not {*self.stems[max(low, at - _REACH) : at]} & grammar("plural"):
                 break
             low = start
         return low
@@ -397,11 +405,11 @@ class Statements:
         )
         opening = span.start == zone_low and self.words[span.start].written == "far"  # "Far from helping, a and b ..."
         pointing = (self.before[span.end] == COMMA and not listed and not opening) or (
-            low > 0 and follows in terms.POINTERS
+            low > 0 and follows in grammar("pointers")
         )
         if self._has_content(low, span.start):
             near = {*self.stems[max(low, span.start - _REACH) : span.start]}
-            start = zone_low if near & terms.PLURAL else self._group_start(span.start)
+            start = zone_low if near & grammar("plural") else self._group_start(span.start)
             self._deny_over(start, span.start)
             end = zone_high if listed and self.before[span.end] < CONTRAST else high
             if not listed:
@@ -446,8 +454,8 @@ class Statements:
         chained = span.end + max((at for at, stem in enumerate(rest) if stem in ("or", "nor", "或")), default=-1)
         # "Avoid a, b and c" lists what is to be avoided; "a, no b, c and d" does not.
         leads = not self._has_content(self._starts[CONTRAST][span.start], span.start)
-        modal = span.start > 0 and self.words[span.start - 1].written in terms.MODAL and span.start - 1 > low
-        places = not terms.PLACES.isdisjoint(word.written for word in self.words[span.start : span.end + 6])
+        modal = span.start > 0 and self.words[span.start - 1].written in grammar("modal") and span.start - 1 > low
+        places = not grammar("places").isdisjoint(word.written for word in self.words[span.start : span.end + 6])
         end = span.end
         while end < zone_high:
             chain = end <= chained
@@ -458,9 +466,9 @@ class Statements:
             elif stems[end] == "and" and end + 1 < zone_high:
                 stop = not (chain or modal) and self._begins_advice(end + 1)
             else:
-                stop = end > span.end and stems[end] in terms.CLAUSE and not (places and stems[end] == "where")
+                stop = end > span.end and stems[end] in grammar("clause") and not (places and stems[end] == "where")
                 # "No spraying on old trees" speaks of the trees, and against the spraying.
-                stop = stop or (stems[end] in ("on", "for", "in") and stems[span.end] in terms.SPRAYS)
+                stop = stop or (stems[end] in ("on", "for", "in") and stems[span.end] in grammar("sprays"))
             if stop:
                 break
             end += 1
@@ -468,7 +476,7 @@ class Statements:
 
     def _goes_on(self, at: int, low: int) -> bool:
         """True if the segment that begins at ``at`` is one more item of the denied list."""
-        if self.words[low].written in terms.CLAUSE:
+        if self.words[low].written in grammar("clause"):
             return False
         begin = at + (self.words[at].written in ("and", "then") and at + 1 < len(self.words))
         if self.words[begin].written[:1] > "ÿ" or self._begins_advice(begin):
@@ -476,7 +484,7 @@ class Statements:
         end = self._ends[COMMA][at]
         words = self.words[at : min(end, at + _LONGEST_ITEM)]
         return end - at <= _LONGEST_ITEM and not any(
-            word.written in terms.PREDICATES or word.stem in terms.stems_of_kind("effect") for word in words
+            word.written in grammar("predicates") or word.stem in terms.stems_of_kind("effect") for word in words
         )
 
     def _deny_over(self, low: int, high: int) -> None:

@@ -51,7 +51,7 @@ def test_json_rows_document_and_sheet(made: tuple[Path, dict[str, str]], tmp_pat
     assert "`agrotools tools bench --data DIR --tool made_brightness --folder greys --folder elsewhere`" in text
     assert "drawn grey" in text
     assert "Not measured, since their folders were not there: elsewhere." in text
-    assert (kept / f"{TOOL}_greys.png").is_file()
+    assert (kept / TOOL / "0_greys" / "000_overlay.png").is_file()
 
 
 def test_a_study_that_fails_is_said_and_gives_exit_code_1(made: tuple[Path, dict[str, str]]):

@@ -8,7 +8,6 @@ import pytest
 from agrotools.build.accuracy.count_objects import (
     CANOPY_STUDIES,
     _boxes,
-    _iou,
     _matched,
     _table,
     _tops_matched,
@@ -26,12 +25,6 @@ def test_scenes_are_the_same_each_time_and_their_trees_can_be_seen(kind: str) ->
     columns, rows = first.tops.astype(int).T
     around = [first.heights[max(0, y - 2) : y + 3, max(0, x - 2) : x + 3].max() for x, y in np.c_[columns, rows]]
     assert np.median(np.abs(around / first.tall_m - 1)) < 0.1
-
-
-def test_boxes_overlap_as_they_should() -> None:
-    boxes = np.array([[0, 0, 10, 10], [20, 20, 30, 30.0]])
-    others = np.array([[0, 0, 10, 5], [5, 0, 15, 10], [40, 40, 50, 50.0]])
-    assert _iou(boxes, others) == pytest.approx(np.array([[0.5, 1 / 3, 0], [0, 0, 0]]))
 
 
 def test_each_object_is_matched_once_and_as_many_as_can_be() -> None:

@@ -1,36 +1,49 @@
 """Figures: values by hand, and intervals that hold the truth as often as they say."""
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 import pytest
 
-from agrotools.build.accuracy.study import (
-    LEAST_CLUSTERS,
-    concordance_of,
-    estimate,
-    f1_of,
-    mean_of,
-    median_of,
-    ratio_of,
-)
+from agrotools.build.accuracy.study import LEAST_CLUSTERS, Columns, estimate, mean_of
+
+
+def columns_of(**values: Sequence[float]) -> Columns:
+    columns = Columns()
+    for row in zip(*values.values(), strict=True):
+        columns.add(**dict(zip(values, row, strict=True)))
+    return columns
 
 
 def test_values_by_hand():
-    assert estimate(mean_of("m", [1, 2, 6])).value == 3
-    assert estimate(median_of("m", [1, 2, 6])).value == 2
-    assert estimate(ratio_of("m", [1, 2], [4, 2])).value == 0.5
-    assert estimate(f1_of("m", [2, 1], [3, 2], [2, 3])).value == pytest.approx(6 / 10)
+    columns = columns_of(a=[1, 2, 6], b=[4, 2, 3], c=[3, 3, 4])
+    assert estimate(columns.mean("m", "a")).value == estimate(mean_of("m", [1, 2, 6])).value == 3
+    assert estimate(columns.median("m", "a")).value == 2
+    assert estimate(columns.ratio("m", "a", "b")).value == 1
+    assert estimate(columns.f1("m", "a", "b", "c")).value == pytest.approx(18 / 19)
     measured, true = [1.0, 2.0, 4.0], [1.0, 3.0, 5.0]
     cov = np.cov(measured, true, bias=True)
     by_hand = 2 * cov[0, 1] / (cov[0, 0] + cov[1, 1] + (7 / 3 - 3) ** 2)
-    assert estimate(concordance_of("m", measured, true)).value == pytest.approx(by_hand)
+    figure = columns_of(measured=measured, true=true).concordance("m", "measured", "true")
+    assert estimate(figure).value == pytest.approx(by_hand)
+
+
+def test_columns_take_what_there_is_with_its_scene_and_common_fields():
+    columns = Columns(note="drawn", goal=0.5)
+    columns.add("a", error=1, rare=None)
+    columns.add("b", error=True, rare=2.0)
+    error = columns.mean_error("m", "error", goal=0.1)
+    assert (columns["error"], columns["rare"], columns["none"]) == ([1.0, 1.0], [2.0], [])
+    assert (error.clusters, error.note, error.goal, error.higher_is_better) == (("a", "b"), "drawn", 0.1, False)
+    assert columns.median("m", "rare").clusters == ("b",)
+    assert columns_of(a=[1]).mean("m", "a").clusters == ()
 
 
 def test_concordance_is_one_only_on_the_line_of_equality():
-    values = np.arange(12.0)
-    assert estimate(concordance_of("m", values.tolist(), values.tolist())).value == pytest.approx(1)
-    assert estimate(concordance_of("m", (2 * values).tolist(), values.tolist())).value < 0.9
+    columns = columns_of(a=[*range(12)], double=[2 * number for number in range(12)])
+    assert estimate(columns.concordance("m", "a", "a")).value == pytest.approx(1)
+    assert estimate(columns.concordance("m", "double", "a")).value < 0.9
 
 
 def test_under_ten_independent_images_there_is_no_interval():
@@ -41,7 +54,7 @@ def test_under_ten_independent_images_there_is_no_interval():
 
 
 def test_what_cannot_be_measured_is_not_a_number():
-    assert math.isnan(estimate(ratio_of("m", [0.0], [0.0])).value)
+    assert math.isnan(estimate(columns_of(a=[0.0]).ratio("m", "a", "a")).value)
     with pytest.raises(ValueError, match="no image"):
         estimate(mean_of("m", []))
     with pytest.raises(ValueError, match="cluster names"):
@@ -49,8 +62,7 @@ def test_what_cannot_be_measured_is_not_a_number():
 
 
 def test_a_resample_without_objects_leaves_the_interval_finite():
-    hits, there = [5] + [0] * 11, [6] + [0] * 11
-    found = estimate(f1_of("m", hits, there, there))
+    found = estimate(columns_of(hits=[5] + [0] * 11, there=[6] + [0] * 11).f1("m", "hits", "there", "there"))
     assert found.value == pytest.approx(10 / 12)
     assert found.low is not None
     assert math.isfinite(found.low)

@@ -7,9 +7,10 @@ import pytest
 from PIL import Image
 
 from agrotools.build.accuracy import extract_marked_region
-from agrotools.build.accuracy.extract_marked_region import box_iou, drawn_on, photos_in
+from agrotools.build.accuracy.extract_marked_region import drawn_on, photos_in
 from agrotools.build.accuracy.study import Bench, estimate
 from agrotools.core import BenchmarkError
+from agrotools.text.agreement_values import box_iou
 from support.picture_files import discs, field
 
 

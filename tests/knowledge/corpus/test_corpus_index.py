@@ -149,11 +149,3 @@ def test_hostile_text_reaches_no_terminal(tmp_path: Path):
     assert shown.isprintable()
     assert "水稻" in found.text
     assert len(found.title) <= 200
-
-
-def test_an_index_of_words_by_jieba(tmp_path: Path):
-    pytest.importorskip("jieba", reason="jieba (extra zh) is not installed", exc_type=ImportError)
-    corpus = write_lines(tmp_path / "a.jsonl", ["水稻纹枯病由真菌引起", "小麦锈病", "研究水平稻谷"])
-    found = build_index(corpus, tmp_path / "index", tokens="jieba").search("水稻")
-    assert [passage.source for passage in found] == ["a.jsonl:1"]
-    assert build_index(corpus, tmp_path / "pairs").search("水稻")[0].source == "a.jsonl:1"

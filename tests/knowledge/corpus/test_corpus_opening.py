@@ -1,7 +1,6 @@
 """Where an index may be built, opening one again, and indexes that are damaged or of something else."""
 
 import json
-import os
 import threading
 from pathlib import Path
 
@@ -20,11 +19,6 @@ def test_the_same_again_is_opened_not_built(tmp_path: Path, monkeypatch: pytest.
     again = build_index(corpus, tmp_path / "index", progress=lambda what, *_: told.append(what))
     assert again.manifest == first.manifest
     assert told == []
-    os.utime(corpus, (1, 1))
-    touched = build_index(corpus, tmp_path / "index", progress=lambda what, *_: told.append(what))
-    assert touched.manifest.data == first.manifest.data
-    assert set(told) == {"hashing the corpus (MB)"}
-    assert CorpusIndex.open(tmp_path / "index").stale is None
 
 
 def test_another_corpus_or_setting_is_refused_without_replace(tmp_path: Path):
@@ -35,13 +29,9 @@ def test_another_corpus_or_setting_is_refused_without_replace(tmp_path: Path):
     with pytest.raises(UsageError, match="another corpus") as caught:
         build_index(corpus, out)
     assert "--replace" in str(caught.value.hint)
-    with pytest.raises(UsageError, match="another corpus"):
-        build_index(corpus, out, text_field="text")
     replaced = build_index(corpus, out, replace=True)
     assert [passage.text for passage in replaced.search("小麦")] == ["小麦"]
     assert len(list(out.glob("agrotools-corpus-*"))) == 1
-    with pytest.raises(UsageError, match="other settings"):
-        build_index(corpus, out, text_field="text")
 
 
 def test_an_index_says_when_its_corpus_changed(tmp_path: Path):
@@ -50,17 +40,13 @@ def test_an_index_says_when_its_corpus_changed(tmp_path: Path):
     write_lines(corpus / "a.jsonl", ["水稻"])
     out = tmp_path / "index"
     assert build_index(corpus, out).stale is None
-    os.utime(corpus / "a.jsonl", (1, 1))
-    assert CorpusIndex.open(out).stale is None
-    write_lines(corpus / "a.jsonl", ["小麦"])
-    assert "has changed since" in str(CorpusIndex.open(out).stale)
-    assert CorpusIndex.open(out, check=False).stale is None
-    assert CorpusIndex.open(out).search("水稻")[0].text == "水稻"
-    write_lines(corpus / "a.jsonl", ["水稻"])
     (corpus / "b.txt").write_text("b")
     assert "has changed since" in str(CorpusIndex.open(out).stale)
     (corpus / "b.txt").unlink()
     assert CorpusIndex.open(out).stale is None
+    write_lines(corpus / "a.jsonl", ["小麦"])
+    assert "has changed since" in str(CorpusIndex.open(out).stale)
+    assert CorpusIndex.open(out).search("水稻")[0].text == "水稻"
     (corpus / "a.jsonl").unlink()
     corpus.rmdir()
     assert CorpusIndex.open(out).stale is None
@@ -169,7 +155,7 @@ def test_damaged_indexes_are_named(tmp_path: Path):
         path.write_bytes(content)
     rows = data / "passages.rows"
     content = rows.read_bytes()
-    np.full(len(content) // 8, 0x7FFFFFFFFFFFFFFF, "<u8").tofile(rows)
+    rows.write_bytes(b"\x7f" * len(content))
     with pytest.raises(CorpusError, match="is damaged"):
         CorpusIndex.open(out).search("第")
     rows.write_bytes(content)
@@ -183,7 +169,7 @@ def test_a_damaged_index_is_built_anew(tmp_path: Path):
     corpus = write_lines(tmp_path / "a.jsonl", ["水稻"])
     out = tmp_path / "index"
     data = out / build_index(corpus, out).manifest.data
-    (data / "texts.utf8").write_bytes(b"")
+    (data / "passages.jsonl").write_bytes(b"")
     assert build_index(corpus, out).search("水稻")[0].text == "水稻"
     assert not data.exists()
 
@@ -192,7 +178,7 @@ def test_a_damaged_index_is_built_anew(tmp_path: Path):
     ("change", "message"),
     [
         ({"format": 99}, "format 99"),
-        ({"format": 1}, "format 1; this version reads format 2"),
+        ({"format": 2}, "format 2; this version reads format 3"),
         ({"data": "../elsewhere"}, "is not the manifest"),
         ({"passages": -1}, "is not the manifest"),
         ({"unknown": 1}, "is not the manifest"),
@@ -218,5 +204,5 @@ def test_other_versions_of_the_tokens_are_refused(tmp_path: Path):
     manifest = json.loads((out / "index.json").read_text())
     manifest["settings"]["tokens_version"] = "0"
     (out / "index.json").write_text(json.dumps(manifest))
-    with pytest.raises(CorpusError, match="version 0, here is 1"):
+    with pytest.raises(CorpusError, match="version 0, here is 2"):
         CorpusIndex.open(out)

@@ -8,29 +8,30 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agrotools.knowledge.corpus.writing import OFFSETS, PASSAGES, TERMS, PostingsWriter, mix_terms
+from agrotools.knowledge.corpus.building import IndexWriter
+from agrotools.knowledge.corpus.index import OFFSETS, POSTINGS, TERMS
 
 Batch = list[list[int]]
 """Terms of each passage."""
 
 
 def written(folder: Path, batches: list[Batch], buffered: int, partitions: int) -> dict[int, list[tuple[int, int]]]:
-    """Mixed term -> (passage, number of times), by way of the disk."""
-    writer = PostingsWriter(folder, buffered, partitions)
-    for batch in batches:
-        terms = np.array([term for passage in batch for term in passage], np.uint64)
-        owners = np.array([number for number, passage in enumerate(batch) for _ in passage], np.int64)
-        writer.add(terms, owners, len(batch))
+    """Term -> (passage, number of times), by way of the disk."""
+    with IndexWriter(folder, buffered, partitions) as writer:
+        for batch in batches:
+            terms = np.array([term for passage in batch for term in passage], np.uint64)
+            owners = np.array([number for number, passage in enumerate(batch) for _ in passage], np.int64)
+            writer.add_terms(terms, owners, len(batch))
     counts = writer.finish()
     terms, offsets, postings = (
         np.fromfile(path, kind)
-        for path, kind in ((folder / TERMS, "<u8"), (folder / OFFSETS, "<u8"), (folder / PASSAGES, "<u4"))
+        for path, kind in ((folder / TERMS, "<u8"), (folder / OFFSETS, "<u8"), (folder / POSTINGS, "<u4"))
     )
     assert counts == (len(terms), len(postings))
     assert len(offsets) == len(terms) + 1
     assert offsets[-1] == len(postings)
     assert (np.diff(terms.astype(np.int64)) > 0).all()
-    assert sorted(path.name for path in folder.iterdir()) == [OFFSETS, PASSAGES, TERMS]
+    assert not list(folder.glob("partition-*"))
     return {
         int(term): [(int(each) >> 6, int(each) & 63) for each in postings[start:end]]
         for term, start, end in zip(terms, offsets[:-1].tolist(), offsets[1:].tolist(), strict=True)
@@ -40,7 +41,7 @@ def written(folder: Path, batches: list[Batch], buffered: int, partitions: int) 
 def plain_postings(batches: list[Batch]) -> dict[int, list[tuple[int, int]]]:
     postings: dict[int, list[tuple[int, int]]] = {}
     for number, passage in enumerate(passage for batch in batches for passage in batch):
-        for term, count in Counter(mix_terms(np.array(passage, np.uint64)).tolist()).items():
+        for term, count in Counter(passage).items():
             postings.setdefault(term, []).append((number, min(count, 63)))
     return dict(sorted(postings.items()))
 
@@ -63,14 +64,4 @@ def test_a_buffer_numbers_no_more_passages_than_it_can(tmp_path: Path):
 
 
 def test_a_term_counts_63_times_at_most(tmp_path: Path):
-    term = int(mix_terms(np.array([4], np.uint64))[0])
-    assert written(tmp_path, [[[4] * 62, [4] * 63, [4] * 5000]], 100, 2) == {term: [(0, 62), (1, 63), (2, 63)]}
-
-
-def test_mixing_keeps_terms_apart_and_spreads_them():
-    """Neighbouring pairs of characters share their upper bits; partitions are cut by the upper bits of the mix."""
-    mixed = mix_terms(np.arange(1 << 20, dtype=np.uint64) + np.uint64(0x4E004E00))
-    assert len(np.unique(mixed)) == 1 << 20
-    shares = np.bincount((mixed >> np.uint64(42)).astype(np.int64), minlength=64) / (1 << 20)
-    assert shares.min() > 0.9 / 64
-    assert shares.max() < 1.1 / 64
+    assert written(tmp_path, [[[4] * 62, [4] * 63, [4] * 5000]], 100, 2) == {4: [(0, 62), (1, 63), (2, 63)]}

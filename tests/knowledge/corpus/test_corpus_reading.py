@@ -30,10 +30,10 @@ DUMP = """<mediawiki xmlns="http://www.mediawiki.org/xml/export-0.11/" version="
 """
 
 
-def read(corpus: Path, counts: ReadingCounts | None = None, **fields: str) -> list[tuple[str, str, str]]:
+def read(corpus: Path, counts: ReadingCounts | None = None) -> list[tuple[str, str, str]]:
     """(source, title, text) of all documents."""
     counts = counts if counts is not None else ReadingCounts()
-    return [(each.source, each.title, "".join(each.pieces)) for each in read_corpus(corpus, counts, **fields)]
+    return [(each.source, each.title, "".join(each.pieces)) for each in read_corpus(corpus, counts)]
 
 
 def test_a_folder_is_read_in_order_of_names(tmp_path: Path):
@@ -84,7 +84,6 @@ def test_jsonl(tmp_path: Path):
         ("pages.jsonl:9", "", "六"),
     ]
     assert counts.skipped() == {"without text": 2}
-    assert read(path, text_field="other", title_field="none") == [("pages.jsonl:13", "", "七")]
 
 
 def test_jsonl_in_gb18030(tmp_path: Path):

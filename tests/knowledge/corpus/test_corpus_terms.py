@@ -1,6 +1,5 @@
 """From text to terms."""
 
-import sys
 from itertools import pairwise
 
 import numpy as np
@@ -8,20 +7,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agrotools.core import UsageError
-from agrotools.knowledge.corpus import known_tokens
-from agrotools.knowledge.corpus.terms import TERM_BITS, TermCutter
-from agrotools.text.rouge import jieba_cutter
-
-BIGRAMS = TermCutter("bigrams")
+from agrotools.knowledge.corpus.terms import TERM_BITS, terms_of
 
 
 def terms(text: str) -> list[int]:
-    return sorted(BIGRAMS.terms([text])[0].tolist())
+    return sorted(terms_of([text])[0].tolist())
 
 
-def test_pairs_of_characters_are_their_own_numbers():
-    assert terms("水稻病") == sorted([ord("水") << 16 | ord("稻"), ord("稻") << 16 | ord("病")])
+def test_characters_count_in_overlapping_pairs():
+    assert terms("水稻病") == sorted([*terms("水稻"), *terms("稻病")])
 
 
 @pytest.mark.parametrize(
@@ -56,7 +50,7 @@ def test_a_character_that_stands_alone_is_a_term():
 
 @given(st.lists(st.text(max_size=30), min_size=1, max_size=6))
 def test_texts_together_give_the_terms_of_each(texts: list[str]):
-    found, owners = BIGRAMS.terms(texts)
+    found, owners = terms_of(texts)
     assert len(found) == len(owners)
     for number, text in enumerate(texts):
         assert sorted(found[owners == number].tolist()) == terms(text)
@@ -76,33 +70,16 @@ def test_terms_are_those_of_a_plain_reading(text: str):
     assert len(terms(text)) == expected
 
 
+@pytest.mark.slow
 def test_a_million_words_have_a_million_numbers():
     words = [f"w{number}" for number in range(1_000_000)]
-    assert len(np.unique(BIGRAMS.terms([" ".join(words)])[0])) == 1_000_000
+    assert len(np.unique(terms_of([" ".join(words)])[0])) == 1_000_000
 
 
-def test_unknown_names_are_refused():
-    assert known_tokens("jieba") == "jieba"
-    with pytest.raises(UsageError, match="bigram") as caught:
-        known_tokens("bigram")
-    assert caught.value.hint == "choose bigrams or jieba"
-
-
-def test_without_jieba_the_error_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setitem(sys.modules, "jieba", None)
-    jieba_cutter.cache_clear()
-    with pytest.raises(UsageError, match="needs jieba") as caught:
-        TermCutter("jieba")
-    assert "agrotools[zh]" in str(caught.value.hint)
-
-
-def test_jieba_cuts_words():
-    pytest.importorskip("jieba", reason="jieba (extra zh) is not installed", exc_type=ImportError)
-    tokens = TermCutter("jieba")
-    assert "jieba" in tokens.version
-    found = tokens.terms(["水稻纹枯病 Rice 3.5", "水稻", "RICE", "3.5"])
-    of = [set(found[0][found[1] == number].tolist()) for number in range(4)]
-    assert of[1]
-    assert of[1] < of[0]
-    assert of[2] < of[0]
-    assert of[3] < of[0]
+def test_neighbouring_pairs_are_spread_over_the_partitions():
+    """Pairs of one character share their upper bits; partitions are cut by the upper bits of the hash."""
+    found = terms_of(["".join(f"水{chr(0x4E00 + number)} " for number in range(20_000))])[0]
+    assert len(np.unique(found)) == 20_000
+    shares = np.bincount((found >> np.uint64(TERM_BITS - 4)).astype(np.int64), minlength=16) / 20_000
+    assert shares.min() > 0.9 / 16
+    assert shares.max() < 1.1 / 16

@@ -10,8 +10,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
-from agrotools.build.accuracy.extract_marked_region import box_iou, drawn_on, photos_in, saved_as_jpeg
+from agrotools.build.accuracy.extract_marked_region import drawn_on, photos_in, saved_as_jpeg
 from agrotools.core import ToolError
+from agrotools.text.agreement_values import box_iou
 from agrotools.tools import get_tool
 from agrotools.tools.marks.extract_marked_region import MarkedRegions
 from agrotools.tools.marks.finding import COLOURS, PURE_COLOURS, find_marks

@@ -13,7 +13,7 @@ import orjson
 from agrotools.benchmarks._dialogs.findings import quoted
 from agrotools.core import BenchmarkError, FileKind, SampleFile
 from agrotools.core.files import sha256_of_file
-from agrotools.formats.folder import resolve_file
+from agrotools.formats.benchmark import resolve_file
 
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_.-]+")
 _LONGEST_NAME = 90

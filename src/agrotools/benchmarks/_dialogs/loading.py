@@ -19,9 +19,8 @@ from agrotools.benchmarks._dialogs.findings import (
 from agrotools.benchmarks._dialogs.plugin_parts import PaperRun
 from agrotools.benchmarks.checking import FileCheck
 from agrotools.core import MODES, BenchmarkError, Mode, Sample, UsageError
-from agrotools.core.errors import NoFileError
+from agrotools.core.base import NoFileError, Progress
 from agrotools.core.files import cache_dir
-from agrotools.core.progress import Progress
 from agrotools.formats.benchmark import Benchmark, BenchmarkHeader, ContentDigest, SourceNote, with_clusters
 from agrotools.plugin import ExpectedCount
 

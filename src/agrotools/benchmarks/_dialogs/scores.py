@@ -21,8 +21,8 @@ from agrotools.plugin import PredictionContent, PredictionInput, PublishedRun, S
 from agrotools.runner.config import RECORDED
 from agrotools.runner.manifest import Manifest
 from agrotools.runner.policies import is_baseline
+from agrotools.scoring.metrics import is_invalid
 from agrotools.scoring.predictions import Compared, PublishedScorerStops, Scores, Similarity
-from agrotools.scoring.sample_units import is_invalid
 from agrotools.scoring.summary import PublishedFigures
 
 _NO_DATA = "needs the data set, which holds the answers (--data)"

@@ -42,7 +42,7 @@ from agrotools.core import (
     SampleFile,
     Slot,
 )
-from agrotools.core.progress import Progress, no_progress
+from agrotools.core.base import Progress, no_progress
 from agrotools.formats.benchmark import Benchmark, SourceNote
 from agrotools.tools import TOOLS
 

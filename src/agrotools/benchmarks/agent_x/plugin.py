@@ -68,6 +68,7 @@ PLUGIN = BenchmarkPlugin(
     needs="DIR/AgentX/data.json and files/, huggingface.co/datasets/Tajamul21/Agent-X",
     aliases=("agentx", "agent_x"),
     load=deferred("agrotools.benchmarks.agent_x.load:load_agent_x"),
+    takes_options=True,
     find=deferred("agrotools.benchmarks.agent_x.load:AGENT_X_LAYOUT.find"),
     file_roots=deferred("agrotools.benchmarks.agent_x.load:AGENT_X_LAYOUT.roots"),
     check=deferred("agrotools.benchmarks.agent_x.load:check_agent_x"),

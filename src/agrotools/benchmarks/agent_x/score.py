@@ -27,8 +27,8 @@ from agrotools.plugin import PublishedRun, Scoring
 from agrotools.runner.manifest import Manifest
 from agrotools.runner.policies import is_baseline
 from agrotools.scoring.judging.judgements import JudgedRows
+from agrotools.scoring.metrics import is_invalid
 from agrotools.scoring.predictions import Figure, Part, PublishedScorerStops, SampleParts, Scores, summed
-from agrotools.scoring.sample_units import is_invalid
 from agrotools.scoring.statistics import Estimate
 from agrotools.scoring.summary import PublishedFigures
 from agrotools.text.loose_json import is_list, is_object, is_text, zeroes

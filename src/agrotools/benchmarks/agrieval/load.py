@@ -13,8 +13,8 @@ from agrotools.benchmarks.agrieval.items import Item, ItemFile, QuestionSettings
 from agrotools.benchmarks.agrieval.prompting import Examples, Ordered, orders_of, prompt_of, prompts_hash
 from agrotools.benchmarks.agrieval.slots import OptionsSlot, ReferenceTextSlot
 from agrotools.benchmarks.loading import Loading, settings_of
-from agrotools.core import BenchmarkError, Sample, Slot, UsageError
-from agrotools.core.progress import Progress
+from agrotools.core import Sample, Slot, UsageError
+from agrotools.core.base import NoFileError, Progress
 from agrotools.formats.benchmark import Benchmark, BenchmarkHeader, Facts, LazySamples, SourceNote
 
 if TYPE_CHECKING:
@@ -70,14 +70,14 @@ def find_files(name: str, data_root: Path | None, settings: QuestionSettings) ->
 
     Raises:
         UsageError: no folder was given, or a file that is named is not there.
-        BenchmarkError: the folder is not there or holds no such file.
+        NoFileError: the folder is not there or holds no such file.
     """
     if data_root is None:
         raise UsageError(f"where are the files of {name}?", hint=f"--data-root DIR; to be had from {_GET_IT[name]}")
     data_root = data_root.expanduser()
     root = next((data_root / each for each in _FOLDERS[name] if (data_root / each).is_dir()), data_root)
     if not root.is_dir():
-        raise BenchmarkError(f"there is no folder {root}", hint=f"put there what is to be had from {_GET_IT[name]}")
+        raise NoFileError(f"there is no folder {root}", hint=f"put there what is to be had from {_GET_IT[name]}")
     if settings.files:
         return root, [_named_file(root, each.strip()) for each in settings.files.split(",") if each.strip()]
     there = sorted(path for path in root.iterdir() if path.suffix.lower() in (".json", ".csv") and path.is_file())
@@ -87,7 +87,7 @@ def find_files(name: str, data_root: Path | None, settings: QuestionSettings) ->
         parts = [part for part in ("choice", "question") if settings.part in ("all", part)]
         agronomy_paths = list(dict.fromkeys(path for part in parts if (path := _preferred(there, part))))
     if not agronomy_paths:
-        raise BenchmarkError(
+        raise NoFileError(
             f"{root} holds no file of {name}",
             hint=f"put there what is to be had from {_GET_IT[name]}, or name files with --option files=NAME",
         )

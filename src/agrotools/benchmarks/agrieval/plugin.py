@@ -98,6 +98,7 @@ AGRIEVAL = BenchmarkPlugin(
     about="examination questions on agriculture, in Chinese, without tools",
     needs="DIR/AgriEval/Dataset/*.json of github.com/YanPioneer/AgriEval",
     load=deferred("agrotools.benchmarks.agrieval.load:load_agrieval"),
+    takes_options=True,
     find=_find("agrieval"),
     expected=(
         # Table 1 of the paper.
@@ -118,6 +119,7 @@ CMMLU_AGRONOMY = BenchmarkPlugin(
     about="questions on agronomy, in Chinese, without tools",
     needs="DIR/cmmlu/agronomy.csv, data/test/agronomy.csv of github.com/haonan-li/CMMLU",
     load=deferred("agrotools.benchmarks.agrieval.load:load_cmmlu_agronomy"),
+    takes_options=True,
     find=_find("cmmlu-agronomy"),
     without_tools=True,
     # Slots and metrics are those of AgriEval.

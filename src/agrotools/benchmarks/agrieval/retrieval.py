@@ -11,8 +11,8 @@ from typing import NamedTuple
 import orjson
 
 from agrotools.benchmarks.agrieval.items import Item
+from agrotools.core.base import Progress
 from agrotools.core.files import cache_dir
-from agrotools.core.progress import Progress
 from agrotools.knowledge.corpus import CorpusIndex, Passage
 
 _THREADS = 8

@@ -21,9 +21,9 @@ from agrotools.core import (
     ToleranceSlot,
     UnresolvedRef,
 )
-from agrotools.core.refs import REF_PATTERN
+from agrotools.core.record import REF_PATTERN
 from agrotools.text.expressions import ExpressionError, evaluate_from
-from agrotools.text.units import canonical_unit
+from agrotools.text.normalise import canonical_unit
 
 _NEED_NO_FROM = frozenset(
     {"open_text", "keywords", "reference_texts", "image_calls", "options", "reference_text", "sub_tasks"}

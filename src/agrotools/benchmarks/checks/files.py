@@ -10,7 +10,7 @@ import orjson
 from agrotools.benchmarks.checks.fault import Checked, Fault
 from agrotools.core import BenchmarkError
 from agrotools.core.files import sha256_of_file
-from agrotools.formats.folder import CROISSANT_FILE, resolve_file
+from agrotools.formats.benchmark import CROISSANT_FILE, resolve_file
 
 _IMAGE_SUFFIXES = {".jpg", ".jpeg", ".png", ".tif", ".tiff", ".webp", ".bmp"}
 

@@ -7,7 +7,7 @@ from pydantic import JsonValue
 
 from agrotools.benchmarks.checks.fault import Checked, plain_results, reason
 from agrotools.core import ReferenceStep, ToolError, UnresolvedRef
-from agrotools.core.refs import REF_PATTERN, iter_refs, literal_value, resolve_ref
+from agrotools.core.record import REF_PATTERN, iter_refs, literal_value, resolve_ref
 
 
 def check_reference(at: Checked) -> None:

@@ -15,11 +15,10 @@ from tempfile import mkdtemp
 import orjson
 from filelock import FileLock
 
-from agrotools.benchmarks.loading import Loading, no_options
+from agrotools.benchmarks.loading import Loading
 from agrotools.core import BenchmarkError
 from agrotools.core.files import cache_dir, sha256_of_file
-from agrotools.formats.benchmark import Benchmark
-from agrotools.formats.folder import load_folder
+from agrotools.formats.benchmark import Benchmark, load_folder
 
 VERSION = "5"
 SAMPLES = 78
@@ -33,7 +32,6 @@ def load_embedded(loading: Loading) -> Benchmark:
         UsageError: options were given; it has none.
         BenchmarkError: the cache folder cannot be written.
     """
-    no_options("embedded", loading)
     target = embedded_folder()
     parent = target.parent
     if not is_intact(target):

@@ -14,7 +14,7 @@ from agrotools.benchmarks.checking import FileCheck
 from agrotools.benchmarks.gta.plugin import IMAGE_TOOLS, PAPER_RUN, TOOLS
 from agrotools.benchmarks.loading import Loading, settings_of
 from agrotools.core import Sample
-from agrotools.core.progress import Progress, no_progress
+from agrotools.core.base import Progress, no_progress
 from agrotools.formats.benchmark import Benchmark, SourceNote
 
 GTA = SourceNote(

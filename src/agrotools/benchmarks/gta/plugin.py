@@ -52,6 +52,7 @@ PLUGIN = BenchmarkPlugin(
     about="229 general questions on images, 14 tools",
     needs="DIR/gta_dataset/dataset.json and image/, gta_dataset.zip of github.com/open-compass/GTA, release v0.1.0",
     load=deferred("agrotools.benchmarks.gta.load:load_gta"),
+    takes_options=True,
     find=deferred("agrotools.benchmarks.gta.load:GTA_LAYOUT.find"),
     file_roots=deferred("agrotools.benchmarks.gta.load:GTA_LAYOUT.roots"),
     check=deferred("agrotools.benchmarks.gta.load:check_gta"),

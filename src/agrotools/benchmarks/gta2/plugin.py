@@ -22,6 +22,7 @@ PLUGIN = BenchmarkPlugin(
     "releases of github.com/open-compass/GTA",
     aliases=("gta2",),
     load=deferred("agrotools.benchmarks.gta2.load:load_gta2"),
+    takes_options=True,
     find=deferred("agrotools.benchmarks.gta2.load:TASKS.find"),
     file_roots=deferred("agrotools.benchmarks.gta2.load:TASKS.roots"),
     check=deferred("agrotools.benchmarks.gta2.load:check_gta2"),

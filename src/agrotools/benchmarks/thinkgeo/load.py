@@ -22,7 +22,7 @@ from agrotools.benchmarks.checking import FileCheck
 from agrotools.benchmarks.loading import Loading, settings_of
 from agrotools.benchmarks.thinkgeo.plugin import IMAGE_TOOLS, OPTICAL, PAPER_RUN, TOOLS
 from agrotools.core import BenchmarkError, Sample
-from agrotools.core.progress import Progress, no_progress
+from agrotools.core.base import Progress, no_progress
 from agrotools.formats.benchmark import Benchmark, SourceNote
 
 THINKGEO = SourceNote(

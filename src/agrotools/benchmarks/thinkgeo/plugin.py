@@ -66,6 +66,7 @@ PLUGIN = BenchmarkPlugin(
     about="436 questions on optical and 50 on radar images from above, 14 tools",
     needs="DIR/ThinkGeo_dataset/ThinkGeoBench.json and image/, huggingface.co/datasets/MBZUAI/ThinkGeo",
     load=deferred("agrotools.benchmarks.thinkgeo.load:load_thinkgeo"),
+    takes_options=True,
     find=deferred("agrotools.benchmarks.thinkgeo.load:THINKGEO_LAYOUT.find"),
     file_roots=deferred("agrotools.benchmarks.thinkgeo.load:THINKGEO_LAYOUT.roots"),
     check=deferred("agrotools.benchmarks.thinkgeo.load:check_thinkgeo"),

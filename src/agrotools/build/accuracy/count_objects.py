@@ -3,15 +3,16 @@
 import csv
 import math
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from agrotools.build.accuracy.fruit_and_leaves import COUNT_STUDIES
-from agrotools.build.accuracy.study import Bench, Figure, Study, f1_of, mean_of, ratio_of
+from agrotools.build.accuracy.study import Bench, Columns, Figure, Study
 from agrotools.tools.counting.count_objects import RULES
+from agrotools.tools.counting.fruit_net import overlaps
 
 GSD_M = 0.5
 _SCENES = range(12)
@@ -80,39 +81,30 @@ def canopy_scene(kind: str, seed: int, side: int = 200) -> CanopyScene:
 
 
 def _given_rasters(bench: Bench) -> list[Figure]:
-    worst: dict[str, list[float]] = {"statistics": [], "shares": []}
+    columns = Columns(note="the truth is rounded to 4 places")
     for item in bench.items():
         true = item["stats"]
         result = bench.call(chm=bench.folder / item["chm"], height_bins_m=[2.0, 5.0])
-        over_5 = result.bins[-1].pct
-        worst["statistics"].append(
-            max(
-                abs(result.mean_m - true["mean"]),
-                abs(result.sd_m - true["std"]),
-                abs(result.max_m - true["max"]),
-                float(result.measured_px != true["valid"]),
-                abs(result.gsd_m - true["res_m"]),
-            )
+        statistics = (
+            result.mean_m - true["mean"],
+            result.sd_m - true["std"],
+            result.max_m - true["max"],
+            float(result.measured_px != true["valid"]),
+            result.gsd_m - true["res_m"],
         )
-        worst["shares"].append(
-            max(
-                abs(result.cover_pct - 100 * true["fraction_over_2m"]),
-                abs(over_5 - 100 * true["fraction_over_5m"]),
-            )
+        shares = (
+            result.cover_pct - 100 * true["fraction_over_2m"],
+            result.bins[-1].pct - 100 * true["fraction_over_5m"],
         )
-    note = "the truth is rounded to 4 places"
+        columns.add(statistics=max(map(abs, statistics)), shares=max(map(abs, shares)))
     return [
-        mean_of("mean, sd, max: largest error, m", worst["statistics"], goal=0.0001, higher_is_better=False, note=note),
-        mean_of(
-            "cover at 2 and 5 m: largest error, points", worst["shares"], goal=0.01, higher_is_better=False, note=note
-        ),
+        columns.mean_error("mean, sd, max: largest error, m", "statistics", goal=0.0001),
+        columns.mean_error("cover at 2 and 5 m: largest error, points", "shares", goal=0.01),
     ]
 
 
 def _surface_less_terrain(bench: Bench) -> list[Figure]:
-    means: list[float] = []
-    tops: list[float] = []
-    covers: list[float] = []
+    columns = Columns(note="drawn forests of 1 ha on rolling ground; terrain model of 2 m pixels on another grid")
     for seed in _SCENES:
         heights = canopy_scene("forest", seed).heights
         side = heights.shape[0]
@@ -122,14 +114,15 @@ def _surface_less_terrain(bench: Bench) -> list[Figure]:
             dsm=bench.raster(f"dsm_{seed}.tif", surface, GSD_M),
             dtm=bench.raster(f"dtm_{seed}.tif", ground, 2.0, (500_000 - 7.3, 5_000_000 + 7.7)),
         )
-        means.append(abs(result.mean_m - float(heights.mean(dtype=np.float64))))
-        tops.append(abs(result.max_m - float(heights.max())))
-        covers.append(abs(result.cover_pct - 100 * float((heights >= 2).mean())))
-    note = "drawn forests of 1 ha on rolling ground; terrain model of 2 m pixels on another grid"
+        columns.add(
+            mean=abs(result.mean_m - float(heights.mean(dtype=np.float64))),
+            top=abs(result.max_m - float(heights.max())),
+            cover=abs(result.cover_pct - 100 * float((heights >= 2).mean())),
+        )
     return [
-        mean_of("mean height, absolute error, m", means, higher_is_better=False, note=note),
-        mean_of("tallest tree, absolute error, m", tops, higher_is_better=False, note=note),
-        mean_of("canopy cover, absolute error, points", covers, higher_is_better=False, note=note),
+        columns.mean_error("mean height, absolute error, m", "mean"),
+        columns.mean_error("tallest tree, absolute error, m", "top"),
+        columns.mean_error("canopy cover, absolute error, points", "cover"),
     ]
 
 
@@ -147,115 +140,110 @@ CANOPY_STUDIES = (
 
 _LEAST_IOU = 0.4
 _NET_IOU = 0.5
+_BY_COLOUR = "weak, and flagged so by the tool: colours alone"
 _GOALS_PCT = {"apple": 20.0, "pear": 25.0, "cherry": 40.0}
 
 Floats = NDArray[np.float64]
 
 
 def _drawn_crowns(bench: Bench) -> list[Figure]:
+    note = "drawn by our own code: an upper bound for real forests; a top counts within the crown's radius"
     figures: list[Figure] = []
     for kind in ("forest", "orchard"):
-        hits: list[int] = []
-        predicted: list[int] = []
-        there: list[int] = []
-        heights: list[float] = []
+        columns = Columns()
         for seed in _SCENES:
             scene = canopy_scene(kind, seed)
             path = bench.raster(f"{kind}_{seed}.tif", scene.heights, GSD_M)
             result = bench.call(image=path, target="tree", score_min=0.0)
             table = _table(bench.made(result.table))
             pairs = _tops_matched(scene, table)
-            hits.append(len(pairs))
-            predicted.append(result.count)
-            there.append(len(scene.tops))
-            heights.append(float(np.mean([abs(table[i, -1] - scene.tall_m[j]) for i, j in pairs])))
-        note = "drawn by our own code: an upper bound for real forests; a top counts within the crown's radius"
-        figures.append(f1_of(f"{kind} tree tops, F1", hits, predicted, there, note=note))
-        errors = [100 * abs(a - b) / b for a, b in zip(predicted, there, strict=True)]
-        figures.append(mean_of(f"{kind} count, absolute error, percent", errors, higher_is_better=False, note=note))
-        figures.append(mean_of(f"{kind} height of found trees, absolute error, m", heights, higher_is_better=False))
+            there = len(scene.tops)
+            columns.add(
+                hits=len(pairs),
+                predicted=result.count,
+                there=there,
+                error=100 * abs(result.count - there) / there,
+                height=float(np.mean([abs(table[i, -1] - scene.tall_m[j]) for i, j in pairs])),
+            )
+        figures += [
+            columns.f1(f"{kind} tree tops, F1", "hits", "predicted", "there", note=note),
+            columns.mean_error(f"{kind} count, absolute error, percent", "error", note=note),
+            columns.mean_error(f"{kind} height of found trees, absolute error, m", "height"),
+        ]
     return figures
 
 
 def _boxes_of_people(
     bench: Bench, target: str, mode: str, what: str, note: str, backend: str | None = None
 ) -> list[Figure]:
-    hits: list[int] = []
-    centred: list[int] = []
-    predicted: list[int] = []
-    there: list[int] = []
-    errors: list[float] = []
-    clusters: list[str] = []
+    columns = Columns(note=note)
     for item in bench.items():
         truth = _boxes(bench.folder / item["boxes"])
         scale = {} if item.get("gsd_m") is None else {"gsd_m": item["gsd_m"]}
         result = bench.call(image=bench.folder / item["image"], target=target, mode=mode, backend=backend, **scale)
         table = _table(bench.made(result.table))
         boxes, centres = table[:, 2:6], table[:, :2]
-        hits.append(_matched(np.asarray(_iou(boxes, truth) >= _LEAST_IOU)))
         inside = (centres[:, None, :] >= truth[None, :, :2]) & (centres[:, None, :] < truth[None, :, 2:])
-        centred.append(_matched(np.asarray(inside.all(axis=2))))
-        predicted.append(result.count)
-        there.append(len(truth))
-        errors.append(abs(result.count - len(truth)))
-        clusters.append(item["id"].rsplit("_", 1)[0])  # the photograph that a tile was cut from
-    by_scene: dict[str, Any] = {"clusters": tuple(clusters), "note": note}
+        columns.add(
+            _photograph(item["id"]),
+            hits=_matched(np.asarray(overlaps(boxes, truth) >= _LEAST_IOU)),
+            centred=_matched(np.asarray(inside.all(axis=2))),
+            predicted=result.count,
+            there=len(truth),
+            error=abs(result.count - len(truth)),
+        )
     return [
-        f1_of(f"{what} boxes, F1 at IoU {_LEAST_IOU}", hits, predicted, there, **by_scene),
-        f1_of(f"{what}, F1 by centre in box", centred, predicted, there, **by_scene),
-        mean_of(f"{what} count, absolute error", errors, higher_is_better=False, **by_scene),
-        mean_of(f"{what} there, per image", there, **by_scene),
+        columns.f1(f"{what} boxes, F1 at IoU {_LEAST_IOU}", "hits", "predicted", "there"),
+        columns.f1(f"{what}, F1 by centre in box", "centred", "predicted", "there"),
+        columns.mean_error(f"{what} count, absolute error", "error"),
+        columns.mean(f"{what} there, per image", "there"),
     ]
 
 
+def _photograph(tile: str) -> str:
+    """The photograph that a tile was cut from."""
+    return tile.rsplit("_", 1)[0]
+
+
 def _neon(bench: Bench) -> list[Figure]:
-    return _boxes_of_people(bench, "tree", "crown_rgb", "tree crown", "weak, and flagged so by the tool: colours alone")
+    return _boxes_of_people(bench, "tree", "crown_rgb", "tree crown", _BY_COLOUR)
 
 
-def _fruit(target: str) -> Any:
+def _fruit(bench: Bench, target: str) -> list[Figure]:
     """By the net as it ships, then by colour, which other fruit is left to."""
-
-    def study(bench: Bench) -> list[Figure]:
-        by_colour = _boxes_of_people(
-            bench, target, "fruit", f"by colour: {target}", "weak, and flagged so by the tool: colours alone", RULES
-        )
-        return [*_by_net(bench, target), *by_colour]
-
-    return study
+    by_colour = _boxes_of_people(bench, target, "fruit", f"by colour: {target}", _BY_COLOUR, RULES)
+    return [*_by_net(bench, target), *by_colour]
 
 
 def _by_net(bench: Bench, target: str) -> list[Figure]:
-    hits: list[int] = []
-    predicted: list[int] = []
-    there: list[int] = []
-    inside: list[float] = []
-    clusters: list[str] = []
+    columns = Columns(
+        note="the net learnt from other photographs of the same orchards; fruit of rows behind is not always boxed"
+    )
     for item in bench.items():
         truth = _boxes(bench.folder / item["boxes"])
         result = bench.call(image=bench.folder / item["image"], target=target)
         boxes = _table(bench.made(result.table))[:, 2:6]
-        hits.append(_matched(np.asarray(_iou(boxes, truth) >= _NET_IOU)))
-        predicted.append(result.count)
-        there.append(len(truth))
         low, high = result.count_interval
-        inside.append(float(low <= len(truth) <= high))
-        clusters.append(item["id"].rsplit("_", 1)[0])
-    errors = [abs(a - b) for a, b in zip(predicted, there, strict=True)]
-    shares = [(100 * error / true, scene) for error, true, scene in zip(errors, there, clusters, strict=True) if true]
-    trained = "the net learnt from other photographs of the same orchards; fruit of rows behind is not always boxed"
-    by_scene: dict[str, Any] = {"clusters": tuple(clusters), "note": trained}
+        bias, there = result.count - len(truth), len(truth)
+        columns.add(
+            _photograph(item["id"]),
+            hits=_matched(np.asarray(overlaps(boxes, truth) >= _NET_IOU)),
+            predicted=result.count,
+            there=there,
+            inside=low <= there <= high,
+            bias=bias,
+            error=100 * abs(bias),
+            share=100 * abs(bias) / there if there else None,
+        )
     return [
-        f1_of(f"{target} boxes, F1 at IoU {_NET_IOU}", hits, predicted, there, **by_scene),
-        ratio_of(f"{target}, precision", hits, predicted, **by_scene),
-        ratio_of(f"{target}, recall", hits, there, **by_scene),
-        mean_of(f"{target} count, mean absolute percentage error", [share for share, _ in shares],
-                clusters=tuple(scene for _, scene in shares), note=trained, goal=_GOALS_PCT[target],
-                higher_is_better=False),
-        ratio_of(f"{target} count, error summed over all, percent", [100 * error for error in errors], there,
-                 higher_is_better=False, **by_scene),
-        mean_of(f"{target} count, bias", [a - b for a, b in zip(predicted, there, strict=True)], **by_scene),
-        mean_of(f"{target} count inside its interval, share", inside, goal=0.95, **by_scene),
-    ]  # fmt: skip
+        columns.f1(f"{target} boxes, F1 at IoU {_NET_IOU}", "hits", "predicted", "there"),
+        columns.ratio(f"{target}, precision", "hits", "predicted"),
+        columns.ratio(f"{target}, recall", "hits", "there"),
+        columns.mean_error(f"{target} count, mean absolute percentage error", "share", goal=_GOALS_PCT[target]),
+        columns.ratio(f"{target} count, error summed over all, percent", "error", "there", higher_is_better=False),
+        columns.mean(f"{target} count, bias", "bias"),
+        columns.mean(f"{target} count inside its interval, share", "inside", goal=0.95),
+    ]
 
 
 def _table(path: Path) -> Floats:
@@ -289,14 +277,6 @@ def _tops_matched(scene: CanopyScene, table: Floats) -> list[tuple[int, int]]:
     return matched
 
 
-def _iou(first: Floats, second: Floats) -> Floats:
-    low = np.maximum(first[:, None, :2], second[None, :, :2])
-    high = np.minimum(first[:, None, 2:], second[None, :, 2:])
-    common = np.clip(high - low, 0, None).prod(axis=2)
-    sizes = [(boxes[:, 2:] - boxes[:, :2]).prod(axis=1) for boxes in (first, second)]
-    return common / np.maximum(sizes[0][:, None] + sizes[1][None, :] - common, 1e-9)
-
-
 def _matched(possible: NDArray[np.bool_]) -> int:
     """The most pairs that can be made, each found object and each true one used once at most."""
     from scipy.optimize import linear_sum_assignment
@@ -308,8 +288,9 @@ def _matched(possible: NDArray[np.bool_]) -> int:
 STUDIES = (
     Study("count_objects", "drawn_canopies", _drawn_crowns, needs_folder=False),
     Study("count_objects", "neon_trees", _neon),
-    Study("count_objects", "orchard_apples", _fruit("apple")),
-    Study("count_objects", "orchard_pears", _fruit("pear")),
-    Study("count_objects", "orchard_cherries", _fruit("cherry")),
+    *(
+        Study("count_objects", folder, partial(_fruit, target=fruit))
+        for fruit, folder in (("apple", "orchard_apples"), ("pear", "orchard_pears"), ("cherry", "orchard_cherries"))
+    ),
     *COUNT_STUDIES,
 )

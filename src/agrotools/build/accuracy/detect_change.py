@@ -3,20 +3,21 @@
 Tiles of one large scene are no independent pairs: they share a fold, and count once as far as intervals go.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from hashlib import sha256
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from agrotools.build.accuracy.study import Bench, Figure, Study, f1_of, mean_of, median_of, ratio_of
+from agrotools.build.accuracy.study import Bench, Columns, Figure, Study, mean_of
 from agrotools.core.files import fold_of
 from agrotools.tools.change.buildings import RoofRule, TextureRule, built_change
-from agrotools.tools.change.picture_pairs import shift_back, shift_between
+from agrotools.tools.change.pairs import shift_back, shift_between
 from agrotools.tools.change.result import CHANGED, GAINED, LOST
 from agrotools.vision.reading import read_image, read_labels
 
@@ -28,110 +29,90 @@ PAIRS = 80
 FIRST_SEED = 12_000
 
 
-def _colours(bench: Bench) -> list[Figure]:
-    return _measured(bench, infrared=False)
+_SAME_SIDE = {"constructed": "wetted", "wetted": "constructed", "demolished": "dried", "dried": "demolished"}
+_DATES = ("before", "after")
 
 
-def _with_infrared(bench: Bench) -> list[Figure]:
-    return _measured(bench, infrared=True)
-
-
-def _measured(bench: Bench, infrared: bool) -> list[Figure]:
+def _drawn_ponds(bench: Bench, infrared: bool) -> list[Figure]:
     """Event through the tool; water from the very function that the tool calls, since it returns no water masks."""
     from agrotools.build.scenes.ponds import make_pond_pair
     from agrotools.tools.change.ponds import pond_change
 
-    save = _save_bands if infrared else _save_photos
-    overlaps: list[float] = []
-    errors: list[float] = []
-    events: list[float] = []
-    reported: list[float] = []
-    true_values: list[float] = []
-    false: list[float] = []
+    columns = Columns(note="drawn pairs, fresh seeds; says nothing of real ponds")
     for number in range(PAIRS):
         scene = make_pond_pair(FIRST_SEED + number, number % 4)  # pyright: ignore[reportArgumentType]
         gsd_m = cast(float, scene.sidecar["gsd_m"])
-        files = save(bench, scene, number)
-        result = bench.call(before=files["before"], after=files["after"], target="pond", gsd_m=gsd_m)
-        event, truth = result.pond.event, cast(str, scene.truth["event"])
-        events.append(float(event == truth))
-        if event is not None:
-            reported.append(float(event == truth))
-        same_side = {"constructed": "wetted", "wetted": "constructed", "demolished": "dried", "dried": "demolished"}
-        if event in (truth, same_side.get(truth)) and truth != "none":
-            true_values.append(float(event == truth))
         (before, after), nir = _arrays(scene, infrared)
+        if infrared:
+            roles = cast("list[str]", scene.sidecar["bands"])
+            paths = [
+                bench.raster(f"pond_{number}_{d}.tif", scene.images[f"{d}_bands"], gsd_m, roles=roles) for d in _DATES
+            ]
+        else:
+            paths = [bench.picture(f"pond_{number}_{date}.png", scene.images[date]) for date in _DATES]
+        result = bench.call(before=paths[0], after=paths[1], target="pond", gsd_m=gsd_m)
+        event, truth = result.pond.event, cast(str, scene.truth["event"])
+        right = event == truth
+        columns.add(event=right, reported=None if event is None else right)
+        if event in (truth, _SAME_SIDE.get(truth)) and truth != "none":
+            columns.add(told=right)
         there = np.ones(before.shape[:2], np.bool_)
         change = pond_change(before, after, there, nir_before=nir[0], nir_after=nir[1], gsd_m=gsd_m)
-        for name, mask in (("before", change.water_before), ("after", change.water_after)):
-            true = scene.masks[f"water_{name}"] > 0
+        for date, mask in zip(_DATES, (change.water_before, change.water_after), strict=True):
+            true = scene.masks[f"water_{date}"] > 0
             if true.any():
-                overlaps.append(float((mask & true).sum() / (mask | true).sum()))
-                errors.append(100 * abs(int(mask.sum()) / int(true.sum()) - 1))
+                columns.add(
+                    overlap=(mask & true).sum() / (mask | true).sum(),
+                    area=100 * abs(int(mask.sum()) / int(true.sum()) - 1),
+                )
             else:
-                false.append(float(mask.any()))
-    note = "drawn pairs, fresh seeds; says nothing of real ponds"
+                columns.add(false=mask.any())
+    unsaid = f"{columns.note}; an event left unsaid counts as wrong"
     return [
-        mean_of("water, IoU of pictures with water", overlaps, goal=0.88, note=note),
-        median_of("water area, median absolute error, %", errors, higher_is_better=False, note=note),
-        mean_of("false water in pictures without, share", false, higher_is_better=False, note=note),
-        mean_of("event right, share of all pairs", events, note=f"{note}; an event left unsaid counts as wrong"),
-        mean_of("event right, share of those said", reported, note=note),
-        mean_of("built told from filled, filled in from dried, share", true_values, note=note),
+        columns.mean("water, IoU of pictures with water", "overlap", goal=0.88),
+        columns.median_error("water area, median absolute error, %", "area"),
+        columns.mean_error("false water in pictures without, share", "false"),
+        columns.mean("event right, share of all pairs", "event", note=unsaid),
+        columns.mean("event right, share of those said", "reported"),
+        columns.mean("built told from filled, filled in from dried, share", "told"),
     ]
 
 
 def _without_ponds(bench: Bench) -> list[Figure]:
     """Real pairs of settlements and fields in which nobody sees a pond: what is said to have happened is false."""
-    claimed: list[float] = []
-    unsaid: list[float] = []
+    columns = Columns(note="no pond to be seen by eye; looked at while the test was made, so not unseen")
     for item in bench.items():
-        event = bench.call(
-            before=bench.folder / item["before"], after=bench.folder / item["after"], target="pond"
-        ).pond.event
-        claimed.append(float(event not in ("none", None)))
-        unsaid.append(float(event is None))
-    seen = "no pond to be seen by eye; looked at while the test was made, so not unseen"
+        pair = {date: bench.folder / item[date] for date in _DATES}
+        event = bench.call(**pair, target="pond").pond.event
+        columns.add(claimed=event not in ("none", None), unsaid=event is None)
     return [
-        mean_of("pond event claimed where there is no pond, share", claimed, higher_is_better=False, note=seen),
-        mean_of("pond event left unsaid where there is no pond, share", unsaid, higher_is_better=False, note=seen),
+        columns.mean_error("pond event claimed where there is no pond, share", "claimed"),
+        columns.mean_error("pond event left unsaid where there is no pond, share", "unsaid"),
     ]
 
 
 def _arrays(scene: "Scene", infrared: bool) -> tuple[list[NDArray[np.uint8]], list[NDArray[np.float32] | None]]:
-    names = ("before", "after")
+    """Colours and near infrared of both dates, scaled to 255."""
     if not infrared:
-        return [cast(NDArray[np.uint8], scene.images[name]) for name in names], [None, None]
+        return [cast(NDArray[np.uint8], scene.images[date]) for date in _DATES], [None, None]
     colours: list[NDArray[np.uint8]] = []
     nir: list[NDArray[np.float32] | None] = []
-    for name in names:
-        bands = scene.images[f"{name}_bands"].astype(np.float32)
+    for date in _DATES:
+        bands = scene.images[f"{date}_bands"].astype(np.float32)
         scaled = bands * (255 / float(np.percentile(bands[:3], 99.9)))
         colours.append(np.clip(scaled[[2, 1, 0]], 0, 255).round().astype(np.uint8).transpose(1, 2, 0))
         nir.append(scaled[3])
     return colours, nir
 
 
-def _save_photos(bench: Bench, scene: "Scene", number: int) -> dict[str, Path]:
-    pictures = zip(("before", "after"), _arrays(scene, False)[0], strict=True)
-    return {name: bench.picture(f"pond_{number}_{name}.png", pixels) for name, pixels in pictures}
-
-
-def _save_bands(bench: Bench, scene: "Scene", number: int) -> dict[str, Path]:
-    gsd_m, roles = cast(float, scene.sidecar["gsd_m"]), cast("list[str]", scene.sidecar["bands"])
-    return {
-        name: bench.raster(f"pond_{number}_{name}.tif", scene.images[f"{name}_bands"], gsd_m, roles=roles)
-        for name in ("before", "after")
-    }
-
-
 POND_STUDIES = (
-    Study("detect_change", "drawn pairs of ponds", _colours, needs_folder=False),
-    Study("detect_change", "drawn pairs of ponds with infrared", _with_infrared, needs_folder=False),
+    Study("detect_change", "drawn pairs of ponds", partial(_drawn_ponds, infrared=False), needs_folder=False),
+    Study(
+        "detect_change", "drawn pairs of ponds with infrared", partial(_drawn_ponds, infrared=True), needs_folder=False
+    ),
     Study("detect_change", "levir_cd", _without_ponds),
     Study("detect_change", "dsifn_cd", _without_ponds),
 )
-"""For the studies of detect_change."""
 
 
 _GOAL = 0.40
@@ -139,8 +120,6 @@ _LEVIR_M = 0.5
 """Ground sampling distance at which the LEVIR-CD data are published (Chen and Shi 2020)."""
 
 Mask = NDArray[np.bool_]
-Scene = Callable[[dict[str, Any]], str]
-Built = Callable[[NDArray[np.uint8], NDArray[np.uint8], Mask], Mask]
 
 
 @dataclass(frozen=True, eq=False)
@@ -153,6 +132,21 @@ class _Pair:
     truth: Mask
 
 
+@dataclass(frozen=True)
+class _Rules:
+    """Constants that the two-fold rows choose from, for pairs of this ground sampling distance."""
+
+    grid: Sequence[Any]
+    name: Literal["roofs", "texture"]
+    gsd_m: float | None
+
+    def mask(self, rule: Any, pair: _Pair, gains_only: bool) -> Mask:
+        built = built_change(
+            pair.before, pair.after, pair.valid, self.gsd_m, gains_only=gains_only, **{self.name: rule}
+        )
+        return built.gained | built.lost
+
+
 def _of_levir(bench: Bench) -> list[Figure]:
     grid = [
         RoofRule(blue=blue, half_width_m=half, lasting=lasting)
@@ -160,13 +154,8 @@ def _of_levir(bench: Bench) -> list[Figure]:
         for half in (3.5, 4.5, 5.5)
         for lasting in (0.3, 0.4, 0.5)
     ]
-
-    def by(rule: RoofRule, pair: _Pair, gains_only: bool) -> Mask:
-        built = built_change(pair.before, pair.after, pair.valid, _LEVIR_M, gains_only=gains_only, roofs=rule)
-        return built.gained | built.lost
-
     # test_2_0000_0512 is a part of the scene test_2.
-    return _figures(bench, lambda item: str(item["id"]).rsplit("_", 2)[0], _LEVIR_M, grid, by)
+    return _figures(bench, lambda item: str(item["id"]).rsplit("_", 2)[0], _Rules(grid, "roofs", _LEVIR_M))
 
 
 def _of_dsifn(bench: Bench) -> list[Figure]:
@@ -176,56 +165,48 @@ def _of_dsifn(bench: Bench) -> list[Figure]:
         for contrast in (3.0, 4.0, 5.0)
         for rise, both in ((0.05, 0.2), (0.1, 0.4), (0.2, 0.6))
     ]
-
-    def by(rule: TextureRule, pair: _Pair, gains_only: bool) -> Mask:
-        built = built_change(pair.before, pair.after, pair.valid, None, gains_only=gains_only, texture=rule)
-        return built.gained | built.lost
-
-    return _figures(bench, lambda _: "one city", None, grid, by)
+    return _figures(bench, lambda _: "one city", _Rules(grid, "texture", None))
 
 
-def _figures(
-    bench: Bench,
-    scene: Scene,
-    gsd_m: float | None,
-    grid: Sequence[Any],
-    by: Callable[[Any, _Pair, bool], Mask],
-) -> list[Figure]:
+def _figures(bench: Bench, scene: Callable[[dict[str, Any]], str], rules: _Rules) -> list[Figure]:
     pairs = [_read(bench.folder, item, scene(item)) for item in bench.items()]
     scenes = tuple(pair.scene for pair in pairs)
     figures: list[Figure] = []
     for target in ("farmland", "any"):
-        results = [
-            bench.call(
-                before=bench.folder / item["before"], after=bench.folder / item["after"], target=target, gsd_m=gsd_m
-            )
-            for item in bench.items()
-        ]
-        masks = [_changed(bench.scratch, number, result) for number, result in _numbered(bench, results)]
-        figures += _of_masks(f"{target}, as shipped", pairs, masks, scenes, "its constants were chosen on these pairs")
-        truths = [100.0 * float(pair.truth.mean()) for pair in pairs]
-        errors = [abs(result.change_pct - truth) for result, truth in zip(results, truths, strict=True)]
-        figures.append(mean_of(f"{target}, as shipped: changed area, mean absolute error, points", errors,
-                               clusters=scenes, higher_is_better=False))  # fmt: skip
-        answers = [result.changed for result in results]
-        wrong = sum(answer is (truth == 0) for answer, truth in zip(answers, truths, strict=True))
-        figures.append(ratio_of(f"{target}, as shipped: said whether anything changed, share of pairs",
-                                [answer is not None for answer in answers], [1] * len(answers), clusters=scenes,
-                                note=f"{wrong} of the answers wrong"))  # fmt: skip
-        held_out = _two_fold(pairs, grid, by, gains_only=target == "farmland")
-        alone = len(set(scenes)) > 1
-        note = "constants chosen on " + ("the scenes of the other fold" if alone else "other tiles of the same city")
-        figures += _of_masks(f"{target}, two-fold", pairs, held_out, scenes, note, goal=_GOAL)
+        shipped = f"{target}, as shipped"
+        results, masks = _called(bench, target=target, gsd_m=rules.gsd_m)
+        figures += _of_masks(shipped, pairs, masks, "its constants were chosen on these pairs")
+        columns = Columns()
+        wrong = 0
+        for pair, result in zip(pairs, results, strict=True):
+            changed_pct = 100.0 * float(pair.truth.mean())
+            answered = result.changed is not None
+            columns.add(pair.scene, error=abs(result.change_pct - changed_pct), answered=answered, pairs=1)
+            wrong += result.changed is (changed_pct == 0)
+        figures += [
+            columns.mean_error(f"{shipped}: changed area, mean absolute error, points", "error"),
+            columns.ratio(f"{shipped}: said whether anything changed, share of pairs", "answered", "pairs",
+                          note=f"{wrong} of the answers wrong"),
+        ]  # fmt: skip
+        held_out = _two_fold(pairs, rules, gains_only=target == "farmland")
+        others = "the scenes of the other fold" if len(set(scenes)) > 1 else "other tiles of the same city"
+        figures += _of_masks(f"{target}, two-fold", pairs, held_out, f"constants chosen on {others}", goal=_GOAL)
     for method in ("cva", "irmad", "pca_kmeans"):
-        results = [
-            bench.call(before=bench.folder / item["before"], after=bench.folder / item["after"], method=method)
-            for item in bench.items()
-        ]
-        masks = [_changed(bench.scratch, number, result) for number, result in _numbered(bench, results)]
-        figures += _of_masks(method, pairs, masks, scenes, "nothing chosen")[:1]
+        figures += _of_masks(method, pairs, _called(bench, method=method)[1], "nothing chosen")[:1]
     everything = [np.ones_like(pair.truth) for pair in pairs]
-    figures += _of_masks("calling everything changed", pairs, everything, scenes, "what any method must beat")[:1]
+    figures += _of_masks("calling everything changed", pairs, everything, "what any method must beat")[:1]
     return figures
+
+
+def _called(bench: Bench, **arguments: Any) -> tuple[list[Any], list[Mask]]:
+    """Results of the tool for every pair of the folder, and the pixels that it says have changed."""
+    results: list[Any] = []
+    masks: list[Mask] = []
+    for item in bench.items():
+        results.append(bench.call(**{date: bench.folder / item[date] for date in _DATES}, **arguments))
+        classes = read_labels(bench.made(results[-1].mask)).classes
+        masks.append(np.isin(classes, (GAINED, LOST, CHANGED)))
+    return results, masks
 
 
 def _read(folder: Path, item: dict[str, Any], scene: str) -> _Pair:
@@ -238,31 +219,18 @@ def _read(folder: Path, item: dict[str, Any], scene: str) -> _Pair:
     return _Pair(str(item["id"]), scene, before, after, valid, truth)
 
 
-def _numbered(bench: Bench, results: Sequence[Any]) -> Iterable[tuple[int, Any]]:
-    """The last results with the numbers of their calls, by which their artifacts are kept."""
-    return enumerate(results, start=len(bench.call_ms) - len(results))
-
-
-def _changed(scratch: Path, number: int, result: Any) -> Mask:
-    return np.isin(read_labels(scratch / f"call-{number}" / result.mask.name).classes, (GAINED, LOST, CHANGED))
-
-
-def _two_fold(
-    pairs: Sequence[_Pair], grid: Sequence[Any], by: Callable[[Any, _Pair, bool], Mask], *, gains_only: bool
-) -> list[Mask]:
+def _two_fold(pairs: Sequence[_Pair], rules: _Rules, *, gains_only: bool) -> list[Mask]:
     """Each pair by the constants that do best, pooled, on the scenes of the other fold."""
     units = [pair.scene if len({other.scene for other in pairs}) > 1 else pair.name for pair in pairs]
     keys = [sha256(unit.encode()).hexdigest() for unit in units]
     folds = fold_of(keys)
-    masks_by_rule = [[by(rule, pair, gains_only) for pair in pairs] for rule in grid]
-    best: dict[int, int] = {}
+    masks_by_rule = [[rules.mask(rule, pair, gains_only) for pair in pairs] for rule in rules.grid]
+    best: dict[int, list[Mask]] = {}
     for fold in (0, 1):
         others = [place for place, key in enumerate(keys) if folds[key] != fold]
-        best[fold] = max(
-            range(len(grid)),
-            key=lambda rule: _f1([masks_by_rule[rule][k] for k in others], [pairs[k].truth for k in others]),
-        )
-    return [masks_by_rule[best[folds[key]]][place] for place, key in enumerate(keys)]
+        truths = [pairs[place].truth for place in others]
+        best[fold] = max(masks_by_rule, key=lambda masks: _f1([masks[place] for place in others], truths))
+    return [best[folds[key]][place] for place, key in enumerate(keys)]
 
 
 def _f1(found: Sequence[Mask], truth: Sequence[Mask]) -> float:
@@ -271,29 +239,22 @@ def _f1(found: Sequence[Mask], truth: Sequence[Mask]) -> float:
 
 
 def _of_masks(
-    what: str,
-    pairs: Sequence[_Pair],
-    found: Sequence[Mask],
-    scenes: tuple[str, ...],
-    note: str,
-    goal: float | None = None,
+    what: str, pairs: Sequence[_Pair], found: Sequence[Mask], note: str, goal: float | None = None
 ) -> list[Figure]:
-    truths = [pair.truth for pair in pairs]
-    hits = [int((mine & true).sum()) for mine, true in zip(found, truths, strict=True)]
-    each = ", ".join(
-        f"{pair.name} {_f1([mine], [pair.truth]):.2f}"
-        if pair.truth.any()
-        else f"{pair.name} {100 * mine.mean():.1f} % false"
-        for pair, mine in zip(pairs, found, strict=True)
-    )
-    sizes = [int(mine.sum()) for mine in found]
-    there = [int(true.sum()) for true in truths]
-    union = [mine + true - both for mine, true, both in zip(sizes, there, hits, strict=True)]
+    columns = Columns()
+    each: list[str] = []
+    for pair, mask in zip(pairs, found, strict=True):
+        true = pair.truth
+        columns.add(
+            pair.scene, hits=(mask & true).sum(), found=mask.sum(), there=true.sum(), either=(mask | true).sum()
+        )
+        figure = f"{_f1([mask], [true]):.2f}" if true.any() else f"{100 * mask.mean():.1f} % false"
+        each.append(f"{pair.name} {figure}")
+    per_pair = f"{note}; per pair: {', '.join(each)}"
     return [
-        f1_of(f"{what}: F1 of changed pixels, pooled", hits, sizes, there, clusters=scenes, goal=goal,
-              note=f"{note}; per pair: {each}"),
-        ratio_of(f"{what}: IoU of changed pixels, pooled", hits, union, clusters=scenes, note=note),
-    ]  # fmt: skip
+        columns.f1(f"{what}: F1 of changed pixels, pooled", "hits", "found", "there", goal=goal, note=per_pair),
+        columns.ratio(f"{what}: IoU of changed pixels, pooled", "hits", "either", note=note),
+    ]
 
 
 def _of_ndvi(bench: Bench) -> list[Figure]:

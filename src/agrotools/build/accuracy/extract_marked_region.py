@@ -4,7 +4,6 @@ The photographs are halved by their hashes. How strict the tool is with strokes 
 the other, and the other way round; the figures by colour, shape and stroke are those of the tool as it ships.
 """
 
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -13,9 +12,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from agrotools.build.accuracy.study import Bench, Figure, Study, mean_of
+from agrotools.build.accuracy.study import Bench, Columns, Figure, Study, mean_of
 from agrotools.core import BenchmarkError, SampleFile, ToolError
 from agrotools.core.files import fold_of
+from agrotools.text.agreement_values import box_iou
 from agrotools.tools.marks.finding import COLOURS, PURE_COLOURS, MarkColour, MarkShape, find_marks
 from agrotools.vision.colours import NAMED_COLOURS, lab_of_list
 from agrotools.vision.reading import read_image
@@ -105,16 +105,6 @@ def saved_as_jpeg(pixels: NDArray[np.uint8], quality: int, path: Path) -> Path:
     return path
 
 
-def box_iou(a: tuple[float, ...], b: tuple[float, ...]) -> float:
-    """Intersection over union of two boxes (x0, y0, x1, y1)."""
-    width = min(a[2], b[2]) - max(a[0], b[0])
-    height = min(a[3], b[3]) - max(a[1], b[1])
-    if width <= 0 or height <= 0:
-        return 0.0
-    both = width * height
-    return both / ((a[2] - a[0]) * (a[3] - a[1]) + (b[2] - b[0]) * (b[3] - b[1]) - both)
-
-
 GOAL = 0.93
 STRICTNESSES = (0.7, 1.0, 1.4)
 _MARKS_PER_PHOTO = 2
@@ -132,10 +122,8 @@ class _Marked:
 
 
 def _marks(bench: Bench) -> list[Figure]:
+    columns = Columns()
     marked = _drawn_photos(bench)
-    ious: list[float] = []
-    right_colours: list[bool] = []
-    formed: list[bool] = []
     for item in marked:
         best: Any = None
         try:
@@ -144,68 +132,49 @@ def _marks(bench: Bench) -> list[Figure]:
         except ToolError as error:
             if error.kind != "nothing_found":
                 raise
-        iou = box_iou(best.box, item.drawn.box) if best is not None else 0.0
-        ious.append(iou)
+        drawn = item.drawn
+        iou = box_iou(best.box, drawn.box) if best is not None else 0.0
+        kinds = ("all", drawn.colour, drawn.shape, f"{drawn.stroke_px} px")
+        columns.add(item.photo, missed=iou <= _FOUND, **dict.fromkeys(kinds, iou))
         if best is not None and iou > _FOUND:
-            right_colours.append(best.color == item.drawn.colour)
-            formed.append(best.shape == item.drawn.shape)
-    everything: Callable[[_Marked], bool] = lambda _: True  # noqa: E731
-    figures = [
-        _iou("box IoU of drawn marks, mean", marked, ious, everything, goal=GOAL),
-        mean_of(
-            "marks missed (IoU under 0.5), share",
-            [float(iou <= _FOUND) for iou in ious],
-            clusters=tuple(item.photo for item in marked),
-            higher_is_better=False,
-        ),
-        mean_of("colour right where found, share", [float(right) for right in right_colours]),
-        mean_of("shape right where found, share", [float(right) for right in formed]),
+            columns.add(colour=best.color == drawn.colour, shape=best.shape == drawn.shape)
+    strokes = sorted({item.drawn.stroke_px for item in marked})
+    return [
+        columns.mean("box IoU of drawn marks, mean", "all", goal=GOAL),
+        columns.mean_error("marks missed (IoU under 0.5), share", "missed"),
+        columns.mean("colour right where found, share", "colour"),
+        columns.mean("shape right where found, share", "shape"),
+        *(columns.mean(f"box IoU, {colour} marks", colour) for colour in COLOURS),
+        *(columns.mean(f"box IoU, shape {shape}", shape) for shape in SHAPES),
+        *(columns.mean(f"box IoU, stroke {stroke} px", f"{stroke} px") for stroke in strokes),
     ]
-    for colour in COLOURS:
-        figures.append(_iou(f"box IoU, {colour} marks", marked, ious, lambda m, c=colour: m.drawn.colour == c))
-    for shape in SHAPES:
-        figures.append(_iou(f"box IoU, shape {shape}", marked, ious, lambda m, s=shape: m.drawn.shape == s))
-    for stroke in sorted({item.drawn.stroke_px for item in marked}):
-        figures.append(_iou(f"box IoU, stroke {stroke} px", marked, ious, lambda m, w=stroke: m.drawn.stroke_px == w))
-    return figures
 
 
 def _halves(bench: Bench) -> list[Figure]:
     """Strictness chosen on one half, box IoU and false marks reported on the other; one mark per photograph."""
     marked = _drawn_photos(bench)[::_MARKS_PER_PHOTO]
     pictures = [read_image(item.path).pixels for item in marked]
-    plain = list(_photos(bench).items())
-    ious: dict[float, list[float]] = {}
-    false: dict[float, list[bool]] = {}
+    plain = _photos(bench)
+    columns = Columns()
     for strictness in STRICTNESSES:
-        ious[strictness] = [
-            max((box_iou(mark.box, item.drawn.box) for mark in find_marks(pixels, strictness=strictness)), default=0.0)
-            for item, pixels in zip(marked, pictures, strict=True)
-        ]
-        false[strictness] = [bool(find_marks(read_image(path).pixels, strictness=strictness)) for path, _ in plain]
+        for item, pixels in zip(marked, pictures, strict=True):
+            marks = find_marks(pixels, strictness=strictness)
+            iou = max((box_iou(mark.box, item.drawn.box) for mark in marks), default=0.0)
+            columns.add(item.photo, **{f"iou {item.half} {strictness}": iou})
+        for path, half in plain.items():
+            is_false = bool(find_marks(read_image(path).pixels, strictness=strictness))
+            columns.add(**{f"false {half} {strictness}": is_false})
     figures: list[Figure] = []
-    for half in (0, 1):
+    for half, other in ((0, 1), (1, 0)):
         chosen = min(
-            STRICTNESSES,
-            key=lambda s: (
-                sum(is_false for is_false, (_, own) in zip(false[s], plain, strict=True) if own == half),
-                -sum(iou for iou, item in zip(ious[s], marked, strict=True) if item.half == half),
-            ),
+            STRICTNESSES, key=lambda s, own=half: (sum(columns[f"false {own} {s}"]), -sum(columns[f"iou {own} {s}"]))
         )
         note = f"strictness {chosen:g} was chosen on the other half"
-        other = 1 - half
-        figures.append(
-            _iou(f"box IoU on half {other}, mean", marked, ious[chosen], lambda m, h=other: m.half == h, GOAL, note)
-        )
-        figures.append(
-            mean_of(
-                f"photographs of half {other} with a false mark, share",
-                [float(is_false) for is_false, (_, own) in zip(false[chosen], plain, strict=True) if own == other],
-                goal=0.0,
-                higher_is_better=False,
-                note=note,
-            )
-        )
+        metric = f"photographs of half {other} with a false mark, share"
+        figures += [
+            columns.mean(f"box IoU on half {other}, mean", f"iou {other} {chosen}", goal=GOAL, note=note),
+            columns.mean_error(metric, f"false {other} {chosen}", goal=0.0, note=note),
+        ]
     return figures
 
 
@@ -256,20 +225,6 @@ def _drawn_photos(bench: Bench) -> list[_Marked]:
     return marked
 
 
-def _iou(
-    metric: str,
-    marked: Sequence[_Marked],
-    ious: Sequence[float],
-    chosen: Callable[[_Marked], bool],
-    goal: float | None = None,
-    note: str = "",
-) -> Figure:
-    selected = [(iou, item.photo) for iou, item in zip(ious, marked, strict=True) if chosen(item)]
-    return mean_of(
-        metric, [iou for iou, _ in selected], clusters=tuple(photo for _, photo in selected), goal=goal, note=note
-    )
-
-
 STUDIES = (
     Study("extract_marked_region", "marks drawn on photographs", _marks, needs_folder=False),
     Study("extract_marked_region", "marks drawn, two-fold", _halves, needs_folder=False),
@@ -315,20 +270,16 @@ def _cover(bench: Bench) -> list[Figure]:
 
 def _patches(bench: Bench) -> list[Figure]:
     """Pictures of two to five patches of named colours, with sensor noise: shares by name."""
-
-    errors: list[float] = []
-    hits: list[float] = []
+    columns = Columns()
     for number in range(_PATCH_PICTURES):
-        draw = np.random.default_rng(number)
-        pixels, true = patches(draw)
-        path = bench.picture(f"patches-{number}.png", pixels)
-        result = bench.call(image=path, attributes=["colour"])
+        pixels, true = patches(np.random.default_rng(number))
+        result = bench.call(image=bench.picture(f"patches-{number}.png", pixels), attributes=["colour"])
         shares = {colour.name: colour.pct for colour in result.dominant_colours}
-        errors.append(max(abs(shares.get(name, 0.0) - pct) for name, pct in true.items()))
-        hits.append(float(shares.keys() == true.keys()))
+        error = max(abs(shares.get(name, 0.0) - pct) for name, pct in true.items())
+        columns.add(error=error, hit=shares.keys() == true.keys())
     return [
-        mean_of("drawn colours, all named right and no other, share of pictures", hits, goal=1.0),
-        mean_of("drawn colours, largest error of a share, points", errors, higher_is_better=False),
+        columns.mean("drawn colours, all named right and no other, share of pictures", "hit", goal=1.0),
+        columns.mean_error("drawn colours, largest error of a share, points", "error"),
     ]
 
 

@@ -15,7 +15,7 @@ from importlib.resources import files
 from statistics import mean, median, pvariance, variance
 from typing import Any
 
-from agrotools.build.accuracy.study import Bench, Figure, Study, mean_of
+from agrotools.build.accuracy.study import Bench, Columns, Figure, Study, mean_of
 from agrotools.knowledge.embedding import model_folder
 from agrotools.knowledge.entries import Entry
 from agrotools.knowledge.retrieval import knowledge_base
@@ -101,9 +101,7 @@ def _generated(bench: Bench) -> list[Figure]:
     names = sorted(_OF_A_LIST)
     for number in range(EXPRESSIONS):
         name, values = names[number % len(names)], _numbers(rng)
-        functions.append(
-            _right(bench, name, {"v": [float(value) for value in values]}, Fraction(_OF_A_LIST[name](values)))
-        )
+        functions.append(_right(bench, name, {"v": [*map(float, values)]}, Fraction(_OF_A_LIST[name](values))))
     note = f"none wrong of {EXPRESSIONS} means under 1 % wrong of all such expressions, with 95 % confidence"
     return [
         mean_of("arithmetic, right to 11 digits, %", arithmetic, goal=100.0, note=note if min(arithmetic) else ""),
@@ -133,26 +131,24 @@ def _series(kind: str, rng: random.Random) -> list[dict[str, Any]]:
 
 def _round_trip(bench: Bench) -> list[Figure]:
     rng = random.Random(5)
-    again: list[float] = []
-    unchanged_pct: list[float] = []
+    columns = Columns()
     for number in range(len(KINDS) * PER_KIND):
         kind = KINDS[number % len(KINDS)]
         series = _series(kind, rng)
-        first = bench.call(kind=kind, series=series, title="yield", y_label="yield", y_unit="t/ha")
+        labels: dict[str, Any] = {"title": "yield", "y_label": "yield", "y_unit": "t/ha"}
+        first = bench.call(kind=kind, series=series, **labels)
         returned = [{"name": each.name, "x": list(each.x), "y": list(each.y)} for each in first.spec.series]
         # A box is drawn from raw values: its specification holds what is seen of them.
-        second = first if kind == "box" else bench.call(
-            kind=first.spec.kind, series=returned, title="yield", y_label="yield", y_unit="t/ha"
-        )  # fmt: skip
+        second = first if kind == "box" else bench.call(kind=first.spec.kind, series=returned, **labels)
         pictures = [_bytes(bench, first, 2 if second is not first else 1), _bytes(bench, second, 1)]
-        again.append(100.0 * (second.spec == first.spec and pictures[0] == pictures[1]))
+        columns.add(again=100.0 * (second.spec == first.spec and pictures[0] == pictures[1]))
         if kind not in ("hist", "box"):
-            same = all(each["x"] == expected["x"] and each["y"] == expected["y"]
-                       for each, expected in zip(returned, series, strict=True))  # fmt: skip
-            unchanged_pct.append(100.0 * same)
+            pairs = zip(returned, series, strict=True)
+            same = all(each["x"] == expected["x"] and each["y"] == expected["y"] for each, expected in pairs)
+            columns.add(unchanged=100.0 * same)
     return [
-        mean_of("figures whose specification draws the same figure, %", again, goal=100.0),
-        mean_of("figures whose specification holds the values given, %", unchanged_pct, goal=100.0),
+        columns.mean("figures whose specification draws the same figure, %", "again", goal=100.0),
+        columns.mean("figures whose specification holds the values given, %", "unchanged", goal=100.0),
     ]
 
 
@@ -235,20 +231,26 @@ def _recall(bench: Bench, query: str, ids: Iterable[str], backend: str | None = 
 
 def _names(bench: Bench) -> list[Figure]:
     entries = _entries()
-    misspellings = list(misspelt(entries, _SEED))
+    misspellings = [(wrong, ids) for wrong, _, ids in misspelt(entries, _SEED)]
     if len(misspellings) > _MOST_NAMES:
         misspellings = random.Random(_SEED).sample(misspellings, _MOST_NAMES)
-    slips = [_recall(bench, wrong, ids)[0] for wrong, _, ids in misspellings]
-    sentence_hits = [_recall(bench, query, ids)[0] for query, ids in _in_sentences(entries, slip=False)]
-    said_wrongly = [_recall(bench, query, ids)[0] for query, ids in _in_sentences(entries, slip=True)]
-    chinese = [(name, ids) for name, ids in names_and_owners(entries).items() if has_cjk(name)]
-    zh = [_recall(bench, f"{name}怎么防治", ids)[0] for name, ids in chinese]
-    figures = [
-        mean_of("misspelt names, recall@1", slips, goal=0.97, note="one slip, in long names one or two; all names"),
-        mean_of("names in sentences, recall@1", sentence_hits, note="right spelling"),
-        mean_of("misspelt names in sentences, recall@1", said_wrongly),
+    queries = {
+        "misspelt names": misspellings,
+        "names in sentences": _in_sentences(entries, slip=False),
+        "misspelt names in sentences": _in_sentences(entries, slip=True),
+        "Chinese names in questions": [
+            (f"{name}怎么防治", ids) for name, ids in names_and_owners(entries).items() if has_cjk(name)
+        ],
+    }
+    fields: dict[str, dict[str, Any]] = {
+        "misspelt names": {"goal": 0.97, "note": "one slip, in long names one or two; all names"},
+        "names in sentences": {"note": "right spelling"},
+    }
+    return [
+        mean_of(f"{what}, recall@1", [_recall(bench, query, ids)[0] for query, ids in pairs], **fields.get(what, {}))
+        for what, pairs in queries.items()
+        if pairs
     ]
-    return [*figures, mean_of("Chinese names in questions, recall@1", zh)] if zh else figures
 
 
 def _in_sentences(entries: tuple[Entry, ...], *, slip: bool) -> list[tuple[str, frozenset[str]]]:
@@ -265,32 +267,31 @@ def _in_sentences(entries: tuple[Entry, ...], *, slip: bool) -> list[tuple[str, 
 
 def _question_figures(bench: Bench, name: str) -> list[Figure]:
     question_sets = questions(name)
-    reported = name != "development"
+    recall_goal, false_goal = (None, None) if name == "development" else (0.85, 4.0)
     backends: list[tuple[str | None, str]] = [(None, "")]
     if name == "report" and model_folder() is not None:
         backends.append((EMBED, " (embed)"))
     figures: list[Figure] = []
     for backend, suffix in backends:
-        goals = (0.85, 4.0) if reported else (None, None)
-        symptoms = [_recall(bench, query, ids, backend) for query, ids in question_sets["symptoms"].items()]
-        added = [_recall(bench, query, ids, backend) for query, ids in question_sets["added"].items()]
-        managing = [_recall(bench, query, ids, backend) for query, ids in question_sets["management"].items()]
+        columns = Columns()
+        for part in ("symptoms", "added", "management"):
+            for query, ids in question_sets[part].items():
+                first, among = _recall(bench, query, ids, backend)
+                columns.add(**{f"{part} first": first, f"{part} among": among})
+        parts: list[str] = []
+        for part, queries in question_sets["outside"].items():
+            answered = [100.0 * (not bench.call(backend=backend, query=query).not_found) for query in queries]
+            parts.append(f"{part} {sum(answered) / 100:.0f} of {len(answered)}")
+            for value in answered:
+                columns.add(outside=value)
+        outside = f"questions outside the base, answered, %{suffix}"
         figures += [
-            mean_of(f"symptom phrases, recall@1{suffix}", [first for first, _ in symptoms], goal=goals[0]),
-            mean_of(f"symptom phrases, recall@3{suffix}", [among for _, among in symptoms]),
-            mean_of(f"management and method questions, recall@1{suffix}", [first for first, _ in managing]),
-            mean_of(f"questions on entries added later, recall@1{suffix}", [first for first, _ in added]),
+            columns.mean(f"symptom phrases, recall@1{suffix}", "symptoms first", goal=recall_goal),
+            columns.mean(f"symptom phrases, recall@3{suffix}", "symptoms among"),
+            columns.mean(f"management and method questions, recall@1{suffix}", "management first"),
+            columns.mean(f"questions on entries added later, recall@1{suffix}", "added first"),
+            columns.mean_error(outside, "outside", goal=false_goal, note=", ".join(parts)),
         ]
-        false: dict[str, list[float]] = {
-            part: [100.0 * (not bench.call(backend=backend, query=query).not_found) for query in queries]
-            for part, queries in question_sets["outside"].items()
-        }
-        every = [value for values in false.values() for value in values]
-        parts = ", ".join(f"{part} {sum(values) / 100:.0f} of {len(values)}" for part, values in false.items())
-        figures.append(
-            mean_of(f"questions outside the base, answered, %{suffix}", every, goal=goals[1], higher_is_better=False,
-                    note=parts)
-        )  # fmt: skip
     return figures
 
 
@@ -300,14 +301,12 @@ def _entries() -> tuple[Entry, ...]:
 
 LOOKUP_STUDIES = (
     Study("lookup_agronomy", "names of the base", _names, needs_folder=False),
-    Study("lookup_agronomy", "questions for the report", partial(_question_figures, name="report"), needs_folder=False),
-    Study(
-        "lookup_agronomy", "questions of another writer", partial(_question_figures, name="blind"), needs_folder=False
-    ),
-    Study(
-        "lookup_agronomy",
-        "questions for development",
-        partial(_question_figures, name="development"),
-        needs_folder=False,
+    *(
+        Study("lookup_agronomy", f"questions {of}", partial(_question_figures, name=name), needs_folder=False)
+        for of, name in (
+            ("for the report", "report"),
+            ("of another writer", "blind"),
+            ("for development", "development"),
+        )
     ),
 )

@@ -3,15 +3,12 @@ ranking of its bands by how well they tell the classes apart."""
 
 import itertools
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
-from pathlib import Path
 from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from agrotools.build.accuracy.study import Bench, Figure, Study, mean_of
+from agrotools.build.accuracy.study import Bench, Columns, Figure, Study
 from agrotools.core.files import pairs_by_hash
 from agrotools.tools.crop_weed.bands import CorrectCounts
 from agrotools.tools.crop_weed.measure_crop_weed_area import BandTriplet
@@ -135,6 +132,17 @@ FIXED = ("B", "G", "NIR")
 _CLASSES = {"crop": 1, "weed": 2, "soil": 0}
 
 
+_METRICS = {
+    "vegetation_iou": "vegetation, IoU",
+    "crop_iou_named": "crop, IoU, plants without a name left out",
+    "weed_iou_named": "weeds, IoU, plants without a name left out",
+    "crop_iou_strict": "crop, IoU, plants without a name are soil",
+    "weed_iou_strict": "weeds, IoU, plants without a name are soil",
+    "weed_share_error_pct": "share of weeds, mean absolute error, points",
+}
+_GOALS = {"vegetation_iou": 0.93, "crop_iou_named": 0.633, "weed_iou_named": 0.794}
+
+
 def _photographs(bench: Bench) -> list[Figure]:
     """Two-fold: each photograph is judged with a head that was trained on the other half."""
     from PIL import Image
@@ -145,39 +153,19 @@ def _photographs(bench: Bench) -> list[Figure]:
     items = bench.items()
     hashes = {item["id"]: file_sha256(bench.folder / item["image"]) for item in items}
     pair = {member: str(rank) for rank, pair in enumerate(pairs_by_hash(hashes.values())) for member in pair}
-    by_metric: dict[str, list[float]] = {}
-    clusters: dict[str, list[str]] = {}
-    with _heads_in(bench.scratch / "heads"):
-        train_crop_weed_heads(bench.folder.parent)
-        for item in items:
-            result = bench.call(image=bench.folder / item["image"], separation="model")
-            predicted = np.asarray(Image.open(bench.made(result.mask)))
-            truth = np.asarray(Image.open(bench.folder / item["mask"]))
-            plants = np.asarray(Image.open(bench.folder / item["vegetation"])) > 0
-            for name, value in compared(predicted, truth, plants)[0].items():
-                if value is not None:
-                    by_metric.setdefault(name, []).append(value)
-                    clusters.setdefault(name, []).append(pair[hashes[item["id"]]])
-    goals = {"vegetation_iou": 0.93, "crop_iou_named": 0.633, "weed_iou_named": 0.794}
-    words = {
-        "vegetation_iou": "vegetation, IoU",
-        "crop_iou_named": "crop, IoU, plants without a name left out",
-        "weed_iou_named": "weeds, IoU, plants without a name left out",
-        "crop_iou_strict": "crop, IoU, plants without a name are soil",
-        "weed_iou_strict": "weeds, IoU, plants without a name are soil",
-        "weed_share_error_pct": "share of weeds, mean absolute error, points",
-    }
-    note = "trained head, two-fold; no parameter of the vegetation mask is fitted"
+    columns = Columns(note="trained head, two-fold; no parameter of the vegetation mask is fitted")
+    # A study has its process to itself: heads that are trained here are looked for here alone.
+    os.environ["AGROTOOLS_CACHE"] = str(bench.scratch / "heads")
+    train_crop_weed_heads(bench.folder.parent)
+    for item in items:
+        result = bench.call(image=bench.folder / item["image"], separation="model")
+        predicted = np.asarray(Image.open(bench.made(result.mask)))
+        truth = np.asarray(Image.open(bench.folder / item["mask"]))
+        plants = np.asarray(Image.open(bench.folder / item["vegetation"])) > 0
+        columns.add(pair[hashes[item["id"]]], **compared(predicted, truth, plants)[0])
     return [
-        mean_of(
-            what,
-            by_metric[name],
-            clusters=tuple(clusters[name]),
-            goal=goals.get(name),
-            higher_is_better=name != "weed_share_error_pct",
-            note=note,
-        )
-        for name, what in words.items()
+        columns.mean(metric, name, goal=_GOALS.get(name), higher_is_better=name != "weed_share_error_pct")
+        for name, metric in _METRICS.items()
     ]
 
 
@@ -187,30 +175,27 @@ def _drawn_rows(bench: Bench) -> list[Figure]:
 
     from agrotools.build.scenes.rows import make_scene
 
-    overlaps: dict[str, list[float]] = {"vegetation": [], "crop": [], "weed": []}
-    covers: list[float] = []
-    spacings: list[float] = []
-    seen: list[float] = []
+    columns = Columns()
     for number in range(SCENES):
         scene = make_scene(FIRST_SEED + number, number % 4)  # pyright: ignore[reportArgumentType]
         path = bench.picture(f"rows_{number}.png", scene.images["rgb"])
         result = bench.call(image=path, separation="row", gsd_m=scene.sidecar["gsd_m"])
         predicted, truth = np.asarray(Image.open(bench.made(result.mask))), scene.masks["classes"]
-        overlaps["vegetation"].append(_iou(np.isin(predicted, (1, 2, 3)), truth > 0))
-        seen.append(float(result.row is not None))
-        if result.row is None:
-            continue
-        for name, label in (("crop", 1), ("weed", 2)):
-            overlaps[name].append(_iou(predicted == label, truth == label))
-        covers.append(abs(result.weed_pct - cast(float, scene.truth["weed_pct"])))
-        spacings.append(100 * abs(result.row.spacing_m / cast(float, scene.sidecar["row_spacing_m"]) - 1))
+        columns.add(vegetation=_iou(np.isin(predicted, (1, 2, 3)), truth > 0), rows=result.row is not None)
+        if result.row is not None:
+            columns.add(
+                crop=_iou(predicted == CROP, truth == CROP),
+                weed=_iou(predicted == WEED, truth == WEED),
+                cover=abs(result.weed_pct - cast(float, scene.truth["weed_pct"])),
+                spacing=100 * abs(result.row.spacing_m / cast(float, scene.sidecar["row_spacing_m"]) - 1),
+            )
     return [
-        mean_of("vegetation, IoU", overlaps["vegetation"]),
-        mean_of("rows seen, share of scenes", seen, note="the others have their crop and weeds left unsaid"),
-        mean_of("crop, IoU, where rows are seen", overlaps["crop"]),
-        mean_of("weeds, IoU, where rows are seen", overlaps["weed"]),
-        mean_of("weed cover, mean absolute error, points", covers, higher_is_better=False),
-        mean_of("row spacing, mean absolute error, %", spacings, higher_is_better=False),
+        columns.mean("vegetation, IoU", "vegetation"),
+        columns.mean("rows seen, share of scenes", "rows", note="the others have their crop and weeds left unsaid"),
+        columns.mean("crop, IoU, where rows are seen", "crop"),
+        columns.mean("weeds, IoU, where rows are seen", "weed"),
+        columns.mean_error("weed cover, mean absolute error, points", "cover"),
+        columns.mean_error("row spacing, mean absolute error, %", "spacing"),
     ]
 
 
@@ -223,7 +208,7 @@ def _drawn_bands(bench: Bench) -> list[Figure]:
     """
     from agrotools.build.scenes.rows import make_scene
 
-    shares: dict[str, list[float]] = {}
+    columns = Columns()
     for number in range(SCENES):
         scene = make_scene(FIRST_BANDS_SEED + number, number % 4, FIELD_PX)  # pyright: ignore[reportArgumentType]
         bands = cast(NDArray[np.uint16], scene.images["bands"])
@@ -231,50 +216,45 @@ def _drawn_bands(bench: Bench) -> list[Figure]:
         names = tuple(cast("list[str]", scene.sidecar["bands"]))
         triplets: list[tuple[str, ...]] = list(itertools.combinations(names, 3))
         wide = FIELD_PX[1] // 3
-        rest, of_rest = bands[:, :, wide:], truth[:, wide:]
-        halves = tried(rest, of_rest)
+        halves = tried(bands[:, :, wide:], truth[:, wide:])
         counts = together(halves)
         accuracy, good = counts.accuracy(), among_best(counts)
-        best = int(np.argmax(accuracy))
-        figures = {
-            "random": good.mean(),
-            "fixed": good[triplets.index(FIXED)],
-            "again": among_best(halves[0])[np.argmax(halves[1].accuracy())],
-            "gap": 100 * (accuracy[best] - np.sort(accuracy)[-3]),
-        }
+        best = accuracy.max()
+        columns.add(
+            random=good.mean(),
+            fixed=good[triplets.index(FIXED)],
+            again=among_best(halves[0])[np.argmax(halves[1].accuracy())],
+            gap=100 * (best - np.sort(accuracy)[-3]),
+        )
         for size, high in (("large", FIELD_PX[0]), ("small", FIELD_PX[0] // 3)):
             ranked = _ranked(bench, bands[:, :high, :wide], truth[:high, :wide], names, f"{number}_{size}")
             first = triplets.index(ranked[0].bands)
             by_jm = triplets.index(max(ranked, key=lambda one: one.min_jm).bands)
-            figures |= {
-                f"{size} first": good[first],
-                f"{size} strict": among_best(counts, strict=True)[first],
-                f"{size} jm": good[by_jm],
-                f"{size} lost": 100 * (accuracy[best] - accuracy[first]),
-                f"{size} lost jm": 100 * (accuracy[best] - accuracy[by_jm]),
-            }
-        for name, value in figures.items():
-            shares.setdefault(name, []).append(float(value))
+            columns.add(
+                **{
+                    f"{size} first": good[first],
+                    f"{size} strict": among_best(counts, strict=True)[first],
+                    f"{size} jm": good[by_jm],
+                    f"{size} lost": 100 * (best - accuracy[first]),
+                    f"{size} lost jm": 100 * (best - accuracy[by_jm]),
+                }
+            )
     seen = "classes from the class map of a third of the field, reference on the other two thirds"
     ties = f"{seen}; a triplet less than one standard error behind the second is as good"
     rule = "by the same rule as the first row"
-    by_rule: dict[str, tuple[str, str]] = {
-        "large strict": ("the same, no ties accepted", seen),
-        "small first": ("the same, tool sees 640 x 480 px", rule),
-        "large jm": ("largest JM is one of the two best, share", rule),
-        "random": ("a triplet by chance is one of the two best, share", f"no skill; {rule}"),
-        "fixed": (f"always {' '.join(FIXED)} is one of the two best, share", f"chosen on other fields; {rule}"),
-        "again": ("reference of one half of its blocks agrees with the other, share", "as far as it knows itself"),
-    }
-    points = {
-        "large lost": ("accuracy lost by taking the first triplet, points", ""),
-        "large lost jm": ("accuracy lost by taking the largest JM, points", ""),
-        "gap": ("the third triplet is behind the best in the reference by, points", "how close the best three are"),
-    }
+    fixed = f"always {' '.join(FIXED)} is one of the two best, share"
+    itself, close = "as far as it knows itself", "how close the best three are"
     return [
-        mean_of("first triplet is one of the two best, share", shares["large first"], goal=0.90, note=ties),
-        *(mean_of(what, shares[name], note=note) for name, (what, note) in by_rule.items()),
-        *(mean_of(what, shares[name], higher_is_better=False, note=note) for name, (what, note) in points.items()),
+        columns.mean("first triplet is one of the two best, share", "large first", goal=0.90, note=ties),
+        columns.mean("the same, no ties accepted", "large strict", note=seen),
+        columns.mean("the same, tool sees 640 x 480 px", "small first", note=rule),
+        columns.mean("largest JM is one of the two best, share", "large jm", note=rule),
+        columns.mean("a triplet by chance is one of the two best, share", "random", note=f"no skill; {rule}"),
+        columns.mean(fixed, "fixed", note=f"chosen on other fields; {rule}"),
+        columns.mean("reference of one half of its blocks agrees with the other, share", "again", note=itself),
+        columns.mean_error("accuracy lost by taking the first triplet, points", "large lost"),
+        columns.mean_error("accuracy lost by taking the largest JM, points", "large lost jm"),
+        columns.mean_error("the third triplet is behind the best in the reference by, points", "gap", note=close),
     ]
 
 
@@ -293,20 +273,6 @@ def _ranked(
 def _iou(found: NDArray[np.bool_], true: NDArray[np.bool_]) -> float:
     union = np.count_nonzero(found | true)
     return float(np.count_nonzero(found & true) / union) if union else 1.0
-
-
-@contextmanager
-def _heads_in(folder: Path) -> Iterator[None]:
-    """Heads that are trained go to ``folder`` and are looked for there alone."""
-    earlier = os.environ.get("AGROTOOLS_CACHE")
-    os.environ["AGROTOOLS_CACHE"] = str(folder)
-    try:
-        yield
-    finally:
-        if earlier is None:
-            del os.environ["AGROTOOLS_CACHE"]
-        else:
-            os.environ["AGROTOOLS_CACHE"] = earlier
 
 
 STUDIES = (

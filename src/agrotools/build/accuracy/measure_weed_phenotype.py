@@ -2,6 +2,7 @@
 
 import io
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -9,7 +10,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from agrotools.build.accuracy.study import Bench, Figure, Study, mean_of, median_of
+from agrotools.build.accuracy.study import Bench, Columns, Figure, Study
 from agrotools.core import ToolError
 
 _FINER = 4
@@ -148,77 +149,66 @@ _FIRST_SEED = 1000
 
 
 def _leaf_count(bench: Bench) -> list[Figure]:
-    errors = [
-        float(bench.call(image=bench.folder / item["image"], view="top").plants[0].leaf_count_est - item["count"])
-        for item in bench.items()
-    ]
+    columns = Columns()
+    for item in bench.items():
+        result = bench.call(image=bench.folder / item["image"], view="top")
+        bias = result.plants[0].leaf_count_est - item["count"]
+        columns.add(bias=bias, error=abs(bias))
+    hidden = "central leaflets and leaves on top of each other are not seen"
     return [
-        mean_of("leaves, mean absolute error", [abs(error) for error in errors], goal=1.0, higher_is_better=False),
-        mean_of("leaves, mean error", errors, note="central leaflets and leaves on top of each other are not seen"),
+        columns.mean_error("leaves, mean absolute error", "error", goal=1.0),
+        columns.mean("leaves, mean error", "bias", note=hidden),
     ]
 
 
-def _drawn_plants(bench: Bench) -> list[Figure]:
-    leaves: list[float] = []
-    areas: list[float] = []
-    heights: list[float] = []
-    widths: list[float] = []
-    overlaps: list[float] = []
+def _plants(bench: Bench) -> Iterator[tuple[DrawnPlant, Path]]:
     for seed in range(_FIRST_SEED, _FIRST_SEED + DRAWN):
         for view in ("side", "top"):
             plant = drawn_plant(seed, view)
-            path = _written(bench, plant, f"{view}_{seed}.jpg")
-            result = bench.call(image=path, view=view, scale_cm_px=plant.cm_px, ground_y_px=plant.ground_y_px)
-            largest = result.plants[0]
-            leaves.append(abs(largest.leaf_count_est - plant.leaves))
-            areas.append(100 * abs(largest.area_cm2 / plant.area_cm2 - 1))
-            widths.append(100 * abs(largest.width_cm / plant.width_cm - 1))
-            overlaps.append(_iou(bench, result, plant))
-            if view == "side":
-                heights.append(100 * abs(largest.height_cm / plant.height_cm - 1))
+            path = bench.scratch / f"{view}_{seed}.jpg"
+            path.write_bytes(plant.jpeg)
+            yield plant, path
+
+
+def _drawn_plants(bench: Bench) -> list[Figure]:
+    from PIL import Image
+
+    columns = Columns()
+    for plant, path in _plants(bench):
+        result = bench.call(image=path, view=plant.view, scale_cm_px=plant.cm_px, ground_y_px=plant.ground_y_px)
+        with Image.open(bench.made(result.mask)) as opened:
+            mask = np.asarray(opened) > 0
+        largest = result.plants[0]
+        columns.add(
+            mask=(mask & plant.mask).sum() / (mask | plant.mask).sum(),
+            area=100 * abs(largest.area_cm2 / plant.area_cm2 - 1),
+            height=100 * abs(largest.height_cm / plant.height_cm - 1) if plant.view == "side" else None,
+            width=100 * abs(largest.width_cm / plant.width_cm - 1),
+            leaves=abs(largest.leaf_count_est - plant.leaves),
+        )
     return [
-        mean_of("plant mask, IoU", overlaps, goal=0.95),
-        median_of("area, median absolute error, %", areas, goal=3.0, higher_is_better=False),
-        median_of("height, median absolute error, %", heights, goal=2.0, higher_is_better=False),
-        median_of("width, median absolute error, %", widths, goal=2.0, higher_is_better=False),
-        mean_of("leaves, mean absolute error", leaves, goal=1.0, higher_is_better=False),
+        columns.mean("plant mask, IoU", "mask", goal=0.95),
+        columns.median_error("area, median absolute error, %", "area", goal=3.0),
+        columns.median_error("height, median absolute error, %", "height", goal=2.0),
+        columns.median_error("width, median absolute error, %", "width", goal=2.0),
+        columns.mean_error("leaves, mean absolute error", "leaves", goal=1.0),
     ]
 
 
 def _markers(bench: Bench) -> list[Figure]:
-    errors = []
-    for seed in range(_FIRST_SEED, _FIRST_SEED + DRAWN):
-        for view in ("side", "top"):
-            plant = drawn_plant(seed, view)
-            errors.append(_scale_error(bench, _written(bench, plant, f"{view}_{seed}.jpg"), plant))
-    finite = [error for error in errors if np.isfinite(error)]
+    columns = Columns()
+    for plant, path in _plants(bench):
+        marker = {"type": "circle", "size_cm": plant.disc_cm}
+        try:
+            result = bench.call(image=path, view=plant.view, scale_marker=marker)
+        except ToolError:
+            columns.add(found=0.0)
+        else:
+            columns.add(found=100.0, error=100 * abs(result.scale_cm_px / plant.cm_px - 1))
     return [
-        mean_of("round marker, found, %", [100.0 * np.isfinite(error) for error in errors], goal=95.0),
-        median_of("scale by round marker, median absolute error, %", finite, goal=2.0, higher_is_better=False),
+        columns.mean("round marker, found, %", "found", goal=95.0),
+        columns.median_error("scale by round marker, median absolute error, %", "error", goal=2.0),
     ]
-
-
-def _written(bench: Bench, plant: DrawnPlant, name: str) -> Path:
-    path = bench.scratch / name
-    path.write_bytes(plant.jpeg)
-    return path
-
-
-def _iou(bench: Bench, result: object, plant: DrawnPlant) -> float:
-    from PIL import Image
-
-    with Image.open(bench.made(result.mask)) as opened:  # pyright: ignore[reportAttributeAccessIssue]
-        mask = np.asarray(opened) > 0
-    return float((mask & plant.mask).sum() / (mask | plant.mask).sum())
-
-
-def _scale_error(bench: Bench, path: Path, plant: DrawnPlant) -> float:
-    """Percent; NaN where the marker was not found."""
-    try:
-        result = bench.call(image=path, view=plant.view, scale_marker={"type": "circle", "size_cm": plant.disc_cm})
-    except ToolError:
-        return float("nan")
-    return 100 * abs(result.scale_cm_px / plant.cm_px - 1)
 
 
 STUDIES = (

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from agrotools.build.accuracy.study import Bench, Figure, Study, mean_of
+from agrotools.build.accuracy.study import Bench, Columns, Figure, Study, mean_of
 from agrotools.core import ToolError
 from agrotools.knowledge.kb_names import kb_names
 from agrotools.tools.recognition.candidates import identifier
@@ -57,36 +57,28 @@ def figures_of_known(
     given: Sequence[Answer], suffix: str = "", goal: float | None = None, note: str = "", by_class: bool = True
 ) -> list[Figure]:
     """Top-1 of the likeliest candidate over all images; over those named; shares refused and left open."""
-    of_named = [float(one.likeliest) for one in given if one.named]
-    figures = [
-        mean_of(f"top-1 of all{suffix}", [float(one.likeliest) for one in given], goal=goal, note=note),
-        *([mean_of(f"right where one is named{suffix}", of_named, note=note)] if of_named else []),
-        mean_of(
-            f"refused as unknown{suffix}",
-            [float(one.refused) for one in given],
-            higher_is_better=False,
-            goal=0.1,
-            note="of known classes",
-        ),
-        mean_of(
-            f"candidates, none named{suffix}",
-            [float(not one.refused and not one.named) for one in given],
-            higher_is_better=False,
-            note="no candidate more likely right than wrong",
-        ),
+    columns = Columns()
+    for one in given:
+        columns.add(likeliest=one.likeliest, named=one.likeliest if one.named else None, refused=one.refused)
+        columns.add(open=not one.refused and not one.named, **{f"of {one.true}": one.likeliest})
+    figures = [columns.mean(f"top-1 of all{suffix}", "likeliest", goal=goal, note=note)]
+    if columns["named"]:
+        figures.append(columns.mean(f"right where one is named{suffix}", "named", note=note))
+    open_note = "no candidate more likely right than wrong"
+    figures += [
+        columns.mean_error(f"refused as unknown{suffix}", "refused", goal=0.1, note="of known classes"),
+        columns.mean_error(f"candidates, none named{suffix}", "open", note=open_note),
     ]
-    if by_class:
-        for label in sorted({one.true for one in given}):
-            of_label = [float(one.likeliest) for one in given if one.true == label]
-            figures.append(mean_of(f"top-1{suffix}, {label.replace('_', ' ')}", of_label))
+    for label in sorted({one.true for one in given}) if by_class else ():
+        figures.append(columns.mean(f"top-1{suffix}, {label.replace('_', ' ')}", f"of {label}"))
     return figures
 
 
 def figures_of_unknown(given: Sequence[Answer], note: str) -> list[Figure]:
     """Of images of no known class: the share refused, and the share for which nothing was named at all."""
     return [
-        mean_of("refused as unknown", [float(one.refused) for one in given], goal=0.8, note=note),
-        mean_of("nothing named", [float(not one.named) for one in given], note="refused, or no candidate likely"),
+        mean_of("refused as unknown", [one.refused for one in given], goal=0.8, note=note),
+        mean_of("nothing named", [not one.named for one in given], note="refused, or no candidate likely"),
     ]
 
 

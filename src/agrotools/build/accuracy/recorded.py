@@ -7,12 +7,11 @@ scenes should see the one on photographs beside it.
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from statistics import median
+from statistics import mean, median
 from typing import Any, Literal, cast
 
-from pydantic import JsonValue
-
 from agrotools.core import ReferenceStep, Sample
+from agrotools.text.agreement_values import box_iou
 
 Result = Mapping[str, Any]
 Kind = Literal["difference", "relative, %", "equal, %", "IoU"]
@@ -116,26 +115,16 @@ def _nearness(compared: Compared, steps: Sequence[ReferenceStep]) -> Nearness:
         if expected is None or not compared.needs(truth):
             continue
         observed = step.observation.result if step.observation else None
-        if observed is None:
-            without += 1
-            continue
-        value = compared.read(cast(Result, observed))
+        value = compared.read(cast(Result, observed)) if observed is not None else None
         if value is None:
             without += 1
         elif compared.kind == "equal, %":
             figures.append(100.0 * (value == expected))
         elif compared.kind == "IoU":
-            figures.append(_overlap(value, expected))
+            figures.append(box_iou(value, expected))
         else:
             off = abs(float(value) - float(expected))
             figures.append(off if compared.kind == "difference" else 100 * off / abs(float(expected)))
-    of_all = compared.kind == "equal, %"
-    figure = (sum(figures) / len(figures) if of_all else median(figures)) if figures else None
+    average = mean if compared.kind == "equal, %" else median
+    figure = average(figures) if figures else None
     return Nearness(compared.tool, compared.what, compared.kind, figure, len(figures), without)
-
-
-def _overlap(first: Sequence[JsonValue], second: Sequence[JsonValue]) -> float:
-    a, b = [cast("list[float]", list(box)) for box in (first, second)]
-    across = max(0.0, min(a[2], b[2]) - max(a[0], b[0])) * max(0.0, min(a[3], b[3]) - max(a[1], b[1]))
-    areas = (a[2] - a[0]) * (a[3] - a[1]) + (b[2] - b[0]) * (b[3] - b[1])
-    return across / (areas - across) if areas > across else 0.0

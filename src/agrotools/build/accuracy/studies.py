@@ -1,24 +1,33 @@
 """Studies for a folder of images, run one by one, each in a process of its own.
 
 A process per study has two reasons: its peak memory is that of one tool on one folder, and one that crashes, hangs or
-is killed takes no other with it.
+is killed takes no other with it. This module is also the program of that process (``python -m``): it reads one line of
+JSON on its standard input (``tool``, ``number`` of the study among the tool's, ``folder``, ``scratch``, ``answer``),
+leaves what came out in the file ``answer``, and ends itself when its input is closed, so that nothing goes on measuring
+when whoever started it is gone. Standard output belongs to the libraries that write there.
 """
 
 import json
+import math
 import os
+import shutil
 import signal
+import statistics
 import subprocess
 import sys
 import tempfile
+import threading
 import time
+import traceback
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from agrotools.build.accuracy import STUDIES
-from agrotools.core.errors import UsageError
+from agrotools.build.accuracy.study import Bench, Figure, estimate
+from agrotools.core.base import AgrotoolsError, UsageError
 from agrotools.tools.worker_process import worker_environment
 
 TIME_LIMIT_S = 1800.0
@@ -116,31 +125,37 @@ def run(
     studies: Iterable[Planned],
     *,
     time_limit_s: float = TIME_LIMIT_S,
-    started: Callable[[Planned], None] = lambda _: None,
     ended: Callable[[Planned, list[Row], float], None] = lambda *_: None,
-    overlays: Callable[[Planned, list[Path]], None] | None = None,
+    overlays: Path | None = None,
 ) -> list[Row]:
     """Run studies one after another.
 
     Args:
-        started, ended: called around each study; ``ended`` with its rows and the seconds it took.
-        overlays: called with the pictures that the tool drew, which are gone afterwards.
+        ended: called after each study with its rows and the seconds it took.
+        overlays: folder for the pictures that the tools drew: ``TOOL/NUMBER_FOLDER/CALL_NAME.png``.
 
     Raises:
         KeyboardInterrupt: the study that ran has been ended.
     """
     rows: list[Row] = []
     for study in studies:
-        started(study)
         begun = time.monotonic()
         with tempfile.TemporaryDirectory(prefix="agrotools-bench-", ignore_cleanup_errors=True) as scratch:
             result = _in_own_process(study, Path(scratch), time_limit_s)
-            if overlays and result.get("overlays"):
-                overlays(study, [Path(path) for path in result["overlays"]])
+            if overlays is not None:
+                _copy_overlays(overlays, study, result.get("overlays", []))
         fresh = _rows(study, result)
         rows += fresh
         ended(study, fresh, time.monotonic() - begun)
     return rows
+
+
+def _copy_overlays(folder: Path, study: Planned, overlays: Sequence[str]) -> None:
+    # A folder of studies may have a readable name ("plants drawn here"); on disk it is one word.
+    target = folder / study.tool / f"{study.number}_{'_'.join(study.folder.replace('/', ' ').split())}"
+    for number, overlay in enumerate(map(Path, overlays)):
+        target.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(overlay, target / f"{number:03}_{overlay.name}")
 
 
 def _in_own_process(study: Planned, scratch: Path, time_limit_s: float) -> dict[str, Any]:
@@ -157,7 +172,7 @@ def _in_own_process(study: Planned, scratch: Path, time_limit_s: float) -> dict[
         try:
             with _interrupts_held():  # one in the middle would leave a process that nobody knows of
                 process = subprocess.Popen(
-                    [sys.executable, "-u", "-m", "agrotools.build.accuracy.worker"],
+                    [sys.executable, "-u", "-m", "agrotools.build.accuracy.studies"],
                     stdin=subprocess.PIPE,
                     stdout=output,
                     stderr=subprocess.STDOUT,
@@ -221,3 +236,82 @@ def _rows(study: Planned, result: dict[str, Any]) -> list[Row]:
         return [Row(study.tool, study.folder, error=result["error"].replace(where, study.folder))]
     shared = {name: result[name] for name in ("calls", "ms_median", "ms_per_megapixel", "peak_mb")}
     return [Row(study.tool, study.folder, **figure, **shared) for figure in result["figures"]]
+
+
+_ROUNDING = 1e-9
+"""By so much a goal may be missed: what rounding leaves of an exact zero."""
+
+
+def measured(tool: str, number: int, folder: Path, scratch: Path) -> dict[str, Any]:
+    """Result of a study: ``figures``, times, memory and overlays, or ``error``, one line that says what went wrong.
+
+    Memory is the most that the process held at once, before any interval was computed: libraries, truth and all.
+    """
+    try:
+        bench = Bench(tool, folder, scratch)
+        figures = STUDIES.get(tool)[number].measure(bench)
+        peak_mb = _peak_mb()
+        rows = [_figure_row(figure) for figure in figures]
+        if not rows:
+            return {"error": "it gave no figure"}
+    except AgrotoolsError as error:
+        return {"error": _one_line(f"{error} [{_where(error)}]")}
+    except Exception as error:
+        return {"error": _one_line(f"{type(error).__name__}: {error} [{_where(error)}]")}
+    per_megapixel = [ms / mp for ms, mp in zip(bench.call_ms, bench.call_megapixels, strict=True) if mp > 0]
+    return {
+        "figures": rows,
+        "calls": len(bench.call_ms),
+        "ms_median": statistics.median(bench.call_ms) if bench.call_ms else None,
+        "ms_per_megapixel": statistics.median(per_megapixel) if per_megapixel else None,
+        "peak_mb": peak_mb,
+        "overlays": [str(path) for path in bench.overlays if path.is_file()],
+    }
+
+
+def _figure_row(figure: Figure) -> dict[str, Any]:
+    interval = estimate(figure)
+    reached = None
+    if figure.goal is not None and math.isfinite(interval.value):
+        beyond = interval.value - figure.goal if figure.higher_is_better else figure.goal - interval.value
+        reached = beyond >= -_ROUNDING
+    numbers = {name: value if math.isfinite(value or 0) else None for name, value in asdict(interval).items()}
+    fields = {name: getattr(figure, name) for name in ("metric", "goal", "higher_is_better", "note")}
+    return {**fields, **numbers, "goal_reached": reached}
+
+
+def _peak_mb() -> float:
+    """Of this program alone: ``ru_maxrss`` of a process also counts what its parent held when it was started."""
+    try:
+        status = Path("/proc/self/status").read_text(encoding="ascii", errors="replace")
+        return int(status.split("VmHWM:", 1)[1].split(None, 1)[0]) / 1024
+    except (OSError, IndexError, ValueError):
+        import resource
+
+        unit = 2**20 if sys.platform == "darwin" else 2**10
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / unit
+
+
+def _where(error: BaseException) -> str:
+    frames = traceback.extract_tb(error.__traceback__)
+    return f"{Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else "?"
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())[:500]
+
+
+def _end_with_parent() -> None:
+    sys.stdin.read()
+    os._exit(1)
+
+
+def main() -> None:
+    order = json.loads(sys.stdin.readline())
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+    result = measured(order["tool"], order["number"], Path(order["folder"]), Path(order["scratch"]))
+    Path(order["answer"]).write_text(json.dumps(result), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

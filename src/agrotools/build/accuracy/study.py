@@ -16,7 +16,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, SupportsFloat
 
 import numpy as np
 from numpy.typing import NDArray
@@ -66,31 +66,65 @@ class Estimate:
     independent: int
 
 
-def mean_of(metric: str, values: Sequence[float], **more: object) -> Figure:
-    """The mean of one value per image."""
-    return _figure(metric, np.asarray(values, np.float64)[:, None], lambda rows: float(rows[:, 0].mean()), more)
+def mean_of(metric: str, values: Sequence[float], **more: Any) -> Figure:
+    """The mean of one value per image. ``more``: fields of :class:`Figure`."""
+    return Figure(metric, np.asarray(values, np.float64)[:, None], _mean, **more)
 
 
-def median_of(metric: str, values: Sequence[float], **more: object) -> Figure:
-    """The median of one value per image."""
-    return _figure(metric, np.asarray(values, np.float64)[:, None], lambda rows: float(np.median(rows[:, 0])), more)
+class Columns:
+    """Values of the images of a study by column, and the figures computed from columns.
 
+    Columns may differ in length: one value an image, an object or a pair. ``scene`` of :meth:`add` becomes the
+    ``clusters`` of figures. ``more``: fields of every :class:`Figure` that does not set its own.
+    """
 
-def ratio_of(metric: str, parts: Sequence[float], wholes: Sequence[float], **more: object) -> Figure:
-    """Sum of ``parts`` over sum of ``wholes``: what is pooled over the pixels or objects of all images."""
-    rows = np.column_stack([parts, wholes]).astype(np.float64)
-    return _figure(metric, rows, lambda rows: _over(rows[:, 0].sum(), rows[:, 1].sum()), more)
+    def __init__(self, **more: Any) -> None:
+        self._more = more
+        self.note: str = more.get("note", "")
+        self._values: dict[str, list[float]] = {}
+        self._scenes: dict[str, list[str]] = {}
 
+    def add(self, scene: str = "", /, **values: SupportsFloat | None) -> None:
+        """Append a value to each of these columns; None appends nothing."""
+        for column, value in values.items():
+            if value is not None:
+                self._values.setdefault(column, []).append(float(value))
+                self._scenes.setdefault(column, []).append(scene)
 
-def f1_of(metric: str, hits: Sequence[int], found: Sequence[int], there: Sequence[int], **more: object) -> Figure:
-    """F1 of what was ``found`` against what is ``there``, pooled over images: 2 hits / (found + there)."""
-    rows = np.column_stack([hits, found, there]).astype(np.float64)
-    return _figure(metric, rows, lambda rows: _over(2 * rows[:, 0].sum(), rows[:, 1].sum() + rows[:, 2].sum()), more)
+    def __getitem__(self, column: str) -> list[float]:
+        return self._values.get(column, [])
 
+    def mean(self, metric: str, column: str, **more: Any) -> Figure:
+        return self._figure(metric, _mean, (column,), more)
 
-def concordance_of(metric: str, measured: Sequence[float], true: Sequence[float], **more: object) -> Figure:
-    """Lin's concordance correlation coefficient (Lin 1989, Biometrics 45): agreement with the line of equality."""
-    return _figure(metric, np.column_stack([measured, true]).astype(np.float64), _concordance, more)
+    def mean_error(self, metric: str, column: str, **more: Any) -> Figure:
+        return self.mean(metric, column, higher_is_better=False, **more)
+
+    def median(self, metric: str, column: str, **more: Any) -> Figure:
+        return self._figure(metric, lambda rows: float(np.median(rows[:, 0])), (column,), more)
+
+    def median_error(self, metric: str, column: str, **more: Any) -> Figure:
+        return self.median(metric, column, higher_is_better=False, **more)
+
+    def ratio(self, metric: str, part: str, whole: str, **more: Any) -> Figure:
+        """Sum of ``part`` over sum of ``whole``: what is pooled over the pixels or objects of all images."""
+        return self._figure(metric, lambda rows: _over(rows[:, 0].sum(), rows[:, 1].sum()), (part, whole), more)
+
+    def f1(self, metric: str, hits: str, found: str, there: str, **more: Any) -> Figure:
+        """F1 of ``found`` against ``there``, pooled over images: 2 hits / (found + there)."""
+        return self._figure(
+            metric, lambda rows: _over(2 * rows[:, 0].sum(), rows[:, 1:].sum()), (hits, found, there), more
+        )
+
+    def concordance(self, metric: str, measured: str, true: str, **more: Any) -> Figure:
+        """Lin's concordance correlation coefficient (Lin 1989, Biometrics 45): agreement with the line of equality."""
+        return self._figure(metric, _concordance, (measured, true), more)
+
+    def _figure(self, metric: str, statistic: Statistic, columns: Sequence[str], more: dict[str, Any]) -> Figure:
+        scenes = self._scenes.get(columns[0], [])
+        clusters = {"clusters": tuple(scenes)} if any(scenes) else {}
+        rows = np.column_stack([self[column] for column in columns])
+        return Figure(metric, rows, statistic, **{**clusters, **self._more, **more})
 
 
 def estimate(figure: Figure, seed: int = 0) -> Estimate:
@@ -120,8 +154,8 @@ def estimate(figure: Figure, seed: int = 0) -> Estimate:
     return Estimate(value, float(low), float(high), len(rows), k)
 
 
-def _figure(metric: str, rows: Rows, statistic: Statistic, more: dict[str, object]) -> Figure:
-    return Figure(metric, rows, statistic, **more)  # pyright: ignore[reportArgumentType]
+def _mean(rows: Rows) -> float:
+    return float(rows[:, 0].mean())
 
 
 def _over(part: float, whole: float) -> float:

@@ -5,26 +5,283 @@ template.
 """
 
 import asyncio
+import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import cast
+from typing import NamedTuple, TypeVar, cast
 
 from pydantic import JsonValue
 
-from agrotools.agents.prompts import building_prompt_hash, render
+from agrotools.agents.llm import building_prompt_hash, render
 from agrotools.benchmarks import load_folder
-from agrotools.build.assist.anchors import fixed_parts
-from agrotools.build.assist.paraphrase_check import Refusal, original_of, refusal, reworded
+from agrotools.benchmarks.checks.leaks import has_word, named_argument, names_tool, revealed_answer, step_words
+from agrotools.build.assist.anchors import (
+    file_names,
+    fixed_parts,
+    given_words,
+    has_kept_word,
+    kept_words,
+    meaning_of,
+    negated_word,
+    numbers_in,
+    options_in,
+    quotations,
+    units_in,
+    word_tables,
+)
 from agrotools.build.export import rewrite_benchmark
 from agrotools.build.templates.wording import sentences
-from agrotools.core import AgrotoolsError, Sample
-from agrotools.core.progress import Progress, no_progress
+from agrotools.core import AgrotoolsError, BooleanSlot, Sample, UsageError
+from agrotools.core.base import Progress, no_progress
 from agrotools.models import Message, Model, ModelSettings
 from agrotools.models.endpoint import PricedModel
 from agrotools.runner.auxiliary_model import ask_each, ready
 from agrotools.text.loose_json import NotJson, dumps, loads, values_in
+from agrotools.text.normalise import CJK, normalise
+from agrotools.tools import get_tool
+
+_HAN = re.compile("[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff]")
+_OTHER_EAST_ASIAN = re.compile("[\u3040-\u30ff\uac00-\ud7af]")
+_LATIN_WORD = re.compile(r"[a-z]{2,}")
+_ENGLISH = frozenset(word_tables()["words"]["english"].split())
+_NOT_ENGLISH = frozenset(word_tables()["words"]["not_english"].split())
+
+
+def _language(variant: str, original: str, _sample: Sample) -> str | None:
+    """Evidence that ``variant`` is in another language than ``original``: by its letters, and for English by its small
+    words; None where nothing does."""
+    if _OTHER_EAST_ASIAN.search(variant) and not _OTHER_EAST_ASIAN.search(original):
+        return "Japanese or Korean letters"
+    mine, theirs = len(_HAN.findall(variant)), len(_HAN.findall(original))
+    if theirs:
+        if mine < theirs / 2:
+            return "less Chinese"
+        strange = _words(variant) - _words(original)
+        return f"the words {', '.join(sorted(strange))}" if strange else None
+    if mine:
+        return "Chinese characters"
+    new = {letter for letter in variant if letter.isalpha() and not letter.isascii()} - set(original)
+    if new:
+        return f"the letters {''.join(sorted(new))}"
+    words, known = re.findall(r"[a-z]+", normalise(variant)), re.findall(r"[a-z]+", normalise(original))
+    if sum(word in _ENGLISH for word in known) < 2:
+        return None  # Too little of the original to tell what language it is.
+    english, strange_words = (sum(word in those for word in words) for those in (_ENGLISH, _NOT_ENGLISH))
+    return "few English words" if english < 2 or strange_words >= english else None
+
+
+def _words(text: str) -> set[str]:
+    return set(_LATIN_WORD.findall(re.sub(f"[{CJK}]", " ", normalise(text))))
+
+
+T = TypeVar("T")
+
+SHORTEST, LONGEST = 0.5, 2.0
+"""Length of a paraphrase, as a share of the original's characters."""
+
+REASONS: dict[str, str] = {
+    "length": "less than half or more than twice as long",
+    "form": "not one line of plain text",
+    "unchanged": "the same wording again",
+    "language": "in another language",
+    "number": "a number or its unit is changed, added, left out or moved",
+    "file": "a file name is changed, added, left out or moved",
+    "quotation": "a quotation is changed",
+    "option": "an option is changed, added, left out or moved",
+    "word": "a word is missing that the answer or the calls rest on",
+    "meaning": "a word that decides the meaning (more, before, not, weeds...) is added or left out",
+    "question": "a yes/no question becomes another, or the other way round",
+    "tool": "it names a tool, an argument or steps",
+    "sentence": "it has a sentence of another question",
+    "leak": "it tells the answer",
+}
+"""Why a wording is refused, in the order in which that is looked at."""
+
+
+class Refusal(NamedTuple):
+    """Fault of a wording. ``reason`` is a key of :data:`REASONS`; ``detail`` names the text at fault."""
+
+    reason: str
+    detail: str
+
+
+def original_of(sample: Sample) -> str:
+    """Question in its template's wording, even if it was reworded before."""
+    original = sample.metadata.get("template_wording")
+    return original if isinstance(original, str) else sample.query
+
+
+def reworded(sample: Sample, query: str, model: str) -> Sample:
+    """``sample`` with the question ``query``; its metadata record the template's wording and ``model``."""
+    metadata = {**sample.metadata, "template_wording": original_of(sample), "paraphrased_by": model}
+    return sample.model_copy(update={"query": query, "metadata": metadata})
+
+
+def refusal(variant: str, sample: Sample, others: Collection[str] = ()) -> Refusal | None:
+    """Reason that ``variant`` cannot replace the question of ``sample``; None if it can.
+
+    The numbers, their units and order, names of files, quotations and options stay as they are; the words that decide
+    the meaning are of the same kinds; no tool, argument, step or answer is named. What passes may still be poor
+    English: a person decides that in review.
+
+    Args:
+        others: sentences of the other questions of the benchmark, as :func:`wording.sentences` gives them.
+    """
+    original = original_of(sample)
+    for reason, rule in _RULES.items():
+        if fault := rule(variant, original, sample):
+            return Refusal(reason, fault)
+    known = set(others)
+    shared = next((sentence for sentence in sentences(variant) if sentence in known), None)
+    if shared is not None:
+        return Refusal("sentence", repr(shared))
+    for slot in sample.answer:
+        if answer := revealed_answer(slot, variant):
+            return Refusal("leak", repr(answer))
+    return None
+
+
+_MARKUP = re.compile(r"[\x00-\x1f\x7f\ufffd\u2028\u2029\u202a-\u202e\u2066-\u2069{}<>\\|*~#]|https?://|\[|\]")
+
+
+def _form(variant: str, original: str, _sample: Sample) -> str | None:
+    if not variant.strip() or variant != variant.strip():
+        return "empty, or blanks at its ends"
+    marks = set(_MARKUP.findall(variant)) - set(_MARKUP.findall(original))
+    return f"it holds {min(marks)!r}" if marks else None
+
+
+def _unchanged(variant: str, original: str, _sample: Sample) -> str | None:
+    def plain(text: str) -> str:
+        return re.sub(r"\W+", "", text).casefold()
+
+    return "only signs or capitals differ" if plain(variant) == plain(original) else None
+
+
+def _length(variant: str, original: str, _sample: Sample) -> str | None:
+    share = len(variant) / len(original)
+    return None if SHORTEST <= share <= LONGEST else f"{share:.1f} times as long"
+
+
+def _number(variant: str, original: str, _sample: Sample) -> str | None:
+    mine, theirs = numbers_in(variant), numbers_in(original)
+    if mine.values != theirs.values:
+        return _difference(mine.values.elements(), theirs.values.elements(), " ".join)
+    if mine.words != theirs.words:
+        return _difference(mine.words.elements(), theirs.words.elements())
+    if mine.by_unit != theirs.by_unit:
+        return "numbers of one unit are in another order"
+    if mine.lists != theirs.lists:
+        return "numbers that stand together (a box) are torn apart"
+    return _difference(units_in(variant), units_in(original)) or None
+
+
+def _file(variant: str, original: str, sample: Sample) -> str | None:
+    return _rearranged("files", file_names(variant, sample), file_names(original, sample))
+
+
+def _quotation(variant: str, original: str, _sample: Sample) -> str | None:
+    return _difference(quotations(variant).elements(), quotations(original).elements()) or None
+
+
+def _option(variant: str, original: str, sample: Sample) -> str | None:
+    return _rearranged("options", options_in(variant, sample), options_in(original, sample))
+
+
+def _rearranged(what: str, mine: Sequence[str], theirs: Sequence[str]) -> str | None:
+    return _difference(mine, theirs) or (f"{what} are in another order" if mine != theirs else None)
+
+
+def _word(variant: str, original: str, sample: Sample) -> str | None:
+    missing = [word for word in given_words(original, sample) if not has_word(variant, word)]
+    missing += [word for word in sorted(kept_words(original, sample)) if not has_kept_word(variant, word)]
+    return f"without {', '.join(map(repr, missing))}" if missing else None
+
+
+def _meaning(variant: str, original: str, _sample: Sample) -> str | None:
+    mine, theirs = meaning_of(variant), meaning_of(original)
+    if mine.kinds != theirs.kinds:
+        return _difference(sorted(mine.kinds), sorted(theirs.kinds), "a word for {}".format)
+    if mine.order != theirs.order:
+        return "before and after, or first and second, are in another order"
+    negated = negated_word(variant, original)
+    return f"{negated!r} turns the meaning round" if negated else None
+
+
+_OPEN_EN = re.compile(
+    r"\b(?:which|what|whose|"
+    r"how (?:many|much|far|large|big|tall|high|long|wide|thick|deep|old|often|fast|strong|severe)|"
+    r"where|who|when|why|name|pick|choose|list|rank|tell me the|give me the)\b",
+    re.IGNORECASE,
+)
+_OPEN_ZH = re.compile("哪|什么|多少|几[个棵株颗只块张种]|多[大高长久宽粗]|谁|何")
+_YES_NO_EN = re.compile(
+    r"(?:^|[.!?:;,]\s+)(?:is|are|was|were|do|does|did|has|have|had|can|could|will|would|should|may|am)\b[^.!?]*\?",
+    re.IGNORECASE,
+)
+_YES_NO_ZH = re.compile("是否|是不是|有没有|有无|能否|可否|吗|会不会|能不能")
+
+
+def _question(variant: str, original: str, sample: Sample) -> str | None:
+    def is_open(text: str) -> bool:
+        return (_OPEN_EN.search(text) or _OPEN_ZH.search(text)) is not None
+
+    def asks_yes_or_no(text: str) -> bool:
+        return not is_open(text) and (_YES_NO_EN.search(text) or _YES_NO_ZH.search(text)) is not None
+
+    if all(isinstance(slot, BooleanSlot) for slot in sample.answer):
+        return "it asks for more than yes or no" if is_open(variant) and not is_open(original) else None
+    return "it asks for yes or no" if asks_yes_or_no(variant) and not asks_yes_or_no(original) else None
+
+
+def _tool(variant: str, _original: str, sample: Sample) -> str | None:
+    for name in sample.toolset:
+        if names_tool(variant, name):
+            return f"the tool {name}"
+    if name := named_argument(variant, _argument_names(sample.toolset)):
+        return f"the argument {name}"
+    words = step_words(variant)
+    return repr(words) if words else None
+
+
+_RULES: dict[str, Callable[[str, str, Sample], str | None]] = {
+    "length": _length,  # first: what follows need not bear texts of any length
+    "form": _form,
+    "unchanged": _unchanged,
+    "language": _language,
+    "number": _number,
+    "file": _file,
+    "quotation": _quotation,
+    "option": _option,
+    "word": _word,
+    "meaning": _meaning,
+    "question": _question,
+    "tool": _tool,
+}
+
+
+def _argument_names(toolset: Iterable[str]) -> set[str]:
+    names: set[str] = set()
+    for name in toolset:
+        try:
+            names |= set(get_tool(name).spec.agreement)
+        except UsageError:  # A tool of somebody else's, not installed here: its arguments are not known.
+            continue
+    return names
+
+
+def _difference(mine: Iterable[T], theirs: Iterable[T], shown: Callable[[T], str] = str) -> str:
+    """Difference of two collections in words; empty where they hold the same."""
+    added, missing = Counter(mine), Counter(theirs)
+    parts = [
+        f"{what} {', '.join(shown(item).strip() for item in items.elements())}"
+        for what, items in (("adds", added - missing), ("leaves out", missing - added))
+        if items
+    ]
+    return "; ".join(parts)
+
 
 VARIANTS = 4
 """Wordings that one request asks for."""
@@ -41,7 +298,7 @@ NO_REPLY, UNREADABLE, NONE_PASSED = "no reply", "unreadable reply", "no wording 
 class Paraphrased:
     """``samples`` in their order, ``accepted`` of them reworded.
 
-    ``refused``: wordings by reason (a key of ``REASONS`` of :mod:`.paraphrase_check`). ``kept``: questions that keep
+    ``refused``: wordings by reason (a key of :data:`REASONS`). ``kept``: questions that keep
     their wording, by reason. ``stopped``: error that left some without a reply.
     """
 

@@ -37,7 +37,7 @@ from agrotools.core import (
     ToleranceSlot,
     ToolSpec,
 )
-from agrotools.core.refs import literal_value
+from agrotools.core.record import literal_value
 from agrotools.formats.benchmark import BenchmarkHeader
 from agrotools.text.answer_form import format_answer
 from agrotools.tools import get_tool

@@ -3,9 +3,8 @@
 import math
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal, cast
+from typing import Annotated, Any, Literal, NamedTuple, cast
 
 import orjson
 from pydantic import Field, JsonValue, TypeAdapter, ValidationError
@@ -307,27 +306,35 @@ def with_from(slot: Slot, steps: Sequence[ReferenceStep]) -> Slot:
 
 
 def _holds(slot: Slot, value: JsonValue) -> bool:
-    if isinstance(slot, PlotSlot):
+    if isinstance(slot, PlotSlot | FileSlot):
         return value == slot.value
-    if isinstance(slot, ToleranceSlot):
-        return isinstance(value, int | float) and not isinstance(value, bool) and abs(value - slot.value) <= slot.margin
-    if isinstance(slot, ExactSlot):
-        own_names = {name.casefold() for name in slot.names}
-        number = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
-        return (isinstance(value, str) or number) and (str(value).casefold() in own_names or f"{value}" in own_names)
-    return isinstance(slot, FileSlot) and value == slot.value
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        if isinstance(slot, ToleranceSlot):
+            return abs(value - slot.value) <= slot.margin
+        value = str(value) if math.isfinite(value) else None
+    return (
+        isinstance(slot, ExactSlot)
+        and isinstance(value, str)
+        and value.casefold() in {name.casefold() for name in slot.names}
+    )
 
 
-@dataclass(frozen=True)
-class Entry:
+class EntryCall(NamedTuple):
+    """A call of an entry under the names that the entry uses, and what it returned."""
+
+    tool: str
+    arguments: Arguments
+    thought: str
+    returned: JsonValue
+
+
+class Entry(NamedTuple):
     """Public fields of an entry: ``files`` are paths in the folder read."""
 
     key: str
     query: str
     files: tuple[str, ...]
-    calls: tuple[tuple[str, Arguments], ...]
-    thoughts: tuple[str, ...]
-    returned: tuple[JsonValue, ...]
+    calls: tuple[EntryCall, ...]
 
 
 def entries_in(folder: Path, fields: FieldMap) -> Iterator[tuple[str, Any]]:
@@ -373,19 +380,11 @@ def read_entry(key: str, content: Any, fields: FieldMap) -> Entry:
     paths = [item if isinstance(item, str) else value_at(item, fields.files.path) for item in listed]
     if not all(isinstance(path, str) and path for path in paths):
         raise BenchmarkError(f"a file has no path at {fields.files.path!r}")
-    steps = list(_steps(content, fields))
-    return Entry(
-        key,
-        query,
-        tuple(f"{fields.files.folder}{path}" for path in paths),
-        tuple((tool, arguments) for tool, arguments, _, _ in steps),
-        tuple(thought for _, _, thought, _ in steps),
-        tuple(returned for _, _, _, returned in steps),
-    )
+    places = tuple(f"{fields.files.folder}{path}" for path in paths)
+    return Entry(key, query, places, tuple(_calls(content, fields)))
 
 
-def _steps(content: Any, fields: FieldMap) -> Iterator[tuple[str, Arguments, str, JsonValue]]:
-    """Tool, arguments, thought and what was returned, of every call; tools by the names that the entry uses."""
+def _calls(content: Any, fields: FieldMap) -> Iterator[EntryCall]:
     paths = fields.calls
     messages = value_at(content, paths.at)
     if not isinstance(messages, list):
@@ -402,7 +401,7 @@ def _steps(content: Any, fields: FieldMap) -> Iterator[tuple[str, Arguments, str
             arguments = _arguments(value_at(call, paths.arguments, {}), tool)
             returned = next(replies, None) if paths.reply_role else value_at(call, paths.observation or None)
             thought = value_at(message, paths.thought)
-            yield tool, arguments, thought if isinstance(thought, str) else "", returned
+            yield EntryCall(tool, arguments, thought if isinstance(thought, str) else "", returned)
 
 
 def _replies(later: list[Any], fields: FieldMap) -> Iterator[JsonValue]:

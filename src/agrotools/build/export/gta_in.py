@@ -44,11 +44,10 @@ from agrotools.core import (
     SampleFile,
     first_fault,
 )
+from agrotools.core.base import Progress, no_progress
 from agrotools.core.files import sha256_of_file
-from agrotools.core.progress import Progress, no_progress
-from agrotools.formats.benchmark import BenchmarkHeader
-from agrotools.formats.folder import FILES_FOLDER
-from agrotools.formats.replacement import replace_folder
+from agrotools.formats.benchmark import FILES_FOLDER, BenchmarkHeader
+from agrotools.formats.writing import replace_folder
 from agrotools.tools import AGROTOOLS, tool_names
 
 _FILE_FIELDS = ("note", "bands", "gsd_m", "crs", "intrinsics", "depth_unit_mm", "classes")
@@ -131,7 +130,10 @@ def _own_sample(own_part: Any, entry: Entry) -> Sample:
     parts = {
         "question": (sample.query, entry.query),
         "files": (tuple(names.values()), entry.files),
-        "calls": (tuple((step.tool, gta_arguments(step, names)) for step in steps), entry.calls),
+        "calls": (
+            [(step.tool, gta_arguments(step, names)) for step in steps],
+            [(call.tool, call.arguments) for call in entry.calls],
+        ),
     }
     for what, (before, now) in parts.items():
         if before != now:
@@ -146,12 +148,12 @@ def _read_sample(content: Any, entry: Entry, fields: FieldMap, folder: Path) -> 
     names = {path: file.name for path, file in zip(entry.files, files, strict=True)}
     steps = tuple(
         ReferenceStep(
-            tool=(ours := _tool(tool, fields)),
-            arguments=_our_arguments(ours, arguments, names, fields),
-            observation=observation_of(returned),
-            thought=thought,
+            tool=(tool := _tool(call.tool, fields)),
+            arguments=_our_arguments(tool, call.arguments, names, fields),
+            observation=observation_of(call.returned),
+            thought=call.thought,
         )
-        for (tool, arguments), thought, returned in zip(entry.calls, entry.thoughts, entry.returned, strict=True)
+        for call in entry.calls
     )
     spelt = {**names, **{file.name: file.name for file in files}}
     answer_type, slots = slots_of(content, fields.answer, steps, spelt)

@@ -15,10 +15,10 @@ from agrotools.build.own_photos.table import DetectedTable
 from agrotools.build.sources.assembling import assembled
 from agrotools.build.sources.part import Originals, Part
 from agrotools.core import BenchmarkError, SampleFile, ToolError
-from agrotools.core.progress import Progress, no_progress
+from agrotools.core.base import Progress, no_progress
 from agrotools.formats.benchmark import BenchmarkHeader, SourceNote
-from agrotools.formats.replacement import check_replaceable
-from agrotools.text.units import canonical_unit, convert
+from agrotools.formats.writing import check_replaceable
+from agrotools.text.normalise import canonical_unit, convert
 
 _PICTURES_A_SAMPLE = 4
 _LEAST_PICTURES = 200

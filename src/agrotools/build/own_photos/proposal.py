@@ -8,8 +8,7 @@ from typing import Literal, NamedTuple
 from agrotools.build.own_photos import cells
 from agrotools.build.own_photos.plan import NOTHING, UNDECIDED, Column, Kind, Measure, Plan, countables, measures
 from agrotools.build.own_photos.table import DetectedTable
-from agrotools.text.normalise import CJK, WORD
-from agrotools.text.units import canonical_unit
+from agrotools.text.normalise import CJK, WORD, canonical_unit
 
 Answer = Literal["text", "number", "choice"]
 

@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 from agrotools.build.own_photos.cells import CellFault, is_empty
 from agrotools.build.own_photos.plan import Plan, SkippedRows
 from agrotools.core import BenchmarkError
-from agrotools.core.errors import NoFileError
+from agrotools.core.base import NoFileError, install_command
 
 Row = tuple[int, tuple[str, ...]]
 """Number of the row, and its cells as text without spaces around them, as many as there are columns."""
@@ -96,7 +96,7 @@ def _open_sheet(path: Path, sheet: str | None) -> Table:
         from openpyxl import load_workbook
     except ImportError as error:
         raise BenchmarkError(
-            f"{path.name} needs openpyxl", hint="pip install agrotools[build], or save the table as .csv"
+            f"{path.name} needs openpyxl", hint=f"{install_command('build')}, or save the table as .csv"
         ) from error
 
     def opened() -> Any:

@@ -5,7 +5,7 @@ in a file's metadata, numbers that can be guessed. Nothing is dropped: each find
 and a message.
 """
 
-from agrotools.build.quality.checking import CHECKS, Finding, check_quality, read_findings, write_findings
-from agrotools.formats.folder import QUALITY_FILE
+from agrotools.build.quality.checking import CHECKS, Finding, check_quality, write_findings
+from agrotools.formats.benchmark import QUALITY_FILE
 
-__all__ = ["CHECKS", "QUALITY_FILE", "Finding", "check_quality", "read_findings", "write_findings"]
+__all__ = ["CHECKS", "QUALITY_FILE", "Finding", "check_quality", "write_findings"]

@@ -11,7 +11,6 @@ from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import ValidationError
 
 from agrotools.benchmarks.checks.leaks import (
     has_word,
@@ -34,10 +33,10 @@ from agrotools.core import (
     ToolError,
     UsageError,
 )
+from agrotools.core.base import Progress, install_command, no_progress
 from agrotools.core.files import write_whole
-from agrotools.core.progress import Progress, no_progress
-from agrotools.formats.folder import QUALITY_FILE
-from agrotools.text.units import UNITS, canonical_unit, unit_pattern
+from agrotools.formats.benchmark import QUALITY_FILE
+from agrotools.text.normalise import UNITS, canonical_unit, unit_pattern
 from agrotools.tools import get_tool
 
 Severity = Literal["error", "warning", "info"]
@@ -68,26 +67,6 @@ def write_findings(folder: Path, findings: Iterable[Finding]) -> Path:
             f"{path} cannot be written: {error.strerror}", hint="copy the benchmark to a folder that can be written"
         ) from error
     return path
-
-
-def read_findings(folder: Path) -> list[Finding]:
-    """The findings in a benchmark folder; none where no check was run.
-
-    Raises:
-        BenchmarkError: a line is no finding.
-    """
-    path = folder / QUALITY_FILE
-    if not path.is_file():
-        return []
-    findings: list[Finding] = []
-    for number, line in enumerate(path.read_bytes().splitlines(), start=1):
-        if line.strip():
-            try:
-                findings.append(Finding.model_validate_json(line))
-            except ValidationError as error:
-                hint = "make it again: agrotools validate DIR --quality"
-                raise BenchmarkError(f"{path}, line {number} is not a finding of a check", hint=hint) from error
-    return findings
 
 
 _DESCRIPTIONS = {
@@ -374,14 +353,12 @@ def check_quality(
     elif reader := text_reader():
         checks.append(lambda: check_written(samples, root, reader, progress))
     else:
-        left_out.append("text in pictures was not read: pip install 'agrotools[ocr]'")
+        left_out.append(f"text in pictures was not read: {install_command('ocr')}")
     return [finding for check in checks for finding in check()], left_out
 
 
 def check_near_duplicates(samples: Sequence[Sample], root: Path, progress: Progress = no_progress) -> Iterator[Finding]:
     """Check ``near_duplicate``: nearly the same picture in samples of two clusters, which count as independent."""
-    from agrotools.build.quality.checking import Look, look_of_file, near_pairs
-
     by_path: dict[str, list[Sample]] = {}
     for sample in samples:
         for file in sample.files:

@@ -25,7 +25,7 @@ from agrotools.build.review.presenting import present
 from agrotools.build.review.server import Doorkeeper, Guard
 from agrotools.core import AgrotoolsError, Sample, SampleFile, first_fault
 from agrotools.report.html.pictures import Absent
-from agrotools.report.layout import harmless
+from agrotools.report.layout import harmless, value_text
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -40,7 +40,7 @@ def render(name: str, **values: Any) -> str:
 def _templates() -> "Environment":
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-    return Environment(
+    environment = Environment(
         loader=FileSystemLoader(Path(__file__).parent / "templates"),
         autoescape=True,
         finalize=lambda value: harmless(value) if type(value) is str else value,
@@ -48,6 +48,8 @@ def _templates() -> "Environment":
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    environment.filters["value_text"] = value_text
+    return environment
 
 
 def row_state(made: list[Decision], reviewer: str) -> dict[str, Any]:

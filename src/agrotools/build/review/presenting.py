@@ -4,19 +4,18 @@ import csv
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeGuard
+from typing import Any, TypeGuard
 
 from pydantic import JsonValue
 
 from agrotools.agents.images import PREVIEWED_KINDS
-from agrotools.build.assist.traces import TraceRecord
-from agrotools.build.review.agreement import CHECKS, CheckName, checks_of
-from agrotools.build.review.material import Flag, Material, own_flags
+from agrotools.build.review.agreement import checks_of
+from agrotools.build.review.material import Material, own_flags
 from agrotools.build.review.pictures import Shape, files_of, shapes_of
-from agrotools.core import Artifact, OpenTextSlot, ReferenceStep, Sample, SampleFile, Slot
-from agrotools.core.refs import Results, is_ref, literal_value
+from agrotools.core import OpenTextSlot, ReferenceStep, Sample, SampleFile, Slot
+from agrotools.core.record import Results, is_ref, literal_value
 from agrotools.report.html.pictures import Absent
 from agrotools.report.layout import expected_text, harmless, shortened, value_text
 from agrotools.scoring.implied import implied_slot, is_text_slot, shown_results
@@ -100,105 +99,13 @@ def _by(value: JsonValue, true: JsonValue) -> str:
 
 _TABLE_ROWS, _TABLE_COLUMNS, _TABLE_BYTES = 40, 12, 200_000
 _REF = re.compile(r"steps\[(\d+)\]\.observation\.?")
-
-
-@dataclass(frozen=True)
-class FileShown:
-    """A file of the sample: a picture, the first rows of a table, or neither."""
-
-    file: SampleFile
-    facts: str
-    picture: bool
-    width: int | None
-    height: int | None
-    """Of the original, pixels; None where nobody knows."""
-    shapes: list[Shape] = field(default_factory=list)
-    counts: list[tuple[str, int]] = field(default_factory=list)
-    """Number of shapes drawn, by their origin."""
-    masks: list[tuple[int, str]] = field(default_factory=list)
-    """Masks that steps made of this file: step from 1, and name."""
-    table: list[list[str]] = field(default_factory=list)
-
-
-@dataclass(frozen=True)
-class StepShown:
-    """A reference call: arguments, observation and truth."""
-
-    number: int
-    step: ReferenceStep
-    arguments: list[tuple[str, str, str]]
-    """Name, value, and where the value comes from."""
-    compared: list[Compared]
-    other: list[tuple[str, str]]
-    notes: list[str]
-    flags: list[str]
-    artifacts: list[Artifact]
-    error: str = ""
-    hint: str = ""
-
-
-@dataclass(frozen=True)
-class TraceStepShown:
-    """A call of a model's chain compared with its reference step, counted from 1."""
-
-    number: int
-    tool: str
-    arguments: list[tuple[str, str, bool]]
-    """Name, value, and whether it agrees with the reference."""
-    thought: str
-    agreed: bool
-    reason: str
-
-
-@dataclass(frozen=True)
-class TraceShown:
-    """The reference chain as a model filled it in."""
-
-    model: str
-    confirms: bool
-    steps: list[TraceStepShown]
-    answer: str
-    answer_agrees: bool | None
-    reason: str
-
-
-@dataclass(frozen=True)
-class SlotShown:
-    """A slot of the answer, and what the observations lead to in its place."""
-
-    slot: Slot
-    wanted: str
-    origin: str
-    implied: str
-    state: str
-    """``same``, ``differs`` or ``missing``; empty where nothing is implied."""
-    facts: list[tuple[list[str], list[str]]]
-    others: list[str]
-
-
-@dataclass(frozen=True)
-class SampleShown:
-    """Everything the page of a sample shows."""
-
-    sample: Sample
-    content: str
-    files: list[FileShown]
-    steps: list[StepShown]
-    slots: list[SlotShown]
-    flags: list[Flag]
-    checks: list[tuple[CheckName, str, str]]
-    """Those that apply: id, name, meaning."""
-    metadata: list[tuple[str, str]]
-    traces: list[TraceShown]
-
-
 Size = tuple[int, int]
 
 
 def present(
     material: Material, sample: Sample, tables: Mapping[str, Path | Absent], sizes: Mapping[str, Size]
-) -> SampleShown:
-    """Content of the page of ``sample``.
+) -> dict[str, Any]:
+    """Values of ``sample.html.j2``, the page of ``sample``.
 
     Args:
         tables: paths of its tables, by name.
@@ -206,35 +113,38 @@ def present(
     """
     shapes = shapes_of(sample)
     results: Results = shown_results(sample.reference) if sample.reference else []
-    return SampleShown(
-        sample=sample,
-        content=material.facts[sample.id].content,
-        files=[_file_shown(file, sample, shapes, tables.get(file.name), sizes) for file in sample.files],
-        steps=[_step_shown(n, step) for n, step in enumerate(sample.reference.steps if sample.reference else (), 1)],
-        slots=[_slot_shown(slot, results) for slot in sample.answer],
-        flags=[*material.flags.get(sample.id, []), *own_flags(sample)],
-        checks=[(name, *CHECKS[name]) for name in checks_of(sample)],
-        metadata=[(name, value_text(value)) for name, value in sample.metadata.items()],
-        traces=[_trace_shown(trace) for trace in material.traces.get(sample.id, ())],
-    )
+    return {
+        "sample": sample,
+        "content": material.facts[sample.id].content,
+        "files": [_file(file, sample, shapes, tables.get(file.name), sizes) for file in sample.files],
+        "steps": [_step(n, step) for n, step in enumerate(sample.reference.steps if sample.reference else (), 1)],
+        "slots": [_slot(slot, results) for slot in sample.answer],
+        "flags": [*material.flags.get(sample.id, []), *own_flags(sample)],
+        "checks": checks_of(sample),
+        "traces": material.traces.get(sample.id, ()),
+    }
 
 
-def _file_shown(
+def _file(
     file: SampleFile, sample: Sample, shapes: list[Shape], table: Path | Absent | None, sizes: Mapping[str, Size]
-) -> FileShown:
+) -> dict[str, Any]:
+    """A file of the sample: a picture with shapes and masks of the steps on it, the first rows of a table, or neither.
+
+    ``width``, ``height``: of the original, pixels; None where nobody knows.
+    """
     shapes_of_file = [shape for shape in shapes if shape.file == file.name]
     width, height = sizes.get(file.name, (file.width_px, file.height_px))
-    return FileShown(
-        file=file,
-        facts=_facts_text(file),
-        picture=file.kind in PREVIEWED_KINDS,
-        width=width,
-        height=height,
-        shapes=shapes_of_file,
-        counts=list(Counter(shape.origin for shape in shapes_of_file).items()),
-        masks=list(_masks_of(file, sample)),
-        table=_first_rows(table) if isinstance(table, Path) else [],
-    )
+    return {
+        "file": file,
+        "facts": _facts_text(file),
+        "picture": file.kind in PREVIEWED_KINDS,
+        "width": width,
+        "height": height,
+        "shapes": shapes_of_file,
+        "counts": Counter(shape.origin for shape in shapes_of_file),
+        "masks": list(_masks_of(file, sample)),
+        "table": _first_rows(table) if isinstance(table, Path) else [],
+    }
 
 
 def _facts_text(file: SampleFile) -> str:
@@ -272,52 +182,30 @@ def _first_rows(path: Path) -> list[list[str]]:
     return [[shortened(harmless(cell), 60) for cell in row[:_TABLE_COLUMNS]] for row in rows]
 
 
-def _step_shown(number: int, step: ReferenceStep) -> StepShown:
+def _step(number: int, step: ReferenceStep) -> dict[str, Any]:
+    """A reference call: arguments with their origins, observation beside truth."""
     observation = step.observation
     result = dict(observation.result) if observation and observation.result else {}
-    notes, flags = ([str(each) for each in _listed(result.pop(name, []))] for name in ("notes", "flags"))
+    notes, flags = (value if isinstance(value := result.pop(name, []), list) else [] for name in ("notes", "flags"))
     artifacts = list(observation.artifacts) if observation else []
     artifact_names = {artifact.name for artifact in artifacts}
     truth = {name: value for name, value in (step.truth or {}).items() if name not in ("notes", "flags")}
-    compared = list(compared_fields(result, truth))
     rest = {name: value for name, value in result.items() if name not in truth and value is not None}
-    other = [
-        (name, value_text(value))
-        for name, value in rest.items()
-        if not (isinstance(value, str) and value in artifact_names)
-    ]
-    error = observation.error if observation else None
-    return StepShown(
-        number=number,
-        step=step,
-        arguments=[(name, *_argument(value)) for name, value in step.arguments.items()],
-        compared=compared,
-        other=other,
-        notes=notes,
-        flags=flags,
-        artifacts=artifacts,
-        error=f"{error.kind}: {error.message}" if error else "" if observation else "no observation was recorded",
-        hint=(error.hint or "") if error else "",
-    )
-
-
-def _trace_shown(trace: TraceRecord) -> TraceShown:
-    steps = [
-        TraceStepShown(
-            number=step.reference_step + 1,
-            tool=step.tool,
-            arguments=[(n, value_text(value), step.agrees.get(n, True)) for n, value in (step.arguments or {}).items()],
-            thought=step.thought,
-            agreed=step.agreed,
-            reason=step.reason,
-        )
-        for step in trace.steps
-    ]
-    return TraceShown(trace.model, trace.confirms, steps, trace.answer or "", trace.answer_agrees, trace.reason)
-
-
-def _listed(value: JsonValue) -> list[JsonValue]:
-    return value if isinstance(value, list) else []
+    return {
+        "number": number,
+        "step": step,
+        "arguments": [(name, *_argument(value)) for name, value in step.arguments.items()],
+        "compared": list(compared_fields(result, truth)),
+        "other": [
+            (name, value_text(value))
+            for name, value in rest.items()
+            if not (isinstance(value, str) and value in artifact_names)
+        ],
+        "notes": notes,
+        "flags": flags,
+        "artifacts": artifacts,
+        "error": observation.error if observation else None,
+    }
 
 
 def _argument(value: JsonValue) -> tuple[str, str]:
@@ -338,7 +226,11 @@ def _refs(value: JsonValue) -> Iterator[str]:
             yield from _refs(item)
 
 
-def _slot_shown(slot: Slot, results: Results) -> SlotShown:
+def _slot(slot: Slot, results: Results) -> dict[str, Any]:
+    """A slot of the answer, and what the observations lead to in its place.
+
+    ``state``: ``same``, ``differs`` or ``missing``; empty where nothing is implied.
+    """
     implied, state = "", ""
     if is_text_slot(slot) and slot.from_:
         implied_value = implied_slot(slot, results)
@@ -349,6 +241,12 @@ def _slot_shown(slot: Slot, results: Results) -> SlotShown:
             unit = getattr(slot, "unit", None)
             implied = value_text(implied_value.value) + (f" {unit}" if number is not None and unit else "")
             state = "differs" if implied_value.differs else "same"
-    facts = [([*fact.phrases], [*fact.not_]) for fact in slot.facts] if isinstance(slot, OpenTextSlot) else []
-    origin = _REF.sub(lambda at: f"step {int(at[1]) + 1} · ", slot.from_ or "")
-    return SlotShown(slot, expected_text(slot), origin, implied, state, facts, [*getattr(slot, "distractors", ())])
+    return {
+        "slot": slot,
+        "wanted": expected_text(slot),
+        "origin": _REF.sub(lambda at: f"step {int(at[1]) + 1} · ", slot.from_ or ""),
+        "implied": implied,
+        "state": state,
+        "facts": [(fact.phrases, fact.not_) for fact in slot.facts] if isinstance(slot, OpenTextSlot) else [],
+        "others": getattr(slot, "distractors", ()),
+    }

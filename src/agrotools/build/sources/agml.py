@@ -41,9 +41,9 @@ from agrotools.build.sources.reading import (
 from agrotools.build.templates.field import FieldPicture, field_picture, field_templates
 from agrotools.build.templates.thing import Subject
 from agrotools.core import BenchmarkError, SampleFile, ToolError, UsageError
-from agrotools.core.progress import Progress, no_progress
+from agrotools.core.base import Progress, no_progress
 from agrotools.formats.benchmark import BenchmarkHeader, SourceNote
-from agrotools.formats.replacement import check_replaceable
+from agrotools.formats.writing import check_replaceable
 from agrotools.knowledge.kb_names import kb_names
 from agrotools.vision.reading import read_labels
 

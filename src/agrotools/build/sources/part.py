@@ -19,8 +19,7 @@ from agrotools.build.templates.template import Template
 from agrotools.build.templates.thing import Subject, Words
 from agrotools.core import BenchmarkError, FrozenModel, Sample, SampleFile
 from agrotools.core.files import pairs_by_hash
-from agrotools.formats.benchmark import SourceNote
-from agrotools.formats.folder import FILES_FOLDER
+from agrotools.formats.benchmark import FILES_FOLDER, SourceNote
 
 T = TypeVar("T")
 

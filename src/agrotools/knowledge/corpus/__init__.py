@@ -7,7 +7,7 @@
 from agrotools.knowledge.corpus.building import build_index
 from agrotools.knowledge.corpus.documents import Document, ReadingCounts, read_corpus
 from agrotools.knowledge.corpus.index import CorpusIndex, IndexManifest, IndexSettings, Passage
-from agrotools.knowledge.corpus.terms import TokensName, known_tokens, split
+from agrotools.knowledge.corpus.terms import split
 from agrotools.knowledge.corpus.wikipedia import plain_text
 
 __all__ = [
@@ -17,9 +17,7 @@ __all__ = [
     "IndexSettings",
     "Passage",
     "ReadingCounts",
-    "TokensName",
     "build_index",
-    "known_tokens",
     "plain_text",
     "read_corpus",
     "split",

@@ -1,16 +1,25 @@
 """Building of an index of a corpus of any size in limited memory: read, cut, spread, sort, then write the manifest.
 
-Nothing of a stopped build is used again; the next one begins anew and removes it.
+Postings are sorted on disk: text is gathered until a buffer is full, sorted, and appended to one of many partitions by
+the range of its terms. Terms are hashes, so that all partitions hold about as many postings and each fits in memory.
+Each is then sorted on its own; the partitions one after the other are the index. Nothing of a stopped build is used
+again; the next one begins anew and removes it.
 """
 
+import json
 import os
+import re
 import secrets
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+from filelock import FileLock, Timeout
+from numpy.typing import NDArray
 
 from agrotools.core import CorpusError, UsageError
 from agrotools.core.files import sync, write_whole
@@ -26,17 +35,28 @@ from agrotools.knowledge.corpus.documents import (
     stamp,
 )
 from agrotools.knowledge.corpus.index import (
+    COUNT_BITS,
     DATA,
     FORMAT,
     MANIFEST,
+    MOST_COUNTED,
+    MOST_PASSAGES,
+    OFFSET_TYPE,
+    OFFSETS,
+    PASSAGES,
+    POSTING_TYPE,
+    POSTINGS,
+    ROW_TYPE,
+    ROWS,
+    TERM_TYPE,
+    TERMS,
     CorpusIndex,
     CorpusState,
     IndexManifest,
     IndexSettings,
     read_manifest,
 )
-from agrotools.knowledge.corpus.terms import UNITS, TermCutter, TokensName, split
-from agrotools.knowledge.corpus.writing import MOST_PASSAGES, SORTING_BYTES, PassageWriter, PostingsWriter, one_line
+from agrotools.knowledge.corpus.terms import TERM_BITS, Numbers, split, terms_of
 
 LEAST_MEMORY_MB = 128
 _LOCK = ".lock"
@@ -44,19 +64,22 @@ _PROCESS_BYTES = 136 * MEGABYTE
 """Memory that the interpreter, the libraries and a batch of text take."""
 _LEAST_ROOM = 8 * MEGABYTE
 _BYTES_PER_POSTING = 3.5
+_SORTING_BYTES = 60
+"""Memory that sorting a partition takes, for each of its postings."""
 _BZ2_RATIO = 5
 _BATCH_CHARACTERS = 1 << 17
 _BATCH_PASSAGES = 4096
+_PASSAGE_BITS = 64 - TERM_BITS
+_SPREAD_TYPE = np.dtype([("term", TERM_TYPE), ("posting", POSTING_TYPE)])
+_NOT_PRINTABLE = re.compile(r"[\s\x00-\x1f\x7f-\x9f]+")
+_LONGEST_TITLE, _LONGEST_SOURCE = 200, 500
 
 
 def build_index(
     corpus: Path,
     out: Path,
     *,
-    tokens: TokensName = "bigrams",
     memory_mb: int = 300,
-    text_field: str | None = None,
-    title_field: str | None = None,
     replace: bool = False,
     progress: Progress = lambda *_: None,
 ) -> CorpusIndex:
@@ -65,10 +88,8 @@ def build_index(
     Args:
         corpus: a file or a folder: .txt, .md, .jsonl, .xml and .xml.bz2 (dumps of Wikipedia).
         out: the folder of the index, outside the corpus.
-        tokens: ``bigrams``, or ``jieba`` (extra ``zh``).
-        memory_mb: memory of a process that does nothing else, about. On disk the build takes up to four times the size
+        memory_mb: memory of a process that does nothing else, about. On disk the build takes up to five times the size
             of the text, and leaves about two and a half times.
-        text_field, title_field: fields of JSONL, where they are not the usual ones.
         replace: build anew where ``out`` holds an index of something else.
         progress: called with the name of the stage, the amount done, and the total.
 
@@ -80,25 +101,18 @@ def build_index(
     corpus, out = corpus.expanduser().absolute(), out.expanduser().absolute()
     if memory_mb < LEAST_MEMORY_MB:
         raise UsageError(f"{memory_mb} MB of memory are too few", hint=f"give {LEAST_MEMORY_MB} or more")
-    cutter = TermCutter(tokens)
-    settings = IndexSettings(
-        tokens=tokens, tokens_version=cutter.version, units=UNITS, text_field=text_field, title_field=title_field
-    )
     before = stamp(corpus)
     if not before.files:
         raise UsageError(f"{corpus} holds no text files", hint=f"give {READ}")
     try:
         _check_places(corpus, out)
         with _locked(out):
-            state = _state(corpus, before, out, progress)
-            if _is_built(out, state, settings, replace=replace):
-                return CorpusIndex.open(out)
-            _clear(out, keep=_named_data(out))
-            _build(corpus, out, state, settings, cutter, memory_mb * MEGABYTE, progress)
+            if not _is_built(out, before, replace=replace):
+                _build(corpus, out, before, memory_mb * MEGABYTE, progress)
     except OSError as error:
         raise CorpusError(
             f"the index cannot be written to {out}: {error.strerror or error}",
-            hint="check that it is a folder you may write to, on a disk with four times the space of the text",
+            hint="check that it is a folder you may write to, on a disk with five times the space of the text",
         ) from error
     return CorpusIndex.open(out)
 
@@ -122,57 +136,34 @@ def _check_places(corpus: Path, out: Path) -> None:
 @contextmanager
 def _locked(out: Path) -> Iterator[None]:
     """One build at a time. The lock ends with the process, however that ends."""
-    import fcntl
-
     out.mkdir(parents=True, exist_ok=True)
-    lock = os.open(out / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
     try:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
-            raise UsageError(
-                f"another process is building {out}", hint="wait for it, or choose another folder"
-            ) from error
-        yield
-    finally:
-        os.close(lock)
+        with FileLock(out / _LOCK, timeout=0):
+            yield
+    except Timeout as error:
+        raise UsageError(f"another process is building {out}", hint="wait for it, or choose another folder") from error
 
 
-def _state(corpus: Path, current: CorpusStamp, out: Path, progress: Progress) -> CorpusState:
-    """The state of the corpus. It is hashed, unless an index there knows it with the same times and sizes."""
-    try:
-        known = read_manifest(out).corpus
-    except (UsageError, CorpusError):
-        known = None
-    if known is not None and (known.path, known.stamp) == (str(corpus), current.sha256):
-        return known
-    sha256 = content_hash(corpus, current.size, progress)
-    return CorpusState(path=str(corpus), files=current.files, bytes=current.size, sha256=sha256, stamp=current.sha256)
-
-
-def _is_built(out: Path, state: CorpusState, settings: IndexSettings, *, replace: bool) -> bool:
+def _is_built(out: Path, corpus: CorpusStamp, *, replace: bool) -> bool:
     if not (out / MANIFEST).exists():
         return False
     try:
-        known = read_manifest(out)
+        manifest = read_manifest(out)
     except CorpusError:
         if replace:
             return False
         raise
-    if known.corpus.sha256 == state.sha256 and known.settings == settings:
+    if manifest.corpus.stamp == corpus.sha256:
         try:
-            CorpusIndex.open(out, check=False)
+            CorpusIndex.open(out)
         except CorpusError:  # its data is damaged and has to be built again
             return False
-        if known.corpus != state:  # the same content elsewhere, or touched: remember that
-            _write_manifest(out, known.model_copy(update={"corpus": state}))
         return True
     if replace:
         return False
-    same = known.corpus.sha256 == state.sha256
-    difference = "other settings" if same else "another corpus, or of this one before it changed"
     raise UsageError(
-        f"{out} holds an index of {difference}", hint="give --replace to build it again, or choose another folder"
+        f"{out} holds an index of another corpus, or of this one before it changed",
+        hint="give --replace to build it again, or choose another folder",
     )
 
 
@@ -192,93 +183,200 @@ def _clear(out: Path, *, keep: str | None) -> None:
         path.unlink()
 
 
-def _build(
-    corpus: Path,
-    out: Path,
-    state: CorpusState,
-    settings: IndexSettings,
-    cutter: TermCutter,
-    memory: int,
-    progress: Progress,
-) -> None:
+def _build(corpus: Path, out: Path, state: CorpusStamp, memory: int, progress: Progress) -> None:
+    _clear(out, keep=_named_data(out))
+    sha256 = content_hash(corpus, state.size, progress)
     folder = out / f"{DATA}{secrets.token_hex(4)}"
     folder.mkdir()
     try:
         room = max(_LEAST_ROOM, memory - _PROCESS_BYTES)
         counts = ReadingCounts()
-        postings = PostingsWriter(folder, room // 8, _partitions(corpus, state, room))
-        with PassageWriter(folder) as passages:
-            documents = read_corpus(corpus, counts, text_field=settings.text_field, title_field=settings.title_field)
-            for batch in _batches(documents, passages):
-                _index(batch, cutter, passages, postings)
-                position = min(counts.bytes_read, state.bytes)
-                progress("reading the corpus (MB)", position // MEGABYTE, state.bytes // MEGABYTE)
-        if not passages.occurrences:
+        with IndexWriter(folder, room // 8, _partitions(corpus, state.size, room)) as writer:
+            for batch in _batches(read_corpus(corpus, counts), writer):
+                writer.add(batch)
+                position = min(counts.bytes_read, state.size)
+                progress("reading the corpus (MB)", position // MEGABYTE, state.size // MEGABYTE)
+        if not writer.occurrences:
             raise UsageError(f"{corpus} holds no text", hint="give files that hold letters or digits")
-        if stamp(corpus).sha256 != state.stamp:
+        if stamp(corpus) != state:
             raise CorpusError(f"{corpus} changed while it was read", hint="build the index again when it is at rest")
-        term_count, posting_count = postings.finish(lambda at, total: progress("sorting (postings)", at, total))
+        terms, postings = writer.finish(lambda at, total: progress("sorting (postings)", at, total))
         for path in (*folder.iterdir(), folder):
             sync(path)
         manifest = IndexManifest(
             format=FORMAT,
-            corpus=state,
-            settings=settings,
-            documents=passages.documents,
-            passages=passages.passages,
-            terms=term_count,
-            postings=posting_count,
-            occurrences=passages.occurrences,
-            text_bytes=passages.text_bytes,
-            document_bytes=passages.document_bytes,
+            corpus=CorpusState(
+                path=str(corpus), files=state.files, bytes=state.size, sha256=sha256, stamp=state.sha256
+            ),
+            settings=IndexSettings(),
+            documents=writer.documents,
+            passages=writer.passages,
+            terms=terms,
+            postings=postings,
+            occurrences=writer.occurrences,
+            text_bytes=writer.text_bytes,
             passed_over=counts.skipped(),
             data=folder.name,
         )
-        _write_manifest(out, manifest)
+        write_whole(out / MANIFEST, (manifest.model_dump_json(indent=2) + "\n").encode())
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)
         raise
     _clear(out, keep=folder.name)
 
 
-def _partitions(corpus: Path, state: CorpusState, room: int) -> int:
+def _partitions(corpus: Path, size: int, room: int) -> int:
     """A number of partitions of which each can be sorted in half of the memory."""
     packed = corpus.is_dir() or corpus.name.lower().endswith(".bz2")
-    expected = state.bytes * (_BZ2_RATIO if packed else 1) / _BYTES_PER_POSTING
-    return 1 + int(2 * expected * SORTING_BYTES / room)
+    expected = size * (_BZ2_RATIO if packed else 1) / _BYTES_PER_POSTING
+    return 1 + int(2 * expected * _SORTING_BYTES / room)
 
 
-_Batch = list[tuple[int, int, str, str]]
-"""Passages as (document, position, text, title)."""
+_Row = dict[str, Any]
+"""A passage as it is stored: text, source, title, position."""
 
 
-def _batches(documents: Iterator[Document], passages: PassageWriter) -> Iterator[_Batch]:
-    batch: _Batch = []
+def _batches(documents: Iterator[Document], writer: "IndexWriter") -> Iterator[list[_Row]]:
+    batch: list[_Row] = []
     characters = 0
     for document in documents:
-        title = one_line(document.title, 200)
-        first = True
+        named = {
+            "source": _one_line(document.source, _LONGEST_SOURCE),
+            "title": _one_line(document.title, _LONGEST_TITLE),
+        }
+        position = None
         for position, text in split(document.pieces):
-            if first:
-                passages.add_document(document.source, document.title)
-                first = False
-            batch.append((passages.documents - 1, position, text, title))
-            characters += len(text) + len(title)
+            batch.append({"text": text, **named, "position": position})
+            characters += len(text) + len(named["title"])
             if characters >= _BATCH_CHARACTERS or len(batch) >= _BATCH_PASSAGES:
                 yield batch
                 batch, characters = [], 0
+        writer.documents += position is not None
     if batch:
         yield batch
 
 
-def _index(batch: _Batch, cutter: TermCutter, passages: PassageWriter, postings: PostingsWriter) -> None:
-    if passages.passages + len(batch) > MOST_PASSAGES:
-        raise CorpusError(f"the corpus has more than {MOST_PASSAGES:,} passages", hint="index parts of it")
-    # The title of an article stands for what its later passages call "it".
-    terms, owners = cutter.terms([f"{title}\n{text}" if title else text for _, _, text, title in batch])
-    passages.add_passages([row[:3] for row in batch], np.bincount(owners, minlength=len(batch)))
-    postings.add(terms, owners, len(batch))
+def _one_line(text: str, longest: int) -> str:
+    """``text`` without control characters and line breaks, cut to ``longest`` characters."""
+    return _NOT_PRINTABLE.sub(" ", text).strip()[:longest]
 
 
-def _write_manifest(out: Path, manifest: IndexManifest) -> None:
-    write_whole(out / MANIFEST, (manifest.model_dump_json(indent=2) + "\n").encode())
+class IndexWriter:
+    """Writer of the passages of an index, and of their postings.
+
+    Args:
+        folder: of the data.
+        buffered: occurrences of terms that are gathered before they are written.
+        partitions: how many parts are sorted one after the other.
+
+    Raises (all methods):
+        OSError: something cannot be read or written.
+    """
+
+    def __init__(self, folder: Path, buffered: int, partitions: int) -> None:
+        self._folder = folder
+        self._lines, self._rows = (folder / PASSAGES).open("wb"), (folder / ROWS).open("wb")
+        self._buffer = np.empty(buffered, np.uint64)
+        self._filled = self._gathered = self._first = 0
+        width = -(-(1 << TERM_BITS) // partitions)
+        self._bounds = np.arange(1, partitions, dtype=np.uint64) * np.uint64(width)
+        self._postings = 0
+        self.documents = self.passages = self.occurrences = self.text_bytes = 0
+
+    def __enter__(self) -> "IndexWriter":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._lines.close()
+        self._rows.close()
+
+    def add(self, passages: Sequence[_Row]) -> None:
+        """Write the next passages, at most 65,536 of them, and gather their terms.
+
+        Raises:
+            CorpusError: there are more passages than an index can number.
+        """
+        if self.passages + len(passages) > MOST_PASSAGES:
+            raise CorpusError(f"the corpus has more than {MOST_PASSAGES:,} passages", hint="index parts of it")
+        # The title of an article stands for what its later passages call "it".
+        terms, owners = terms_of(
+            [f"{row['title']}\n{row['text']}" if row["title"] else row["text"] for row in passages]
+        )
+        lines = [json.dumps(row, ensure_ascii=False).encode("utf-8", "replace") + b"\n" for row in passages]
+        rows = np.empty(len(passages), ROW_TYPE)
+        rows["end"] = np.cumsum([len(line) for line in lines]) + self.text_bytes
+        rows["length"] = np.bincount(owners, minlength=len(passages))
+        self.text_bytes += self._lines.write(b"".join(lines))
+        self._rows.write(rows.tobytes())
+        self.passages += len(passages)
+        self.occurrences += len(terms)
+        self.add_terms(terms, owners, len(passages))
+
+    def add_terms(self, terms: Numbers, owners: NDArray[np.int64], passages: int) -> None:
+        """Gather the terms of the next ``passages``; ``owners`` numbers them from 0."""
+        if self._filled + len(terms) > len(self._buffer) or self._gathered + passages > 1 << _PASSAGE_BITS:
+            self._flush()
+        if len(terms) > len(self._buffer):
+            self._buffer = np.empty(len(terms), np.uint64)
+        packed = terms << np.uint64(_PASSAGE_BITS) | (owners + self._gathered).astype(np.uint64)
+        self._buffer[self._filled : self._filled + len(terms)] = packed
+        self._filled += len(terms)
+        self._gathered += passages
+
+    def _flush(self) -> None:
+        gathered = self._buffer[: self._filled]
+        gathered.sort()
+        ends = np.searchsorted(gathered, self._bounds << np.uint64(_PASSAGE_BITS)).tolist()
+        for number, (start, end) in enumerate(pairwise((0, *ends, self._filled))):
+            if start < end:
+                self._spread(number, gathered[start:end])
+        self._first += self._gathered
+        self._filled = self._gathered = 0
+
+    def _spread(self, partition: int, packed: Numbers) -> None:
+        starts = np.flatnonzero(np.append(True, packed[1:] != packed[:-1]))
+        counts = np.minimum(np.diff(starts, append=len(packed)), MOST_COUNTED)
+        passages = (packed[starts] & np.uint64((1 << _PASSAGE_BITS) - 1)).astype(np.int64) + self._first
+        rows = np.empty(len(starts), _SPREAD_TYPE)
+        rows["term"] = packed[starts] >> np.uint64(_PASSAGE_BITS)
+        rows["posting"] = passages << COUNT_BITS | counts
+        self._postings += len(rows)
+        with self._partition_file(partition).open("ab") as file:
+            file.write(rows.tobytes())
+
+    def finish(self, progress: Callable[[int, int], None] = lambda *_: None) -> tuple[int, int]:
+        """Sort what was gathered into the files of the index; the partitions are removed on the way.
+
+        Args:
+            progress: called with the number of postings that are sorted, and of all.
+
+        Returns:
+            The numbers of terms and of postings.
+        """
+        self._flush()
+        self._buffer = np.empty(0, np.uint64)
+        term_count = posting_count = 0
+        with (
+            (self._folder / TERMS).open("wb") as term_file,
+            (self._folder / OFFSETS).open("wb") as offset_file,
+            (self._folder / POSTINGS).open("wb") as posting_file,
+        ):
+            for path in map(self._partition_file, range(len(self._bounds) + 1)):
+                if not path.exists():
+                    continue
+                rows = np.fromfile(path, _SPREAD_TYPE)
+                order = np.argsort(rows["term"], kind="stable")
+                terms = rows["term"][order]
+                starts = np.flatnonzero(np.append(True, terms[1:] != terms[:-1]))
+                term_file.write(terms[starts].tobytes())
+                offset_file.write((starts + posting_count).astype(OFFSET_TYPE).tobytes())
+                posting_file.write(rows["posting"][order].tobytes())
+                term_count += len(starts)
+                posting_count += len(rows)
+                path.unlink()
+                progress(posting_count, self._postings)
+            offset_file.write(np.array([posting_count], OFFSET_TYPE).tobytes())
+        return term_count, posting_count
+
+    def _partition_file(self, number: int) -> Path:
+        return self._folder / f"partition-{number:05}"

@@ -182,15 +182,8 @@ class ReadingCounts:
         return {what: number for what, number in numbers.items() if number}
 
 
-def read_corpus(
-    corpus: Path, counts: ReadingCounts, *, text_field: str | None = None, title_field: str | None = None
-) -> Iterator[Document]:
-    """All documents of a corpus. A document has to be gone through before the next is asked for.
-
-    Args:
-        corpus: a file or a folder.
-        counts: updated while reading.
-        text_field, title_field: names of the fields in JSONL, where they are not the usual ones.
+def read_corpus(corpus: Path, counts: ReadingCounts) -> Iterator[Document]:
+    """All documents of a corpus, with ``counts`` updated. Read a document to its end before the next one.
 
     Raises:
         UsageError: there is no such corpus.
@@ -202,7 +195,7 @@ def read_corpus(
         if file.form == "text":
             yield Document(file.name, "", _text_pieces(file, counts))
         elif file.form == "lines":
-            yield from _lines(file, counts, text_field, title_field)
+            yield from _lines(file, counts)
         else:
             yield from read_dump(file, counts)
 
@@ -230,31 +223,28 @@ def _encoding(file: CorpusFile) -> str:
     raise CorpusError(f"{file.path} is neither UTF-8 nor GB18030 text", hint="save it as UTF-8")
 
 
-def _lines(
-    file: CorpusFile, counts: ReadingCounts, text_field: str | None, title_field: str | None
-) -> Iterator[Document]:
+def _lines(file: CorpusFile, counts: ReadingCounts) -> Iterator[Document]:
     with_text = 0
     fields: list[str] = []
     for number, line in _numbered(file, counts):
         row = _row(file, number, line)
-        text = _text(row, (text_field,) if text_field else _TEXT_FIELDS)
+        text = _text(row)
         if not text.strip():
             counts.without_text += 1
             fields = fields or list(row)
             continue
         with_text += 1
         place = next((str(row[key]) for key in _PLACE_FIELDS if isinstance(row.get(key), str | int) and row[key]), "")
-        title = row.get(title_field or "title")
+        title = row.get("title")
         yield Document(
             place if "://" in place else f"{file.name}#{place}" if place else f"{file.name}:{number}",
             title.strip() if isinstance(title, str) else "",
             (text,),
         )
     if not with_text and fields:
-        names = text_field or ", ".join(_TEXT_FIELDS[:-1]) + f" or {_TEXT_FIELDS[-1]}"
         raise CorpusError(
-            f"no line of {file.path} has text in a field {names}",
-            hint=f"name the field that holds it; the first line has: {', '.join(map(str, fields[:20]))[:300]}",
+            f"no line of {file.path} has text in a field {', '.join(_TEXT_FIELDS[:-1])} or {_TEXT_FIELDS[-1]}",
+            hint=f"rename the field that holds it; the first line has: {', '.join(map(str, fields[:20]))[:300]}",
         )
 
 
@@ -299,8 +289,8 @@ def _row(file: CorpusFile, number: int, line: bytes) -> dict[str, Any]:
     )
 
 
-def _text(row: dict[str, Any], fields: Iterable[str]) -> str:
-    for field in fields:
+def _text(row: dict[str, Any]) -> str:
+    for field in _TEXT_FIELDS:
         value = row.get(field)
         if isinstance(value, list) and all(isinstance(part, str) for part in value):
             value = "\n".join(value)

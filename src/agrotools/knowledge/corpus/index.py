@@ -7,44 +7,42 @@ version 8: the sum over the terms of the question, repeated ones repeatedly, of
     ln(1 + (N - df + 0.5) / (df + 0.5)) * tf / (tf + k1 * (1 - b + b * length / mean_length))
 
 with k1 = 1.2, b = 0.75; N passages, df of them with the term, tf times in this one (63 at most).
+
+The data are memory-mapped files of little-endian numbers: ``postings.terms`` (8 bytes each, ascending),
+``postings.offsets`` (8 bytes, one more than there are terms: the place of each term's first posting, and the end of the
+last), ``postings.passages`` (4 bytes each: 26 bits number of a passage, ascending within a term, and 6 bits how often
+the term stands in it, 63 at most), and ``passages.rows`` (:data:`ROW_TYPE`), which leads into ``passages.jsonl``.
+
+bm25s computes the same scores and finds faster, but builds in memory alone: see docs/retrieval.md.
 """
 
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field, ValidationError
 
 from agrotools.core import CorpusError, UsageError
-from agrotools.core.frozen_model import FrozenModel
-from agrotools.knowledge.corpus.documents import content_hash, stamp
-from agrotools.knowledge.corpus.terms import TermCutter, TokensName
-from agrotools.knowledge.corpus.writing import (
-    COUNT_BITS,
-    DOCUMENT_ENDS,
-    DOCUMENTS,
-    END_TYPE,
-    MOST_COUNTED,
-    OFFSET_TYPE,
-    OFFSETS,
-    PASSAGES,
-    POSTING_TYPE,
-    ROW_TYPE,
-    ROWS,
-    TERM_TYPE,
-    TERMS,
-    TEXTS,
-    mix_terms,
-)
+from agrotools.core.base import FrozenModel
+from agrotools.knowledge.corpus.documents import stamp
+from agrotools.knowledge.corpus.terms import TERMS_VERSION, UNITS, terms_of
 
 MANIFEST = "index.json"
 DATA = "agrotools-corpus-"
 """Prefix of the names of data folders. Those that no manifest names are removed."""
-FORMAT = 2
+FORMAT = 3
 K1, B = 1.2, 0.75
+COUNT_BITS = 6
+MOST_COUNTED = (1 << COUNT_BITS) - 1
+MOST_PASSAGES = 1 << (32 - COUNT_BITS)
+TERM_TYPE, OFFSET_TYPE, POSTING_TYPE = np.dtype("<u8"), np.dtype("<u8"), np.dtype("<u4")
+TERMS, OFFSETS, POSTINGS = "postings.terms", "postings.offsets", "postings.passages"
+PASSAGES, ROWS = "passages.jsonl", "passages.rows"
+ROW_TYPE = np.dtype([("end", "<u8"), ("length", "<u4")])
+"""Of a passage: end of its line in ``passages.jsonl``, and its number of terms."""
 LONGEST_QUERY = 10_000
 """Characters of a question that are used; the rest is ignored."""
 _AGAIN = "build it again: agrotools kb index CORPUS --out DIR --replace"
@@ -62,17 +60,15 @@ class CorpusState(FrozenModel):
     sha256: str
     """of names and contents of all files"""
     stamp: str
-    """of names, sizes and times of change: as long as it is the same, nothing has to be hashed"""
+    """of names, sizes and times of change"""
 
 
 class IndexSettings(FrozenModel):
-    """Settings that change the index of the same corpus."""
+    """Version of the terms, and units of a passage at most."""
 
-    tokens: TokensName
-    tokens_version: str
-    units: int
-    text_field: str | None = None
-    title_field: str | None = None
+    tokens: Literal["bigrams"] = "bigrams"
+    tokens_version: str = TERMS_VERSION
+    units: int = UNITS
 
 
 class IndexManifest(FrozenModel):
@@ -88,7 +84,6 @@ class IndexManifest(FrozenModel):
     occurrences: _Count
     """of terms in passages, repeated ones included: the mean length of a passage is ``occurrences / passages``"""
     text_bytes: _Count
-    document_bytes: _Count
     passed_over: dict[str, int]
     data: Annotated[str, Field(pattern=rf"^{DATA}[0-9a-f]{{8}}$")]
     """name of the folder with the data"""
@@ -119,7 +114,10 @@ def read_manifest(folder: Path) -> IndexManifest:
     path = folder / MANIFEST
     try:
         with path.open("rb") as file:
-            manifest = IndexManifest.model_validate_json(file.read(_LONGEST_MANIFEST))
+            content = json.loads(file.read(_LONGEST_MANIFEST))
+        version = content["format"]
+        if version == FORMAT:
+            return IndexManifest.model_validate(content)
     except (FileNotFoundError, NotADirectoryError) as error:
         stopped = folder.is_dir() and any(folder.glob(f"{DATA}*"))
         fault = "holds an index that was not finished" if stopped else "holds no index of a corpus"
@@ -128,9 +126,9 @@ def read_manifest(folder: Path) -> IndexManifest:
         raise CorpusError(f"{path} cannot be read: {error.strerror}", hint="make it readable") from error
     except ValidationError as error:
         raise CorpusError(f"{path} is not the manifest of an index: {error.errors()[0]['msg']}", hint=_AGAIN) from error
-    if manifest.format != FORMAT:
-        raise CorpusError(f"{folder} has format {manifest.format}; this version reads format {FORMAT}", hint=_AGAIN)
-    return manifest
+    except (ValueError, LookupError, TypeError) as error:
+        raise CorpusError(f"{path} is not the manifest of an index: {error}", hint=_AGAIN) from error
+    raise CorpusError(f"{folder} has format {version}; this version reads format {FORMAT}", hint=_AGAIN)
 
 
 class CorpusIndex:
@@ -141,38 +139,31 @@ class CorpusIndex:
         self.manifest = manifest
         self.stale = stale
         """Reason why the index no longer matches the corpus; None where it does or the corpus is out of reach."""
-        tokens = manifest.settings.tokens
-        self._cutter = TermCutter(tokens)
-        if self._cutter.version != manifest.settings.tokens_version:
-            was, now = manifest.settings.tokens_version, self._cutter.version
-            raise CorpusError(f"{folder} was built with {tokens} of version {was}, here is {now}", hint=_AGAIN)
+        if manifest.settings.tokens_version != TERMS_VERSION:
+            version = manifest.settings.tokens_version
+            raise CorpusError(
+                f"{folder} was built with terms of version {version}, here is {TERMS_VERSION}", hint=_AGAIN
+            )
         data = folder / manifest.data
         self._terms = _mapped(data / TERMS, TERM_TYPE, manifest.terms)
         self._offsets = _mapped(data / OFFSETS, OFFSET_TYPE, manifest.terms + 1)
-        self._postings = _mapped(data / PASSAGES, POSTING_TYPE, manifest.postings)
+        self._postings = _mapped(data / POSTINGS, POSTING_TYPE, manifest.postings)
         self._rows = _mapped(data / ROWS, ROW_TYPE, manifest.passages)
-        self._document_ends = _mapped(data / DOCUMENT_ENDS, END_TYPE, manifest.documents)
-        self._texts = _mapped(data / TEXTS, np.dtype(np.uint8), manifest.text_bytes)
-        self._documents = _mapped(data / DOCUMENTS, np.dtype(np.uint8), manifest.document_bytes)
+        self._passages = _mapped(data / PASSAGES, np.dtype(np.uint8), manifest.text_bytes)
         mean = manifest.occurrences / manifest.passages
         self._norms = (K1 * (1 - B) + K1 * B / mean * self._rows["length"]).astype(np.float32)
 
     @classmethod
-    def open(cls, folder: Path, *, check: bool = True) -> "CorpusIndex":
+    def open(cls, folder: Path) -> "CorpusIndex":
         """Open an index.
 
-        Args:
-            folder: where it was built.
-            check: check that the corpus is unchanged, see :attr:`stale`. Where times or sizes of its files differ, it
-                is hashed, which takes a second or more for each gigabyte.
-
         Raises:
-            UsageError: there is no index, its build was stopped, or it needs jieba.
+            UsageError: there is no index, or its build was stopped.
             CorpusError: it is damaged, or of another version, and has to be built again.
         """
         folder = folder.expanduser().absolute()
         manifest = read_manifest(folder)
-        return cls(folder, manifest, _stale(manifest) if check else None)
+        return cls(folder, manifest, _stale(manifest))
 
     def identity(self) -> dict[str, object]:
         """Hash of the corpus, settings and ranking, to be recorded with a run."""
@@ -204,7 +195,7 @@ class CorpusIndex:
     def _scores(self, query: str) -> NDArray[np.float64]:
         """(passages,) scores; 0 for passages without any term of the question."""
         scores = np.zeros(len(self._rows))
-        terms, repeats = np.unique(mix_terms(self._cutter.terms([query])[0]), return_counts=True)
+        terms, repeats = np.unique(terms_of([query])[0], return_counts=True)
         for term, times, place in zip(terms, repeats, np.searchsorted(self._terms, terms), strict=True):
             if place == len(self._terms) or self._terms[place] != term:
                 continue
@@ -217,20 +208,12 @@ class CorpusIndex:
         return scores
 
     def _passage(self, number: int, score: float) -> Passage:
-        row = self._rows[number]
         start = int(self._rows[number - 1]["end"]) if number else 0
-        text = self._texts[start : int(row["end"])].tobytes().decode("utf-8", "replace")
-        document = self._document(int(row["document"]))
-        return Passage(text, document["source"], document["title"], score, int(row["position"]))
-
-    def _document(self, number: int) -> dict[str, str]:
-        start = int(self._document_ends[number - 1]) if number else 0
-        line = self._documents[start : int(self._document_ends[number])].tobytes()
+        line = self._passages[start : int(self._rows[number]["end"])].tobytes()
         try:
-            row = json.loads(line)
-            return {"source": str(row["source"]), "title": str(row["title"])}
-        except (ValueError, KeyError, TypeError) as error:
-            raise CorpusError(f"{self.folder} is damaged: document {number} cannot be read", hint=_AGAIN) from error
+            return Passage(**json.loads(line), score=score)
+        except (ValueError, TypeError) as error:
+            raise CorpusError(f"{self.folder} is damaged: passage {number} cannot be read", hint=_AGAIN) from error
 
 
 def _best(scores: NDArray[np.float64], k: int) -> list[int]:
@@ -259,11 +242,7 @@ def _stale(manifest: IndexManifest) -> str | None:
     if not corpus.exists():
         return None
     try:
-        current = stamp(corpus)
-        if current.sha256 == manifest.corpus.stamp:
-            return None
-        same_size = (current.files, current.size) == (manifest.corpus.files, manifest.corpus.bytes)
-        if same_size and content_hash(corpus, current.size, lambda *_: None) == manifest.corpus.sha256:
+        if stamp(corpus).sha256 == manifest.corpus.stamp:
             return None
     except (UsageError, CorpusError) as error:
         return f"the corpus {corpus} can no longer be read: {error.message}"

@@ -2,29 +2,25 @@
 
 Text in scripts without spaces between words (Chinese, Japanese kana, Thai, Lao, Khmer, Burmese) is taken in
 overlapping pairs of characters, a character that stands alone by itself; all else in words, folded to lower case,
-numbers with their decimal point. Full-width letters and digits count as plain ones. With ``jieba`` Chinese is cut into
-words first, as its ``cut_for_search`` does: long words and the shorter ones in them.
+numbers with their decimal point. Full-width letters and digits count as plain ones.
 
-A pair of characters of the basic plane is its own number, below 2**32. A word is hashed to 47 bits under a set top
-bit; two of ten million words share a number in about one corpus of three, and then count as one word.
+Pairs and words are hashed, so that any range of numbers has its share of the terms. Two of ten million terms share a
+number in about one corpus of six, and then count as one.
 """
 
 import re
 import unicodedata
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
-from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
-from agrotools.core import UsageError
-from agrotools.text.rouge import jieba_cutter
-
-TokensName = Literal["bigrams", "jieba"]
 TERM_BITS = 48
+TERMS_VERSION = "2"
+"""Goes up when the same text gives other terms."""
 WORD, UNSPACED = 1, 2
-"""Kinds of characters; 0 parts words."""
+"""Kinds of characters; 0 separates words."""
 Numbers = NDArray[np.uint64]
 
 _UNSPACED_RANGES = (
@@ -64,41 +60,19 @@ _PAUSE = np.zeros(0x10000, bool)
 _PAUSE[[ord(char) for char in "，、：,: \t\u3000"]] = True
 
 
-class TermCutter:
-    """Method of cutting text into terms.
-
-    Raises:
-        UsageError: it needs jieba and that is not installed.
-    """
-
-    def __init__(self, name: TokensName) -> None:
-        self._cut: Callable[[str], Iterable[str]] | None = None
-        self.version = "1"
-        """Goes up when the same text gives other terms."""
-        if name == "jieba":
-            cutter, version = jieba_cutter()
-            self._cut = cutter.cut_for_search
-            self.version = f"1, jieba {version}"
-
-    def terms(self, texts: Sequence[str]) -> tuple[Numbers, NDArray[np.int64]]:
-        """The terms of some texts as ``(terms, owners)``: each occurrence, and the number of the text it stands in."""
-        if self._cut is not None:
-            texts = ["\n".join(self._cut(text)) for text in texts]
-        lengths = np.fromiter((len(text) + 1 for text in texts), np.int64, len(texts))
-        codes, at = _terms(code_points("\n".join(texts)), pairs=self._cut is None)
-        return codes, np.repeat(np.arange(len(texts)), lengths)[at]
-
-
-def known_tokens(name: str) -> TokensName:
-    """``name`` if it is a known method.
-
-    Raises:
-        UsageError: it is not.
-    """
-    for known in get_args(TokensName):
-        if name == known:
-            return known
-    raise UsageError(f"unknown tokens {name!r}", hint=f"choose {' or '.join(get_args(TokensName))}")
+def terms_of(texts: Sequence[str]) -> tuple[Numbers, NDArray[np.int64]]:
+    """The terms of some texts as ``(terms, owners)``: each occurrence, and the number of the text it stands in."""
+    lengths = np.fromiter((len(text) + 1 for text in texts), np.int64, len(texts))
+    points = code_points("\n".join(texts))
+    kind = kinds(points)
+    unspaced = kind == UNSPACED
+    beside = np.zeros(len(points) + 1, bool)
+    beside[1:-1] = unspaced[:-1] & unspaced[1:]
+    alone = unspaced & ~beside[:-1] & ~beside[1:]
+    first = np.flatnonzero(beside[1:])
+    pairs = _hashed(points[first].astype(np.uint64) << np.uint64(32) | points[first + 1])
+    words, at = _words(points, (kind == WORD) | alone, alone)
+    return np.concatenate((pairs, words)), np.repeat(np.arange(len(texts)), lengths)[np.concatenate((first, at))]
 
 
 def code_points(text: str) -> NDArray[np.uint32]:
@@ -124,25 +98,6 @@ def kinds(points: NDArray[np.uint32]) -> NDArray[np.uint8]:
     return kind
 
 
-def _terms(points: NDArray[np.uint32], *, pairs: bool) -> tuple[Numbers, NDArray[np.int64]]:
-    """Terms and where each begins. Without ``pairs``, characters of unspaced scripts form words like all others."""
-    kind = kinds(points)
-    unspaced = kind == UNSPACED
-    if not pairs:
-        return _words(points, kind > 0, np.zeros(len(points), bool))
-    beside = np.zeros(len(points) + 1, bool)
-    beside[1:-1] = unspaced[:-1] & unspaced[1:]
-    alone = unspaced & ~beside[:-1] & ~beside[1:]
-    first = np.flatnonzero(beside[1:])
-    first_half, right = points[first].astype(np.uint64), points[first + 1].astype(np.uint64)
-    pair_codes = first_half << np.uint64(16) | right
-    wide = (first_half | right) >= _BASIC
-    if wide.any():
-        pair_codes[wide] = _closed(_mixed(first_half[wide] + _STEP) + _mixed(right[wide] + _STEP + _STEP))
-    words, at = _words(points, (kind == WORD) | alone, alone)
-    return np.concatenate((pair_codes, words)), np.concatenate((first, at))
-
-
 def _words(
     points: NDArray[np.uint32], inside: NDArray[np.bool_], alone: NDArray[np.bool_]
 ) -> tuple[Numbers, NDArray[np.int64]]:
@@ -155,7 +110,7 @@ def _words(
     starts = np.flatnonzero(begins)
     lengths = np.diff(starts, append=len(at))
     place = (np.arange(1, len(at) + 1) - np.repeat(starts, lengths)).astype(np.uint64)
-    return _closed(np.add.reduceat(_mixed(points[at] + place * _STEP), starts)), at[starts]
+    return _hashed(np.add.reduceat(_mixed(points[at] + place * _STEP), starts)), at[starts]
 
 
 def _mixed(values: Numbers) -> Numbers:
@@ -165,9 +120,8 @@ def _mixed(values: Numbers) -> Numbers:
     return values ^ (values >> np.uint64(31))
 
 
-def _closed(sums: Numbers) -> Numbers:
-    top = np.uint64(1 << (TERM_BITS - 1))
-    return (_mixed(sums) & (top - np.uint64(1))) | top
+def _hashed(values: Numbers) -> Numbers:
+    return _mixed(values + _STEP) & np.uint64((1 << TERM_BITS) - 1)
 
 
 @lru_cache(1)

@@ -8,7 +8,6 @@ from functools import cache
 from typing import Literal, NamedTuple
 
 from agrotools.scoring.choices.named_options import (
-    Block,
     ChoiceItem,
     Listing,
     ReplyText,
@@ -283,8 +282,6 @@ def opening_claim(reply: ReplyText, item: ChoiceItem) -> Claim | None:
     position = begin.end() if begin else 0
     if block := block_at(reply, position, item):
         more = reply.text[block.listing.end :].strip()
-        if _repeats_options(block, item) and (more or item.kind != "multiple"):
-            return None
         return Claim(block.listing, "stated", "first line" if more else "whole reply")
     listing = listing_at(reply, position, item)
     if listing is None:
@@ -319,11 +316,6 @@ def _hedged_claim(reply: ReplyText, item: ChoiceItem, position: int) -> Claim | 
         if (block := block_at(reply, position, item)) and block.listing.end == len(reply.text):
             return Claim(block.listing, "stated", "whole reply")
     return None
-
-
-def _repeats_options(block: Block, item: ChoiceItem) -> bool:
-    """True if these lines repeat all options of the question, one by one."""
-    return block.lines > 1 and len(block.listing.keys) == len(item.keys) and not block.listing.outside
 
 
 _BEHIND_A_COLON = re.compile(r"(?<![A-Za-z]):[^\S\n]*([^\n:]{1,40})\Z")

@@ -19,10 +19,9 @@ from agrotools.build.sources.drawn.drawing import SCENE_KINDS, Order, draw_all
 from agrotools.build.sources.part import Originals
 from agrotools.build.templates import load_templates
 from agrotools.build.templates.wording import Language
-from agrotools.core.progress import Progress, no_progress
-from agrotools.formats.benchmark import BenchmarkHeader, SourceNote, canary_of
-from agrotools.formats.folder import FILES_FOLDER
-from agrotools.formats.replacement import check_replaceable, replace_folder
+from agrotools.core.base import Progress, no_progress
+from agrotools.formats.benchmark import FILES_FOLDER, BenchmarkHeader, SourceNote
+from agrotools.formats.writing import canary_of, check_replaceable, replace_folder
 from agrotools.tools import AGROTOOLS
 
 SEED = 20261120

@@ -19,7 +19,7 @@ import agrotools.build
 from agrotools.build.scenes.scene import Difficulty
 from agrotools.build.sources.drawn import DrawnScene, SceneKind, fruit, leaf_lesions, pairs, pots, rows, trees
 from agrotools.core import InfrastructureError
-from agrotools.core.progress import Progress
+from agrotools.core.base import Progress
 
 SCENE_KINDS: Mapping[str, SceneKind] = {
     "blocks": trees.BLOCKS,

@@ -13,10 +13,9 @@ from agrotools.build.sources.field.land import buildings, canopy, land_use, ndvi
 from agrotools.build.sources.field.photos import apples, leaf_photos, leaves, orchard, weed_photos
 from agrotools.build.sources.field.weeds import weeds
 from agrotools.build.sources.part import Adapter
-from agrotools.core.errors import NoFileError
-from agrotools.core.progress import Progress, no_progress
+from agrotools.core.base import NoFileError, Progress, no_progress
 from agrotools.formats.benchmark import BenchmarkHeader
-from agrotools.formats.replacement import check_replaceable
+from agrotools.formats.writing import check_replaceable
 
 PARTS: dict[str, Adapter] = {
     "cwfid": weeds,

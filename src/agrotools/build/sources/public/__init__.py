@@ -16,9 +16,9 @@ from agrotools.build.allocation import QUERIES, SOURCE_PCTS, apportioned
 from agrotools.build.sources.assembling import assembled
 from agrotools.build.sources.part import Adapter
 from agrotools.core import BenchmarkError
-from agrotools.core.progress import Progress, no_progress
+from agrotools.core.base import Progress, no_progress
 from agrotools.formats.benchmark import BenchmarkHeader
-from agrotools.formats.replacement import check_replaceable
+from agrotools.formats.writing import check_replaceable
 
 DATASETS: Mapping[str, float] = SOURCE_PCTS
 """Names of the data sets, as after ``--source``, with their share of the published queries in percent."""

@@ -1,8 +1,53 @@
-"""Typed errors. Every one carries a message that says what is wrong and a hint that says what to change."""
+"""Base class of all records, progress of long work as a callback, and typed errors.
 
+Every error carries a message that says what is wrong and a hint that says what to change.
+"""
+
+from collections.abc import Callable
+from functools import cache
 from typing import Literal
 
-from agrotools.core.frozen_model import FrozenModel
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+
+class FrozenModel(BaseModel):
+    """Immutable record; an unknown field is an error, so a misspelt key in a file is never silently ignored."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
+
+
+def first_fault(error: ValidationError) -> str:
+    """The first field that is wrong and what is wrong with it: ``slots.0.value: Input should be a number``."""
+    detail = error.errors(include_url=False, include_input=False)[0]
+    return f"{'.'.join(map(str, detail['loc'])) or 'the whole'}: {detail['msg']}"
+
+
+Progress = Callable[[str, int, int], None]
+"""Called with what is being done, how many are done, and how many there are."""
+
+
+def no_progress(what: str, done: int, total: int) -> None:
+    """Report nothing."""
+
+
+def count_text(count: int, noun: str, plural: str = "") -> str:
+    """``1 sample``, ``2 samples``; ``plural`` where it is not the noun and an s."""
+    return f"{count} {noun}" if count == 1 else f"{count} {plural or f'{noun}s'}"
+
+
+@cache
+def install_command(extra: str = "") -> str:
+    """Command that installs an extra of this package, in the way in which the package was installed."""
+    import json
+    from importlib.metadata import distribution
+
+    wanted = f"[{extra}]" if extra else ""
+    source = json.loads(distribution("agrotools").read_text("direct_url.json") or "{}")
+    if "dir_info" in source:
+        editable = "-e " if source["dir_info"].get("editable") else ""
+        return f"pip install {editable}'.{wanted}' in the source folder of agrotools"
+    return f"pip install 'agrotools{wanted} @ {source['url']}'" if source else f"pip install 'agrotools{wanted}'"
+
 
 ToolErrorKind = Literal[
     "invalid_argument",

@@ -11,8 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agrotools.core import Record, Sample
-from agrotools.report.html.choosing import Outcomes, value_of
-from agrotools.report.html.runs import opened_runs
+from agrotools.report.html.runs import Outcomes, opened_runs, value_of
 from agrotools.runner.records import RecordIndex
 from agrotools.runner.rescore import rescore
 from agrotools.scoring import outcome_scores

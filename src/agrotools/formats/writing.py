@@ -1,15 +1,40 @@
-"""Atomic replacement of a folder by a new one."""
+"""Writing of benchmark folders: header and samples, and atomic replacement of a folder by a new one."""
 
 import glob
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator
+import uuid
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from agrotools.core import BenchmarkError
-from agrotools.formats.folder import HEADER_FILE
+from agrotools.core import BenchmarkError, Sample
+from agrotools.formats.benchmark import HEADER_FILE, SAMPLES_FILE, BenchmarkHeader
+
+_CANARIES = uuid.UUID("5d0c7a3e-6c1f-4b57-9a64-0b1f2f6f7a11")
+
+
+def canary_of(name: str, version: str) -> str:
+    """The canary GUID of a benchmark: the same each time it is built."""
+    return str(uuid.uuid5(_CANARIES, f"{name} {version}"))
+
+
+def header_toml(header: BenchmarkHeader) -> str:
+    """The header as TOML."""
+    import tomli_w
+
+    return tomli_w.dumps(header.model_dump(mode="json", exclude_none=True))
+
+
+def write_samples(folder: Path, header: BenchmarkHeader, samples: Iterable[Sample]) -> None:
+    """Write ``benchmark.toml`` and ``samples.jsonl`` into ``folder``."""
+    (folder / HEADER_FILE).write_text(header_toml(header), encoding="utf-8")
+    lines = [
+        sample.model_dump_json(by_alias=True, exclude_none=True, exclude_defaults=False, exclude={"cluster"})
+        for sample in samples
+    ]
+    (folder / SAMPLES_FILE).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
 
 
 @contextmanager
