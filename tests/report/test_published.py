@@ -9,7 +9,6 @@ from importlib.resources import files
 
 import pytest
 
-from agrotools.benchmarks.agrieval.taxonomy import FIELDS, TASKS
 from agrotools.core import UsageError
 from agrotools.report.published import (
     IN_TEXT,
@@ -234,10 +233,9 @@ def test_files_name_the_paper_they_are_from():
 
 def test_sizes_of_the_data_sets():
     figures = {(one.table, one.item, one.quantity): one for one in published_set("agrieval")}
-    for task in TASKS:
-        assert figures["1", task.code, "questions"].number == task.questions
-    for field in FIELDS:
-        assert figures["5", field.id, "questions"].number == field.questions
+    for number, parts in (("1", 15), ("5", 29)):
+        counts = [one.number or 0 for one in figures.values() if (one.table, one.quantity) == (number, "questions")]
+        assert (len(counts), sum(counts)) == (parts, 14_697 + 2_167)
     assert figures["text", "all", "choice questions"].number == 14_697
     assert figures["text", "answers of open questions", "mean tokens"].value == "467.30"
     thinkgeo = {(one.item, one.quantity): one for one in published_set("thinkgeo")}

@@ -35,7 +35,7 @@ from agrotools.core import (
 )
 from agrotools.core.slot import Fact
 from agrotools.models import Completion
-from agrotools.models.scripted import ScriptedModel
+from agrotools.models.endpoint import ScriptedModel
 from agrotools.scoring import RunAggregator, Summary
 from agrotools.scoring.error_classes import CLASSES, OF_KEYWORDS, error_sources
 from agrotools.scoring.summary import ErrorCount

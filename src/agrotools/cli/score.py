@@ -30,10 +30,10 @@ def score(
     runs: Annotated[list[Path], typer.Argument(help="Run folders, or one prediction file with --format.")],
     extra: Extra = None,
     allow_invalid: Annotated[
-        bool, typer.Option(help="Report scores even if more than 1 % of samples are invalid.")
+        bool, typer.Option("--allow-invalid", help="Report scores even if more than 1 % of samples are invalid.")
     ] = False,
     details: Annotated[
-        bool, typer.Option(help="Also show scores by task and answer type, and statistics of the run.")
+        bool, typer.Option("--details", help="Also show scores by task and answer type, and statistics of the run.")
     ] = False,
     paper: Annotated[
         bool,

@@ -21,6 +21,7 @@ from agrotools.runner.manifest import Manifest
 from agrotools.runner.records import iter_records
 from agrotools.runner.store import read_manifest
 from agrotools.scoring import ModeSummary, RunAggregator, Summary, score_record, stands_for_sample
+from agrotools.scoring.aggregate import side_by_side
 from agrotools.scoring.embedders import Embedder
 from agrotools.scoring.event_counts import TRUTH_METRIC
 from agrotools.scoring.judging import JudgedRows, Judgement, Rubrics, read_rubrics
@@ -177,6 +178,37 @@ def rescore(
             hint="free some space, or score a copy of the folder in a place where you may write",
         ) from error
     return Rescored(summary, telling_sample, tally)
+
+
+def score_runs(
+    runs: Sequence[Path],
+    *,
+    allow_invalid: bool = False,
+    comparisons: TextComparisons = NO_COMPARISONS,
+    again: bool = False,
+    on_run: Callable[[Manifest], None] | None = None,
+    on_scored: OnScored | None = None,
+) -> list[Rescored]:
+    """Score runs side by side and write each one's ``scores.json``.
+
+    Args:
+        comparisons: of texts, for metrics that are computed only when asked for.
+        again: score runs anew whose stored scores are of another scoring version; they are taken as they are otherwise.
+        on_run: is given the manifest of each run before its records.
+        on_scored: is given every record with its score rows.
+    """
+    stored = {} if again else shown_as_stored(runs, ())
+    rescored: list[Rescored] = []
+    for run in runs:
+        if run in stored:
+            rescored.append(Rescored(stored[run]))
+            continue
+        if on_run is not None:
+            on_run(read_manifest(run))
+        rescored.append(rescore(run, allow_invalid=allow_invalid, comparisons=comparisons, on_scored=on_scored))
+    tallies = [each.tally for each in rescored if each.tally is not None]
+    summaries = side_by_side([each.summary for each in rescored], tallies if len(tallies) > 1 else [])
+    return [each._replace(summary=summary) for each, summary in zip(rescored, summaries, strict=True)]
 
 
 def check_comparisons(manifest: Manifest, comparisons: TextComparisons) -> None:

@@ -96,10 +96,11 @@ _ENGINE_METRICS = {
 }
 OUTCOME_METRICS = tuple(name for name, info in _ENGINE_METRICS.items() if info.slots)
 """Metrics of the engine that are means over slots."""
-METRICS = WithPlugins(_ENGINE_METRICS, lambda plugin: plugin.metrics)
+METRICS = WithPlugins("metric", _ENGINE_METRICS, lambda plugin: plugin.metrics)
 """All metrics: those of the engine, and those of benchmark plug-ins."""
 
 SLOTS_OF_METRIC: WithPlugins[Callable[[Slot], bool]] = WithPlugins(
+    "metric",
     {name: info.slots for name, info in _ENGINE_METRICS.items() if info.slots},
     lambda plugin: {name: info.slots for name, info in plugin.metrics.items() if info.slots},
 )

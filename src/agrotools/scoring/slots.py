@@ -17,7 +17,6 @@ from agrotools.core import (
     ChoiceSetSlot,
     ExactSlot,
     FileSlot,
-    ImageCallsSlot,
     KeywordsSlot,
     OpenTextSlot,
     PlotSlot,
@@ -118,11 +117,9 @@ def _scored(slot: Slot, sample: Sample, trajectory: Trajectory) -> SlotScore:
             ) from error
         value, reading = score_plot(reference, drawn_spec(trajectory))
         return SlotScore(value=value, reading=reading, used_form=False)
-    if isinstance(slot, ImageCallsSlot):
-        from agrotools.scoring.steps import score_image_calls
-
-        value, reading = score_image_calls(slot, sample, trajectory)
-        return SlotScore(value=value, reading=reading, used_form=False)
+    for plugin in plugins_of_slots((slot,)):
+        if (scorer := plugin.scoring.call_scorers.get(slot.type)) is not None:
+            return scorer(slot, sample, trajectory)
     return score_slot(slot, sample.answer, answer)
 
 
@@ -166,11 +163,11 @@ def score_slot(slot: Slot, slots: Sequence[Slot], answer: str) -> SlotScore:
 
     Slots whose answer is drawn are not scored here, which is no text; nor are those of benchmark plug-ins.
     """
-    if isinstance(slot, PlotSlot | ImageCallsSlot):
-        raise TypeError(f"slots of type {slot.type} are not scored here")
     for plugin in plugins_of_slots((slot,)):
         if (scorer := plugin.scoring.slot_scorers.get(slot.type)) is not None:
             return scorer(slot, slots, answer)
+    if slot.made:
+        raise TypeError(f"slots of type {slot.type} are not scored here")
     read = read_answer(answer)
     score = _score(slot, slots, read)
     if read.unread:

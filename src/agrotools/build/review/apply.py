@@ -15,8 +15,8 @@ from agrotools.build.export import copy_files, write_benchmark
 from agrotools.build.review.agreement import Decision, counted, edited, reason_key, standing_of
 from agrotools.build.review.material import Material, applicable
 from agrotools.core import BenchmarkError, FrozenModel, Sample, UsageError
-from agrotools.formats.folder import QUALITY_FILE
-from agrotools.formats.replacement import replace_folder
+from agrotools.formats.benchmark import QUALITY_FILE
+from agrotools.formats.writing import replace_folder
 
 OnDisputed = Literal["keep", "drop"]
 _ADDED = "+reviewed"

@@ -18,9 +18,8 @@ from agrotools.plugin import NO_COMPARISONS, TextComparisons
 from agrotools.report.html.pictures import artifact_key, benchmark_roots, file_key
 from agrotools.report.layout import fields_text, percent, shortened
 from agrotools.report.trace import why_wrong
-from agrotools.runner.costs import read_spend
 from agrotools.runner.manifest import Manifest
-from agrotools.runner.policies import is_baseline
+from agrotools.runner.policies import is_baseline, read_spend
 from agrotools.runner.records import RECORDS_FILE, OrderedRecords, RecordIndex
 from agrotools.runner.rescore import check_comparisons, judged_rows, shown_as_stored, summary_of
 from agrotools.runner.store import read_manifest
