@@ -14,7 +14,7 @@ import pytest
 import agrotools as at
 from agrotools import plugin, tools
 from agrotools.core import AgrotoolsError, UsageError
-from agrotools.models.scripted import ScriptedModel
+from agrotools.models.endpoint import ScriptedModel
 from agrotools.runner.config import EvalConfig
 from support.text_benchmark import write_text_benchmark
 

@@ -45,7 +45,7 @@ from agrotools.core import (
 )
 from agrotools.scoring.slots import score_slot
 from agrotools.text import format_answer
-from agrotools.text.guess_model import Guesser, GuessModel, kind_key, plan_key, prompt_features, shown_choices, slot_key
+from agrotools.text.answer_form import Guesser, GuessModel, kind_key, plan_key, prompt_features, shown_choices, slot_key
 
 DATA = Path(__file__).resolve().parent.parent / "src" / "agrotools" / "data"
 SLOTS, FILES = TypeAdapter(tuple[Slot, ...]), TypeAdapter(tuple[SampleFile, ...])

@@ -9,7 +9,7 @@ run.scores["agrotools.fas"]
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from agrotools.agents.policy import Policy
+    from agrotools.agents.modes import Policy
     from agrotools.api import (
         Comparison,
         MetricDifference,
@@ -41,7 +41,7 @@ _MODULES = {
     ),
     "Benchmark": "agrotools.formats.benchmark",
     "Model": "agrotools.models.base",
-    "Policy": "agrotools.agents.policy",
+    "Policy": "agrotools.agents.modes",
     "Record": "agrotools.core.record",
     "load_benchmark": "agrotools.benchmarks",
     "tool": "agrotools.tools.contract",

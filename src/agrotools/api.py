@@ -12,17 +12,18 @@ import threading
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from difflib import get_close_matches
 from functools import cached_property
 from html import escape
 from pathlib import Path
 from statistics import fmean
 from typing import TYPE_CHECKING, Any, NamedTuple, TextIO, TypeVar
 
-from agrotools.agents.policy import Policy
+from agrotools.agents.modes import Policy
 from agrotools.core import MODES, Mode, Protocol, Record, Score, UsageError
+from agrotools.core.base import count_text
 from agrotools.formats.benchmark import Benchmark
 from agrotools.models.base import Model
-from agrotools.plugin import NO_COMPARISONS, TextComparisons
 from agrotools.runner.config import EvalConfig, read_config
 from agrotools.runner.manifest import Manifest
 from agrotools.runner.progress import notebook_display
@@ -30,10 +31,12 @@ from agrotools.runner.records import RecordIndex, record_index
 from agrotools.runner.store import read_manifest
 
 if TYPE_CHECKING:
-    from agrotools.runner.rescore import OnScored, Rescored
     from agrotools.scoring.summary import Summary
 
 T = TypeVar("T")
+
+_LISTED = 10
+"""Ids that a message names at most."""
 
 _FIRST_MODES: tuple[Mode, ...] = ("end-to-end", "step-by-step", "no-tool")
 """Order in which :attr:`Run.scores` takes a metric that several modes have."""
@@ -76,6 +79,21 @@ class Comparison(tuple[MetricDifference, ...]):
 
     def __repr__(self) -> str:
         return "\n".join(_difference_line(each) for each in self) or "Comparison(no metric in common)"
+
+
+class Scores(dict[str, MetricScore]):
+    """Metrics by id. An unknown id is a KeyError that names the closest ones and those that there are."""
+
+    def __missing__(self, metric: str) -> MetricScore:
+        raise KeyError(_unknown("metric", metric, list(self)))
+
+
+def _unknown(noun: str, name: str, known: Sequence[str]) -> str:
+    """Message on a name that is none of ``known``."""
+    close = get_close_matches(name, known, n=3) or [each for each in known if name in each][:3]
+    suggestion = f"did you mean {' or '.join(close)}? " if close else ""
+    listed = ", ".join(known[:_LISTED]) + (f" and {len(known) - _LISTED} more" if len(known) > _LISTED else "")
+    return f"no {noun} {name!r} in the run; {suggestion}it has {listed or 'none'}"
 
 
 class Sample:
@@ -143,6 +161,8 @@ class Run:
     """
 
     def __init__(self, path: str | Path, *, stopped: str | None = None) -> None:
+        if not isinstance(path, str | Path):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise UsageError(f"a run is given by the path of its folder, not by {path!r}", hint="e.g. runs/my-run")
         self.path = Path(path)
         self.manifest: Manifest = read_manifest(self.path)
         self.stopped = stopped
@@ -150,18 +170,20 @@ class Run:
     @cached_property
     def summary(self) -> "Summary":
         """All figures of the run, as ``scores.json`` holds them. Scores the records on first use."""
+        from agrotools.runner.rescore import score_runs
+
         return score_runs([self.path])[0].summary
 
     @property
-    def scores(self) -> dict[str, MetricScore]:
+    def scores(self) -> Scores:
         """Metrics by id, such as ``agrotools.fas``. Of a metric that several modes have, that of end-to-end, else of
         step-by-step; :meth:`mode_scores` has those of one mode."""
-        found: dict[str, MetricScore] = {}
+        scores = Scores()
         for mode in _FIRST_MODES:
-            found = {**self.mode_scores(mode), **found}
-        return found
+            scores = Scores({**self.mode_scores(mode), **scores})
+        return scores
 
-    def mode_scores(self, mode: Mode) -> dict[str, MetricScore]:
+    def mode_scores(self, mode: Mode) -> Scores:
         """Metrics of one mode by id; none where the run does not have it.
 
         Raises:
@@ -170,7 +192,7 @@ class Run:
         if mode not in MODES:
             raise UsageError(f"unknown mode {mode!r}", hint=f"one of {', '.join(MODES)}")
         part = self.summary.modes.get(mode)
-        return {
+        metrics = {
             name: MetricScore(
                 name,
                 mode,
@@ -181,6 +203,7 @@ class Run:
             )
             for name, metric in (part.metrics if part else {}).items()
         }
+        return Scores(metrics)
 
     def samples(self, mode: Mode | None = None) -> list[Record]:
         """The records, by mode, sample and epoch; of ``mode`` alone where one is given."""
@@ -194,8 +217,7 @@ class Run:
         """
         records = self._index.of_sample(sample_id)
         if not records:
-            known = sorted({name for _, name, _ in self._index.keys})
-            raise KeyError(f"no sample {sample_id!r} in the run; it has {', '.join(known[:10]) or 'none'}")
+            raise KeyError(_unknown("sample", sample_id, sorted({name for _, name, _ in self._index.keys})))
         return Sample(self, records)
 
     def __len__(self) -> int:
@@ -268,7 +290,8 @@ class Run:
         return build_report([self.path], Path(path) if path else self.path / "report.html").path
 
     def __repr__(self) -> str:
-        return f"Run({str(self.path)!r}, {self.manifest.model} on {self.manifest.benchmark}, {len(self)} records)"
+        about = f"{self.manifest.model} on {self.manifest.benchmark}"
+        return f"Run({str(self.path)!r}, {about}, {count_text(len(self), 'record')})"
 
     def _repr_html_(self) -> str:
         rows = "".join(
@@ -366,6 +389,8 @@ def score(run: str | Path | Run, *, allow_invalid: bool = False) -> Run:
         run: a run, or its folder.
         allow_invalid: whether headline scores stand where more than 1 % of the samples are invalid.
     """
+    from agrotools.runner.rescore import score_runs
+
     fresh = Run(run.path if isinstance(run, Run) else run)
     fresh.summary = score_runs([fresh.path], allow_invalid=allow_invalid, again=True)[0].summary
     return fresh
@@ -380,6 +405,8 @@ def compare(*runs: str | Path | Run) -> Comparison:
         UsageError: fewer than two runs.
         ScoringVersionError: the runs are of different scoring versions.
     """
+    from agrotools.runner.rescore import score_runs
+
     opened = [each if isinstance(each, Run) else Run(each) for each in runs]
     if len(opened) < 2:
         raise UsageError("a comparison needs two runs", hint="give two run folders")
@@ -398,40 +425,6 @@ def compare(*runs: str | Path | Run) -> Comparison:
         )
         for each in scored[0].summary.between_runs
     )
-
-
-def score_runs(
-    runs: Sequence[Path],
-    *,
-    allow_invalid: bool = False,
-    comparisons: TextComparisons = NO_COMPARISONS,
-    again: bool = False,
-    on_run: Callable[[Manifest], None] | None = None,
-    on_scored: "OnScored | None" = None,
-) -> "list[Rescored]":
-    """Score runs side by side and write each one's ``scores.json``.
-
-    Args:
-        comparisons: of texts, for metrics that are computed only when asked for.
-        again: score runs anew whose stored scores are of another scoring version; they are taken as they are otherwise.
-        on_run: is given the manifest of each run before its records.
-        on_scored: is given every record with its score rows.
-    """
-    from agrotools.runner.rescore import Rescored, rescore, shown_as_stored
-    from agrotools.scoring.aggregate import side_by_side
-
-    stored = {} if again else shown_as_stored(runs, ())
-    rescored: list[Rescored] = []
-    for run in runs:
-        if run in stored:
-            rescored.append(Rescored(stored[run]))
-            continue
-        if on_run is not None:
-            on_run(read_manifest(run))
-        rescored.append(rescore(run, allow_invalid=allow_invalid, comparisons=comparisons, on_scored=on_scored))
-    tallies = [each.tally for each in rescored if each.tally is not None]
-    summaries = side_by_side([each.summary for each in rescored], tallies if len(tallies) > 1 else [])
-    return [each._replace(summary=summary) for each, summary in zip(rescored, summaries, strict=True)]
 
 
 def _outside_event_loop(act: Callable[[], T], stop: threading.Event) -> T:

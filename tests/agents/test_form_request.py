@@ -10,7 +10,7 @@ from agrotools.agents import LLMAgent, run_end_to_end, run_no_tool, run_step_by_
 from agrotools.agents.baselines.simple import ReplayPolicy
 from agrotools.core import Answer, Mode, Protocol, Record, SampleView, Step, Usage
 from agrotools.models import Completion, Message, ModelSettings, RequestedCall
-from agrotools.models.scripted import ScriptedModel
+from agrotools.models.endpoint import ScriptedModel
 from agrotools.scoring.event_counts import EventCounts
 from agrotools.scoring.slots import score_slot
 from agrotools.text.answer_form import lacks_form

@@ -2,9 +2,10 @@
 
 from agrotools.agents.baselines import GuessPolicy
 from agrotools.core import Answer, Sample
+from agrotools.models import Endpoint
 from agrotools.runner.policies import policy_source
 from agrotools.text import answer_form
-from agrotools.text.guess_model import Guesser, GuessModel, guessed_values, prompt_features, shipped_model, slot_key
+from agrotools.text.answer_form import Guesser, GuessModel, guessed_values, prompt_features, shipped_model, slot_key
 from support.small_sample import view_of
 
 SLOTS = [
@@ -39,8 +40,10 @@ def test_gold_changes_no_guess():
 
 async def test_the_policy_answers_at_once_and_is_not_privileged(tmp_path):
     sample = sample_of(SLOTS)
-    assert policy_source("baseline:guess", [sample]).privileged is False
-    assert policy_source("baseline:prior", [sample]).privileged is True  # It learns from the gold of other samples.
+    assert policy_source(Endpoint("baseline:guess"), [sample]).privileged is False
+    assert (
+        policy_source(Endpoint("baseline:prior"), [sample]).privileged is True
+    )  # It learns from the gold of other samples.
     action = await GuessPolicy(sample).act(view_of(sample, tmp_path), [])
     assert isinstance(action, Answer)
     assert [line.partition(":")[0] for line in action.text.splitlines()] == [slot["name"] for slot in SLOTS]

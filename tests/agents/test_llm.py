@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from agrotools.agents import LLMAgent
 from agrotools.core import Observation, Protocol, SampleView, Step, ToolCall
 from agrotools.models import Completion
-from agrotools.models.scripted import ScriptedModel
+from agrotools.models.endpoint import ScriptedModel
 
 TURNS = st.lists(st.sampled_from(["call", "two calls", "unparseable"]), max_size=5)
 VIEWS = tuple(

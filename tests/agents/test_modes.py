@@ -28,8 +28,8 @@ from agrotools.core import (
     Unparseable,
 )
 from agrotools.models import Completion, WireSettings
+from agrotools.models.endpoint import ScriptedModel
 from agrotools.models.openai_compatible import OpenAICompatibleModel
-from agrotools.models.scripted import ScriptedModel
 from support.openai_server import BEHAVIOURS, Body, Endpoint, ReferenceFollower, completion, error, serve
 from support.small_sample import Ran, run_tool, small_sample, view_of
 

@@ -11,10 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agrotools.agents import run_end_to_end, run_no_tool
-from agrotools.agents.baselines import PlannerPolicy, PlanTable, PriorPolicy, PriorTable, similar_questions
-from agrotools.agents.baselines.plan_table import adapted_plan
-from agrotools.agents.baselines.planner import planned_value
-from agrotools.agents.baselines.similar_questions import SimilarQuestions, masked
+from agrotools.agents.baselines import PlannerPolicy, PlanTable, PriorPolicy, PriorTable, prior
+from agrotools.agents.baselines.planner import adapted_plan, planned_value
+from agrotools.agents.baselines.prior import SimilarQuestions, masked
 from agrotools.agents.baselines.simple import blank
 from agrotools.benchmarks import load_folder
 from agrotools.core import (
@@ -35,6 +34,7 @@ from agrotools.core import (
     ToleranceSlot,
     ToolCall,
 )
+from agrotools.models import Endpoint
 from agrotools.runner.policies import policy_source
 from agrotools.text import answer_form
 from support.plain_sample import plain_sample
@@ -330,7 +330,7 @@ def test_cosines_lie_between_zero_and_one_and_are_one_for_the_same_words(texts: 
 
 
 def test_what_nearly_all_of_many_questions_share_is_passed_over(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(similar_questions, "MOST_SHARED", 2)
+    monkeypatch.setattr(prior, "MOST_SHARED", 2)
     index = SimilarQuestions(["the weeds", "the crop", "the soil", "the"])
     assert index.cosines("the weeds").tolist() == pytest.approx([1, 0, 0, 0])
     assert not index.cosines("the").any()
@@ -356,7 +356,7 @@ class Counted(Sequence[Sample]):
 
 def test_samples_are_read_once_and_only_when_a_plan_is_asked_for():
     samples = Counted([sample(f"s{k:04}", f"What is {k} of weeds?", f"t{k % 7}", f"c{k}") for k in range(500)])
-    source = policy_source("baseline:planner", samples)
+    source = policy_source(Endpoint("baseline:planner"), samples)
     assert source.privileged
     assert source.modes == ("no-tool", "step-by-step", "end-to-end")
     assert samples.made == 0

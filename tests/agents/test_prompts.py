@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from agrotools.agents import prompt_hash, prompts
-from agrotools.agents.llm import OBSERVATION_LIMIT, PROTOCOLS, observation_data, observation_text
-from agrotools.agents.prompts import render
+from agrotools.agents import llm as prompts
+from agrotools.agents import prompt_hash
+from agrotools.agents.llm import OBSERVATION_LIMIT, PROTOCOLS, observation_data, observation_text, render
 from agrotools.core import Artifact, ErrorInfo, Observation, Step, ToolCall
 from agrotools.runner.policies import RUN_PROTOCOLS
 from agrotools.tools import tool_specs
@@ -44,7 +44,7 @@ def test_every_template_is_used_and_none_is_missing() -> None:
     source = "".join(
         file.read_text(encoding="utf-8")
         for package in ("agents", "benchmarks", "build", "runner")
-        for file in (Path(prompts.__file__).parents[2] / package).rglob("*")
+        for file in (Path(prompts.__file__).parents[1] / package).rglob("*")
         if file.suffix in (".py", ".j2")
     )
     assert names

@@ -112,7 +112,7 @@ def test_steps_without_an_observation_are_counted_not_run(run, tmp_path):
     sample = number_sample(tmp_path / "made")
     del sample["reference"]["steps"][0]["observation"]
     done = run(write_folder(tmp_path / "made", [sample]), "--rerun")
-    assert "rerun: 0 calls of 1 samples" in done.stdout
+    assert "rerun: 0 calls of 1 sample," in done.stdout
     assert "not run, for nothing is recorded: 1 call" in done.stdout
 
 

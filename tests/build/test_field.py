@@ -184,7 +184,7 @@ def test_the_command_builds_prints_terms_and_replaces(tmp_path):
     first = CliRunner().invoke(app, arguments)
     assert first.exit_code == 0, first.output
     assert "non-commercial" in first.stdout
-    assert "clusters: in all 2" in first.stdout
+    assert " samples (2 clusters) in " in first.stdout
     assert "reference calls: " in first.stderr
     assert CliRunner().invoke(app, arguments).exit_code == 0
     assert sorted(path.name for path in tmp_path.iterdir()) == ["out", "set"]

@@ -13,7 +13,7 @@ from agrotools.build.templates.field import FieldPicture, field_picture, field_t
 from agrotools.build.templates.slot_draft import same_answer
 from agrotools.build.templates.thing import Subject
 from agrotools.core import SampleFile, ToleranceSlot
-from agrotools.core.refs import resolved_value
+from agrotools.core.record import resolved_value
 from agrotools.text.expressions import evaluate_from
 from agrotools.tools import get_tool
 from agrotools.tools.result import encode_result

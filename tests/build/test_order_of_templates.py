@@ -8,12 +8,12 @@ from typing import Any, cast
 import pytest
 
 from agrotools.build.quality.order import order_faults
-from agrotools.build.sources.drawn.benchmark import MODULES
+from agrotools.build.sources.drawn.drawing import SCENE_KINDS
 from agrotools.build.templates import Template, load_templates
 from agrotools.build.templates.template import exact_result
 from agrotools.build.templates.thing import QuestionInstance
 from agrotools.core import ReferenceStep, ReferenceTrajectory, Sample
-from agrotools.core.refs import resolved_value
+from agrotools.core.record import resolved_value
 from support.drawn_scenes import asked_of_drawings
 from support.plain_sample import plain_sample
 
@@ -46,7 +46,7 @@ def _sample(asked: QuestionInstance) -> Sample:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", MODULES)
+@pytest.mark.parametrize("name", SCENE_KINDS)
 def test_no_other_order_answers_what_is_asked_of_drawings(name: str):
     faults: dict[str, Any] = {}
     seen = Counter[str]()

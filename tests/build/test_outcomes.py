@@ -10,7 +10,7 @@ from agrotools.build.references import ChainBroken, PlannedCall, Tally, build_no
 from agrotools.build.templates.template import Template
 from agrotools.build.templates.thing import QuestionInstance, Subject
 from agrotools.core import BenchmarkError, BooleanSlot, SampleFile
-from agrotools.core.errors import ErrorInfo
+from agrotools.core.base import ErrorInfo
 from agrotools.tools import AGROTOOLS
 from support.caches import separate_cache
 

@@ -63,7 +63,7 @@ def test_apply_writes_a_new_benchmark_without_rejected_samples_and_with_agreed_e
     assert done.returncode == 0, done.stderr
     assert "3 samples, 2 dropped, 1 edited" in done.stdout
     assert "dropped 2: Blurred. (rows-0001, rows-0002)" in done.stdout
-    assert "1 samples without a decision" in done.stdout
+    assert "kept as they are: 1 sample\n" in done.stdout
     old, new = samples(folder), samples(tmp_path / "new")
     assert list(new) == ["rows-0003", "rows-0004", "rows-0005"]
     assert new["rows-0003"]["query"] == POLITE["edits"]["query"]

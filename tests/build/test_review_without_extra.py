@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from agrotools.cli.own_farm import tell_next
+from agrotools.core.base import install_command
 from support.command import run_command
 
 
@@ -15,4 +16,4 @@ def test_a_missing_extra_is_named(monkeypatch: pytest.MonkeyPatch, capsys: pytes
     done = run_command("review", "my-farm")
     assert done.returncode == 2
     tell_next(Path("my-farm"))
-    assert "agrotools[review]" in capsys.readouterr().out
+    assert install_command("review") in capsys.readouterr().out

@@ -13,7 +13,7 @@ from agrotools.build.references import PlannedCall, ref
 from agrotools.build.templates import Template, Thing, load_templates
 from agrotools.build.templates.thing import Subject
 from agrotools.core import FAMILY_OF_TASK_TYPE, SampleFile, ToleranceSlot
-from agrotools.core.refs import resolved_value
+from agrotools.core.record import resolved_value
 from agrotools.text.expressions import evaluate_from
 from agrotools.tools import get_tool
 from agrotools.tools.result import encode_result

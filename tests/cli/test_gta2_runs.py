@@ -157,7 +157,7 @@ def test_baselines_run_and_the_published_protocol_takes_names_alone(tmp_path: Pa
     refused = CliRunner().invoke(
         app, ["eval", "gta-2", "--data-root", str(tmp_path), "-m", "baseline:oracle", "--out", str(tmp_path / "no")]
     )
-    assert "samples have none" in str(refused.exception)
+    assert "not all samples have any" in str(refused.exception)
     with serving(lambda body: completion("Final Answer: done")) as endpoint:
         words = ("gta-2", "--data-root", tmp_path, "-m", "m", "--base-url", endpoint.base_url, "--protocol", "lagent")
         agrotools("eval", *words, "--out", tmp_path / "lagent")

@@ -13,7 +13,7 @@ import pytest
 import tomli_w
 from aiohttp import web
 
-from agrotools.benchmarks.agrieval.slots import ReferenceTextSlot
+from agrotools.benchmarks.agrieval.plugin import ReferenceTextSlot
 from support.eval_process import AGROTOOLS
 from support.openai_server import Body, completion, error, serving, text_of
 from support.plain_sample import plain_sample
@@ -109,8 +109,8 @@ def test_judges_grade_once_and_plain_scoring_shows_it_ever_after(fresh: Path):
         assert judges.graded == {"strict": 2 * SAMPLES, "mild": 2 * SAMPLES}
         again = agrotools("score", fresh, *judge, "--judge-votes", 2)
         assert judges.graded == {"strict": 2 * SAMPLES, "mild": 2 * SAMPLES}, "nothing is asked twice"
-        assert "48 replies were there" in again.stderr
-    assert "strict replied 48 times" in first.stderr
+        assert "48 known before" in again.stderr
+    assert "strict gave 48 replies" in first.stderr
     offline = agrotools("score", fresh)
     assert offline.stdout == first.stdout
     assert "Judge by strict" in offline.stdout
@@ -211,7 +211,7 @@ def test_a_budget_bounds_the_judges_of_a_run(fresh: Path):
         short = agrotools("score", fresh, *judge, "--judge-budget", 0.25, expect=1)
         assert 0 < judges.graded["strict"] < SAMPLES
         assert "larger --budget" in short.stderr or "budget" in short.stderr
-        assert "replies are missing" in short.stderr
+        assert "missing; run the same command again" in short.stderr
         agrotools("score", fresh, *judge, "--judge-budget", 5)
     assert judges.graded["strict"] == SAMPLES
 
@@ -231,4 +231,4 @@ def test_options_that_cannot_be_meant_are_refused(fresh: Path, options: tuple[ob
 def test_a_line_that_is_no_judgement_is_named(fresh: Path):
     (fresh / "judgements.jsonl").write_text('{"a": 1}\n', encoding="utf-8")
     told = agrotools("score", fresh, expect=3).stderr
-    assert "judgements.jsonl, line 1 is no judgement" in told
+    assert "judgements.jsonl, line 1 is not a judgement" in told

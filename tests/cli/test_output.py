@@ -8,7 +8,7 @@ from typer.testing import CliRunner
 from agrotools.cli import output
 from agrotools.cli.main import app
 from agrotools.core import BenchmarkError, InfrastructureError, RunStoreError, ToolError, UsageError
-from agrotools.core.errors import NoFileError, NoRunError
+from agrotools.core.base import NoFileError, NoRunError
 from agrotools.tools import get_tool
 from agrotools.tools.workspace import save_artifact
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from agrotools.runner.costs import read_spend
+from agrotools.runner.policies import read_spend
 from support.eval_process import finished, running, start
 from support.text_benchmark import write_text_benchmark
 

@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 from agrotools.benchmarks import load_benchmark
 from agrotools.cli.main import app
 from agrotools.core import Sample
-from agrotools.core.refs import literal_value, renamed
+from agrotools.core.record import literal_value, renamed
 from support.eval_process import wait_for
 from support.made_agent_x import write_agent_x
 from support.made_gta import write_gta

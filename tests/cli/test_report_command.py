@@ -29,7 +29,7 @@ def test_the_report_of_a_run_lies_in_its_folder(run: Path):
     done = report(run)
     assert done.exit_code == 0
     assert (run / "report.html").read_text(encoding="utf-8").startswith("<!doctype html>")
-    assert "all 3 records with 3 images" in done.stdout
+    assert "3 records with 3 images" in done.stdout
 
 
 def test_json_says_what_was_written(run: Path, tmp_path: Path):

@@ -1,5 +1,6 @@
 """What step-by-step shows as history."""
 
+from agrotools.agents.modes import with_shown_observations, with_truth_observations
 from agrotools.core import (
     Observation,
     ReferenceStep,
@@ -8,7 +9,6 @@ from agrotools.core import (
     ToleranceSlot,
     ToolError,
 )
-from agrotools.core.refs import with_shown_observations, with_truth_observations
 
 REF = "steps[0].observation.weed_pct"
 

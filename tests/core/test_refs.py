@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agrotools.core import UnresolvedRef
-from agrotools.core.refs import iter_refs, literal_value, resolve_ref, resolved_value
+from agrotools.core.record import iter_refs, literal_value, resolve_ref, resolved_value
 
 RESULTS = [{"weed_pct": 8.9, "row": {"angle_deg": 3.5}, "boxes": [[1, 2, 3, 4]], "crop_px": None}, None]
 

@@ -10,8 +10,7 @@ from agrotools.benchmarks.validate import validate_folder
 from agrotools.build.export import write_benchmark
 from agrotools.core import BenchmarkError, Sample, SampleFile, UsageError
 from agrotools.formats.benchmark import BenchmarkHeader, SourceNote
-from agrotools.formats.folder import header_toml
-from agrotools.formats.replacement import check_replaceable, replace_folder
+from agrotools.formats.writing import check_replaceable, header_toml, replace_folder
 from support.benchmark_folders import HEADER, chart_sample, number_sample, write_folder
 
 

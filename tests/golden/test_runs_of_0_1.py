@@ -9,6 +9,8 @@ from golden_values import HERE, agrotools, differences
 
 RUNS = {"drawn-react": "leaf_lesions-002", "gta-lagent": "gta-004", "agrieval": "choice-00000"}
 """Stored runs, and a sample of each."""
+FORMER = (".summary.not_as_new: is gone, was []", ".summary.no_tool_part.n_schematic: is gone, was 0")
+"""Empty entries of ``scores.json`` that are no longer written."""
 
 
 @pytest.fixture
@@ -23,7 +25,8 @@ def test_it_is_scored_as_it_was(run: Path, monkeypatch: pytest.MonkeyPatch, caps
     (run / "scores.json").unlink()
     assert agrotools(monkeypatch, "score", run, "--rescore", "--json") == 0
     assert json.loads(capsys.readouterr().out)
-    assert differences(stored, json.loads((run / "scores.json").read_bytes())) == []
+    found = differences(stored, json.loads((run / "scores.json").read_bytes()))
+    assert [line for line in found if not line.startswith(FORMER)] == []
 
 
 @pytest.mark.parametrize("run", RUNS, indirect=True)

@@ -10,7 +10,7 @@ from pydantic import JsonValue
 
 from agrotools.core import ToolSpec, UsageError
 from agrotools.models import Endpoint, ImagePart, Message, ModelSettings, TextPart, make_model
-from agrotools.models.encoding import RequestEncoder, request_body
+from agrotools.models.base import RequestEncoder, request_body
 from agrotools.models.endpoint import PROVIDERS, split_provider
 from agrotools.models.openai_compatible import OpenAICompatibleModel
 from support.openai_server import Body, completion, serve

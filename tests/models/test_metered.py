@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from agrotools.core import BudgetReached, InfrastructureError, ToolSpec, Usage
 from agrotools.models import Completion, ImagePart, Message, ModelSettings, RequestedCall, TextPart, WireStats
+from agrotools.models.endpoint import ScriptedModel
 from agrotools.models.metered import DEFAULT_OUTPUT_TOKENS, Bound, Budget, MeteredModel, bound_of, charged
 from agrotools.models.prices import Price
-from agrotools.models.scripted import ScriptedModel
 
 PRICE = Price(input_usd_per_million=2, output_usd_per_million=8, source="test")
 ASKED = [Message.of("user", "How many apples?")]

@@ -13,8 +13,8 @@ import pytest
 
 from agrotools.core import InfrastructureError, ToolSpec, Usage, UsageError
 from agrotools.models import Completion, ImagePart, Message, ModelSettings, RequestedCall, TextPart
+from agrotools.models.endpoint import ScriptedModel
 from agrotools.models.response_cache import CachedModel, ResponseCache, request_key, response_cache_path
-from agrotools.models.scripted import ScriptedModel
 
 REPLY = Completion(
     text="雑草 8.9 %",
@@ -233,6 +233,7 @@ def test_an_entry_under_another_key_or_with_a_flipped_bit_is_no_reply(tmp_path: 
         assert cache.fault is None
 
 
+@pytest.mark.slow
 def test_a_cache_that_another_program_locks_for_good_costs_no_run(tmp_path: Path) -> None:
     path = _kept(tmp_path / "c.sqlite")
     holder = sqlite3.connect(path, isolation_level=None)

@@ -8,7 +8,7 @@ import pytest
 
 from agrotools.core import ToolSpec, UsageError
 from agrotools.models import Completion, Endpoint, Message, ModelSettings, make_model
-from agrotools.models.scripted import ScriptedModel
+from agrotools.models.endpoint import ScriptedModel
 
 TOML = """
 [[scenes]]

@@ -22,6 +22,7 @@ from agrotools.core import (
     ToolCall,
     UsageError,
 )
+from agrotools.models import Endpoint
 from agrotools.runner.policies import policy_source
 from agrotools.text import answer_form
 from agrotools.tools import AGROTOOLS, get_tool, tool_specs
@@ -149,5 +150,5 @@ def test_random_arguments_have_the_types_that_the_schema_asks_for(name: str):
 @pytest.mark.parametrize("name", ["baseline:oracle", "baseline:perfect-tools"])
 def test_what_makes_the_reference_calls_needs_them(name: str):
     without = sample("b", "c2", 2.0).model_copy(update={"reference": None})
-    with pytest.raises(UsageError, match=r"1 samples have none, e\.g\. b"):
-        policy_source(name, [sample("a", "c1", 1.0), without])
+    with pytest.raises(UsageError, match=r"not all samples have any, e\.g\. b"):
+        policy_source(Endpoint(name), [sample("a", "c1", 1.0), without])

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from agrotools.models import Endpoint
 from agrotools.runner.config import read_config
 from agrotools.runner.policies import policy_source
 from support.plain_sample import plain_sample
@@ -11,7 +12,7 @@ def test_without_any_argument_the_planner_runs_in_all_modes_beside_the_ceiling()
     configs = read_config(None, {}, [])
     assert [config.model for config in configs] == ["baseline:planner", "baseline:oracle"]
     assert all(config.benchmark == "embedded" and config.modes == configs[0].modes for config in configs)
-    sources = [policy_source(config.model, [plain_sample(reference={"steps": ()})]) for config in configs]
+    sources = [policy_source(Endpoint(config.model), [plain_sample(reference={"steps": ()})]) for config in configs]
     assert sources[0].modes == configs[0].modes
     assert all(source.privileged for source in sources)
 

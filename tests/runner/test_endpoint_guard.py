@@ -6,7 +6,7 @@ from typing import Any
 from agrotools.core import InfrastructureError, Record
 from agrotools.models import WireStats
 from agrotools.runner.execute import _Endpoint
-from agrotools.runner.plan import Key
+from agrotools.runner.records import Key
 from support.plain_sample import plain_sample
 
 FAILED = Record(sample=plain_sample(), mode="no-tool", invalid="no reply from http://127.0.0.1/v1")

@@ -8,16 +8,16 @@ from pathlib import Path
 import pytest
 
 from agrotools.agents import LLMAgent, run_step_by_step
+from agrotools.agents.modes import with_shown_observations
 from agrotools.benchmarks import Benchmark, load_benchmark
 from agrotools.core import MODES, Mode, Protocol, Sample, ToolSpec
-from agrotools.core.refs import with_shown_observations
 from agrotools.models import Message, ModelSettings
-from agrotools.models.encoding import image_urls, request_text
+from agrotools.models.base import image_urls, request_text
+from agrotools.models.endpoint import Endpoint, ScriptedModel
 from agrotools.models.prices import Price
-from agrotools.models.scripted import ScriptedModel
 from agrotools.runner import estimate as module
+from agrotools.runner.config import work_items
 from agrotools.runner.estimate import BYTES_PER_TOKEN, TURNS_WITHOUT_REFERENCE, Estimate, estimate
-from agrotools.runner.plan import work_items
 from agrotools.runner.policies import PolicySource, policy_source
 
 PRICE = Price(input_usd_per_million=2, output_usd_per_million=8, source="test", as_of="2026-01-02")
@@ -134,7 +134,7 @@ async def test_a_large_plan_is_not_read_through(benchmark: Benchmark) -> None:
 
 async def test_policies_without_a_model_cost_nothing_that_could_be_estimated(benchmark: Benchmark) -> None:
     plan = work_items(benchmark.samples, MODES, 1)
-    assert await estimate(plan, benchmark, policy_source("baseline:echo", benchmark.samples), PRICE) is None
+    assert await estimate(plan, benchmark, policy_source(Endpoint("baseline:echo"), benchmark.samples), PRICE) is None
 
 
 async def test_a_finished_run_takes_nothing(benchmark: Benchmark) -> None:

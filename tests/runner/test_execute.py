@@ -8,10 +8,10 @@ import pytest
 
 from agrotools.benchmarks import load_benchmark
 from agrotools.core import Mode, Record
-from agrotools.runner.config import EvalConfig, resolve_settings
+from agrotools.models import Endpoint
+from agrotools.runner.config import EvalConfig, resolve_settings, work_items
 from agrotools.runner.evaluate import describe_run
 from agrotools.runner.execute import Pace, RunContext, execute, run_item
-from agrotools.runner.plan import work_items
 from agrotools.runner.policies import policy_source
 from agrotools.runner.store import RunStore
 from agrotools.tools.execution import ToolExecutor
@@ -21,7 +21,7 @@ from support.text_benchmark import write_text_benchmark
 @pytest.mark.parametrize("mode", ["no-tool", "step-by-step", "end-to-end"])
 async def test_a_sample_whose_file_went_away_is_invalid(small_benchmark: Path, tmp_path: Path, mode: Mode):
     benchmark = load_benchmark(shutil.copytree(small_benchmark, tmp_path / "benchmark"))
-    source = policy_source("baseline:echo", benchmark.samples)
+    source = policy_source(Endpoint("baseline:echo"), benchmark.samples)
     config = EvalConfig(benchmark=str(benchmark.root), mode=mode)
     manifest = describe_run(config, resolve_settings(config, benchmark), benchmark, source, benchmark.samples)
     item = work_items(benchmark.samples, [mode], 1)[0]
@@ -38,7 +38,7 @@ async def test_a_sample_whose_file_went_away_is_invalid(small_benchmark: Path, t
 
 async def test_a_run_that_waits_for_nobody_hands_its_records_over_on_the_way(tmp_path: Path):
     benchmark = load_benchmark(write_text_benchmark(tmp_path / "benchmark", 300))
-    source = policy_source("baseline:echo", benchmark.samples)
+    source = policy_source(Endpoint("baseline:echo"), benchmark.samples)
     config = EvalConfig(mode="no-tool")
     manifest = describe_run(config, resolve_settings(config, benchmark), benchmark, source, benchmark.samples)
     written: list[int] = []

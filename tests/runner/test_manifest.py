@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from agrotools.benchmarks import load_benchmark
+from agrotools.models import Endpoint
 from agrotools.runner.config import EvalConfig, resolve_settings
 from agrotools.runner.evaluate import default_folder, describe_run
 from agrotools.runner.manifest import Manifest, differences
@@ -13,7 +14,7 @@ from agrotools.runner.policies import policy_source
 
 def manifest(benchmark: Path, model: str = "baseline:oracle") -> Manifest:
     loaded = load_benchmark(benchmark)
-    source = policy_source(model, loaded.samples)
+    source = policy_source(Endpoint(model), loaded.samples)
     config = EvalConfig(benchmark=str(benchmark), model=model, mode="end-to-end")
     return describe_run(config, resolve_settings(config, loaded), loaded, source, loaded.samples)
 

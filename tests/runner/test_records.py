@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agrotools.core import RunStoreError, Step, ToolCall, Trajectory
-from agrotools.runner.records import end_of_last_line, iter_records, parsed, read_records, record_index
+from agrotools.runner.records import end_of_last_line, iter_records, parsed, record_index
 from agrotools.runner.store import RunStore
 from support.runs import answered, invalid, manifest, record
 
@@ -29,7 +29,7 @@ def test_records_come_back_in_an_order_that_does_not_depend_on_which_ended_first
             for epoch in (0, 1)]  # fmt: skip
     written(tmp_path / "a", *made)
     written(tmp_path / "b", *made[::-1])
-    assert read_records(tmp_path / "a") == read_records(tmp_path / "b") == made
+    assert list(iter_records(tmp_path / "a")) == list(iter_records(tmp_path / "b")) == made
     index = record_index(tmp_path / "b")
     assert list(index) == list(index) == made
     assert index.keys == [each.key for each in made]
@@ -49,29 +49,34 @@ def test_one_record_is_found_without_reading_the_others(tmp_path: Path):
 def test_an_invalid_record_never_takes_the_place_of_a_finished_one(tmp_path: Path):
     for run, lines in (("a", (invalid("s1"), answered("s1", "yes"))), ("b", (answered("s1", "yes"), invalid("s1")))):
         written(tmp_path / run, *lines)
-        assert read_records(tmp_path / run) == [answered("s1", "yes")]
+        assert list(iter_records(tmp_path / run)) == [answered("s1", "yes")]
         assert record_index(tmp_path / run).finished == {("no-tool", "s1", 0)}
 
 
 def test_the_last_of_equals_counts(tmp_path: Path):
     written(tmp_path / "a", answered("s1", "first"), answered("s1", "second"))
-    assert read_records(tmp_path / "a") == [answered("s1", "second")]
+    assert list(iter_records(tmp_path / "a")) == [answered("s1", "second")]
     first, second = (invalid("s1").model_copy(update={"invalid": reason}) for reason in ("first", "second"))
     written(tmp_path / "b", first, second)
-    assert read_records(tmp_path / "b") == [second]
+    assert list(iter_records(tmp_path / "b")) == [second]
 
 
 def test_a_folder_without_records_has_none(tmp_path: Path):
-    assert read_records(tmp_path) == []
+    assert list(iter_records(tmp_path)) == []
     assert len(record_index(tmp_path)) == 0
     assert list(record_index(tmp_path)) == []
 
 
-def test_a_line_that_is_still_being_written_is_not_seen(tmp_path: Path):
+@pytest.mark.parametrize(("cut", "seen"), [(1, 2), (2, 1), (100, 1)])
+def test_a_last_line_counts_where_nothing_but_its_line_break_is_missing(tmp_path: Path, cut: int, seen: int):
     path = written(tmp_path, record("s1"), record("s2"))
-    path.write_bytes(path.read_bytes()[:-1])
-    assert read_records(tmp_path) == [record("s1")]
+    path.write_bytes(path.read_bytes()[:-cut])
+    assert list(iter_records(tmp_path)) == [record("s1"), record("s2")][:seen]
     assert record_index(tmp_path).notes == []
+    with RunStore(tmp_path, manifest()) as store:
+        assert len(store.finished) == seen
+        store.append(record("s3"))
+    assert [each.sample.id for each in iter_records(tmp_path)] == [*["s1", "s2"][:seen], "s3"]
 
 
 @pytest.mark.parametrize("damage", [b"\0" * 300, b'{"half": ', b"[]", b'{"mode": "no-tool"}', b"\xff\xfe", b"3", b""])
@@ -91,11 +96,23 @@ def test_a_record_of_another_version_is_named_by_its_line_and_never_taken_for_da
     path = written(tmp_path, record("s1"), record("s2"))
     first, second = map(orjson.loads, path.read_bytes().splitlines())
     path.write_bytes(orjson.dumps(first) + b"\n" + orjson.dumps({**second, "mood": "good"}) + b"\n")
-    with pytest.raises(RunStoreError, match=r"line 2 is not a record: mood: Extra inputs.*another version"):
-        read_records(tmp_path)
+    content = path.read_bytes()
+    for read in (lambda: list(iter_records(tmp_path)), lambda: RunStore(tmp_path, manifest())):
+        with pytest.raises(RunStoreError, match=r"line 2 is not a record: mood: Extra inputs.*another version"):
+            read()
+    assert path.read_bytes() == content
+
+
+def test_a_line_with_a_key_that_is_no_record_is_an_error_to_readers_and_runs_again(tmp_path: Path):
+    path = written(tmp_path, record("s1"), record("s2"))
+    _, second = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(b'{"mode":"no-tool","sample":{"id":"s1"},"epoch":0}\n' + second)
+    with pytest.raises(RunStoreError, match="line 1 is not a record"):
+        list(iter_records(tmp_path))
     with RunStore(tmp_path, manifest()) as store:
-        assert len(store.finished) == 2
-        assert store.notes == []
+        assert store.finished == {("no-tool", "s2", 0)}
+        assert "line 1: not a record: sample.query" in store.notes[0]
+    assert list(iter_records(tmp_path)) == [record("s2")]
 
 
 def test_a_file_that_changes_under_the_reader_is_noticed(tmp_path: Path):
@@ -140,7 +157,7 @@ def test_whatever_a_model_says_comes_back_as_it_was(tmp_path_factory, arguments,
     run = tmp_path_factory.mktemp("said")
     written(run, record("s1", trajectory=made(arguments)))
     assert (run / "records.jsonl").read_bytes().count(b"\n") == 1
-    assert read_records(run) == [record("s1", trajectory=made(as_stored(arguments)))]
+    assert list(iter_records(run)) == [record("s1", trajectory=made(as_stored(arguments)))]
 
 
 @pytest.mark.parametrize("depth", [1, 50, 180, 230])
@@ -151,7 +168,7 @@ def test_arguments_nested_as_deep_as_can_be_written_can_be_read(tmp_path: Path, 
     call = Step(turn=0, kind="call", call=ToolCall.model_construct(tool="t", arguments={"a": value}))
     trajectory = Trajectory.model_construct(steps=(call,), termination="max_steps", reason="", halted_by=None)
     written(tmp_path, record("s1").model_copy(update={"trajectory": trajectory}))
-    (back,) = read_records(tmp_path)
+    (back,) = list(iter_records(tmp_path))
     assert back.invalid is not None or back.trajectory.steps[0].call.arguments == {"a": value}
 
 

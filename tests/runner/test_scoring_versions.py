@@ -101,13 +101,9 @@ def test_a_sample_of_an_old_run_is_explained_by_the_present_version_and_says_so(
     assert said not in agrotools("explain", old_run, "exact").stdout
 
 
-def test_rescoring_keeps_the_old_scores_and_says_what_is_not_as_new(old_run: Path):
+def test_rescoring_keeps_the_old_scores(old_run: Path):
     done = agrotools("score", old_run, "--rescore")
     assert done.exit_code == 0, done.output
-    text = " ".join(done.stdout.split())
-    assert "the answer form listed other names than it does now" in text
-    assert "plot slots have no weights" in text
-    assert "facts of open questions have no concepts" in text
     assert (old_run / "scores-v1.json").read_bytes() == OLD_SCORES
     assert stored_version(old_run) == SCORING_VERSION
     again = agrotools("score", old_run)
@@ -117,11 +113,10 @@ def test_rescoring_keeps_the_old_scores_and_says_what_is_not_as_new(old_run: Pat
     assert read_manifest(old_run).scoring == "1"
 
 
-def test_a_run_of_now_names_its_version_and_has_no_remark(new_run: Path):
+def test_a_run_of_now_names_its_version(new_run: Path):
     done = agrotools("score", new_run)
     assert "scoring version" not in done.stdout
     assert stored_version(new_run) == SCORING_VERSION
-    assert json.loads((new_run / "scores.json").read_text())["summary"]["not_as_new"] == []
 
 
 @pytest.mark.parametrize("command", ["score", "report"])

@@ -14,7 +14,7 @@ import pytest
 from agrotools.core import Artifact, Observation, RunStoreError, Step, Trajectory
 from agrotools.runner import store as store_module
 from agrotools.runner.manifest import identity_hash
-from agrotools.runner.records import read_records
+from agrotools.runner.records import iter_records
 from agrotools.runner.rescore import rescore
 from agrotools.runner.store import RunStore, read_manifest
 from support.runs import manifest, record
@@ -26,7 +26,7 @@ def test_records_come_back_equal(tmp_path: Path):
     with RunStore(tmp_path / "run", manifest()) as store:
         store.append(record("s1"))
         store.append(record("s2"))
-    assert read_records(tmp_path / "run") == [record("s1"), record("s2")]
+    assert list(iter_records(tmp_path / "run")) == [record("s1"), record("s2")]
     assert read_manifest(tmp_path / "run") == manifest()
 
 
@@ -37,7 +37,7 @@ def test_an_invalid_sample_is_run_again_and_its_later_record_counts(tmp_path: Pa
     with RunStore(tmp_path, manifest()) as store:
         assert store.finished == set()
         store.append(record("s1"))
-    assert read_records(tmp_path) == [record("s1")]
+    assert list(iter_records(tmp_path)) == [record("s1")]
 
 
 def test_another_configuration_is_refused_and_named(tmp_path: Path):
@@ -104,7 +104,7 @@ def test_records_and_scores_that_cannot_be_opened_are_typed_errors(tmp_path: Pat
     (tmp_path / "records.jsonl").rename(tmp_path / "aside")
     (tmp_path / "records.jsonl").mkdir()
     with pytest.raises(RunStoreError, match="cannot be read"):
-        read_records(tmp_path)
+        list(iter_records(tmp_path))
 
 
 def overlay(sha256: str | None = "abc") -> Observation:
@@ -165,7 +165,7 @@ def test_a_record_that_no_file_can_hold_is_kept_as_invalid(tmp_path: Path):
         store.append(record("s1", trajectory=broken))
         store.append(record("s2"))
         assert store.finished == {("no-tool", "s2", 0)}
-    first, second = read_records(tmp_path)
+    first, second = list(iter_records(tmp_path))
     assert "cannot be stored" in (first.invalid or "")
     assert second == record("s2")
 
@@ -201,7 +201,7 @@ def test_a_record_is_handed_over_before_append_returns_and_without_waiting_for_t
         monkeypatch.setattr("os.fsync", lambda _number: synced.append(threading.get_ident()))
         for number in range(50):
             store.append(record(f"s{number}"))
-            assert len(read_records(tmp_path)) == number + 1
+            assert len(list(iter_records(tmp_path))) == number + 1
         assert threading.get_ident() not in synced
 
 
@@ -247,4 +247,4 @@ async def test_a_long_turn_of_a_loop_keeps_few_records_back(tmp_path: Path):
 async def test_a_loop_that_ends_at_once_leaves_no_record_behind(tmp_path: Path):
     with RunStore(tmp_path / "run", manifest()) as store:
         store.append(record("s1"))
-    assert [kept.sample.id for kept in read_records(tmp_path / "run")] == ["s1"]
+    assert [kept.sample.id for kept in list(iter_records(tmp_path / "run"))] == ["s1"]

@@ -213,10 +213,10 @@ def test_content_that_is_gone_is_an_error(tmp_path: Path):
     write(tmp_path, FIRST, [SYSTEM])
     path = tmp_path / PROMPTS_FILE
     path.write_bytes(b"".join(line for line in path.read_bytes().splitlines(True) if b"Be brief" not in line))
-    with pytest.raises(RunStoreError, match="cannot be read"):
+    with pytest.raises(RunStoreError, match="cut off or damaged"):
         read_requests(tmp_path, FIRST)
     assert read_requests(tmp_path, ("no-tool", "other", 0)) is None
     write(tmp_path, FIRST, [SYSTEM])
     path.write_bytes(path.read_bytes().replace(b'"message"', b'"massage"'))
-    with pytest.raises(RunStoreError, match="cannot be read"):
+    with pytest.raises(RunStoreError, match="cut off or damaged"):
         read_requests(tmp_path, FIRST)

@@ -13,7 +13,7 @@ from agrotools.core import Mode
 from agrotools.report.tables import tables_text
 from agrotools.scoring import Estimate, Metric, ModeSummary, PublishedFigures, Summary
 from agrotools.scoring.correlations import across_runs, correlations, with_correlations
-from agrotools.scoring.sample_units import Rows, SampleTable, Units, units_of
+from agrotools.scoring.metrics import Rows, SampleTable, Units, units_of
 from agrotools.scoring.statistics import least_correlation
 from support.plain_sample import plain_sample
 

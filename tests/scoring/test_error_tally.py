@@ -35,9 +35,9 @@ from agrotools.core import (
 )
 from agrotools.core.slot import Fact
 from agrotools.models import Completion
-from agrotools.models.scripted import ScriptedModel
+from agrotools.models.endpoint import ScriptedModel
 from agrotools.scoring import RunAggregator, Summary
-from agrotools.scoring.error_classes import CLASSES, OF_KEYWORDS, error_sources, errors_of_records
+from agrotools.scoring.error_classes import CLASSES, OF_KEYWORDS, error_sources
 from agrotools.scoring.summary import ErrorCount
 from support.plain_sample import plain_sample
 
@@ -276,14 +276,6 @@ def test_each_mode_has_every_class_and_says_which_it_cannot_tell():
     assert {"tool_error", "redundant_call", "several_calls", "single_step_answer"} <= looked["end-to-end"]
     again = Summary.model_validate_json(result.model_dump_json())
     assert again.modes["end-to-end"].errors == result.modes["end-to-end"].errors
-
-
-def test_the_tally_and_all_records_at_once_agree():
-    records = [answered(text, f"s{at}") for at, text in enumerate(("ships", "trains", "seven"))]
-    whole = errors_of_records(records)
-    assert {error: row.count for error, row in rows(records).items() if row.count is not None} == {
-        error: count for error, count in whole.counts.items() if error not in whole.not_looked_for
-    }
 
 
 def test_the_rows_of_the_papers_tables_are_classes():

@@ -131,7 +131,6 @@ def test_what_has_no_answer_no_reference_calls_or_no_reply_is_left_out():
         record("b", 9, answer=None),
         record("c", 9, 0),
         record("d", 9, invalid="refused"),
-        record("e", 9, of={"metadata": {"schematic": True}}),
     ]
     ratio = summary(counted, *left_out).modes["end-to-end"].call_ratio
     assert ratio == CallRatio(mean=1, n=1, made=2, needed=2)
@@ -152,3 +151,12 @@ def test_the_default_table_shows_it_as_it_is_and_not_in_percent():
     assert "125.0" not in text
     ratio = Summary.model_validate_json(scored.model_dump_json()).modes["end-to-end"].call_ratio
     assert ratio == scored.modes["end-to-end"].call_ratio
+
+
+def test_records_of_schematic_drawings_are_left_out_and_counted():
+    drawing = record("d", 9, of={"metadata": {"schematic": True}})
+    scored = summary(record("a", 2), drawing)
+    alone = summary(record("a", 2))
+    assert scored.modes == alone.modes
+    assert scored.warnings == ("end-to-end: 1 record of schematic drawings not scored", *alone.warnings)
+    assert summary(drawing).modes == {}

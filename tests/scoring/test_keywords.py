@@ -6,13 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agrotools.agents.baselines.oracle import answer_from
 from agrotools.agents.baselines.prior import PriorTable
-from agrotools.agents.baselines.simple import random_answer
+from agrotools.agents.baselines.simple import answer_from, random_answer
+from agrotools.benchmarks._dialogs.plugin_parts import ImageCallsSlot
 from agrotools.build.export.gta import gt_answer
 from agrotools.core import (
     ErrorInfo,
-    ImageCallsSlot,
     KeywordsSlot,
     Observation,
     Record,

@@ -28,10 +28,10 @@ from typing import Any, Literal
 from aiohttp import web
 from pydantic import JsonValue
 
-from agrotools.agents.baselines.oracle import answer_from
+from agrotools.agents.baselines.simple import answer_from
 from agrotools.agents.images import file_parts
 from agrotools.core import PlotSlot, Sample, ToolSpec, UnresolvedRef
-from agrotools.core.refs import literal_value, resolved_value
+from agrotools.core.record import literal_value, resolved_value
 from agrotools.models import ImagePart
 from agrotools.models.first_contact import QUESTIONS
 from agrotools.text import format_answer

@@ -7,7 +7,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from agrotools.core import ToolSpec
-from agrotools.core.refs import literal_value
+from agrotools.core.record import literal_value
 from agrotools.text.agreement import compare_arguments
 from agrotools.text.agreement_values import (
     box_iou,

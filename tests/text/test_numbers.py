@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agrotools.text import find_quantities, normalise
-from agrotools.text.number_words import chinese_number
+from agrotools.text.normalise import chinese_number
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,7 @@ import pytest
 from PIL import Image
 
 from agrotools.core import ToolError
+from agrotools.core.base import install_command
 from agrotools.core.files import hub_cache
 from agrotools.vision.learned.weights import available, find_weights, library
 
@@ -323,7 +324,7 @@ def test_the_hub_cache_is_read_as_the_hub_writes_it(tmp_path: Path, monkeypatch:
     (cached / "refs" / "main").write_text("abc")
     found, reason = available("google/owlv2-base")
     assert found is torch_is_here
-    assert ("abc" in reason) if torch_is_here else ("pip install 'agrotools[learned]'" in reason)
+    assert ("abc" in reason) if torch_is_here else (install_command("learned") in reason)
     (cached / "refs" / "main").write_text("def")
     with pytest.raises(ToolError, match=r"no weights as safetensors, only pytorch_model\.bin"):
         find_weights("google/owlv2-base")

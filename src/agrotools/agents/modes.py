@@ -1,4 +1,5 @@
-"""Loops of the modes: end-to-end, step-by-step (teacher-forced) and no-tool; and a size limit of stored replies.
+"""Policies, the loops of the modes (end-to-end, step-by-step with forced history, no-tool), and a size limit of stored
+replies.
 
 A reply is read whole. Of one that is longer than :data:`MOST_KEPT` its beginning and its end are kept, with a line
 between them that says how much is left out: a run whose model repeats itself must fill no disk.
@@ -6,14 +7,13 @@ between them that says how much is left out: a run whose model repeats itself mu
 
 import asyncio
 import threading
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Protocol, TypeVar
+from typing import Protocol, TypeVar, runtime_checkable
 
 from pydantic import JsonValue
 
-from agrotools.agents.policy import Policy
 from agrotools.core import (
     Action,
     Answer,
@@ -22,22 +22,57 @@ from agrotools.core import (
     CallTools,
     ErrorInfo,
     Halt,
+    Mode,
     Observation,
+    ReferenceStep,
     ReferenceTrajectory,
+    Sample,
     SampleView,
     Step,
     ToolCall,
+    ToolSpec,
     Trajectory,
     Unparseable,
 )
-from agrotools.core.refs import literal_value
-from agrotools.models import Completion
+from agrotools.core.record import REF_PATTERN, UnresolvedRef, iter_refs, literal_value, resolve_ref, restated
+from agrotools.models import Completion, Message, Model, ModelSettings
 from agrotools.text.loose_json import dumps
 
 UNPARSEABLE_LIMIT = 3
 """Unparseable outputs in a row that end a sample."""
 SINGLE_SHOT_ATTEMPTS = 2
 """Requests of a single-shot sample at most: the same is asked again where the first reply cannot be read."""
+
+
+class Policy(Protocol):
+    """Decides the next action on a sample.
+
+    ``history`` is all that was done so far: a policy keeps no state of its own between calls, so that one object
+    may serve many samples at once.
+    """
+
+    async def act(self, view: SampleView, history: Sequence[Step]) -> Action:
+        """The next action.
+
+        Raises:
+            InfrastructureError: no decision could be had for reasons independent of the sample.
+        """
+        ...
+
+
+@runtime_checkable
+class ModelAgent(Policy, Protocol):
+    """A policy that prompts a model."""
+
+    model: Model
+    mode: Mode
+    settings: ModelSettings
+
+    async def request_for(
+        self, view: SampleView, history: Sequence[Step]
+    ) -> tuple[Sequence[Message], Sequence[ToolSpec]]:
+        """The request that :meth:`act` sends: messages, and tools that are offered as native functions."""
+        ...
 
 
 class Outcome(Protocol):
@@ -176,6 +211,72 @@ def reference_history(reference: ReferenceTrajectory) -> tuple[Step, ...]:
         call = ToolCall(tool=step.tool, arguments=arguments)
         steps.append(Step(turn=index, kind="call", call=call, observation=step.observation, thought=step.thought))
     return tuple(steps)
+
+
+def with_shown_observations(sample: Sample) -> Sample:
+    """``sample`` with the observations that step-by-step shows.
+
+    That is the recorded one; but where a real tool failed, or left open a value that a later step or the answer
+    needs, no history could go on from it, and the truth is shown instead: there, and in every step that builds on it,
+    so that no result contradicts the arguments above it.
+    """
+    if sample.reference is None:
+        return sample
+    needed = _needed_refs(sample)
+    replaced: set[int] = set()
+    observations: list[Observation | None] = []
+    for index, step in enumerate(sample.reference.steps):
+        if _serves(step, index, needed) and not replaced & _steps_used(step):
+            observations.append(step.observation)
+        else:
+            observations.append(_truth_of(step))
+            replaced.add(index)
+    return _with_observations(sample, observations)
+
+
+def with_truth_observations(sample: Sample) -> Sample:
+    """``sample`` as if every reference call had returned the truth (where a step's truth is known)."""
+    if sample.reference is None:
+        return sample
+    return _with_observations(sample, [_truth_of(step) for step in sample.reference.steps])
+
+
+def _truth_of(step: ReferenceStep) -> Observation | None:
+    return step.observation if step.truth is None else Observation(result=step.truth)
+
+
+def _steps_used(step: ReferenceStep) -> set[int]:
+    """The steps whose results are among the arguments of ``step``."""
+    refs = [ref for _, ref, _ in iter_refs(dict(step.arguments))]
+    return {int(match["step"]) for ref in refs for match in REF_PATTERN.finditer(ref)}
+
+
+def _needed_refs(sample: Sample) -> list[tuple[int, str]]:
+    """Every (step, reference) that an argument of a later step or a slot relies on."""
+    texts = [slot.from_ for slot in sample.answer if slot.from_]
+    if sample.reference:
+        texts += [ref for step in sample.reference.steps for _, ref, _ in iter_refs(dict(step.arguments))]
+    return [(int(match["step"]), match[0]) for text in texts for match in REF_PATTERN.finditer(text)]
+
+
+def _serves(step: ReferenceStep, index: int, needed: Sequence[tuple[int, str]]) -> bool:
+    if step.observation is None or step.observation.result is None:
+        return False
+    results: list[dict[str, JsonValue] | None] = [None] * index + [step.observation.result]
+    try:
+        return all(resolve_ref(ref, results) is not None for at, ref in needed if at == index)
+    except UnresolvedRef:
+        return False
+
+
+def _with_observations(sample: Sample, observations: Sequence[Observation | None]) -> Sample:
+    assert sample.reference is not None
+    results = [observation.result if observation else None for observation in observations]
+    steps: list[ReferenceStep] = []
+    for step, observation in zip(sample.reference.steps, observations, strict=True):
+        arguments = {name: restated(value, results) for name, value in step.arguments.items()}
+        steps.append(step.model_copy(update={"observation": observation, "arguments": arguments}))
+    return sample.model_copy(update={"reference": ReferenceTrajectory(steps=tuple(steps))})
 
 
 async def run_no_tool(policy: Policy, view: SampleView) -> Trajectory:

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from agrotools.benchmarks.loading import load_benchmark
 from agrotools.core import BENCHMARKS, AgrotoolsError, BenchmarkError, Sample
-from agrotools.core.progress import Progress, no_progress
+from agrotools.core.base import Progress, no_progress
 from agrotools.plugin import BenchmarkPlugin, ExpectedCount, benchmark_id
 
 

@@ -2,7 +2,7 @@
 
 import difflib
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
 from typing import NamedTuple, TypeVar
@@ -10,9 +10,8 @@ from typing import NamedTuple, TypeVar
 from pydantic import ValidationError
 
 from agrotools.core import BENCHMARKS, AgrotoolsError, BenchmarkError, FrozenModel, UsageError
-from agrotools.core.progress import Progress, no_progress
-from agrotools.formats.benchmark import Benchmark
-from agrotools.formats.folder import HEADER_FILE, load_folder
+from agrotools.core.base import Progress, no_progress
+from agrotools.formats.benchmark import HEADER_FILE, Benchmark, load_folder
 from agrotools.plugin import benchmark_id
 
 Settings = TypeVar("Settings", bound=FrozenModel)
@@ -24,9 +23,6 @@ class Loading(NamedTuple):
     data_root: Path | None = None
     options: Mapping[str, str | int | bool] = MappingProxyType({})
     progress: Progress = no_progress
-
-
-Loader = Callable[[Loading], Benchmark]
 
 
 def settings_of(model: type[Settings], benchmark: str, options: Mapping[str, str | int | bool]) -> Settings:
@@ -94,9 +90,11 @@ def load_benchmark(
 
 
 def _loaded_by_plugin(name: str, loading: Loading) -> Benchmark:
-    load = BENCHMARKS.get(name).load
+    plugin = BENCHMARKS.get(name)
+    if not plugin.takes_options:
+        no_options(name, loading)
     try:
-        benchmark = load(loading)
+        benchmark = plugin.load(loading)
     except (AgrotoolsError, OSError):
         raise
     except Exception as error:  # whatever a loader of somebody else raises

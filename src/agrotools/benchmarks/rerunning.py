@@ -16,8 +16,8 @@ from typing import cast
 from pydantic import JsonValue
 
 from agrotools.core import Arguments, FrozenModel, Observation, Sample, ToolCall
-from agrotools.core.progress import Progress, no_progress
-from agrotools.core.refs import literal_value
+from agrotools.core.base import Progress, no_progress
+from agrotools.core.record import literal_value
 from agrotools.formats.benchmark import Benchmark
 from agrotools.tools.execution import ToolExecutor
 from agrotools.tools.workspace import Workspace

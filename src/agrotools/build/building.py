@@ -24,7 +24,7 @@ from agrotools.core import (
     Slot,
     ToleranceSlot,
 )
-from agrotools.core.progress import Progress, no_progress
+from agrotools.core.base import Progress, no_progress
 from agrotools.text.expressions import ExpressionError, evaluate_from
 from agrotools.tools.cache import ResultCache
 from agrotools.tools.execution import ToolExecutor

@@ -29,9 +29,9 @@ from agrotools.core import (
     ToolCall,
     UnresolvedRef,
 )
-from agrotools.core.errors import ErrorInfo, ToolErrorKind
+from agrotools.core.base import ErrorInfo, ToolErrorKind
 from agrotools.core.files import artifact_path
-from agrotools.core.refs import Results, iter_refs, literal_value, resolve_ref, resolved_value
+from agrotools.core.record import Results, iter_refs, literal_value, resolve_ref, resolved_value
 from agrotools.tools.execution import ToolExecutor
 from agrotools.tools.workspace import Workspace
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from agrotools.cli.helping import ApiKeyEnv, BaseUrl, Budget, Concurrency, Paraphrase, Price, Traces, helped
+from agrotools.cli.output import count_text
 
 if TYPE_CHECKING:
     from agrotools.formats.benchmark import BenchmarkHeader
@@ -114,14 +115,19 @@ def tell_result(header: "BenchmarkHeader", out: Path, started: float) -> None:
     from agrotools.build.references import build_notes
     from agrotools.cli.validate import print_findings
     from agrotools.runner.progress import stage_progress
+    from agrotools.scoring.statistics import MIN_CLUSTERS
 
     faults = validate_folder(out)
     for fault in faults:
         typer.echo(f"{fault.where}: {fault.code}: {fault.message} ({fault.hint})", err=True)
     benchmark = load_folder(out)
-    typer.echo(f"{header.name} {header.version}: {len(benchmark.samples)} samples in {out}")
+    clusters = len({sample.cluster for sample in benchmark.samples})
+    samples = count_text(len(benchmark.samples), "sample")
+    typer.echo(f"{header.name} {header.version}: {samples} ({count_text(clusters, 'cluster')}) in {out}")
     for what, counts in counts_of(benchmark).items():
-        typer.echo(f"  {what}: {', '.join(f'{name} {count}' for name, count in counts.items())}")
+        typer.echo(f"  {what}: {', '.join(f'{name} ({count})' for name, count in counts.items())}")
+    if clusters < MIN_CLUSTERS:
+        typer.echo(f"  intervals need {MIN_CLUSTERS} clusters (groups of samples that share pictures): add pictures")
     for line in build_notes(header.metadata):
         typer.echo(f"  {line}")
     typer.echo(f"  content: {benchmark.content_hash[:16]}, {time.monotonic() - started:.0f} s")
@@ -131,5 +137,5 @@ def tell_result(header: "BenchmarkHeader", out: Path, started: float) -> None:
     screened = screen_folder(out, progress=stage_progress(sys.stderr))
     print_findings(out, screened.findings, screened.left_out, brief=True)
     if faults:
-        typer.echo(f"{len(faults)} faults; please report them", err=True)
+        typer.echo(f"{count_text(len(faults), 'fault')}; please report this", err=True)
         raise typer.Exit(1)

@@ -4,23 +4,30 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from agrotools.cli.output import print_json
+from agrotools.cli.output import count_text, print_json
 
 if TYPE_CHECKING:
     from agrotools.sandbox.probe import Probe
 
 
 def doctor(as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False) -> None:
-    """Check the sandbox, the installation, the cache and the keys. Changes nothing; values of keys are not shown.
+    """Check the sandbox, the installation, plug-ins, the cache and the keys. Changes nothing; keys are not shown.
 
     Exit code 0; 1 if code written by models cannot run here: no sandbox works, and running without one was not allowed.
     """
-    report = {"sandbox": _sandbox(), "installation": _installation(), "cache": _cache(), "keys": _keys()}
+    report = {
+        "sandbox": _sandbox(),
+        "installation": _installation(),
+        "plugins": _plugins(),
+        "cache": _cache(),
+        "keys": _keys(),
+    }
     if as_json:
         print_json(report)
     else:
         _print_sandbox(report["sandbox"])
         _print_installation(report["installation"])
+        _print_plugins(report["plugins"])
         _print_cache(report["cache"])
         _print_keys(report["keys"])
     raise typer.Exit(0 if report["sandbox"]["active"] else 1)
@@ -71,7 +78,7 @@ def _print_sandbox(facts: dict[str, Any]) -> None:
         typer.echo("  active: none (warning: code is not isolated, as set by AGROTOOLS_SANDBOX)")
     else:
         origin = ", set by AGROTOOLS_SANDBOX" if facts["asked_for"] else ""
-        typer.echo(f"  active: {active}{origin} ({facts['workers']} workers)")
+        typer.echo(f"  active: {active}{origin} ({count_text(facts['workers'], 'worker')})")
     for each in facts["runners"]:
         typer.echo(f"  {each['runner']}: {'works' if each['holds'] else 'does not work'}; {each['message']}")
         if not each["holds"] and each["hint"]:
@@ -127,18 +134,66 @@ def _requirements() -> tuple[list[str], dict[str, dict[str, Any]]]:
 
 
 def _print_installation(facts: dict[str, Any]) -> None:
+    from agrotools.core.base import install_command
+
     typer.echo("Installation")
     typer.echo(f"  agrotools {facts['agrotools']}, Python {facts['python']} ({facts['executable']})")
     typer.echo(f"  {facts['system']}, {facts['cores']} cores")
     if facts["missing"]:
-        typer.echo(f"  missing dependencies: {', '.join(facts['missing'])}; pip install --upgrade agrotools")
+        typer.echo(f"  missing dependencies: {', '.join(facts['missing'])}; {install_command()}")
     complete = [extra for extra, state in facts["extras"].items() if state["installed"]]
     typer.echo(f"  installed extras: {', '.join(complete) or 'none'}")
     for extra, state in facts["extras"].items():
         if not state["installed"]:
-            typer.echo(
-                f"  extra {extra} not installed (needs {', '.join(state['missing'])}): pip install 'agrotools[{extra}]'"
-            )
+            typer.echo(f"  extra {extra} not installed: it needs {', '.join(state['missing'])}")
+    if not all(state["installed"] for state in facts["extras"].values()):
+        typer.echo(f"  to install an extra: {install_command('EXTRA')}")
+
+
+def _plugins() -> dict[str, Any]:
+    """Names that other packages add, with the fault of each that cannot be loaded, and names that clash."""
+    import warnings
+
+    from agrotools.agents.llm import PROMPT_TEMPLATES
+    from agrotools.build.accuracy import STUDIES
+    from agrotools.build.sources import SOURCES
+    from agrotools.core import BENCHMARKS, PluginWarning
+    from agrotools.core.registry import CLASHES
+    from agrotools.core.slot import slot_types
+    from agrotools.plugin import WithPlugins, benchmark_id
+    from agrotools.runner.policies import RUN_PROTOCOLS
+    from agrotools.scoring.judging.questions import JUDGED_METRICS
+    from agrotools.scoring.metrics import METRICS
+    from agrotools.scoring.predictions import FORMATS
+    from agrotools.tools import TOOLS
+
+    registries = {"benchmark": BENCHMARKS, "tool": TOOLS, "source": SOURCES, "study": STUDIES}
+    tables: list[WithPlugins[Any]] = [PROMPT_TEMPLATES, RUN_PROTOCOLS, JUDGED_METRICS, METRICS, FORMATS]
+    found: list[dict[str, Any]] = []
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", PluginWarning)  # they are listed below
+        for kind, registry in registries.items():
+            packages = {name: registry.package_of(name) for name in registry}
+            theirs = {name: package for name, package in packages.items() if package != "agrotools"}
+            faults = {name: fault.message for name, fault in registry.broken(theirs).items()}
+            for name, package in theirs.items():
+                found.append({"kind": kind, "name": name, "package": package, "fault": faults.get(name)})
+        benchmark_id("")
+        slot_types()
+        for table in tables:
+            table.joined()
+    return {"installed": found, "clashes": CLASHES}
+
+
+def _print_plugins(facts: dict[str, Any]) -> None:
+    typer.echo("Plug-ins")
+    for each in facts["installed"]:
+        fault = f": error: {each['fault']}" if each["fault"] else ""
+        typer.echo(f"  {each['kind']} {each['name']} of the package {each['package']}{fault}")
+    if not facts["installed"]:
+        typer.echo("  none installed")
+    for text in facts["clashes"]:
+        typer.echo(f"  warning: {text}")
 
 
 def _cache() -> dict[str, Any]:

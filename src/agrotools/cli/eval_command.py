@@ -25,6 +25,12 @@ from agrotools.cli.results import (
     comparing,
 )
 
+_SAMPLES = "Samples"
+_MODEL = "Model and endpoint"
+_COST = "Speed and cost"
+_TOOLS = "Tools"
+_OUTPUT = "Output"
+
 
 def evaluate(
     benchmark: Annotated[
@@ -47,63 +53,102 @@ def evaluate(
         typer.Option(
             help="react, tool-calling or one of a benchmark plug-in (an unknown name lists them all); for models.",
             show_default="as published, else react",
+            rich_help_panel=_MODEL,
         ),
     ] = None,
     base_url: Annotated[
-        str | None, typer.Option(help="OpenAI-compatible endpoint, e.g. http://localhost:8000/v1.")
+        str | None,
+        typer.Option(help="OpenAI-compatible endpoint, e.g. http://localhost:8000/v1.", rich_help_panel=_MODEL),
     ] = None,
     api_key_env: Annotated[
-        str | None, typer.Option(help="Environment variable that holds the key.", show_default="OPENAI_API_KEY")
+        str | None,
+        typer.Option(
+            help="Environment variable that holds the key.", show_default="OPENAI_API_KEY", rich_help_panel=_MODEL
+        ),
     ] = None,
     option: Annotated[
         list[str] | None,
-        typer.Option("--option", "-o", help="Benchmark option, NAME=VALUE (repeatable)."),
+        typer.Option("--option", "-o", help="Benchmark option, NAME=VALUE (repeatable).", rich_help_panel=_SAMPLES),
     ] = None,
     limit: Annotated[
         int | None,
-        typer.Option(help="Run a fixed random subset of this many samples, of which a mode may exclude some."),
+        typer.Option(
+            help="Run a fixed random subset of this many samples, of which a mode may exclude some.",
+            rich_help_panel=_SAMPLES,
+        ),
     ] = None,
-    epochs: Annotated[int | None, typer.Option(help="Repeats of every sample.", show_default="1")] = None,
+    epochs: Annotated[
+        int | None, typer.Option(help="Repeats of every sample.", show_default="1", rich_help_panel=_SAMPLES)
+    ] = None,
     max_steps: Annotated[
-        int | None, typer.Option(help="Maximum model turns per sample.", show_default="as published, else 20")
+        int | None,
+        typer.Option(
+            help="Maximum model turns per sample.", show_default="as published, else 20", rich_help_panel=_MODEL
+        ),
     ] = None,
-    seed: Annotated[int | None, typer.Option(help="Random seed.", show_default="0")] = None,
-    temperature: Annotated[float | None, typer.Option(help="Sampling temperature.")] = None,
-    max_output_tokens: Annotated[int | None, typer.Option(help="Token limit of one reply.")] = None,
+    seed: Annotated[int | None, typer.Option(help="Random seed.", show_default="0", rich_help_panel=_SAMPLES)] = None,
+    temperature: Annotated[float | None, typer.Option(help="Sampling temperature.", rich_help_panel=_MODEL)] = None,
+    max_output_tokens: Annotated[
+        int | None, typer.Option(help="Token limit of one reply.", rich_help_panel=_MODEL)
+    ] = None,
     top_logprobs: Annotated[
-        int | None, typer.Option(help="Request token probabilities, and score options by them as well.")
+        int | None,
+        typer.Option(help="Request token probabilities, and score options by them as well.", rich_help_panel=_MODEL),
     ] = None,
     concurrency: Annotated[
-        int | None, typer.Option(help="Concurrent requests.", show_default="adapts to the endpoint, up to 128")
+        int | None,
+        typer.Option(
+            help="Concurrent requests.", show_default="adapts to the endpoint, up to 128", rich_help_panel=_COST
+        ),
     ] = None,
-    rpm: Annotated[int | None, typer.Option(help="Maximum requests per minute.")] = None,
-    tpm: Annotated[int | None, typer.Option(help="Maximum tokens per minute.")] = None,
+    rpm: Annotated[int | None, typer.Option(help="Maximum requests per minute.", rich_help_panel=_COST)] = None,
+    tpm: Annotated[int | None, typer.Option(help="Maximum tokens per minute.", rich_help_panel=_COST)] = None,
     timeout: Annotated[
         float | None,
-        typer.Option(help="Request timeout in seconds.", show_default="600"),
+        typer.Option(help="Request timeout in seconds.", show_default="600", rich_help_panel=_COST),
     ] = None,
-    cache: Annotated[str | None, typer.Option(help="Name of a response cache to read and write.")] = None,
-    budget: Annotated[float | None, typer.Option(help="Maximum total cost of the run in USD.")] = None,
-    price: Annotated[str | None, typer.Option(help="Price of the model, IN/OUT in USD per million tokens.")] = None,
+    cache: Annotated[
+        str | None, typer.Option(help="Name of a response cache to read and write.", rich_help_panel=_COST)
+    ] = None,
+    budget: Annotated[
+        float | None, typer.Option(help="Maximum total cost of the run in USD.", rich_help_panel=_COST)
+    ] = None,
+    price: Annotated[
+        str | None, typer.Option(help="Price of the model, IN/OUT in USD per million tokens.", rich_help_panel=_COST)
+    ] = None,
     images: Annotated[
         bool | None,
         typer.Option(
-            "--images/--no-images", help="Whether the model sees images.", show_default="as the protocol has it"
+            "--images/--no-images",
+            help="Whether the model sees images.",
+            show_default="as the protocol has it",
+            rich_help_panel=_MODEL,
         ),
     ] = None,
     backend: Annotated[
         list[str] | None,
-        typer.Option(help="Back-end of a tool, TOOL=KIND, or recorded for all tools (repeatable)."),
+        typer.Option(
+            help="Back-end of a tool, TOOL=KIND, or recorded for all tools (repeatable).", rich_help_panel=_TOOLS
+        ),
     ] = None,
-    vlm_model: Annotated[str | None, typer.Option(help="Vision model of tools with --backend TOOL=vlm.")] = None,
-    vlm_base_url: Annotated[str | None, typer.Option(help="OpenAI-compatible endpoint of that model.")] = None,
+    vlm_model: Annotated[
+        str | None, typer.Option(help="Vision model of tools with --backend TOOL=vlm.", rich_help_panel=_TOOLS)
+    ] = None,
+    vlm_base_url: Annotated[
+        str | None, typer.Option(help="OpenAI-compatible endpoint of that model.", rich_help_panel=_TOOLS)
+    ] = None,
     vlm_api_key_env: Annotated[
-        str | None, typer.Option(help="Environment variable that holds its key.", show_default="OPENAI_API_KEY")
+        str | None,
+        typer.Option(
+            help="Environment variable that holds its key.", show_default="OPENAI_API_KEY", rich_help_panel=_TOOLS
+        ),
     ] = None,
     vlm_price: Annotated[
-        str | None, typer.Option(help="Price of that model, IN/OUT in USD per million tokens.")
+        str | None, typer.Option(help="Price of that model, IN/OUT in USD per million tokens.", rich_help_panel=_TOOLS)
     ] = None,
-    data_root: Annotated[Path | None, typer.Option(help="Folder of the benchmark's files.")] = None,
+    data_root: Annotated[
+        Path | None, typer.Option(help="Folder of the benchmark's files.", rich_help_panel=_SAMPLES)
+    ] = None,
     out: Annotated[Path | None, typer.Option(help="Run folder.", show_default="runs/BENCHMARK-MODEL-HASH")] = None,
     config: Annotated[Path | None, typer.Option(help="TOML file with options of the run, e.g. limit = 20.")] = None,
     judge: Judges = None,
@@ -119,12 +164,22 @@ def evaluate(
     embedder: EmbedderName = None,
     embedder_path: EmbedderPath = None,
     allow_invalid: Annotated[
-        bool, typer.Option(help="Report scores even if more than 1 % of samples are invalid.")
+        bool,
+        typer.Option(
+            "--allow-invalid",
+            help="Report scores even if more than 1 % of samples are invalid.",
+            rich_help_panel=_OUTPUT,
+        ),
     ] = False,
     details: Annotated[
-        bool, typer.Option(help="Also show scores by task and answer type, and statistics of the run.")
+        bool,
+        typer.Option(
+            "--details",
+            help="Also show scores by task and answer type, and statistics of the run.",
+            rich_help_panel=_OUTPUT,
+        ),
     ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the scores as JSON.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the scores as JSON.", rich_help_panel=_OUTPUT)] = False,
 ) -> None:
     """Run a benchmark, score it and print the table. Run the same command again to resume."""
     import sys

@@ -6,16 +6,21 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from agrotools.cli.output import print_json
+from agrotools.cli.output import count_text, print_json
 
 if TYPE_CHECKING:
     from agrotools.core import Record
     from agrotools.runner.prompts import StoredRequest
+    from agrotools.runner.records import Key
+
+_LISTED = 20
 
 
 def explain(
     run: Annotated[Path, typer.Argument(help="Run folder.")],
-    sample: Annotated[str, typer.Argument(help="Id of a sample.")],
+    sample: Annotated[
+        str | None, typer.Argument(help="Id of a sample. Without it, the ids are listed.", show_default=False)
+    ] = None,
     mode: Annotated[str | None, typer.Option(help="Only this mode.")] = None,
     epoch: Annotated[int, typer.Option(help="Epoch (repeat) to show.")] = 0,
     prompt: Annotated[
@@ -36,6 +41,9 @@ def explain(
 
     read_manifest(run)
     index = record_index(run)
+    if sample is None:
+        _list_samples(index.keys, as_json=as_json)
+        return
     of_sample = [record for record in index.of_sample(sample) if record.epoch == epoch]
     chosen = [record for record in of_sample if mode in (None, record.mode)]
     if not chosen:
@@ -71,8 +79,21 @@ def explain(
         typer.echo(f"scored by version {SCORING_VERSION}; the scores stored with the run are of version {stored}")
 
 
-def _examples(ids: Sequence[str]) -> str:
-    return f"e.g. {', '.join(ids)}" if ids else "the run has no records"
+def _list_samples(keys: "Sequence[Key]", *, as_json: bool) -> None:
+    """Print the ids of the samples, each with the modes of its records; in text the first ones."""
+    modes: dict[str, list[str]] = {}
+    for mode, name, _ in keys:
+        if mode not in modes.setdefault(name, []):
+            modes[name].append(mode)
+    if as_json:
+        print_json(modes)
+        return
+    for name in sorted(modes)[:_LISTED]:
+        typer.echo(f"{name}: {', '.join(modes[name])}")
+    if len(modes) > _LISTED:
+        typer.echo(f"and {len(modes) - _LISTED} more (--json lists all)")
+    if not modes:
+        typer.echo("the run has no records")
 
 
 def _print_prompts(run: Path, records: "Sequence[Record]", *, as_json: bool) -> None:
@@ -97,12 +118,12 @@ def _print_prompts(run: Path, records: "Sequence[Record]", *, as_json: bool) -> 
         if requests is None:
             typer.echo(f"{heading}: no prompt is stored")
             continue
-        typer.echo(f"{heading}: {len(requests)} request{'s' if len(requests) != 1 else ''} to {model}")
+        typer.echo(f"{heading}: {count_text(len(requests), 'request')} to {model}")
         tools: list[Any] = []
         for number, request in enumerate(requests, start=1):
             typer.echo(f"\n=== request {number} of {len(requests)}")
             if request.tools and request.tools == tools:
-                typer.echo(f"--- {len(tools)} tools, as before")
+                typer.echo(f"--- {count_text(len(tools), 'tool')}, as before")
             elif request.tools:
                 _print_tools(request.tools)
             tools = request.tools
@@ -142,7 +163,7 @@ def _print_tools(tools: "Sequence[dict[str, Any]]") -> None:
 
     from agrotools.report.layout import harmless
 
-    typer.echo(f"--- {len(tools)} tools")
+    typer.echo(f"--- {count_text(len(tools), 'tool')}")
     for tool in tools:
         typer.echo(harmless(orjson.dumps(tool, option=orjson.OPT_INDENT_2).decode()))
 

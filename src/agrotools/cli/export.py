@@ -5,6 +5,8 @@ from typing import Annotated, Literal
 
 import typer
 
+from agrotools.cli.output import count_text
+
 
 def export(
     benchmark: Annotated[str, typer.Argument(help="Benchmark folder or name, or a run folder.")],
@@ -59,7 +61,7 @@ def export(
         describe_benchmark(loaded.root, loaded.header, loaded.samples)
     else:
         copy_benchmark(loaded.root, loaded.header, loaded.samples, target)
-    typer.echo(f"{loaded.name} {loaded.version}: {len(loaded.samples)} samples in {target}")
+    typer.echo(f"{loaded.name} {loaded.version}: {count_text(len(loaded.samples), 'sample')} in {target}")
     if format == "croissant":
         _show_check(target)
     else:
@@ -78,9 +80,9 @@ def _export_predictions(run: Path, folder: Path) -> None:
             f"{folder} cannot be written: {error.strerror or error}", hint="choose another --out"
         ) from error
     for each in written:
-        typer.echo(f"{each.path}: {each.predictions} predictions, {each.mode}")
+        typer.echo(f"{each.path}: {count_text(each.predictions, 'prediction')}, {each.mode}")
         if each.invalid:
-            typer.echo(f"warning: {each.invalid} samples got no reply and are not in it", err=True)
+            typer.echo(f"warning: {count_text(each.invalid, 'sample')} without a reply left out", err=True)
         if each.questions and each.predictions < each.questions:
             typer.echo(
                 f"warning: a part of {each.questions} questions; predictions are paired with the data set by place,"
@@ -91,11 +93,12 @@ def _export_predictions(run: Path, folder: Path) -> None:
 
 def _show_check(folder: Path) -> None:
     from agrotools.build.export.croissant import check_croissant
-    from agrotools.formats.folder import CROISSANT_FILE
+    from agrotools.core.base import install_command
+    from agrotools.formats.benchmark import CROISSANT_FILE
 
     issues = check_croissant(folder / CROISSANT_FILE)
     if issues is None:
-        typer.echo(f"{CROISSANT_FILE} was not checked: pip install 'agrotools[croissant]'")
+        typer.echo(f"{CROISSANT_FILE} was not checked: {install_command('croissant')}")
         return
     for issue in issues:
         typer.echo(f"{CROISSANT_FILE}: {issue}", err=True)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from agrotools.cli.output import STOPPED
+from agrotools.cli.output import STOPPED, count_text
 
 if TYPE_CHECKING:
     from agrotools.build.assist.paraphrase import Paraphrased
@@ -70,7 +70,7 @@ def helped(
 
     def set_up(spec: str) -> "PricedModel":
         wire = WireSettings(concurrency=concurrency)
-        return priced_model(Endpoint(spec, base_url, api_key_env, wire, price), budget)
+        return priced_model(Endpoint(spec, base_url, api_key_env, wire, price, budget))
 
     out = out.expanduser()
     rewords, fills = (set_up(spec) if spec else None for spec in (paraphrase, traces))
@@ -102,7 +102,9 @@ def _reworded(out: Path, helper: "PricedModel", ledger: Path) -> bool:
 
 
 def _tell_reworded(outcome: "Paraphrased") -> None:
-    typer.echo(f"paraphrases by {outcome.model}: {outcome.accepted} of {len(outcome.samples)} questions reworded")
+    typer.echo(
+        f"paraphrases by {outcome.model}: {outcome.accepted} of {count_text(len(outcome.samples), 'question')} reworded"
+    )
     if outcome.refused:
         from agrotools.build.assist.paraphrase import REASONS
 
@@ -111,7 +113,9 @@ def _tell_reworded(outcome: "Paraphrased") -> None:
             typer.echo(f"    {count} {reason}: {REASONS[reason]}")
     if outcome.kept:
         why = ", ".join(f"{reason} {count}" for reason, count in outcome.kept.most_common())
-        typer.echo(f"warning: {outcome.kept.total()} questions keep the wording of their template ({why})", err=True)
+        typer.echo(
+            f"warning: wording of the template kept: {count_text(outcome.kept.total(), 'question')} ({why})", err=True
+        )
     _warn_of(outcome.stopped)
 
 
@@ -138,12 +142,11 @@ def _tell_traced(out: Path, model: str, outcome: "Traced") -> None:
         typer.echo(
             f"  {row.task_type or 'all':24}{row.chains:>7}{row.complete:>10}{steps:>20}{answers:>16}{row.confirmed:>11}"
         )
-    if outcome.summary[-1].left_open:
-        typer.echo(
-            f"  in {outcome.summary[-1].left_open} chains the tools do not return what a later step takes from them"
-        )
+    if left_open := outcome.summary[-1].left_open:
+        chains = count_text(left_open, "chain")
+        typer.echo(f"  in {chains} the tools do not return what a later step takes from them")
     if outcome.thoughts:
-        typer.echo(f"  thoughts taken over where references had none: {outcome.thoughts} samples")
+        typer.echo(f"  thoughts taken over where references had none: {count_text(outcome.thoughts, 'sample')}")
     if outcome.differing:
         examples = ", ".join(outcome.differing[:_DIFFERING_SHOWN])
         more = (
@@ -151,9 +154,14 @@ def _tell_traced(out: Path, model: str, outcome: "Traced") -> None:
             if len(outcome.differing) > _DIFFERING_SHOWN
             else ""
         )
-        typer.echo(f"  {len(outcome.differing)} chains differ and need a review: {examples}{more}")
+        typer.echo(
+            f"  different and in need of a review: {count_text(len(outcome.differing), 'chain')}: {examples}{more}"
+        )
     if outcome.missing:
-        typer.echo(f"warning: {outcome.missing} samples have no trace; run the same command again to resume", err=True)
+        typer.echo(
+            f"warning: {count_text(outcome.missing, 'sample')} without a trace; run the same command again to resume",
+            err=True,
+        )
     _warn_of(outcome.stopped)
 
 
@@ -165,7 +173,7 @@ def _tell_cost(helper: "PricedModel") -> None:
     stats = helper.model.stats
     if stats.input_tokens or stats.cached or stats.spent_usd is not None:
         spent = f", {stats.spent_usd:.4f} USD in all" if stats.spent_usd is not None else ""
-        replies = f"{stats.replies} replies, {stats.cached} from the cache"
+        replies = f"{count_text(stats.replies, 'reply', 'replies')}, {stats.cached} from the cache"
         typer.echo(f"  {replies}; {stats.input_tokens:,} tokens in, {stats.output_tokens:,} out{spent}")
 
 

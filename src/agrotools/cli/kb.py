@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from agrotools.cli.output import print_json
+from agrotools.cli.output import count_text, print_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -156,7 +156,7 @@ def check(
         print_json({"files": len(files), "entries": len(entries), "faults": rows})
     else:
         _print_faults(faults)
-        typer.echo(f"{len(files)} files: {f'{len(faults)} faults' if faults else 'no faults'}")
+        typer.echo(f"{count_text(len(files), 'file')}: {count_text(len(faults), 'fault') if faults else 'no faults'}")
     raise typer.Exit(1 if faults else 0)
 
 
@@ -179,7 +179,7 @@ def add(
     entries, faults = check_files([file], among=load(toml_files(SHIPPED)).entries)
     if faults:
         _print_faults(faults)
-        typer.echo(f"{file}: {len(faults)} faults, not added")
+        typer.echo(f"{file}: {count_text(len(faults), 'fault')}, not added")
         raise typer.Exit(1)
     entry = entries[0]
     present = load([path for folder in user_folders() for path in toml_files(folder)])

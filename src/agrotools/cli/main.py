@@ -2,16 +2,17 @@
 
 import gc
 import sys
+import warnings
 from importlib import import_module
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 
 from agrotools.cli.output import code_of
 
 if TYPE_CHECKING:
-    from typer._click import Command, Context  # click as typer brings it
+    from typer._click import Command, Context, HelpFormatter  # click as typer brings it
 
 COMMANDS = {
     "eval": "eval_command:evaluate",
@@ -32,8 +33,39 @@ COMMANDS = {
 """Module and function of each command, or the group of its sub-commands."""
 
 
+class PanelCommand(TyperCommand):
+    """A command whose help lists its options by panel (``rich_help_panel``), those without one first."""
+
+    def format_options(self, ctx: "Context", formatter: "HelpFormatter") -> None:
+        panels: dict[str, list[tuple[str, str]]] = {}
+        for parameter in self.get_params(ctx):
+            panel = "Arguments" if parameter.param_type_name == "argument" else "Options"
+            if row := parameter.get_help_record(ctx):
+                panels.setdefault(getattr(parameter, "rich_help_panel", None) or panel, []).append(row)
+        for panel in sorted(panels, key=lambda name: ("Arguments", "Options", name).index(name)):
+            with formatter.section(panel):
+                formatter.write_dl(panels[panel])
+
+
 class LazyCommands(TyperGroup):
     """The commands by name, each imported when it runs or when help lists it."""
+
+    def invoke(self, ctx: "Context") -> Any:
+        """Run a command. A reader of its output that has gone (``| head``) ends it quietly."""
+        try:
+            try:
+                return super().invoke(ctx)
+            finally:
+                sys.stdout.flush()
+        except BrokenPipeError:
+            from agrotools.runner.progress import redirect_to_null
+
+            try:
+                sys.stdout.flush()
+            except BrokenPipeError:
+                redirect_to_null(sys.stdout)
+                raise typer.Exit from None
+            raise
 
     def list_commands(self, ctx: "Context") -> list[str]:  # noqa: ARG002
         return list(COMMANDS)
@@ -47,7 +79,7 @@ class LazyCommands(TyperGroup):
             command = typer.main.get_group(target)
         else:
             alone = typer.Typer(**SETTINGS)
-            alone.command(cmd_name)(target)
+            alone.command(cmd_name, cls=PanelCommand)(target)
             command = typer.main.get_command(alone)
         command.name = cmd_name
         return command
@@ -93,11 +125,12 @@ def main() -> None:
     """
     # Looking for cycles after every 700 objects takes an eighth of a long run, and finds next to none.
     gc.set_threshold(100_000, 20, 20)
+    warnings.showwarning = _show_warning
     try:
         app()
     except Exception as error:
         # Imported here because --help must not wait for pydantic.
-        from agrotools.core.errors import AgrotoolsError
+        from agrotools.core.base import AgrotoolsError
 
         if (code := code_of(error)) is None:
             raise
@@ -110,6 +143,11 @@ def main() -> None:
                 f"{where}{error.strerror or error}", "check that it can be read and written, and that there is space"
             )
         sys.exit(code)
+
+
+def _show_warning(message: Warning | str, category: type[Warning], *_: Any) -> None:
+    """Write a warning as the other messages are written, without a place in the source."""
+    sys.stderr.write(f"warning: {message}\n" if category.__module__.startswith("agrotools") else f"{message}\n")
 
 
 def _print_error(message: str, hint: str | None) -> None:

@@ -20,13 +20,20 @@ _OF_THE_CALLER = ("invalid_argument", "unknown_tool", "file_not_found", "path_ou
 def code_of(error: Exception) -> int | None:
     """The exit code for an error; None where it is a fault in the program, which is shown as it is."""
     # Imported here because --help must not wait for pydantic.
-    from agrotools.core.errors import AgrotoolsError, ToolError, UsageError
+    from agrotools.core.base import AgrotoolsError, ToolError, UsageError
 
     if isinstance(error, ToolError):
         return BAD_USAGE if error.kind in _OF_THE_CALLER else NOT_DONE
     if isinstance(error, UsageError):
         return BAD_USAGE
     return NOT_DONE if isinstance(error, AgrotoolsError | OSError) else None
+
+
+def count_text(count: int, noun: str, plural: str = "") -> str:
+    """:func:`agrotools.core.base.count_text`, imported when it is first needed."""
+    from agrotools.core import base
+
+    return base.count_text(count, noun, plural)
 
 
 def print_json(value: Any) -> None:

@@ -13,7 +13,7 @@ from agrotools.cli.output import NOT_DONE
 
 if TYPE_CHECKING:
     from agrotools.build.own_photos import DetectedTable, OpenQuestion, Plan
-    from agrotools.core.progress import Progress
+    from agrotools.core.base import Progress
     from agrotools.formats.benchmark import BenchmarkHeader
 
 PLAN_ENDING = ".plan.toml"
@@ -58,9 +58,10 @@ def build_from_table(
 
 def tell_next(out: Path) -> None:
     """Print the next step after the build."""
-    from agrotools.build.review import INSTALL, missing_package
+    from agrotools.build.review import missing_package
+    from agrotools.core.base import install_command
 
-    extra = f" (first: {INSTALL})" if missing_package() else ""
+    extra = f" (first: {install_command('review')})" if missing_package() else ""
     typer.echo(f"Next, review the questions: agrotools review {out}{extra}")
 
 
@@ -201,7 +202,7 @@ def _changed(plan: "Plan", column: str, changes: Mapping[str, Any]) -> "Plan":
 def _check_target(out: Path) -> None:
     """Raise an error now if the target cannot be written, not after an hour of work."""
     from agrotools.core import BenchmarkError
-    from agrotools.formats.replacement import check_replaceable
+    from agrotools.formats.writing import check_replaceable
 
     check_replaceable(out)
     try:

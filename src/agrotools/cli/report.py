@@ -5,8 +5,8 @@ from typing import Annotated
 
 import typer
 
-from agrotools.cli.output import print_json
-from agrotools.cli.results import EmbedderName, EmbedderPath, Extra, Unadjusted, comparing
+from agrotools.cli.output import count_text, print_json
+from agrotools.cli.results import EmbedderName, EmbedderPath, Extra, comparing
 
 
 def report(
@@ -22,9 +22,8 @@ def report(
     extra: Extra = None,
     embedder: EmbedderName = None,
     embedder_path: EmbedderPath = None,
-    unadjusted: Unadjusted = False,
     allow_invalid: Annotated[
-        bool, typer.Option(help="Report scores even if more than 1 % of samples are invalid.")
+        bool, typer.Option("--allow-invalid", help="Report scores even if more than 1 % of samples are invalid.")
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print what was written as JSON.")] = False,
 ) -> None:
@@ -40,15 +39,18 @@ def report(
         data_root=data_root,
         allow_invalid=allow_invalid,
         comparisons=compared,
-        unadjusted=unadjusted,
     )
     if as_json:
         print_json({**vars(written), "path": str(written.path)})
         return
     shown_records = (
-        f"{written.shown} of {written.records}" if written.shown < written.records else f"all {written.records}"
+        f"{written.shown} of {count_text(written.records, 'record')}"
+        if written.shown < written.records
+        else count_text(written.records, "record")
     )
-    typer.echo(f"{written.path}: {written.bytes / 1e6:.1f} MB, {shown_records} records with {written.pictures} images")
+    typer.echo(
+        f"{written.path}: {written.bytes / 1e6:.1f} MB, {shown_records} with {count_text(written.pictures, 'image')}"
+    )
     if written.missing_pictures:
-        missing = f"{written.missing_pictures} images could not be embedded (the page gives the reasons)"
+        missing = f"{count_text(written.missing_pictures, 'image')} could not be embedded (the page gives the reasons)"
         typer.echo(f"{missing}\nhint: if the benchmark was moved, give its folder with --data-root DIR", err=True)

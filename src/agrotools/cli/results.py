@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from agrotools.cli.output import STOPPED, print_json
+from agrotools.cli.output import STOPPED, count_text, print_json
 
 if TYPE_CHECKING:
     from agrotools.api import Run
@@ -24,25 +24,28 @@ if TYPE_CHECKING:
 
 SIMILARITY = "similarity"
 
+_JUDGES = "Judges"
+_COMPARISONS = "Comparisons of texts"
+
 Extra = Annotated[
     list[str] | None,
     typer.Option(
         "--with",
         help="Additional text metric: similarity (all-MiniLM-L6-v2, extra embed) or rouge-l-lexeval (extra zh).",
+        rich_help_panel=_COMPARISONS,
     ),
 ]
 EmbedderName = Annotated[
     str | None,
-    typer.Option("--embedder", help="Embedding model for --with similarity, e.g. all-mpnet-base-v2."),
+    typer.Option(
+        "--embedder",
+        help="Embedding model for --with similarity, e.g. all-mpnet-base-v2.",
+        rich_help_panel=_COMPARISONS,
+    ),
 ]
 EmbedderPath = Annotated[
-    Path | None, typer.Option(help="Folder of the embedding model's files; nothing is downloaded.")
-]
-Unadjusted = Annotated[
-    bool,
-    typer.Option(
-        "--unadjusted", help="Mark significant differences without adjusting p-values for the number of comparisons."
-    ),
+    Path | None,
+    typer.Option(help="Folder of the embedding model's files; nothing is downloaded.", rich_help_panel=_COMPARISONS),
 ]
 
 
@@ -68,27 +71,51 @@ def comparing(extra: list[str] | None, embedder: str | None, embedder_path: Path
 
 Judges = Annotated[
     list[str] | None,
-    typer.Option("--judge", help="Model that grades open answers (repeatable); its replies are stored with the run."),
+    typer.Option(
+        "--judge",
+        help="Model that grades open answers (repeatable); its replies are stored with the run.",
+        rich_help_panel=_JUDGES,
+    ),
 ]
-JudgeBaseUrl = Annotated[str | None, typer.Option(help="OpenAI-compatible endpoint of the judges.")]
+JudgeBaseUrl = Annotated[
+    str | None, typer.Option(help="OpenAI-compatible endpoint of the judges.", rich_help_panel=_JUDGES)
+]
 JudgeApiKeyEnv = Annotated[
-    str | None, typer.Option(help="Environment variable that holds their key.", show_default="OPENAI_API_KEY")
+    str | None,
+    typer.Option(
+        help="Environment variable that holds their key.", show_default="OPENAI_API_KEY", rich_help_panel=_JUDGES
+    ),
 ]
-JudgeVotes = Annotated[int, typer.Option(min=1, max=25, help="Number of grades per judge and answer.")]
+JudgeVotes = Annotated[
+    int, typer.Option(min=1, max=25, help="Number of grades per judge and answer.", rich_help_panel=_JUDGES)
+]
 JudgeCalibration = Annotated[
     str | None,
     typer.Option(
-        metavar="FILE|shipped", help="Also let the judges grade answers with known grades, and report their agreement."
+        metavar="FILE|shipped",
+        help="Also let the judges grade answers with known grades, and report their agreement.",
+        rich_help_panel=_JUDGES,
     ),
 ]
 JudgeRubrics = Annotated[
     Path | None,
-    typer.Option(metavar="FILE", help="TOML file with rubrics for the judges, instead of the built-in ones."),
+    typer.Option(
+        metavar="FILE",
+        help="TOML file with rubrics for the judges, instead of the built-in ones.",
+        rich_help_panel=_JUDGES,
+    ),
 ]
-JudgeBudget = Annotated[float | None, typer.Option(help="Maximum total cost of the judges of a run in USD.")]
-JudgePrice = Annotated[str | None, typer.Option(help="Price of a judge, IN/OUT in USD per million tokens.")]
+JudgeBudget = Annotated[
+    float | None, typer.Option(help="Maximum total cost of the judges of a run in USD.", rich_help_panel=_JUDGES)
+]
+JudgePrice = Annotated[
+    str | None, typer.Option(help="Price of a judge, IN/OUT in USD per million tokens.", rich_help_panel=_JUDGES)
+]
 JudgeConcurrency = Annotated[
-    int | None, typer.Option(min=1, help="Concurrent requests to a judge.", show_default="adapts to the endpoint")
+    int | None,
+    typer.Option(
+        min=1, help="Concurrent requests to a judge.", show_default="adapts to the endpoint", rich_help_panel=_JUDGES
+    ),
 ]
 
 
@@ -137,7 +164,8 @@ def _judge(spec: str, options: JudgeOptions) -> "PricedModel":
     from agrotools.models.endpoint import priced_model
 
     wire = WireSettings(concurrency=options.concurrency)
-    return priced_model(Endpoint(spec, options.base_url, options.api_key_env, wire, options.price), options.budget)
+    where = (spec, options.base_url, options.api_key_env)
+    return priced_model(Endpoint(*where, wire, options.price, options.budget))
 
 
 def ask_judges(runs: Sequence[Path], options: JudgeOptions) -> bool:
@@ -192,14 +220,17 @@ def _report_asking(run: Path, judged: "JudgedRun", helper: "PricedModel") -> boo
     stats = helper.model.stats
     spent = f", {stats.spent_usd:.4f} USD in all" if stats.spent_usd is not None else ""
     tokens = f"; {stats.input_tokens:,} tokens in, {stats.output_tokens:,} out{spent}" if judged.replies else ""
-    typer.echo(
-        f"{run}: {judged.judge} replied {judged.replies} times, {judged.known} replies were there{tokens}", err=True
-    )
+    replies = count_text(judged.replies, "reply", "replies")
+    typer.echo(f"{run}: {judged.judge} gave {replies}, {judged.known} known before{tokens}", err=True)
     if judged.missing:
-        typer.echo(f"warning: {judged.missing} replies are missing; the same command asks for them again", err=True)
+        typer.echo(
+            f"warning: {count_text(judged.missing, 'reply', 'replies')} missing; run the same command again to resume",
+            err=True,
+        )
     if judged.without_images:
         typer.echo(
-            f"warning: it was not shown the images of {judged.without_images} questions, only their names", err=True
+            f"warning: of {count_text(judged.without_images, 'question')} it saw the names of images, not the images",
+            err=True,
         )
     if judged.error is not None:
         typer.echo(
@@ -216,13 +247,11 @@ def show_runs(
     as_json: bool,
     comparisons: "TextComparisons | None" = None,
     paper: bool = False,
-    unadjusted: bool = False,
     again: bool = False,
 ) -> int:
     """Score runs, write each one's ``scores.json``, print them side by side; with ``paper`` also in the tables of the
-    paper that the benchmark is from, beside its figures. ``comparisons``: see ``rescore``; ``unadjusted``:
-    mark differences by the p-value of each alone. Stored scores of another scoring version are shown as they are,
-    unless runs are to be scored ``again``.
+    paper that the benchmark is from, beside its figures. ``comparisons``: see ``rescore``. Stored scores of another
+    scoring version are shown as they are, unless runs are to be scored ``again``.
 
     Returns 0, 1 where samples are invalid or missing, 3 where nothing else is left, or where more than half of the
     samples of a mode ended for reasons that say nothing of the answers, unless ``allow_invalid``.
@@ -233,9 +262,7 @@ def show_runs(
 
     papers = Papers()
     rescored = _scored(runs, allow_invalid, comparisons=comparisons, papers=papers, again=again)
-    code = _print_summaries(
-        rescored, runs, allow_invalid=allow_invalid, details=details, as_json=as_json, unadjusted=unadjusted
-    )
+    code = _print_summaries(rescored, runs, allow_invalid=allow_invalid, details=details, as_json=as_json)
     filled = papers.filled()
     if paper and not filled:
         known = ", ".join(benchmarks_with_papers())
@@ -306,8 +333,8 @@ def _scored(
     again: bool = True,
 ) -> "list[Rescored]":
     """Score the runs; ``papers`` and ``outcomes`` are given every record with its rows."""
-    from agrotools.api import score_runs
     from agrotools.plugin import NO_COMPARISONS
+    from agrotools.runner.rescore import score_runs
 
     def add(record: "Record", scores: "list[Score]") -> None:
         papers.add(record, scores)
@@ -336,7 +363,6 @@ def _print_summaries(
     allow_invalid: bool,
     details: bool,
     as_json: bool,
-    unadjusted: bool = False,
 ) -> int:
     from agrotools.report.tables import print_tables
     from agrotools.scoring.event_counts import mostly_lost
@@ -346,7 +372,7 @@ def _print_summaries(
     if as_json:
         print_json([summary.model_dump(mode="json") for summary in summaries])
     elif not silent:
-        print_tables(summaries, details=details, unadjusted=unadjusted)
+        print_tables(summaries, details=details)
         if not details:
             typer.echo(f"by task and answer type: agrotools score {_again(runs)} --details")
         if sample := rescored[0].telling_sample:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from agrotools.cli.output import print_json
+from agrotools.cli.output import count_text, print_json
 
 if TYPE_CHECKING:
     from agrotools.build.review.agreement import ReviewSummary
@@ -79,7 +79,7 @@ def review(
         typer.echo(note, err=True)
 
     def started(address: str) -> None:
-        typer.echo(f"{material.title}: {len(material.facts)} samples, decisions go to {journal.path}")
+        typer.echo(f"{material.title}: {count_text(len(material.facts), 'sample')}, decisions go to {journal.path}")
         typer.echo(f"open once, in one browser: {address}")
         typer.echo("Press Ctrl-C to stop; run the same command again to resume")
         sys.stdout.flush()
@@ -95,7 +95,7 @@ def review(
 
 
 def _print_summary(title: str, state: "ReviewSummary") -> None:
-    typer.echo(f"{title}: {state.samples} samples")
+    typer.echo(f"{title}: {count_text(state.samples, 'sample')}")
     typer.echo(f"  {', '.join(f'{name} {count}' for name, count in state.standings.items())}")
     for name, verdicts in state.reviewers.items():
         typer.echo(f"  {name}: {', '.join(f'{verdict} {count}' for verdict, count in sorted(verdicts.items()))}")
@@ -114,10 +114,10 @@ def _print_summary(title: str, state: "ReviewSummary") -> None:
 
 def _print_applied(applied: "Applied") -> None:
     dropped = sum(map(len, applied.dropped.values()))
-    typer.echo(f"{applied.out}: {applied.kept} samples, {dropped} dropped, {len(applied.edited)} edited")
+    typer.echo(f"{applied.out}: {count_text(applied.kept, 'sample')}, {dropped} dropped, {len(applied.edited)} edited")
     for reason, ids in applied.dropped.items():
         typer.echo(f"  dropped {len(ids)}: {reason} ({', '.join(ids[:5])}{', …' if len(ids) > 5 else ''})")
     if applied.undecided:
-        typer.echo(f"  {applied.undecided} samples without a decision are kept as they are")
+        typer.echo(f"  without a decision, kept as they are: {count_text(applied.undecided, 'sample')}")
     for fault in applied.faults:
         typer.echo(fault, err=True)

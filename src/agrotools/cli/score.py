@@ -21,7 +21,6 @@ from agrotools.cli.results import (
     JudgeRubrics,
     Judges,
     JudgeVotes,
-    Unadjusted,
     ask_judges,
     comparing,
 )
@@ -31,10 +30,10 @@ def score(
     runs: Annotated[list[Path], typer.Argument(help="Run folders, or one prediction file with --format.")],
     extra: Extra = None,
     allow_invalid: Annotated[
-        bool, typer.Option(help="Report scores even if more than 1 % of samples are invalid.")
+        bool, typer.Option("--allow-invalid", help="Report scores even if more than 1 % of samples are invalid.")
     ] = False,
     details: Annotated[
-        bool, typer.Option(help="Also show scores by task and answer type, and statistics of the run.")
+        bool, typer.Option("--details", help="Also show scores by task and answer type, and statistics of the run.")
     ] = False,
     paper: Annotated[
         bool,
@@ -59,7 +58,6 @@ def score(
     judgements: Annotated[Path | None, typer.Option(help="With --format: replies of a judge (JSON or CSV).")] = None,
     embedder: EmbedderName = None,
     embedder_path: EmbedderPath = None,
-    unadjusted: Unadjusted = False,
     rescore: Annotated[
         bool, typer.Option("--rescore", help="Score runs of an older scoring version with the current one.")
     ] = False,
@@ -117,7 +115,6 @@ def score(
         as_json=as_json,
         comparisons=compared,
         paper=paper,
-        unadjusted=unadjusted,
         again=rescore,
     )
     raise typer.Exit(code or int(missing))

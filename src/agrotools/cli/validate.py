@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from agrotools.cli.output import print_json
+from agrotools.cli.output import count_text, print_json
 
 if TYPE_CHECKING:
     from pydantic import JsonValue
 
-    from agrotools.benchmarks.checks.fault import Fault
     from agrotools.benchmarks.rerunning import Difference, Rerun
+    from agrotools.benchmarks.validate import Fault
     from agrotools.build.assist.screening import Screened
     from agrotools.build.quality import Finding
 
@@ -69,7 +69,7 @@ def validate(
     else:
         for fault in faults:
             typer.echo(f"{fault.where}\n  {fault.code}: {fault.message}\n  {fault.hint}")
-        typer.echo(f"{folder}: {_count_text(len(faults), 'error') if faults else 'no errors'}")
+        typer.echo(f"{folder}: {count_text(len(faults), 'error') if faults else 'no errors'}")
         for remark in remarks:
             typer.echo(f"remark: {remark}")
         if screened is not None:
@@ -126,14 +126,14 @@ def print_findings(
     """Print how many samples each check flagged, with examples unless ``brief``, and what was not checked."""
     from agrotools.build.quality import CHECKS
     from agrotools.build.quality.checking import SEVERITIES
-    from agrotools.formats.folder import QUALITY_FILE
+    from agrotools.formats.benchmark import QUALITY_FILE
 
     flagged = Counter((severity, check) for _, severity, check in {(f.id, f.severity, f.check) for f in findings})
-    summary = f"{len(findings)} findings in {folder / QUALITY_FILE}" if findings else "no findings"
+    summary = f"{count_text(len(findings), 'finding')} in {folder / QUALITY_FILE}" if findings else "no findings"
     typer.echo(f"quality: {summary}")
     for key in sorted(flagged, key=lambda key: (SEVERITIES.index(key[0]), -flagged[key], key[1])):
         severity, check = key
-        typer.echo(f"  {severity}: {check}, {flagged[key]} samples: {CHECKS.get(check, '')}")
+        typer.echo(f"  {severity}: {check}, {count_text(flagged[key], 'sample')}: {CHECKS.get(check, '')}")
         if brief:
             continue
         for finding in [each for each in findings if (each.severity, each.check) == key][:_EXAMPLES]:
@@ -154,16 +154,17 @@ def print_rerun(rerun: "Rerun", threads: int) -> None:
     for difference in rerun.differences:
         by_kind[difference.tool, kind_of_place(difference.where)].append(difference)
     typer.echo(
-        f"rerun: {rerun.calls} calls of {rerun.samples} samples, {_threads(threads)} each, {_python()}: "
-        f"{_count_text(len(rerun.differences), 'value')} other than recorded"
+        f"rerun: {count_text(rerun.calls, 'call')} of {count_text(rerun.samples, 'sample')},"
+        f" {count_text(threads, 'thread')} each, {_python()}: "
+        f"{count_text(len(rerun.differences), 'value')} other than recorded"
     )
     if rerun.not_recorded:
-        typer.echo(f"  not run, for nothing is recorded: {_count_text(rerun.not_recorded, 'call')}")
+        typer.echo(f"  not run, for nothing is recorded: {count_text(rerun.not_recorded, 'call')}")
     if rerun.artifacts:
         typer.echo(f"  files that tools made: {rerun.same_bytes} of {rerun.artifacts} have the recorded bytes")
     for (tool, place), differences in sorted(by_kind.items(), key=lambda item: (-len(item[1]), item[0])):
         samples = len({difference.sample for difference in differences})
-        typer.echo(f"  {tool}: {place}, {_count_text(len(differences), 'value')} in {_count_text(samples, 'sample')}")
+        typer.echo(f"  {tool}: {place}, {count_text(len(differences), 'value')} in {count_text(samples, 'sample')}")
         for each in differences[:_EXAMPLES]:
             typer.echo(
                 f"    {each.sample}, step {each.step}, {each.where}: {_short(each.recorded)} -> {_short(each.now)}"
@@ -190,14 +191,6 @@ def _python() -> str:
     from platform import python_version
 
     return f"Python {python_version()}"
-
-
-def _threads(count: int) -> str:
-    return _count_text(count, "thread")
-
-
-def _count_text(count: int, noun: str) -> str:
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
 def _short(value: "JsonValue") -> str:

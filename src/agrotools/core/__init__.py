@@ -1,6 +1,6 @@
 """Records, errors and vocabularies that all of agrotools shares. Imports nothing else of ours."""
 
-from agrotools.core.errors import (
+from agrotools.core.base import (
     AgrotoolsError,
     BenchmarkError,
     BudgetReached,
@@ -9,14 +9,15 @@ from agrotools.core.errors import (
     EndpointRefusal,
     EndpointUnreachable,
     ErrorInfo,
+    FrozenModel,
     InfrastructureError,
     RunStoreError,
     ScoringVersionError,
     ToolError,
     ToolErrorKind,
     UsageError,
+    first_fault,
 )
-from agrotools.core.frozen_model import FrozenModel, first_fault
 from agrotools.core.record import (
     Action,
     Answer,
@@ -38,17 +39,16 @@ from agrotools.core.record import (
     ToolCall,
     Trajectory,
     Unparseable,
+    UnresolvedRef,
     Usage,
 )
-from agrotools.core.refs import UnresolvedRef
-from agrotools.core.registry import BENCHMARKS, Registry, imported
+from agrotools.core.registry import BENCHMARKS, PluginWarning, Registry, imported
 from agrotools.core.slot import (
     BooleanSlot,
     ChoiceSetSlot,
     ExactSlot,
     Fact,
     FileSlot,
-    ImageCallsSlot,
     KeywordsSlot,
     OpenTextSlot,
     PlotSlot,
@@ -58,18 +58,22 @@ from agrotools.core.slot import (
     counts_in_headline,
     slot_types,
 )
-from agrotools.core.specs import AgreementKind, PlotKind, PlotSeries, PlotSpec, ToolSpec
 from agrotools.core.taxonomy import (
     ANSWER_TYPES,
     FAMILIES,
     FAMILY_OF_TASK_TYPE,
     MODES,
     PROTOCOLS,
+    AgreementKind,
     AnswerType,
     FileKind,
     Mode,
+    PlotKind,
+    PlotSeries,
+    PlotSpec,
     Protocol,
     Termination,
+    ToolSpec,
 )
 
 __all__ = [
@@ -102,7 +106,6 @@ __all__ = [
     "FileSlot",
     "FrozenModel",
     "Halt",
-    "ImageCallsSlot",
     "InfrastructureError",
     "Intrinsics",
     "KeywordsSlot",
@@ -113,6 +116,7 @@ __all__ = [
     "PlotSeries",
     "PlotSlot",
     "PlotSpec",
+    "PluginWarning",
     "Protocol",
     "Record",
     "ReferenceStep",

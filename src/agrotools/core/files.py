@@ -6,6 +6,7 @@ What a process hands to the operating system survives ``kill -9``; only what was
 import errno
 import hashlib
 import os
+import re
 import shutil
 import threading
 from collections.abc import Generator, Iterable
@@ -17,8 +18,7 @@ from typing import Generic, TypeVar
 import orjson
 from pydantic import ValidationError
 
-from agrotools.core.errors import RunStoreError
-from agrotools.core.frozen_model import FrozenModel
+from agrotools.core.base import FrozenModel, RunStoreError
 
 Line = TypeVar("Line", bound=FrozenModel)
 
@@ -200,18 +200,19 @@ class Journal:
 class LineFile(Generic[Line]):
     """An append-only file of records, one a line: ``records`` are those read on opening, :meth:`add` appends.
 
-    A torn last line (the machine went down while it was written) is cut off. ``hint`` is for a line that is none.
-
+    The file is created with the first line. A torn last line (the machine went down while it was written) is cut off.
+    ``hint`` is for a line that is none.
     Raises:
         RunStoreError: it cannot be read or written, or a line in it is no ``kind``.
     """
 
     def __init__(self, path: Path, kind: type[Line], hint: str) -> None:
+        self.path = path
+        self._journal: Journal | None = None
         self.records, whole = _read(path, kind, hint)
         try:
             if path.exists() and path.stat().st_size > whole:
                 os.truncate(path, whole)
-            self._journal = Journal(path)
         except OSError as error:
             raise _unwritable(path, error) from error
 
@@ -221,11 +222,11 @@ class LineFile(Generic[Line]):
         Raises:
             RunStoreError: it cannot be written; nothing of it is left in the file.
         """
-        self.records.append(line)
         try:
+            self._journal = self._journal or Journal(self.path)
             self._journal.append(orjson.dumps(line.model_dump(mode="json")) + b"\n")
         except OSError as error:
-            raise _unwritable(self._journal.path, error) from error
+            raise _unwritable(self.path, error) from error
 
     def close(self) -> None:
         """Sync and close the file.
@@ -234,9 +235,10 @@ class LineFile(Generic[Line]):
             RunStoreError: the disk refused what was written last.
         """
         try:
-            self._journal.close()
+            if self._journal is not None:
+                self._journal.close()
         except OSError as error:
-            raise _unwritable(self._journal.path, error) from error
+            raise _unwritable(self.path, error) from error
 
     def __enter__(self) -> "LineFile[Line]":
         return self
@@ -258,6 +260,8 @@ def _read(path: Path, kind: type[Line], hint: str) -> tuple[list[Line], int]:
     """Records, and the offset at which the last complete line ends."""
     rows: list[Line] = []
     whole = 0
+    if path.exists() and not path.is_file():
+        raise RunStoreError(f"{path} is not a file", hint="remove or replace it")
     try:
         with path.open("rb") as file:
             for number, line in enumerate(file, start=1):
@@ -267,8 +271,8 @@ def _read(path: Path, kind: type[Line], hint: str) -> tuple[list[Line], int]:
                     try:
                         rows.append(kind.model_validate_json(line))
                     except ValidationError as error:
-                        what = kind.__name__.removesuffix("Record").lower()
-                        raise RunStoreError(f"{path}, line {number} is no {what}", hint=hint) from error
+                        what = re.sub(r"(?<!^)(?=[A-Z])", " ", kind.__name__.removesuffix("Record")).lower()
+                        raise RunStoreError(f"{path}, line {number} is not a {what}", hint=hint) from error
                 whole += len(line)
     except FileNotFoundError:
         pass

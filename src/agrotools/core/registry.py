@@ -1,6 +1,7 @@
-"""Registries: names that point to code, imported only when asked for."""
+"""Registries: names that point to code, imported only when asked for, and one rule where two packages claim a name."""
 
 import importlib
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from difflib import get_close_matches
 from functools import cached_property
@@ -8,9 +9,41 @@ from importlib.metadata import entry_points
 from operator import attrgetter
 from typing import Any, Generic, TypeVar
 
-from agrotools.core.errors import UsageError
+from agrotools.core.base import UsageError
 
 T = TypeVar("T")
+
+_OURS = __name__.partition(".")[0]
+CLASHES: list[str] = []
+"""Names that two packages claim, as far as they were met in this process: the texts of the warnings."""
+
+
+class PluginWarning(UserWarning):
+    """A name of an installed plug-in is passed over, because another package has it already."""
+
+
+def join_tables(noun: str, tables: Iterable[tuple[str, Mapping[str, T]]]) -> dict[str, T]:
+    """Tables of several packages as one. A name that stands twice is the first one's, and a warning names both.
+
+    Args:
+        noun: what a name stands for, for the warning.
+        tables: each with the name of its package.
+    """
+    joined: dict[str, tuple[str, T]] = {}
+    for package, table in tables:
+        for name, value in table.items():
+            owner, known = joined.setdefault(name, (package, value))
+            if known is not value and known != value:
+                text = f"{noun} {name!r} of the package {package} is ignored: {owner} has one of that name"
+                if text not in CLASHES:
+                    CLASHES.append(text)
+                    warnings.warn(text, PluginWarning, stacklevel=2)
+    return {name: value for name, (_, value) in joined.items()}
+
+
+def package_of(target: str) -> str:
+    """The package of a target ``"package.module:attribute"``."""
+    return target.partition(":")[0].partition(".")[0]
 
 
 class Registry(Generic[T]):
@@ -23,7 +56,7 @@ class Registry(Generic[T]):
         noun: what a target is, for messages.
         group: group of the entry points.
         targets: those of this package, or the target of a mapping of them.
-        more: further targets, asked for when a name is not among the others, or all names are.
+        more: names and targets beside those, asked for when a name is not among the others, or all names are.
         kind: target of the class that every object must be of.
     """
 
@@ -32,7 +65,7 @@ class Registry(Generic[T]):
         noun: str,
         group: str,
         targets: Mapping[str, str] | str,
-        more: Callable[[], Mapping[str, str]] = dict,
+        more: Callable[[], Iterable[tuple[str, str]]] = tuple,
         kind: str = "",
     ) -> None:
         self._noun = noun
@@ -48,16 +81,19 @@ class Registry(Generic[T]):
         local_targets: Mapping[str, str] = (
             imported(self._local_targets) if isinstance(self._local_targets, str) else self._local_targets
         )
-        targets = dict(local_targets)
-        for entry in entry_points(group=self._group):
-            targets.setdefault(entry.name, entry.value)
-        return targets
+        entries = [(package_of(each.value), {each.name: each.value}) for each in entry_points(group=self._group)]
+        return join_tables(self._noun, [(_OURS, local_targets), *entries])
 
     @cached_property
     def _all_targets(self) -> dict[str, str]:
-        for name, target in self._more().items():
-            self._targets.setdefault(name, target)
+        more = [(package_of(target), {name: target}) for name, target in self._more()]
+        known = [(self.package_of(name), {name: target}) for name, target in self._targets.items()]
+        self._targets.update(join_tables(self._noun, [*known, *more]))
         return self._targets
+
+    def package_of(self, name: str) -> str:
+        """The package that the object of that name is from; this one's name for objects that were added directly."""
+        return package_of(self._targets[name]) or _OURS
 
     def add(self, name: str, value: T) -> None:
         """Register an object directly, for the life of the process."""

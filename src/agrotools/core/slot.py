@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, cast
 from pydantic import Field, GetCoreSchemaHandler, GetJsonSchemaHandler, JsonValue, TypeAdapter, model_validator
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
-from agrotools.core.frozen_model import FrozenModel
-from agrotools.core.registry import BENCHMARKS
+from agrotools.core.base import FrozenModel
+from agrotools.core.registry import BENCHMARKS, join_tables
 
 
 def _has_type(cls: type[FrozenModel]) -> bool:
@@ -214,9 +214,10 @@ class PlotSlot(Slot):
     """A figure, scored by the canonical specification of what was drawn."""
 
     made: ClassVar[bool] = True
+    form_closing: ClassVar[str] = "When the figure is drawn, end with one sentence that says what it shows."
     type: Literal["plot"] = "plot"
     value: dict[str, JsonValue]
-    """Canonical plot specification (see ``PlotSpec`` in :mod:`agrotools.core.specs`) as data."""
+    """Canonical plot specification (see ``PlotSpec`` in :mod:`agrotools.core.taxonomy`) as data."""
     value_from: Literal["ground_truth", "tool"] = "ground_truth"
     """True if the reference values are the source's ground truth or the reference tools' values."""
 
@@ -243,14 +244,6 @@ class ReferenceTextsSlot(Slot):
     values: Annotated[tuple[str, ...], Field(min_length=1)]
 
 
-class ImageCallsSlot(Slot):
-    """An image, scored by the calls that make it: those of the reference trajectory to ``tools``."""
-
-    made: ClassVar[bool] = True
-    type: Literal["image_calls"] = "image_calls"
-    tools: Annotated[tuple[str, ...], Field(min_length=1)]
-
-
 SLOT_TYPES: tuple[type[Slot], ...] = (
     ExactSlot,
     BooleanSlot,
@@ -261,7 +254,6 @@ SLOT_TYPES: tuple[type[Slot], ...] = (
     PlotSlot,
     KeywordsSlot,
     ReferenceTextsSlot,
-    ImageCallsSlot,
 )
 """Slot types that any benchmark may use."""
 
@@ -269,7 +261,10 @@ SLOT_TYPES: tuple[type[Slot], ...] = (
 def slot_types() -> dict[str, type[Slot]]:
     """All slot types by name: those of the engine, then those of plug-ins."""
     types = [*SLOT_TYPES, *(each for plugin in BENCHMARKS.loaded() for each in plugin.slots)]
-    return {each.model_fields["type"].default: each for each in types}
+    return join_tables(
+        "slot type",
+        ((each.__module__.partition(".")[0], {each.model_fields["type"].default: each}) for each in types),
+    )
 
 
 @cache

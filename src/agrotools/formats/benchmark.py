@@ -1,4 +1,8 @@
-"""A loaded benchmark: its header (``benchmark.toml``), samples and file paths.
+"""A benchmark on disk (``benchmark.toml``, ``samples.jsonl`` and ``files/``), loaded: header, samples and file paths.
+
+``samples.jsonl`` holds one :class:`~agrotools.core.Sample` as JSON on each line; blank lines are skipped. File paths
+are relative to the folder. :mod:`agrotools.benchmarks.validate` lists all that is wrong with a folder; loading stops at
+the first fault.
 
 Samples of a folder are parsed when they are asked for, so that a long benchmark takes little more memory. What a plan
 needs to know of every sample (its id and the modes it can take part in) is kept beside the places of the lines;
@@ -7,27 +11,37 @@ everything else stays on disk.
 
 import hashlib
 import os
-import uuid
+import tomllib
 import weakref
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Annotated, NamedTuple, Self, overload
 from zlib import crc32
 
+import orjson
 from pydantic import Field, JsonValue, ValidationError, model_validator
 
-from agrotools.core import BenchmarkError, FrozenModel, Mode, Protocol, Sample, SampleFile, SampleView, UsageError
+from agrotools.core import (
+    BenchmarkError,
+    FrozenModel,
+    Mode,
+    Protocol,
+    Sample,
+    SampleFile,
+    SampleView,
+    UsageError,
+    first_fault,
+)
+from agrotools.core.files import sha256_of_file
 from agrotools.text.answer_form import answer_form, form_lines
 
-_CANARIES = uuid.UUID("5d0c7a3e-6c1f-4b57-9a64-0b1f2f6f7a11")
-
-
-def canary_of(name: str, version: str) -> str:
-    """The canary GUID of a benchmark: the same each time it is built."""
-    return str(uuid.uuid5(_CANARIES, f"{name} {version}"))
+HEADER_FILE, SAMPLES_FILE, FILES_FOLDER = "benchmark.toml", "samples.jsonl", "files"
+CROISSANT_FILE = "croissant.json"
+CARD_FILE, CARD_FOLDER = "README.md", "card"
+QUALITY_FILE = "quality.jsonl"
 
 
 class SourceNote(FrozenModel):
@@ -254,7 +268,7 @@ class Facts(NamedTuple):
 
 def facts_of(samples: Sequence[Sample]) -> Facts:
     """The facts of ``samples``; those of lazy samples are known without making any."""
-    if isinstance(samples, LazySamples | SelectedSamples):
+    if isinstance(samples, LazySamples):
         return samples.facts
     return Facts(
         [sample.id for sample in samples],
@@ -263,11 +277,17 @@ def facts_of(samples: Sequence[Sample]) -> Facts:
     )
 
 
-def selected(samples: Sequence[Sample], positions: Sequence[int]) -> "SelectedSamples":
-    """The samples at ``positions``, in that order."""
-    if isinstance(samples, SelectedSamples):
-        positions, samples = [samples.positions[position] for position in positions], samples.whole
-    return SelectedSamples(samples, array("Q", positions))
+def selected(samples: Sequence[Sample], positions: Sequence[int]) -> "LazySamples":
+    """The samples at ``positions``, in that order, parsed on demand."""
+    chosen, facts = array("Q", positions), facts_of(samples)
+    return LazySamples(
+        Facts(
+            [facts.ids[position] for position in chosen],
+            bytes(facts.no_tool[position] for position in chosen),
+            bytes(facts.reference[position] for position in chosen),
+        ),
+        lambda at: samples[chosen[at]],
+    )
 
 
 class SampleLines:
@@ -364,30 +384,109 @@ class LazySamples(Sequence[Sample]):
         return map(self._parsed, range(len(self)))
 
 
-class SelectedSamples(Sequence[Sample]):
-    """A selection of the samples of ``whole`` by position, parsed on demand."""
+def load_folder(root: str | Path) -> Benchmark:
+    """The benchmark in folder ``root``, every line checked, every file hashed and compared with the recorded hash.
 
-    def __init__(self, whole: Sequence[Sample], positions: "array[int]") -> None:
-        self.whole = whole
-        self.positions = positions
-        of_whole = facts_of(whole)
-        self.facts = Facts(
-            [of_whole.ids[position] for position in positions],
-            bytes(of_whole.no_tool[position] for position in positions),
-            bytes(of_whole.reference[position] for position in positions),
+    The samples are parsed again when they are asked for: only where they lie is kept.
+
+    Raises:
+        BenchmarkError: not a benchmark folder, a line that is no sample, or a file that is missing, altered or outside.
+    """
+    folder = Path(root).expanduser().resolve()
+    header = read_header(folder)
+    if not (folder / SAMPLES_FILE).is_file():
+        raise _broken(folder, f"it has no {SAMPLES_FILE}")
+    try:
+        lines = SampleLines(folder / SAMPLES_FILE)
+    except OSError as error:
+        raise _broken(folder, f"{SAMPLES_FILE} cannot be read: {error.strerror}") from error
+    hashes: dict[Path, str] = {}
+    seen: set[str] = set()
+    clusters = Clusters()
+    digest = ContentDigest(header)
+    for number, offset, line in _lines(lines.path):
+        try:
+            sample = Sample.model_validate_json(line)
+        except ValidationError as error:
+            raise _broken(folder, f"{SAMPLES_FILE}, line {number}: {first_fault(error)}") from error
+        if sample.id in seen:
+            raise _broken(folder, f"{SAMPLES_FILE}, line {number}: id {sample.id!r} is there twice")
+        seen.add(sample.id)
+        for file in sample.files:
+            actual = _checked_hash(folder, sample, file, hashes)
+            if file.sha256 is None:
+                lines.hashes[file.path] = actual
+        sample = lines.with_hashes(sample)
+        lines.add(sample, offset, line)
+        clusters.add(sample.files)
+        digest.add(sample)
+    if not seen:
+        raise _broken(folder, f"{SAMPLES_FILE} holds no sample")
+    content_hash = digest.hexdigest(lambda: map(lines.parse, sorted(range(len(lines.ids)), key=lines.ids.__getitem__)))
+    lines.clusters = clusters.firsts()
+    return Benchmark(header, folder, LazySamples(lines.facts, lines.parse), content_hash)
+
+
+def read_header(root: Path) -> BenchmarkHeader:
+    """The header of the benchmark in ``root``.
+
+    Raises:
+        BenchmarkError: no such folder or file, broken TOML, or missing and unknown fields.
+    """
+    path = root / HEADER_FILE
+    if not path.is_file():
+        raise BenchmarkError(
+            f"{root} is not a benchmark folder: it has no {HEADER_FILE}",
+            hint="give the folder that `agrotools build` wrote, or the name of a benchmark",
         )
+    try:
+        return BenchmarkHeader.model_validate_json(orjson.dumps(tomllib.loads(path.read_text("utf-8"))))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, orjson.JSONEncodeError, RecursionError) as error:
+        raise _broken(root, f"{HEADER_FILE}: {error}") from error
+    except ValidationError as error:
+        raise _broken(root, f"{HEADER_FILE}: {first_fault(error)}") from error
 
-    def __len__(self) -> int:
-        return len(self.positions)
 
-    @overload
-    def __getitem__(self, index: int) -> Sample: ...
-    @overload
-    def __getitem__(self, index: slice) -> Sequence[Sample]: ...
-    def __getitem__(self, index: int | slice) -> Sample | Sequence[Sample]:
-        if isinstance(index, slice):
-            return selected(self, range(len(self))[index])
-        return self.whole[self.positions[index]]
+def resolve_file(root: Path, path: str) -> Path:
+    """The real path of a file of the benchmark in ``root`` (itself resolved).
 
-    def __iter__(self) -> Iterator[Sample]:
-        return map(self.whole.__getitem__, self.positions)
+    Raises:
+        BenchmarkError: absolute, with ``..``, a link that leads out of the folder, missing, or no regular file.
+    """
+    relative = PurePosixPath(path)
+    if relative.is_absolute() or ".." in relative.parts or "\\" in path or "\0" in path:
+        raise BenchmarkError(f"{path!r} leads out of the folder", hint="paths are relative to the benchmark folder")
+    try:
+        real = (root / relative).resolve(strict=True)
+    except (OSError, RuntimeError) as error:
+        raise BenchmarkError(f"there is no file {path!r}", hint=f"expected at {root / relative}") from error
+    if not real.is_relative_to(root):
+        raise BenchmarkError(f"{path!r} is a link that leads out of the folder", hint="copy the file into the folder")
+    if not real.is_file():
+        raise BenchmarkError(f"{path!r} is not a regular file", hint="name a file, not a folder or device")
+    return real
+
+
+def _lines(path: Path) -> Iterator[tuple[int, int, bytes]]:
+    """Number (from 1), offset and content of each non-blank line."""
+    offset = 0
+    with path.open("rb") as file:
+        for number, line in enumerate(file, start=1):
+            if line.strip():
+                yield number, offset, line
+            offset += len(line)
+
+
+def _checked_hash(root: Path, sample: Sample, file: SampleFile, hashes: dict[Path, str]) -> str:
+    try:
+        real = resolve_file(root, file.path)
+    except BenchmarkError as error:
+        raise _broken(root, f"sample {sample.id}: {error.message}") from error
+    actual = hashes.get(real) or hashes.setdefault(real, sha256_of_file(real))
+    if file.sha256 is not None and file.sha256 != actual:
+        raise _broken(root, f"sample {sample.id}: file {file.path} is not the one that was recorded (sha256 differs)")
+    return actual
+
+
+def _broken(root: Path, message: str) -> BenchmarkError:
+    return BenchmarkError(f"benchmark {root.name}: {message}", hint=f"`agrotools validate {root}` lists all faults")

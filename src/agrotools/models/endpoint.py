@@ -1,15 +1,30 @@
-"""Endpoints: a model and how it is asked; providers, addresses, keys and peculiarities."""
+"""Endpoints (a model and how it is asked), providers, addresses and keys; and a model that replies from a script."""
 
+import json
 import os
 import re
-from collections.abc import Mapping
+import tomllib
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
-from agrotools.core import UsageError
-from agrotools.models.base import DEFAULT_WIRE, Model, WireSettings
+from pydantic import Field, ValidationError
+
+from agrotools.core import FrozenModel, ToolSpec, UsageError
+from agrotools.models.base import (
+    DEFAULT_WIRE,
+    Completion,
+    FinishReason,
+    Message,
+    Model,
+    ModelSettings,
+    RequestedCall,
+    WireSettings,
+    WireStats,
+)
 from agrotools.models.prices import Price, price_of, priced_for_budget
 
 _NEWER_LIMIT = {"max_tokens": "max_completion_tokens"}
@@ -33,6 +48,8 @@ class Endpoint:
     wire: WireSettings = DEFAULT_WIRE
     price: str | None = None
     """``IN/OUT`` in USD per million tokens, where the table of prices does not know the model or is out of date."""
+    budget_usd: float | None = None
+    """USD that may be spent on it; its price must be known then."""
 
     @property
     def impatient(self) -> "Endpoint":
@@ -50,8 +67,6 @@ def make_model(endpoint: Endpoint) -> Model:
     if not spec.strip():
         raise UsageError("the model has no name", hint="give scripted:FILE or a name that the endpoint knows")
     if spec.startswith("scripted:"):
-        from agrotools.models.scripted import ScriptedModel
-
         return ScriptedModel.from_file(Path(spec.removeprefix("scripted:")))
     from agrotools.models.openai_compatible import OpenAICompatibleModel
 
@@ -82,18 +97,27 @@ class PricedModel:
         return getattr(self.model, "base_url", "")
 
 
-def priced_model(endpoint: Endpoint, budget_usd: float | None = None, *, option: str = "--price") -> PricedModel:
+def priced_model(endpoint: Endpoint, *, option: str = "--price") -> PricedModel:
     """The model of ``endpoint`` with its price; ``option`` is how the latter can be given.
 
     Raises:
-        UsageError: as of :func:`make_model`; a wrong price; a budget where the price is not known.
+        UsageError: as of :func:`make_model` and :func:`price_at`.
     """
     model = make_model(endpoint)
-    address: str = getattr(model, "base_url", "")
-    price = price_of(address, endpoint.model, endpoint.price) if address else None
-    if budget_usd is not None and address:
-        price = priced_for_budget(price, endpoint.model, option=option)
-    return PricedModel(endpoint.model, model, price, budget_usd)
+    price = price_at(getattr(model, "base_url", ""), endpoint.model, endpoint, option=option)
+    return PricedModel(endpoint.model, model, price, endpoint.budget_usd)
+
+
+def price_at(base_url: str | None, name: str, endpoint: Endpoint, *, option: str = "--price") -> Price | None:
+    """Price of the model ``name`` at an address; None where it is not known, or there is no address to pay at.
+
+    Raises:
+        UsageError: the price of ``endpoint`` is none, or it has a budget and the price is not known.
+    """
+    if not base_url:
+        return None
+    price = price_of(base_url, name, endpoint.price)
+    return price if endpoint.budget_usd is None else priced_for_budget(price, name, option=option)
 
 
 @dataclass(frozen=True)
@@ -319,3 +343,112 @@ def _key_from(variable: str, needed: bool, hint: str | None) -> str:
     if not key.isascii() or not key.isprintable():
         raise UsageError(f"the environment variable {variable} does not hold an API key")
     return key
+
+
+Responder = Callable[[Sequence[Message], Sequence[ToolSpec], ModelSettings], Completion | str]
+
+
+class ScriptedCall(FrozenModel):
+    """A native call of a scripted reply."""
+
+    name: str
+    arguments: dict[str, Any] | str = {}
+
+
+class ScriptedReply(FrozenModel):
+    """One reply: text, native calls, or both."""
+
+    text: str = ""
+    tool_calls: tuple[ScriptedCall, ...] = ()
+    finish_reason: FinishReason | None = None
+
+    def completion(self) -> Completion:
+        calls = tuple(
+            RequestedCall(
+                name=call.name,
+                arguments=call.arguments if isinstance(call.arguments, str) else json.dumps(call.arguments),
+                id=f"call{index:05d}",
+            )
+            for index, call in enumerate(self.tool_calls)
+        )
+        reason = self.finish_reason or ("tool_calls" if calls else "stop")
+        return Completion(text=self.text, tool_calls=calls, finish_reason=reason)
+
+
+class Scene(FrozenModel):
+    """Replies to conversations whose first user message contains ``when`` (any, if empty).
+
+    The reply is chosen by the number of assistant messages so far, so that scenes hold in every mode and under any
+    concurrency; past the end the last one repeats.
+    """
+
+    when: str = ""
+    replies: tuple[ScriptedReply | str, ...] = Field(min_length=1)
+
+
+class ScriptedModel:
+    """Replies from scenes, the first that fits, or from a Python callable."""
+
+    def __init__(self, script: Sequence[Scene] | Responder, *, name: str = "scripted") -> None:
+        self._script = script
+        self._name = name
+        self.base_url = ""
+        self.stats = WireStats()
+
+    @property
+    def name(self) -> str:
+        return self._name
+
+    @classmethod
+    def from_file(cls, path: Path) -> "ScriptedModel":
+        """Read a script: ``.toml`` with ``[[scenes]]``, ``.json`` with a list, ``.jsonl`` with one entry a line.
+
+        An entry is a scene (``when``, ``replies``); a list of replies alone is one scene that fits everything.
+
+        Raises:
+            UsageError: the file cannot be read as a script.
+        """
+        return cls(_read_scenes(path), name=f"scripted:{path.name}")
+
+    async def generate(
+        self, messages: Sequence[Message], tools: Sequence[ToolSpec], settings: ModelSettings
+    ) -> Completion:
+        self.stats.replies += 1
+        if callable(self._script):
+            reply = self._script(messages, tools, settings)
+            return Completion(text=reply) if isinstance(reply, str) else reply
+        question = next((message.text for message in messages if message.role == "user"), "")
+        turn = sum(message.role == "assistant" for message in messages)
+        for scene in self._script:
+            if scene.when in question:
+                reply = scene.replies[min(turn, len(scene.replies) - 1)]
+                return Completion(text=reply) if isinstance(reply, str) else reply.completion()
+        raise UsageError(f"{self._name} has no scene for this question", hint="add a scene without `when`")
+
+    async def close(self) -> None:
+        return None
+
+
+def _read_scenes(path: Path) -> tuple[Scene, ...]:
+    try:
+        text = path.read_text(encoding="utf-8")
+        if path.suffix == ".toml":
+            entries: Any = tomllib.loads(text).get("scenes", [])
+        elif path.suffix == ".jsonl":
+            entries = [json.loads(line) for line in text.splitlines() if line.strip()]
+        else:
+            entries = json.loads(text)
+    except (OSError, ValueError) as error:
+        raise UsageError(f"cannot read the script {path}: {error}", hint="it must be TOML, JSON or JSONL") from error
+    if not isinstance(entries, list) or not entries:
+        raise UsageError(
+            f"the script {path} has no scenes", hint='give a list of replies: ["first reply", "second reply"]'
+        )
+    if not any(isinstance(entry, dict) and "replies" in entry for entry in entries):
+        entries = [{"replies": entries}]
+    try:
+        return tuple(Scene.model_validate(entry) for entry in entries)
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(str(part) for part in first["loc"])
+        raise UsageError(f"the script {path} is wrong at {where or 'an entry'}: {first['msg']}") from error

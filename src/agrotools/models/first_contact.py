@@ -19,8 +19,8 @@ from agrotools.models.base import (
     ModelAround,
     ModelSettings,
     TextPart,
+    image_urls,
 )
-from agrotools.models.encoding import image_urls
 
 QUESTIONS = ("Is water wet? Reply with yes or no.", "How many legs does a cow have? Reply with the number.")
 """The first question, and the one that is asked where the first is refused: a filter may dislike any single text."""

@@ -10,8 +10,16 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from agrotools.core import BudgetReached, ToolSpec, Usage
-from agrotools.models.base import Completion, Message, Model, ModelAround, ModelSettings, WireStats
-from agrotools.models.encoding import image_urls, request_text
+from agrotools.models.base import (
+    Completion,
+    Message,
+    Model,
+    ModelAround,
+    ModelSettings,
+    WireStats,
+    image_urls,
+    request_text,
+)
 from agrotools.models.prices import Price
 from agrotools.models.refusals import output_limit
 
@@ -23,7 +31,7 @@ _TOOL_TEMPLATE_TOKENS = 1024
 
 
 class Ledger(Protocol):
-    """Ledger of paid replies (``agrotools.runner.costs.SpendLedger`` is one)."""
+    """Ledger of paid replies (``agrotools.runner.policies.SpendLedger`` is one)."""
 
     @property
     def total_usd(self) -> float:

@@ -16,11 +16,12 @@ from agrotools.models.base import (
     Completion,
     Message,
     ModelSettings,
+    RequestEncoder,
     WireSettings,
     WireStats,
+    prompt_length,
 )
 from agrotools.models.chat_format import MalformedReply, read_reply
-from agrotools.models.encoding import RequestEncoder, prompt_length
 from agrotools.models.endpoint import Provider, address_of
 from agrotools.models.limits import MOST, AdaptiveLimit, RateLimit, TokenEstimate
 from agrotools.models.refusals import (

@@ -23,8 +23,7 @@ from pydantic import ValidationError
 
 from agrotools.core import ToolSpec, UsageError
 from agrotools.core.files import cache_dir
-from agrotools.models.base import Completion, Message, Model, ModelAround, ModelSettings
-from agrotools.models.encoding import request_text
+from agrotools.models.base import Completion, Message, Model, ModelAround, ModelSettings, request_text
 
 KEPT = frozenset({"stop", "tool_calls", "length", "filtered"})
 """Finish reasons that are kept. Not ``timeout`` (no reply), and not ``context``: it follows from how a server was

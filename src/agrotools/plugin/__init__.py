@@ -64,10 +64,10 @@ if TYPE_CHECKING:
     from agrotools.benchmarks import Loading, with_clusters
     from agrotools.build.accuracy.study import Bench, Figure, Study, mean_of
     from agrotools.build.sources.assembling import assembled
-    from agrotools.build.sources.field.fruit import fruit_subjects
+    from agrotools.build.sources.field.photos import fruit_subjects
     from agrotools.build.sources.part import Originals, Part
     from agrotools.build.templates import load_templates
-    from agrotools.core.progress import Progress, no_progress
+    from agrotools.core.base import Progress, no_progress
     from agrotools.formats.benchmark import Benchmark, BenchmarkHeader, SourceNote
     from agrotools.models import Message, Model
     from agrotools.report.published import paper, published_rows, published_set, rows_of_model, rows_of_table
@@ -79,10 +79,10 @@ _MODULES = {
     **dict.fromkeys(("Loading", "with_clusters"), "agrotools.benchmarks"),
     **dict.fromkeys(("Bench", "Figure", "Study", "mean_of"), "agrotools.build.accuracy.study"),
     "assembled": "agrotools.build.sources.assembling",
-    "fruit_subjects": "agrotools.build.sources.field.fruit",
+    "fruit_subjects": "agrotools.build.sources.field.photos",
     **dict.fromkeys(("Originals", "Part"), "agrotools.build.sources.part"),
     "load_templates": "agrotools.build.templates",
-    **dict.fromkeys(("Progress", "no_progress"), "agrotools.core.progress"),
+    **dict.fromkeys(("Progress", "no_progress"), "agrotools.core.base"),
     **dict.fromkeys(("Benchmark", "BenchmarkHeader", "SourceNote"), "agrotools.formats.benchmark"),
     **dict.fromkeys(("Message", "Model"), "agrotools.models"),
     **dict.fromkeys(

@@ -16,20 +16,20 @@ task alone needs stand behind ``"package.module:NAME"`` and are imported when th
 
 So the module of the plug-in must stay light: it imports this module, :mod:`agrotools.core` and its own slot types. The
 others may import anything public of agrotools: :mod:`agrotools.plugin` hands out the types that they need. The
-benchmarks of this package are plug-ins like any other.
-``tests/plugins`` holds a complete example.
+benchmarks of this package are plug-ins like any other. ``tests/plugins`` holds a complete example.
 """
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from statistics import fmean
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 
 from agrotools.core import BENCHMARKS, FrozenModel, Mode, Record, Sample, Score, Slot, Trajectory, imported
+from agrotools.core.registry import join_tables
 from agrotools.core.slot import ENGINE_TYPES, SLOT_TYPES
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from agrotools.benchmarks.builtin import BuiltIn
     from agrotools.benchmarks.checking import FileCheck
     from agrotools.benchmarks.loading import Loading
-    from agrotools.core.progress import Progress
+    from agrotools.core.base import Progress
     from agrotools.formats.benchmark import Benchmark
     from agrotools.models import Model
     from agrotools.report.layout import Notes
@@ -54,8 +54,6 @@ if TYPE_CHECKING:
     from agrotools.scoring.slots import SlotScore
     from agrotools.scoring.summary import ModeSummary, PublishedFigures, Summary
 
-T = TypeVar("T")
-K = TypeVar("K")
 V = TypeVar("V")
 
 ENGINE = "agrotools."
@@ -122,6 +120,8 @@ class Scoring:
     slot_scorers: Mapping[str, "Callable[[Slot, Sequence[Slot], str], SlotScore]"] = field(default_factory=dict)
     """By slot type: the score of a slot, 0 to 1, from the slot, all slots of the sample and the answer in words. The
     engine takes the weighted means that :class:`MetricInfo` asks for. A sample without an answer scores 0."""
+    call_scorers: "Mapping[str, Callable[[Slot, Sample, Trajectory], SlotScore]]" = field(default_factory=dict)
+    """By slot type: the score of a slot whose answer is made by calls of tools, from the sample and what was done."""
     score_record: "Callable[[Record, Trajectory, TextComparisons], list[Score]] | None" = None
     """All rows of a record with a slot type of the plug-in, in place of the engine's."""
     comparisons: Mapping[str, str] = field(default_factory=dict)
@@ -280,10 +280,6 @@ class PredictionFormat:
     """The file of a mode of a run, from its valid records; None where the mode has no such file."""
 
 
-def _no_words(_benchmark: "Benchmark") -> str:
-    return ""
-
-
 class PromptTemplates(NamedTuple):
     """Templates of a protocol: the files ``*.j2`` in a folder of a package, rendered as ``PREFIX/NAME``."""
 
@@ -299,7 +295,7 @@ class RunProtocol:
     modes: tuple[Mode, ...]
     agent: "Callable[[Model, Mode, AgentOptions], ModelAgent]"
     """The agent of a mode, which talks with the model."""
-    prompts: "Callable[[Benchmark], str]" = _no_words
+    prompts: "Callable[[Benchmark], str]" = lambda _benchmark: ""
     """All words of its prompts that are in no template: runs compare only where they agree."""
     templates: PromptTemplates | None = None
     """Its templates, whose texts are part of the prompt hash."""
@@ -353,6 +349,8 @@ class BenchmarkPlugin:
     check: "Callable[[Path | None, Progress], FileCheck] | None" = None
     """Reads all files for ``agrotools benchmarks check``; without it the benchmark is loaded."""
     expected: tuple[ExpectedCount, ...] = ()
+    takes_options: bool = False
+    """True if its loader reads options of ``--option``; it refuses those that it does not know."""
     without_tools: bool = False
     """True if its questions have neither files nor reference calls."""
     slots: tuple[type[Slot], ...] = ()
@@ -438,7 +436,15 @@ def benchmark_id(name: str) -> str:
     """The id of the benchmark that ``name`` is an alias of; any other name, and every path, as it is."""
     if name in BENCHMARKS or "/" in name or os.sep in name:
         return name
-    return next((plugin.name for plugin in plugins() if name in plugin.aliases), name)
+    return _aliases(BENCHMARKS.names()).get(name, name)
+
+
+@cache
+def _aliases(_names: tuple[str, ...]) -> dict[str, str]:
+    """The benchmarks by alias. One that is the id of another benchmark is that one's."""
+    tables = [(BENCHMARKS.package_of(name), {name: name}) for name in BENCHMARKS]
+    tables += [(BENCHMARKS.package_of(each.name), dict.fromkeys(each.aliases, each.name)) for each in plugins()]
+    return join_tables("benchmark alias", tables)
 
 
 def plugins_of_slots(slots: Iterable[Slot]) -> list[BenchmarkPlugin]:
@@ -465,22 +471,26 @@ def plugins_of_metrics(metrics: Iterable[str]) -> list[BenchmarkPlugin]:
 
 
 class WithPlugins(Mapping[str, V]):
-    """A table of the engine, and behind it the same tables of all plug-ins, joined when it is first read."""
+    """A table of the engine, and behind it the same tables of all plug-ins, joined when it is first read.
 
-    def __init__(self, entries: Mapping[str, V], table: Callable[[BenchmarkPlugin], Mapping[str, V]]) -> None:
+    ``noun``: what a name in it stands for, where a warning says that two packages claim one.
+    """
+
+    def __init__(
+        self, noun: str, entries: Mapping[str, V], table: Callable[[BenchmarkPlugin], Mapping[str, V]]
+    ) -> None:
+        self._noun = noun
         self._entries = entries
         self._table = table
         self._joined: Mapping[str, V] = {}
         self._names: tuple[str, ...] | None = None
 
     def joined(self) -> Mapping[str, V]:
-        """All entries, the engine's first; a name that stands twice is the first one's."""
+        """All entries, the engine's first; see :func:`agrotools.core.registry.join_tables`."""
         if self._names != BENCHMARKS.names():
-            joined: dict[str, V] = {}
-            for table in (self._entries, *map(self._table, plugins())):
-                for name, value in table.items():
-                    joined.setdefault(name, value)
-            self._joined, self._names = joined, BENCHMARKS.names()
+            tables = [(BENCHMARKS.package_of(plugin.name), self._table(plugin)) for plugin in plugins()]
+            self._joined = join_tables(self._noun, [("agrotools", self._entries), *tables])
+            self._names = BENCHMARKS.names()
         return self._joined
 
     def __getitem__(self, key: str) -> V:

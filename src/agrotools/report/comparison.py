@@ -1,8 +1,13 @@
-"""Comparisons of runs: two side by side, all pairs, and correlations of step metrics with outcomes over runs."""
+"""Tables of differences between runs, of correlations over runs, and of errors by class.
+
+Benchmark plug-ins name the papers that define classes of errors.
+"""
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import IO, TYPE_CHECKING
+from typing import IO, TYPE_CHECKING, NamedTuple
 
+from agrotools.core import MODES, Mode
+from agrotools.plugin import ErrorSource
 from agrotools.report.layout import (
     DASH,
     adjusted_line,
@@ -16,11 +21,13 @@ from agrotools.report.layout import (
     size,
     stacked,
 )
-from agrotools.report.settings import kept_out_line
+from agrotools.report.settings import used_plugins
 from agrotools.scoring import METRICS, Comparison, Estimate, Metric, Summary
 from agrotools.scoring.correlations import MIN_RUNS
+from agrotools.scoring.error_classes import CLASSES
 from agrotools.scoring.statistics import MIN_CLUSTERS
-from agrotools.scoring.summary import AcrossRuns, RunCorrelation, compared_differences, compared_task_types
+from agrotools.scoring.summary import AcrossRuns, ErrorCount, RunCorrelation, compared_differences, compared_task_types
+from agrotools.text.normalise import plural
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -31,16 +38,16 @@ MOST_PAIRS = 28
 """More pairs of runs than these (eight runs) are details."""
 
 
-def print_comparison(comparison: Comparison, *, unadjusted: bool = False, file: IO[str] | None = None) -> None:
+def print_comparison(comparison: Comparison, *, file: IO[str] | None = None) -> None:
     """Print :func:`comparison_tables`: in colour on a terminal, as plain text anywhere else."""
     console = console_for(file)
-    for part in comparison_tables(comparison, unadjusted=unadjusted):
+    for part in comparison_tables(comparison):
         console.print(part)
 
 
-def comparison_tables(comparison: Comparison, *, unadjusted: bool = False) -> Iterator["RenderableType"]:
+def comparison_tables(comparison: Comparison) -> Iterator["RenderableType"]:
     """A table per mode: each metric's difference with its interval, its p-value and the smallest one that could be
-    shown. ``unadjusted``: mark differences by the p-value of each alone."""
+    shown."""
     first, second = (
         harmless(name) or word for name, word in ((comparison.first, "first"), (comparison.second, "second"))
     )
@@ -50,25 +57,20 @@ def comparison_tables(comparison: Comparison, *, unadjusted: bool = False) -> It
         yield line("The two runs have no mode in common.")
         return
     for mode, metrics in comparison.modes.items():
-        yield _table(mode, metrics, unadjusted)
-        if statement := kept_out_line([comparison.n_schematic.get(mode, 0)]):
-            yield line(statement, "dim")
+        yield _table(mode, metrics)
         if comparison.unpaired.get(mode):
-            yield line(
-                f"{comparison.unpaired[mode]} samples are excluded: only one of the runs has a valid record.", "dim"
-            )
+            n_unpaired = plural(comparison.unpaired[mode], "sample")
+            yield line(f"Only one of the runs has a valid record of {n_unpaired}, not compared here.", "dim")
     yield line(
         "\nBelow each difference its 95 % interval (cluster bootstrap, paired on samples). "
         "detectable: the minimum difference that this many samples would show with 80 % power.",
         "dim",
     )
-    if remark := adjusted_line(compared_differences(comparison), unadjusted=unadjusted, where="these tables"):
+    if remark := adjusted_line(compared_differences(comparison), where="these tables"):
         yield line(remark, "dim")
 
 
-def between_runs_table(
-    summaries: Sequence[Summary], *, most: int | None = None, unadjusted: bool = False
-) -> list["RenderableType"]:
+def between_runs_table(summaries: Sequence[Summary], *, most: int | None = None) -> list["RenderableType"]:
     """A row for each pair of runs and a column for the headline of each mode: first minus second, paired on samples.
 
     Nothing where no two runs can be compared; a line instead of the table where there are more than ``most`` pairs.
@@ -89,16 +91,13 @@ def between_runs_table(
         by_column = {
             (each.mode, each.metric): each for each in pairwise if (each.first, each.second) == (first, second)
         }
-        cells = (
-            difference_cell(by_column[key].difference, unadjusted=unadjusted) if key in by_column else stacked([DASH])
-            for key in columns
-        )
+        cells = (difference_cell(by_column[key].difference) if key in by_column else stacked([DASH]) for key in columns)
         table.add_row(stacked([names[first], f"minus {names[second]}"], value_style=""), *cells)
-    remark = adjusted_line((each.difference for each in pairwise), unadjusted=unadjusted)
+    remark = adjusted_line(each.difference for each in pairwise)
     return [table, line(remark, "dim")] if remark else [table]
 
 
-def _table(title: str, metrics: Mapping[str, Metric], unadjusted: bool) -> "Table":
+def _table(title: str, metrics: Mapping[str, Metric]) -> "Table":
     table = new_table(title)
     table.add_column("", min_width=24)
     for heading in ("difference", "n (clusters)", "detectable"):
@@ -109,7 +108,7 @@ def _table(title: str, metrics: Mapping[str, Metric], unadjusted: bool) -> "Tabl
         rows = [(f"{info.label}{arrow}", metric.overall)]
         rows += [(f"  {part.replace('_', ' ')}", each) for part, each in compared_task_types(name, metric).items()]
         for label, estimate in rows:
-            cell = difference_cell(estimate, lower_is_better=info.lower_is_better, unadjusted=unadjusted)
+            cell = difference_cell(estimate, lower_is_better=info.lower_is_better)
             table.add_row(label, cell, size(estimate), stacked([_least(estimate)], value_style="dim"))
     return table
 
@@ -204,3 +203,151 @@ def _lines(summary: AcrossRuns, any_shown: bool) -> Iterator[str]:
         yield f"No interval is given with fewer than {MIN_CLUSTERS} runs ({MIN_RUNS} are the least to be shown at all)."
     for reason, models in summary.left_out.items():
         yield f"Left out ({reason}): {', '.join(map(harmless, models))}."
+
+
+# --- errors by class -------------------------------------------------------------------------------------------------
+
+
+class ErrorColumn(NamedTuple):
+    """A mode of a run: its place among the runs, and its errors by class."""
+
+    run: int
+    name: str
+    mode: Mode
+    errors: dict[str, ErrorCount]
+    sources: tuple[ErrorSource, ...]
+    """Papers of the benchmark that tell classes apart."""
+
+
+def error_columns(summaries: Sequence[Summary]) -> list[ErrorColumn]:
+    """The modes of the runs in which errors were counted."""
+    return [
+        ErrorColumn(at, name, mode, {row.error: row for row in part.errors}, sources)
+        for at, (name, summary) in enumerate(zip(run_names(summaries), summaries, strict=True))
+        for sources in [tuple(each for plugin in used_plugins([summary]) for each in plugin.error_sources)]
+        for mode, part in summary.modes.items()
+        if part.errors and part.invalid.n < part.n_records
+    ]
+
+
+def classes_looked_for(columns: Sequence[ErrorColumn]) -> list[str]:
+    """Classes that could be determined in any of the columns, in the order of the taxonomy."""
+    return [
+        error
+        for error in CLASSES
+        if any(error in column.errors and column.errors[error].count is not None for column in columns)
+    ]
+
+
+def error_parts(columns: Sequence[ErrorColumn], *, side_by_side: int) -> list[tuple[Mode | None, list[ErrorColumn]]]:
+    """The columns of each table: the modes of one run (under None), or for each mode the runs, at most that many."""
+    if len({column.run for column in columns}) < 2:
+        return [(None, [*columns])] if columns else []
+    parts: list[tuple[Mode | None, list[ErrorColumn]]] = []
+    for mode in MODES:
+        mode_columns = [column for column in columns if column.mode == mode]
+        for start in range(0, len(mode_columns), side_by_side):
+            parts.append((mode, mode_columns[start : start + side_by_side]))
+    return parts
+
+
+def error_tables(summaries: Sequence[Summary], *, side_by_side: int) -> list["RenderableType"]:
+    """The table, in parts of at most that many columns, and a legend; nothing where no record is valid."""
+    from rich.text import Text
+
+    columns = error_columns(summaries)
+    if not columns:
+        return []
+    tables: list[RenderableType] = []
+    for mode, part_columns in error_parts(columns, side_by_side=side_by_side):
+        table = new_table(f"Errors by class{f', {mode}' if mode else ''}")
+        table.add_column("", overflow="fold", min_width=22)
+        for column in part_columns:
+            table.add_column(column.name.rpartition("/")[2] if mode else column.mode, justify="right", overflow="fold")
+        for error in classes_looked_for(part_columns):
+            heading = stacked([error_label(error, part_columns)], value_style="")
+            table.add_row(heading, *(_error_cell(column.errors.get(error)) for column in part_columns))
+        tables.append(table)
+    return [*tables, Text("\n".join(error_legend(columns)), style="dim")]
+
+
+def error_label(error: str, columns: Sequence[ErrorColumn]) -> str:
+    """The class as a heading, with what is counted in the columns."""
+    rows = [column.errors[error] for column in columns if error in column.errors]
+    units = dict.fromkeys(f"{row.unit}s" for row in rows if row.count is not None)
+    return f"{error.replace('_', ' ')} ({', '.join(units)})"
+
+
+def _error_cell(row: ErrorCount | None) -> "Text":
+    if row is None or row.count is None:
+        return stacked([DASH], value_style="dim")
+    return stacked([str(row.count), percent(row.share or 0)], value_style="bold" if row.count else "dim")
+
+
+def error_legend(columns: Sequence[ErrorColumn]) -> list[str]:
+    """Meanings of the classes and their names in the papers, then :func:`notes_of`."""
+    classes = classes_looked_for(columns)
+    lines = [
+        f"{error.replace('_', ' ')}: {CLASSES[error].meaning}. {paper_names(error, columns)}".strip()
+        for error in classes
+    ]
+    return [*lines, *notes_of(columns)]
+
+
+def notes_of(columns: Sequence[ErrorColumn]) -> list[str]:
+    """Notes to the table: its units, the papers' places of the classes, and the runs in the papers' own tables."""
+    classes = classes_looked_for(columns)
+    lines = ["Number of errors, and below it their % of the steps or samples that were checked for the class."]
+    paper_places = dict.fromkeys(
+        source[:3] for error in classes for source in _sources(columns) if error in source.words
+    )
+    places: dict[str, list[str]] = {}
+    for name, arxiv, place in paper_places:
+        places.setdefault(f"{name} (arXiv {arxiv})", []).append(place)
+    if places:
+        lines.append("; ".join(f"{paper}: {', '.join(paper_classes)}" for paper, paper_classes in places.items()) + ".")
+    skipped = sorted({row.not_looked_for for column in columns for row in column.errors.values() if row.not_looked_for})
+    if skipped:
+        lines.append(f"{DASH}: the class cannot be determined there: {'; '.join(skipped)}.")
+    return [*lines, *paper_lines(columns)]
+
+
+def _sources(columns: Sequence[ErrorColumn]) -> list[ErrorSource]:
+    sources: list[ErrorSource] = []
+    for column in columns:
+        sources += [source for source in column.sources if source not in sources]
+    return sources
+
+
+def paper_names(error: str, columns: Sequence[ErrorColumn]) -> str:
+    """Name of the class in each paper of the benchmarks, ``PAPER: words; PAPER: words``; empty where there is none."""
+    sources = _sources(columns)
+    names = "; ".join(f"{each.name}: {each.words[error]}" for each in sources if error in each.words)
+    return names or ("Ours" if sources else "")
+
+
+def paper_lines(columns: Sequence[ErrorColumn]) -> Iterator[str]:
+    """The errors of each column as shares of each other, in the words of each paper whose classes could all be
+    determined.
+    """
+    several = len({column.run for column in columns}) > 1
+    for table in _sources(columns):
+        for column in (each for each in columns if table in each.sources):
+            counts = _paper_counts(table, column)
+            total = sum(counts.values())
+            if total:
+                of_run = f"{column.name}, {column.mode}" if several else column.mode
+                shares = "; ".join(f"{words} {percent(count / total)} %" for words, count in counts.items())
+                yield f"As in {table.name}'s {table.place}, of {total} errors ({of_run}): {shares}."
+
+
+def _paper_counts(table: ErrorSource, column: ErrorColumn) -> dict[str, int]:
+    """By the paper's word how many errors; empty where one of its classes could not be determined."""
+    counts: dict[str, int] = {}
+    for words, classes in table.shares.items():
+        class_counts = [column.errors[error].count if error in column.errors else None for error in classes]
+        known = [count for count in class_counts if count is not None]
+        if len(known) < len(class_counts):
+            return {}
+        counts[words] = sum(known)
+    return counts

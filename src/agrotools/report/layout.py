@@ -10,7 +10,6 @@ from agrotools.core import (
     BooleanSlot,
     ChoiceSetSlot,
     ExactSlot,
-    ImageCallsSlot,
     KeywordsSlot,
     OpenTextSlot,
     PlotSlot,
@@ -18,8 +17,8 @@ from agrotools.core import (
     Slot,
     ToleranceSlot,
 )
-from agrotools.core.refs import is_ref, literal_value
-from agrotools.scoring import Estimate, Summary
+from agrotools.core.record import is_ref, literal_value
+from agrotools.scoring import METRICS, Estimate, Summary
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
@@ -102,8 +101,6 @@ def expected_text(slot: Slot) -> str:
         return f"{groups or 'anything'}{f', not {wrong}' if wrong else ''}"
     if isinstance(slot, ReferenceTextsSlot):
         return " or: ".join(slot.values)
-    if isinstance(slot, ImageCallsSlot):
-        return f"an image made by the calls of the reference to {', '.join(slot.tools)}"
     if isinstance(slot, PlotSlot):
         source = "values of the reference tools" if slot.value_from == "tool" else "ground truth"
         chart_text = f"{value_text(slot.value.get('kind'))} of {_series_text(slot.value.get('series'))}"
@@ -228,12 +225,19 @@ class Notes:
 
     def __init__(self) -> None:
         self.lines: list[str] = []
+        self._explained = set[str]()
 
     def mark(self, note: str) -> str:
         """Superscript number of ``note``."""
         if note not in self.lines:
             self.lines.append(note)
         return str(self.lines.index(note) + 1).translate(_SUPERSCRIPTS)
+
+    def legend(self, metrics: Iterable[str]) -> str:
+        """Meanings of those metrics whose labels no legend before it explains."""
+        unexplained = [metric for metric in metrics if metric not in self._explained]
+        self._explained.update(unexplained)
+        return "; ".join(f"{METRICS[metric].label} = {METRICS[metric].meaning}" for metric in unexplained)
 
     def dash(self, note: str) -> "Text":
         """Dash with the superscript number of ``note``."""
@@ -273,13 +277,12 @@ def value_cell(estimate: Estimate, *, below: Sequence[str] = (), out_of: int = 1
     return stacked([value, interval, *below])
 
 
-def difference_cell(estimate: Estimate, *, lower_is_better: bool = False, unadjusted: bool = False) -> "Text":
-    """A difference over its interval and its p-value, with a star where it is one at the 5 % level: green for the
-    better, red for the worse. ``unadjusted``: by the p-value of this difference alone, not of all in the table."""
+def difference_cell(estimate: Estimate, *, lower_is_better: bool = False) -> "Text":
+    """A difference over its interval and its adjusted p-value, with a star where it is one at the 5 % level: green for
+    the better, red for the worse."""
     if estimate.interval is None:
         return stacked([points(estimate.value)])
-    p = estimate.p if unadjusted else estimate.p_adjusted
-    differs = estimate.differs(adjusted=not unadjusted)
+    p, differs = estimate.p_adjusted, estimate.differs()
     better = (estimate.value > 0) != lower_is_better
     style = "bold" if not differs else "bold green" if better else "bold red"
     interval = f"{points(estimate.interval.lower)} to {points(estimate.interval.upper)}"
@@ -287,17 +290,15 @@ def difference_cell(estimate: Estimate, *, lower_is_better: bool = False, unadju
     return stacked([f"{points(estimate.value)}{'*' if differs else ''}", *below], value_style=style)
 
 
-def adjusted_line(differences: Iterable[Estimate], *, unadjusted: bool = False, where: str = "this table") -> str:
+def adjusted_line(differences: Iterable[Estimate], *, where: str = "this table") -> str:
     """Meaning of the p-values below the differences of a table; empty where there are none."""
     n = sum(each.p is not None for each in differences)
     if not n:
         return ""
-    how = (
-        f"each difference alone, not adjusted for the {n} in {where}: equal runs differ in 5 % of such tests"
-        if unadjusted
-        else f"adjusted by Holm's method for all differences in {where} ({n}; agrotools score --unadjusted: each alone)"
+    return (
+        f"p: adjusted by Holm's method for all differences in {where} ({n}). Coloured and starred below 0.05. "
+        "The 95 % intervals are not adjusted."
     )
-    return f"p: {how}. Coloured and starred below 0.05. The 95 % intervals are not adjusted."
 
 
 def stacked(lines: Sequence[str], *, value_style: str = "bold") -> "Text":

@@ -9,6 +9,7 @@ from agrotools.report.settings import used_plugins
 from agrotools.scoring import METRICS, Amount, Correlation, Estimate, Metric, ModeSummary, Summary
 from agrotools.scoring.judging import has_rubrics
 from agrotools.scoring.summary import Agreement, Panel, Seconds, SecondsByPart
+from agrotools.text.normalise import plural
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -249,7 +250,9 @@ def correlation_lines(summaries: Sequence[Summary]) -> list["RenderableType"]:
         if texts:
             of_run = f"{name}, " if len(summaries) > 1 else ""
             n = max(each.n for each in summary.correlations)
-            lines.append(f"{of_run}Pearson's r with FAS end to end, over up to {n} samples: {', '.join(texts)}")
+            lines.append(
+                f"{of_run}Pearson's r with FAS end to end, over up to {plural(n, 'sample')}: {', '.join(texts)}"
+            )
     return [Text("\n".join(lines))] if lines else []
 
 
@@ -281,9 +284,10 @@ def _count_lines(mode: Mode, part: ModeSummary) -> Iterator[str]:
     if counts.tool_errors:
         yield f"tool errors: {_listed(counts.tool_errors)}"
     if counts.unscored_calls:
-        yield f"{counts.unscored_calls} calls after the first of a message were not scored"
+        yield f"{plural(counts.unscored_calls, 'call')} after the first of a message not scored"
     if counts.implied_differs:
-        yield f"on {counts.implied_differs} samples the results shown imply an answer other than the ground truth"
+        samples = plural(counts.implied_differs, "sample")
+        yield f"on {samples} the results shown imply an answer other than the ground truth"
     if counts.median_box_iou is not None:
         yield f"median IoU of boxes {counts.median_box_iou:.2f}"
     if counts.choice_set_jaccard is not None:
@@ -292,7 +296,8 @@ def _count_lines(mode: Mode, part: ModeSummary) -> Iterator[str]:
     if counts.successes and dear is not None and dear.per_success is not None:
         tokens = counts.spent["input_tokens"].per_success or 0
         tokens += counts.spent["output_tokens"].per_success or 0
-        yield f"{counts.successes} full successes, each at {dear.per_success:.2f} s and {tokens:.0f} tokens"
+        samples = plural(counts.successes, "sample")
+        yield f"{samples} fully right, each at {dear.per_success:.2f} s and {tokens:.0f} tokens"
 
 
 def _listed(counts: Mapping[str, int]) -> str:
@@ -338,14 +343,15 @@ def panel_lines(panel: Panel) -> Iterator[str]:
     for check in panel.calibrations:
         exact = f"{percent(check.exact)} % graded just so" if check.exact is not None else "none graded"
         lenience = f", {check.lenience:+.2f} grades on average" if check.lenience is not None else ""
-        unread = f", {check.unreadable} replies without a grade" if check.unreadable else ""
+        unread = f", {plural(check.unreadable, 'reply', 'replies')} without a grade" if check.unreadable else ""
         against = f"; with the known grades: {_agreement(check.with_labels)}" if check.with_labels else ""
-        yield f"{harmless(check.judge)} on {check.n} answers with known grades: {exact}{lenience}{unread}{against}"
+        answers = plural(check.n, "answer")
+        yield f"{harmless(check.judge)} on {answers} with known grades: {exact}{lenience}{unread}{against}"
 
 
 def _agreement(agreement: Agreement) -> str:
     if agreement.alpha is None:
-        return f"all grades are the same ({agreement.n_units} answers)"
+        return f"all grades are the same ({plural(agreement.n_units, 'answer')})"
     inside = agreement.interval
     interval = f" ({inside.lower:.2f} to {inside.upper:.2f})" if inside else ""
-    return f"alpha {agreement.alpha:.2f}{interval}, {agreement.n_units} answers"
+    return f"alpha {agreement.alpha:.2f}{interval}, {plural(agreement.n_units, 'answer')}"

@@ -6,6 +6,7 @@ from typing import IO, TYPE_CHECKING, Any
 from agrotools.report.layout import DASH, console_for, harmless, line, new_table, print_part, stacked
 from agrotools.scoring.embedders import MPNET, WITH_COSINES
 from agrotools.scoring.predictions import finite, prediction_format
+from agrotools.text.normalise import plural
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -28,7 +29,7 @@ def compared_tables(compared: "Compared", name: str) -> Iterator["RenderableType
     from rich.text import Text
 
     form = prediction_format(compared.format)
-    table = new_table(f"{harmless(name)}: {compared.samples} samples of {form.title}, {compared.mode}")
+    table = new_table(f"{harmless(name)}: {plural(compared.samples, 'sample')} of {form.title}, {compared.mode}")
     for heading in ("metric", "published", "n", "corrected", "n", "what is corrected"):
         words = heading in ("metric", "what is corrected")
         table.add_column(heading, justify="left" if words else "right", no_wrap=heading != "what is corrected")
@@ -142,7 +143,8 @@ def _errors(compared: "Compared") -> Iterator["RenderableType"]:
     if errors is None:
         return
     looked = [row for row in errors.as_data() if row["not_looked_for"] is None]
-    table = new_table(f"errors in {errors.steps} steps of {errors.total} samples")
+    of_steps = f"{plural(errors.steps, 'step')} of {plural(errors.total, 'sample')}"
+    table = new_table(f"errors in {of_steps}")
     for heading in ("error", "count", "in samples", "what it is"):
         number = heading in ("count", "in samples")
         table.add_column(heading, justify="right" if number else "left", no_wrap=heading != "what it is")
@@ -152,7 +154,7 @@ def _errors(compared: "Compared") -> Iterator["RenderableType"]:
     if table.row_count:
         yield table
     else:
-        yield line(f"\nno errors in {errors.steps} steps of {errors.total} samples")
+        yield line(f"\nno errors in {of_steps}")
     if none := [str(row["error"]) for row in looked if not row["count"]]:
         yield line(f"looked for and not found: {', '.join(none)}")
     skipped: dict[str, list[str]] = {}

@@ -1,6 +1,6 @@
 """Tables of the report: the metrics of a run in each setting, and the tables of the benchmarks' papers."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -38,8 +38,6 @@ class Setting:
     metrics: Sequence[str]
     of: Callable[[Summary], Mapping[str, Metric] | None]
     """The metrics of a run in this setting; None where the run has none at all."""
-    kept_out: Callable[[Summary], int] = lambda _: 0
-    """Schematic drawings of a run that they do not count."""
     plots_left_out: bool = False
     whole_mode: bool = True
     """True if it shows all samples of the mode."""
@@ -68,56 +66,23 @@ def judge_alone_scores(summary: Summary) -> bool:
     return not any(map(own_metric, part.metrics))
 
 
-def _kept_out_of_mode(mode: Mode) -> Callable[[Summary], int]:
-    def count(summary: Summary) -> int:
-        part = summary.modes[mode].schematic if mode in summary.modes else None
-        return part.n_samples if part is not None else 0
-
-    return count
-
-
-def kept_out_line(counts: Iterable[int]) -> str:
-    """Line with the number of samples that a table does not count, for each run; empty if there are none."""
-    distinct_counts = sorted(set(counts))
-    if not any(distinct_counts):
-        return ""
-    n = " to ".join(str(count) for count in dict.fromkeys((distinct_counts[0], distinct_counts[-1])))
-    return f"Excluded: {n} sample{'s' * (n != '1')} that ask to recognise schematic drawings."
-
-
-def kept_out_on_no_tool(summary: Summary) -> int:
-    """Schematic drawings among the samples that a mode without tools is run on."""
-    return summary.no_tool_part.n_schematic if summary.no_tool_part is not None else 0
-
-
 def _metrics_on_no_tool(summary: Summary) -> Mapping[str, Metric] | None:
     has = "end-to-end" in summary.modes and summary.no_tool_part is not None and not judge_alone_scores(summary)
     return summary.no_tool_part.metrics if has and summary.no_tool_part else None
 
 
 SETTINGS = (
-    Setting(
-        "No tools", "no-tool", OUTCOME, _metrics_of_mode("no-tool"), _kept_out_of_mode("no-tool"), plots_left_out=True
-    ),
-    Setting(
-        "End to end",
-        "end-to-end",
-        (*OUTCOME, CALL_RATIO),
-        _metrics_of_mode("end-to-end"),
-        _kept_out_of_mode("end-to-end"),
-    ),
+    Setting("No tools", "no-tool", OUTCOME, _metrics_of_mode("no-tool"), plots_left_out=True),
+    Setting("End to end", "end-to-end", (*OUTCOME, CALL_RATIO), _metrics_of_mode("end-to-end")),
     Setting(
         "End to end, on the samples of no-tool",
         "end-to-end",
         OUTCOME,
         _metrics_on_no_tool,
-        kept_out_on_no_tool,
         plots_left_out=True,
         whole_mode=False,
     ),
-    Setting(
-        "Step by step", "step-by-step", PROCESS, _metrics_of_mode("step-by-step"), _kept_out_of_mode("step-by-step")
-    ),
+    Setting("Step by step", "step-by-step", PROCESS, _metrics_of_mode("step-by-step")),
 )
 
 

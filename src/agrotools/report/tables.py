@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from typing import IO, TYPE_CHECKING
 
 from agrotools.core import Mode
-from agrotools.report.comparison import MOST_PAIRS, across_runs_tables, between_runs_table
-from agrotools.report.errors import error_tables
+from agrotools.report.comparison import MOST_PAIRS, across_runs_tables, between_runs_table, error_tables
 from agrotools.report.layout import (
     PLAIN_WIDTH,
     Notes,
@@ -42,8 +41,6 @@ from agrotools.report.settings import (
     PROCESS,
     Setting,
     judge_alone_scores,
-    kept_out_line,
-    kept_out_on_no_tool,
     plugin_notes,
     plugin_tables,
     settings_for,
@@ -59,12 +56,10 @@ if TYPE_CHECKING:
     from rich.text import Text
 
 
-def print_tables(
-    summaries: Sequence[Summary], *, details: bool = True, unadjusted: bool = False, file: IO[str] | None = None
-) -> None:
+def print_tables(summaries: Sequence[Summary], *, details: bool = True, file: IO[str] | None = None) -> None:
     """Print :func:`tables`: in colour on a terminal, as plain text anywhere else."""
     console = console_for(file)
-    for part in tables(summaries, details=details, unadjusted=unadjusted):
+    for part in tables(summaries, details=details):
         print_part(console, part)
 
 
@@ -73,11 +68,8 @@ def tables_text(summaries: Sequence[Summary], *, details: bool = True, width: in
     return rendered(tables(summaries, details=details), width)
 
 
-def tables(summaries: Sequence[Summary], *, details: bool = True, unadjusted: bool = False) -> list["RenderableType"]:
-    """Title, a table per setting with a row per run, notes; with ``details`` also parts and counts.
-
-    ``unadjusted``: mark differences by the p-value of each alone.
-    """
+def tables(summaries: Sequence[Summary], *, details: bool = True) -> list["RenderableType"]:
+    """Title, a table per setting with a row per run, notes; with ``details`` also parts and counts."""
     from rich.text import Text
 
     notes = Notes()
@@ -93,9 +85,9 @@ def tables(summaries: Sequence[Summary], *, details: bool = True, unadjusted: bo
             parts += setting_table(setting, summaries, notes)
     parts += plugin_tables(summaries, notes)
     if any(summary.no_tool_part and summary.no_tool_part.gain for summary in summaries):
-        parts += gain_table(summaries, notes, unadjusted=unadjusted)
+        parts += gain_table(summaries, notes)
     if len(summaries) > 1:
-        parts += between_runs_table(summaries, most=None if details else MOST_PAIRS, unadjusted=unadjusted)
+        parts += between_runs_table(summaries, most=None if details else MOST_PAIRS)
     if lines := plugin_notes(summaries):
         parts.append(Text("\n".join(lines)))
     parts += judge_lines(summaries)
@@ -145,9 +137,6 @@ def scoring_lines(summaries: Sequence[Summary], *, page: bool = False) -> list[s
                 f"{name}: scored by scoring version {summary.scoring}; `agrotools score RUN --rescore` scores it again "
                 f"by version {SCORING_VERSION}.{samples}"
             )
-        if summary.not_as_new:
-            remarks = "; ".join(map(harmless, summary.not_as_new))
-            lines.append(f"{name}: run under an older scoring version, so it differs from a new run: {remarks}.")
     return lines
 
 
@@ -166,7 +155,7 @@ def setting_table(setting: Setting, summaries: Sequence[Summary], notes: Notes) 
     for name, summary in zip(run_names(summaries), summaries, strict=True):
         cells = [_metric_cell(metric, setting, summary, notes, not shared[metric]) for metric in metrics]
         table.add_row(name_cell(f"{name}{_differs(setting, summary, notes)}", summary), *cells)
-    below = [_kept_out(setting, summaries), _apart(setting, summaries), _detectable(setting, summaries)]
+    below = [notes.legend(metrics), _apart(setting, summaries), _detectable(setting, summaries)]
     return [table, *(Text(text, style="dim") for text in below if text)]
 
 
@@ -215,10 +204,6 @@ def _headline_title(title: str, summaries: Sequence[Summary]) -> str:
     return f"{title}  *synthetic*" if all(summary.synthetic for summary in summaries) else title
 
 
-def _kept_out(setting: Setting, summaries: Sequence[Summary]) -> str:
-    return kept_out_line(setting.kept_out(summary) for summary in summaries if setting.of(summary) is not None)
-
-
 def _apart(setting: Setting, summaries: Sequence[Summary]) -> str:
     """Number and scores of open-text slots that count in no headline, run by run."""
     if setting.metrics is not OUTCOME:
@@ -231,7 +216,8 @@ def _apart(setting: Setting, summaries: Sequence[Summary]) -> str:
         dict.fromkeys((str(min(estimate.n for estimate in estimates)), str(max(estimate.n for estimate in estimates))))
     )
     scores = ", ".join(percent(estimate.value) for estimate in estimates)
-    return f"Not counted: open-text slots of {n} samples whose facts also fit other subjects; they score {scores}."
+    samples = "sample" if n == "1" else "samples"
+    return f"Not counted: open-text slots of {n} {samples} whose facts also fit other subjects; they score {scores}."
 
 
 def _metric_cell(metric: str, setting: Setting, summary: Summary, notes: Notes, with_size: bool) -> "Text":
@@ -304,7 +290,7 @@ def _detectable(setting: Setting, summaries: Sequence[Summary]) -> str:
     return f"Minimum detectable difference between two runs (points): {', '.join(parts)}" if parts else ""
 
 
-def gain_table(summaries: Sequence[Summary], notes: Notes, *, unadjusted: bool = False) -> list["RenderableType"]:
+def gain_table(summaries: Sequence[Summary], notes: Notes) -> list["RenderableType"]:
     """End to end minus no tools, a row per run, and what it does not count."""
     from rich.text import Text
 
@@ -325,7 +311,7 @@ def gain_table(summaries: Sequence[Summary], notes: Notes, *, unadjusted: bool =
             table.add_row(name_cell(name, summary), *(notes.dash(note) for _ in (*metrics, "detectable")))
             continue
         cells = [
-            difference_cell(gain[metric].overall, unadjusted=unadjusted)
+            difference_cell(gain[metric].overall)
             if metric in gain
             else notes.dash(f"no scored sample has an answer of the kind {METRICS[metric].label} scores")
             for metric in metrics
@@ -333,8 +319,8 @@ def gain_table(summaries: Sequence[Summary], notes: Notes, *, unadjusted: bool =
         least = gain["agrotools.fas"].overall.detectable
         table.add_row(name_cell(name, summary), *cells, stacked([percent(least) if least else "—"], value_style="dim"))
     gains = [metric.overall for summary in summaries for metric in shown_gains(summary).values()]
-    below = [kept_out_line(map(kept_out_on_no_tool, summaries)), adjusted_line(gains, unadjusted=unadjusted)]
-    return [table, *(Text(text, style="dim") for text in below if text)]
+    remark = adjusted_line(gains)
+    return [table, Text(remark, style="dim")] if remark else [table]
 
 
 def general_notes(summaries: Sequence[Summary]) -> list[str]:
@@ -346,7 +332,7 @@ def general_notes(summaries: Sequence[Summary]) -> list[str]:
     excluded = (s.no_tool_part.n_excluded for s in summaries if s.no_tool_part and not judge_alone_scores(s))
     left_out = max(excluded, default=0)
     if left_out:
-        lines.append(f"No-tool excludes {left_out} samples that need a raster processed or a plot drawn.")
+        lines.append(f"No-tool excludes samples that need a raster processed or a plot drawn: {left_out}.")
     if any(summary.privileged for summary in summaries):
         lines.append(
             "privileged: this policy sees the reference. It shows what the tools can achieve and is not a result."

@@ -20,7 +20,7 @@ from agrotools.core import (
     Unparseable,
     UsageError,
 )
-from agrotools.core.refs import literal_value
+from agrotools.core.record import literal_value
 from agrotools.report.layout import (
     MARK_STYLES,
     NEARLY,

@@ -1,22 +1,29 @@
-"""Configuration of an evaluation (the options of ``agrotools eval`` and the keys of its config file, checked), and the
-settings that follow from it for a benchmark.
+"""Configuration of an evaluation (the options of ``agrotools eval`` and the keys of its config file, checked), the
+settings that follow from it for a benchmark, and the plan of a run.
+
+A plan is the set difference between the records that a run should hold and those that it holds. It holds positions of
+samples, never samples: each is asked for when its turn comes.
 """
 
 import tomllib
-from collections.abc import Mapping, Sequence
+from array import array
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Annotated, Any, cast
+from typing import Annotated, Any, NamedTuple, cast, overload
 
 from pydantic import Field, ValidationError, field_validator
 
 from agrotools.benchmarks import Benchmark
-from agrotools.core import MODES, FrozenModel, Mode, Protocol, UsageError
+from agrotools.core import MODES, FrozenModel, Mode, Protocol, Sample, UsageError
+from agrotools.formats.benchmark import Facts, facts_of
 from agrotools.models import DEFAULT_WIRE, Endpoint, ModelSettings, WireSettings
 from agrotools.models.endpoint import PricedModel, priced_model
 from agrotools.plugin import plugin_of
 from agrotools.runner.policies import is_baseline, replayed_run, run_protocol
+from agrotools.runner.records import Key
 from agrotools.runner.store import read_manifest
 from agrotools.tools.services import NAME_A_MODEL, VLM
 
@@ -28,6 +35,8 @@ RECORDED = "recorded"
 """Back-end of a tool that is not run: its calls get what was recorded of the reference."""
 EVERY_TOOL = "*"
 """Stands for all tools of a benchmark where back-ends are given by tool."""
+_READ_AHEAD = 32
+"""Samples of a plan that are read in a row: half the time of reading each between two requests."""
 
 _SETTINGS = ("temperature", "max_output_tokens", "top_logprobs", "seed")
 _WIRE_FIELDS = ("concurrency", "rpm", "tpm", "timeout_s", "stall_s", "attempts", "retry_wall_s")
@@ -49,7 +58,7 @@ class EvalConfig(FrozenModel):
     images: bool | None = None
     """True if the model sees images; None: as the protocol has it (those of some papers show none)."""
     limit: Annotated[int | None, Field(ge=1)] = None
-    epochs: Annotated[int, Field(ge=1)] = 1
+    epochs: Annotated[int, Field(ge=1, le=1000)] = 1
     max_steps: Annotated[int | None, Field(ge=1)] = None
     """Model turns per sample; None: as many as the benchmark's own runs had, else those of the protocol or 20."""
     seed: int | None = None
@@ -72,7 +81,7 @@ class EvalConfig(FrozenModel):
     stall_s: Annotated[float, Field(gt=0)] = DEFAULT_WIRE.stall_s
     attempts: Annotated[int, Field(ge=1)] = DEFAULT_WIRE.attempts
     retry_wall_s: Annotated[float, Field(gt=0)] = DEFAULT_WIRE.retry_wall_s
-    tool_workers: Annotated[int, Field(ge=1)] = 2
+    tool_workers: Annotated[int, Field(ge=1, le=256)] = 2
     backends: dict[str, str] = {}
     vlm_model: str | None = None
     """The vision model that tools ask whose back-end is ``vlm``: a name on the endpoint, or PROVIDER:NAME."""
@@ -119,12 +128,13 @@ class EvalConfig(FrozenModel):
     @property
     def endpoint(self) -> Endpoint:
         """Model, address and key of the endpoint."""
-        return Endpoint(self.model, self.base_url, self.api_key_env, self._wire, self.price)
+        return Endpoint(self.model, self.base_url, self.api_key_env, self._wire, self.price, self.budget)
 
     @property
     def vlm_endpoint(self) -> Endpoint:
         """Endpoint of the tools' vision model; its name is empty if none is given."""
-        return Endpoint(self.vlm_model or "", self.vlm_base_url, self.vlm_api_key_env, self._wire, self.vlm_price)
+        where = (self.vlm_model or "", self.vlm_base_url, self.vlm_api_key_env)
+        return Endpoint(*where, self._wire, self.vlm_price, self.budget)
 
     @property
     def _wire(self) -> WireSettings:
@@ -171,7 +181,7 @@ def read_config(file: Path | None, options: Mapping[str, Any], models: Sequence[
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"])
         wrong = first["msg"].removeprefix("Value error, ").replace("Input should", "should")
-        wrong = wrong.replace("greater than or equal to", "at least")
+        wrong = wrong.replace("greater than or equal to", "at least").replace("less than or equal to", "at most")
         raise UsageError(f"{where}: {wrong} (got {first['input']!r})", hint="see agrotools eval --help") from error
 
 
@@ -300,7 +310,7 @@ def backend_by_tool(backends: Mapping[str, str], toolset: Sequence[str]) -> dict
     return by_tool
 
 
-def tool_model(backends: Mapping[str, str], endpoint: Endpoint, budget_usd: float | None = None) -> PricedModel | None:
+def tool_model(backends: Mapping[str, str], endpoint: Endpoint) -> PricedModel | None:
     """The model of tools whose back-end is ``vlm``; None where there is no such tool.
 
     Raises:
@@ -314,7 +324,7 @@ def tool_model(backends: Mapping[str, str], endpoint: Endpoint, budget_usd: floa
         return None
     if not endpoint.model:
         raise UsageError(f"{asking[0]} uses a vision model, and none is given", hint=NAME_A_MODEL)
-    return priced_model(endpoint, budget_usd, option="--vlm-price")
+    return priced_model(endpoint, option="--vlm-price")
 
 
 def recorded_backends(backends: Mapping[str, str], model: PricedModel | None) -> dict[str, str]:
@@ -322,3 +332,117 @@ def recorded_backends(backends: Mapping[str, str], model: PricedModel | None) ->
     return {
         tool: f"{backend}:{model.name}" if model and backend == VLM else backend for tool, backend in backends.items()
     }
+
+
+class WorkItem(NamedTuple):
+    """One sample to run in one mode and epoch."""
+
+    sample: Sample
+    mode: Mode
+    epoch: int
+
+    @property
+    def key(self) -> Key:
+        return (self.mode, self.sample.id, self.epoch)
+
+
+class Part(NamedTuple):
+    """The samples, by position, to run in one mode and epoch."""
+
+    mode: Mode
+    epoch: int
+    positions: "array[int]"
+
+
+class Plan(Sequence[WorkItem]):
+    """Items in the order in which they run, created on demand; length and keys need no sample."""
+
+    def __init__(self, samples: Sequence[Sample], parts: Iterable[Part]) -> None:
+        self.samples = samples
+        self.ids = facts_of(samples).ids
+        self.parts = tuple(part for part in parts if part.positions)
+
+    def __len__(self) -> int:
+        return sum(len(part.positions) for part in self.parts)
+
+    def __iter__(self) -> Iterator[WorkItem]:
+        for part in self.parts:
+            for start in range(0, len(part.positions), _READ_AHEAD):
+                samples = [self.samples[position] for position in part.positions[start : start + _READ_AHEAD]]
+                for sample in samples:
+                    yield WorkItem(sample, part.mode, part.epoch)
+
+    @overload
+    def __getitem__(self, index: int) -> WorkItem: ...
+    @overload
+    def __getitem__(self, index: slice) -> "list[WorkItem]": ...
+    def __getitem__(self, index: int | slice) -> "WorkItem | list[WorkItem]":
+        if isinstance(index, slice):
+            return [self[at] for at in range(len(self))[index]]
+        at = range(len(self))[index]
+        for part in self.parts:
+            if at < len(part.positions):
+                return WorkItem(self.samples[part.positions[at]], part.mode, part.epoch)
+            at -= len(part.positions)
+        raise IndexError(index)
+
+    def sizes(self) -> dict[Mode, int]:
+        """Number of items of each mode."""
+        sizes: dict[Mode, int] = {}
+        for part in self.parts:
+            sizes[part.mode] = sizes.get(part.mode, 0) + len(part.positions)
+        return sizes
+
+    def keys(self) -> Iterator[Key]:
+        """The key of every item, in order; no sample is parsed."""
+        for part in self.parts:
+            for position in part.positions:
+                yield (part.mode, self.ids[position], part.epoch)
+
+
+def work_items(samples: Sequence[Sample], modes: Iterable[Mode], epochs: int, *, single_shot: bool = False) -> Plan:
+    """All items of a run, epoch by epoch, so that a run stopped early is complete in its first epochs.
+
+    Step-by-step comes last: it shows reference calls and their observations, and an endpoint that remembers them must
+    have answered the same questions in the other modes before.
+
+    In no-tool, samples that need raster processing or a figure are excluded, unless the policy makes everything up in
+    a ``single_shot``; in step-by-step, those without a reference trajectory.
+    """
+    requested = set(modes)
+    facts = facts_of(samples)
+    selected_modes: list[Mode] = [mode for mode in MODES if mode in requested]
+    parts = [Part(mode, 0, array("I", _running_in(facts, mode, single_shot))) for mode in selected_modes]
+    before = [part for part in parts if part.mode != "step-by-step"]
+    after = [part for part in parts if part.mode == "step-by-step"]
+    return Plan(samples, [part._replace(epoch=k) for some in (before, after) for k in range(epochs) for part in some])
+
+
+def _running_in(facts: Facts, mode: Mode, single_shot: bool) -> Iterable[int]:
+    """Positions of the samples that ``mode`` runs."""
+    if mode == "end-to-end" or single_shot:
+        return range(len(facts.ids))
+    able = facts.no_tool if mode == "no-tool" else facts.reference
+    return (position for position, can in enumerate(able) if can)
+
+
+def remaining(plan: Plan, finished: AbstractSet[Key], failed: AbstractSet[Key] = frozenset()) -> Plan:
+    """The items that have no finished record yet; those that ``failed`` before come last.
+
+    What got no reply twice says little about the endpoint; what was never tried says more.
+    """
+    if not finished and not failed:
+        return plan
+    fresh = [_without(part, plan.ids, finished | failed) for part in plan.parts]
+    again = [_without(part, plan.ids, finished, among=failed) for part in plan.parts]
+    return Plan(plan.samples, [*fresh, *again])
+
+
+def _without(part: Part, ids: Sequence[str], keys: AbstractSet[Key], *, among: AbstractSet[Key] | None = None) -> Part:
+    """The items of ``part`` that are not in ``keys`` (and are in ``among``)."""
+    positions_left = (
+        at
+        for at in part.positions
+        if (key := (part.mode, ids[at], part.epoch)) not in keys and (among is None or key in among)
+    )
+    return part._replace(positions=array("I", positions_left))

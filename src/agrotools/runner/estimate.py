@@ -9,14 +9,13 @@ from dataclasses import dataclass
 from functools import partial
 
 from agrotools.agents import ModelAgent
-from agrotools.agents.modes import reference_history
+from agrotools.agents.modes import reference_history, with_shown_observations
 from agrotools.benchmarks import Benchmark
 from agrotools.core import BenchmarkError, Mode, Sample, SampleView, Step
-from agrotools.core.refs import with_shown_observations
-from agrotools.models.encoding import image_urls, request_text
+from agrotools.models.base import image_urls, request_text
 from agrotools.models.metered import most_output_tokens
 from agrotools.models.prices import IMAGE_TOKENS, Price
-from agrotools.runner.plan import Plan
+from agrotools.runner.config import Plan
 from agrotools.runner.policies import PolicySource
 
 RENDERED = 20
@@ -52,7 +51,7 @@ class Estimate:
     def __str__(self) -> str:
         low, high = self.output_tokens
         tokens = f"{_tokens(self.input_tokens)} tokens in, {_tokens(low)} to {_tokens(high)} out"
-        text = f"about {self.requests:,} requests, {tokens}"
+        text = f"about {self.requests:,} request{'' if self.requests == 1 else 's'}, {tokens}"
         if self.usd_low is None or self.usd_high is None:
             return text
         return f"{text}: {_usd(self.usd_low)} to {_usd(self.usd_high)} USD ({self.model}: {self.price})"

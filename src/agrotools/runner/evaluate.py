@@ -18,24 +18,25 @@ import orjson
 from agrotools.agents import UNPARSEABLE_LIMIT, ModelAgent, Policy, prompt_hash
 from agrotools.benchmarks import Benchmark, load_benchmark
 from agrotools.core import BudgetReached, Mode, Record, Sample, ToolSpec, UsageError
+from agrotools.core.base import count_text
 from agrotools.core.files import cache_dir, sha256_of_file
 from agrotools.formats.benchmark import facts_of, selected
 from agrotools.models import Model, ModelSettings, WireStats
 from agrotools.models.endpoint import PricedModel
-from agrotools.models.prices import Price
 from agrotools.runner.config import (
     RECORDED,
     EvalConfig,
+    Plan,
     RunSettings,
     recorded_backends,
+    remaining,
     resolve_settings,
     tool_model,
+    work_items,
 )
-from agrotools.runner.costs import Accounted, accounted, price_for
 from agrotools.runner.execute import HANDFUL, INTERNAL_ERROR, Pace, RunContext, execute
 from agrotools.runner.manifest import Manifest, identity_hash
-from agrotools.runner.plan import Plan, remaining, work_items
-from agrotools.runner.policies import AgentOptions, PolicySource, policy_source, run_protocol
+from agrotools.runner.policies import Accounted, AgentOptions, PolicySource, accounted, policy_source, run_protocol
 from agrotools.runner.progress import Progress, stage_progress
 from agrotools.runner.store import RunStore
 from agrotools.scoring.metrics import SCORING_VERSION
@@ -93,7 +94,7 @@ def evaluate(
         config = config.model_copy(update={"protocol": "react"})  # a policy speaks none: it can run in all modes
     settings = resolve_settings(config, benchmark)
     source = policy_source(
-        config.endpoint if model is None else model,
+        config.endpoint,
         benchmark.samples,
         agents=AgentOptions(
             protocol=settings.protocol,
@@ -104,10 +105,12 @@ def evaluate(
             specs=partial(tool_specs, may_be_absent=settings.recorded),
         ),
         seed=config.seed or 0,
+        model=model,
     )
-    vision_model = tool_model(settings.backends, config.vlm_endpoint, config.budget)
+    vision_model = tool_model(settings.backends, config.vlm_endpoint)
     check_backends(settings.executed_backends, has_vision=vision_model is not None)
-    price = price_for(source, price=config.price, budget_usd=config.budget, tools_pay=vision_model is not None)
+    if not source.base_url and (config.price is not None or (config.budget and vision_model is None)):
+        raise UsageError(f"{source.name} costs nothing: there is no endpoint to pay", hint="omit --budget and --price")
     modes: list[Mode] = [mode for mode in settings.modes if mode in source.modes]
     if not modes:
         of_protocol = f"in the protocol {settings.protocol} " if source.model is not None else ""
@@ -124,9 +127,7 @@ def evaluate(
         folder = _unused(folder)  # the same name may stand for other code
     with (
         RunStore(folder, manifest) as store,
-        accounted(
-            source, folder, cache=config.cache, price=price, budget_usd=config.budget, tools=vision_model
-        ) as accounts,
+        accounted(source, folder, cache=config.cache, tools=vision_model) as accounts,
     ):
         todo = remaining(plan, store.finished, store.failed)
         stats = source.stats
@@ -142,7 +143,7 @@ def evaluate(
         if stats is not None:
             stats.worked_before = bool(store.finished)
             stats.stopping = False  # of an earlier run of the same object
-        run = _Run(benchmark, settings, accounts, store, bar, price, _vision(accounts, vision_model))
+        run = _Run(benchmark, settings, accounts, store, bar, _vision(accounts, vision_model))
         pace = _pace(config.concurrency, stats)
         try:
             if todo:
@@ -172,7 +173,6 @@ class _Run(NamedTuple):
     accounts: Accounted
     store: RunStore
     bar: Progress
-    price: Price | None
     vision: "VisionEndpoint | None"
 
     async def execute(
@@ -192,11 +192,11 @@ class _Run(NamedTuple):
             await _expect(items, self.benchmark, source, self.accounts.contact)
             if not cached:  # else perhaps there is nothing to ask
                 await self.accounts.contact.meet(sampling)
-        if source.base_url and not (self.price and self.price.is_free):
+        if source.base_url and not (source.price and source.price.is_free):
             from agrotools.runner.estimate import estimate
 
-            expected = await estimate(items, self.benchmark, source, self.price)
-            unpriced = "" if self.price else "; the price of the model is not known (--price IN/OUT)"
+            expected = await estimate(items, self.benchmark, source, source.price)
+            unpriced = "" if source.price else "; the price of the model is not known (--price IN/OUT)"
             note = "; cached replies cost nothing" if cached else ""
             bar.note(f"{expected}{unpriced}{note}")
         try:
@@ -226,7 +226,7 @@ class _Run(NamedTuple):
                     on_tick=bar.tick,
                     stop=stop,
                     on_interrupt=lambda in_flight: bar.note(
-                        f"stopping when the {in_flight} samples in flight have finished; Ctrl-C again stops at once"
+                        f"stopping when {count_text(in_flight, 'sample')} in flight ended; Ctrl-C again stops at once"
                     ),
                 )
         finally:

@@ -19,6 +19,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 
 from agrotools.agents import UNPARSEABLE_LIMIT, run_end_to_end, run_no_tool, run_single_shot, run_step_by_step
+from agrotools.agents.modes import with_shown_observations, with_truth_observations
 from agrotools.benchmarks import Benchmark
 from agrotools.core import (
     Action,
@@ -33,9 +34,8 @@ from agrotools.core import (
     ToolCall,
     Trajectory,
 )
-from agrotools.core.refs import with_shown_observations, with_truth_observations
 from agrotools.models import WireStats
-from agrotools.runner.plan import WorkItem
+from agrotools.runner.config import WorkItem
 from agrotools.runner.policies import PolicySource
 from agrotools.runner.prompts import collect_requests
 from agrotools.runner.store import RunStore

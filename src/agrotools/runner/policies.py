@@ -1,21 +1,37 @@
-"""Policies of a run: from ``--model`` to the policy of each sample."""
+"""Policies of a run: from ``--model`` to the policy of each sample, and what their models cost.
+
+A model that is not free is asked through a budget, whose paid replies a ledger in the run folder holds.
+"""
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial, reduce
 from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, NamedTuple
+
+from pydantic import Field
 
 from agrotools.agents import LLMAgent, ModelAgent, Policy
 from agrotools.agents.llm import PROTOCOLS
 from agrotools.benchmarks import Benchmark
-from agrotools.core import MODES, Mode, Protocol, Sample, ToolSpec, UsageError
+from agrotools.core import MODES, FrozenModel, Mode, Protocol, Sample, ToolSpec, UsageError
+from agrotools.core.files import LineFile, read_lines
 from agrotools.formats.benchmark import facts_of
 from agrotools.models import Endpoint, Model, ModelSettings, WireStats, make_model
+from agrotools.models.endpoint import PricedModel, price_at
+from agrotools.models.prices import Price
 from agrotools.plugin import RunProtocol, WithPlugins
 from agrotools.runner.prompts import ObservedModel
 from agrotools.runner.records import record_index
 from agrotools.runner.store import read_manifest
 from agrotools.tools import tool_specs
+
+if TYPE_CHECKING:
+    from agrotools.models.first_contact import FirstContact
+    from agrotools.models.metered import Budget
+    from agrotools.models.response_cache import ResponseCache
 
 
 class Agents:
@@ -60,7 +76,7 @@ def _conversation_agent(model: Model, mode: Mode, options: AgentOptions) -> Mode
 
 
 RUN_PROTOCOLS: WithPlugins[RunProtocol] = WithPlugins(
-    {name: RunProtocol(MODES, _conversation_agent) for name in PROTOCOLS}, lambda plugin: plugin.protocols
+    "protocol", {name: RunProtocol(MODES, _conversation_agent) for name in PROTOCOLS}, lambda plugin: plugin.protocols
 )
 """Protocols by name: ours, and those of benchmark plug-ins."""
 
@@ -102,6 +118,10 @@ class PolicySource:
     """Makes a model for one tiny request to the same endpoint; None for baselines and scripts."""
     model_hash: str = ""
     """SHA-256 of the script of a scripted model: the same name may say something else tomorrow."""
+    price: Price | None = None
+    """Price of the model's tokens; None where it is not known, or where there is nothing to pay."""
+    budget_usd: float | None = None
+    """USD that the run may spend, on this model and on that of tools."""
 
 
 DEFAULT_AGENTS = AgentOptions()
@@ -119,51 +139,47 @@ def is_baseline(name: str) -> bool:
 
 
 def policy_source(
-    spec: str | Endpoint | Model | Policy,
+    endpoint: Endpoint,
     samples: Sequence[Sample],
     *,
     agents: AgentOptions = DEFAULT_AGENTS,
     seed: int = 0,
+    model: Model | Policy | None = None,
 ) -> PolicySource:
-    """The source that ``--model SPEC`` means, or that of a model or policy given as an object.
+    """The source that ``--model`` means: ``baseline:NAME``, ``replay:RUN`` (also ``baseline:replay:RUN``), or a model.
 
-    ``baseline:NAME``, ``replay:RUN`` (also ``baseline:replay:RUN``), or what an :class:`Endpoint` has as its model.
+    Args:
+        endpoint: the model and how it is asked, its price and the budget.
+        model: an object in place of the model that ``endpoint`` names.
 
     Raises:
-        UsageError: no such baseline, run or script.
+        UsageError: no such baseline, run or script; a wrong price; a budget where the price is not known.
     """
-    if isinstance(spec, Model):
-        name = getattr(spec, "name", None) or type(spec).__name__
-        return _of_model(name, spec, agents, getattr(spec, "base_url", None) or None)
-    if not isinstance(spec, str | Endpoint):
-        name = getattr(spec, "name", None) or type(spec).__name__
-        return PolicySource(name, False, MODES, lambda _sample, _mode, _epoch: spec)
-    endpoint = Endpoint(spec) if isinstance(spec, str) else spec
-    name = endpoint.model
-    if run := replayed_run(name):
-        return _replay(name, Path(run))
-    if name.startswith("baseline:"):
-        return _baseline(name.removeprefix("baseline:"), samples, seed)
-    model = make_model(endpoint)
-    served_at = getattr(model, "base_url", None)
-    source = _of_model(name, model, agents, served_at)
-    if served_at:
-        return replace(source, probe=lambda: make_model(endpoint.impatient))
-    script = Path(name.removeprefix("scripted:")).read_bytes()
-    return replace(source, model_hash=hashlib.sha256(script).hexdigest())
-
-
-def _of_model(name: str, model: Model, agents: AgentOptions, served_at: str | None) -> PolicySource:
+    name = endpoint.model if model is None else getattr(model, "name", None) or type(model).__name__
+    if model is None and name.startswith(("baseline:", "replay:")):
+        run = replayed_run(name)
+        source = _replay(name, Path(run)) if run else _baseline(name.removeprefix("baseline:"), samples, seed)
+        return replace(source, budget_usd=endpoint.budget_usd)
+    if model is not None and not isinstance(model, Model):
+        return PolicySource(name, False, MODES, lambda _sample, _mode, _epoch: model, budget_usd=endpoint.budget_usd)
     protocol = run_protocol(agents.protocol)
+    answering = model or make_model(endpoint)
+    base_url: str | None = getattr(answering, "base_url", None) or None
+    price = price_at(base_url, name, endpoint)
+    script = None if model or base_url else Path(name.removeprefix("scripted:")).read_bytes()
     return PolicySource(
         name,
         False,
         protocol.modes,
-        Agents(lambda _epoch: model, agents),
+        Agents(lambda _epoch: answering, agents),
         single_shot=protocol.single_shot,
-        model=model,
-        base_url=served_at,
-        stats=model.stats,
+        model=answering,
+        base_url=base_url,
+        stats=answering.stats,
+        probe=(lambda: make_model(endpoint.impatient)) if base_url and model is None else None,
+        model_hash="" if script is None else hashlib.sha256(script).hexdigest(),
+        price=price,
+        budget_usd=endpoint.budget_usd,
     )
 
 
@@ -186,10 +202,10 @@ def _baseline(name: str, samples: Sequence[Sample], seed: int) -> PolicySource:
         facts = facts_of(samples)
         if name == "perfect-tools" and facts.ids and not any(facts.reference) and _needs_no_tool(samples[0]):
             return PolicySource(spelled, True, ("no-tool",), lambda sample, _mode, _epoch: RightAnswerPolicy(sample))
-        without = [name for name, reference in zip(facts.ids, facts.reference, strict=True) if not reference]
+        without = next((name for name, has in zip(facts.ids, facts.reference, strict=True) if not has), None)
         if without:
             raise UsageError(
-                f"{spelled} makes the reference calls, but {len(without)} samples have none, e.g. {without[0]}",
+                f"{spelled} makes the reference calls, but not all samples have any, e.g. {without}",
                 hint="add reference trajectories to the benchmark, or choose another model",
             )
         return PolicySource(
@@ -238,3 +254,139 @@ def _replay(name: str, run: Path) -> PolicySource:
 
     single_shot = run_protocol(manifest.protocol).single_shot
     return PolicySource(name, manifest.privileged, manifest.modes, make, single_shot=single_shot)
+
+
+SPEND_FILE = "spend.jsonl"
+
+
+class PaidReply(FrozenModel):
+    """An entry of a ledger."""
+
+    input_tokens: Annotated[int, Field(ge=0, strict=True)]
+    output_tokens: Annotated[int, Field(ge=0, strict=True)]
+    usd: Annotated[float, Field(ge=0, strict=True, allow_inf_nan=False)]
+
+
+class Spend(NamedTuple):
+    """Sums over a ledger."""
+
+    replies: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    usd: float = 0.0
+
+    def plus(self, reply: PaidReply) -> "Spend":
+        """The sums with one more reply."""
+        return Spend(
+            self.replies + 1,
+            self.input_tokens + reply.input_tokens,
+            self.output_tokens + reply.output_tokens,
+            self.usd + reply.usd,
+        )
+
+
+class SpendLedger:
+    """Journal of paid replies: a line is handed to the operating system before :meth:`add` returns.
+
+    Raises:
+        RunStoreError: the file cannot be read, or a line in it is not a paid reply.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._file = LineFile(path, PaidReply, _LEDGER_HINT)
+        self.spend = reduce(Spend.plus, self._file.records, Spend())
+
+    @property
+    def total_usd(self) -> float:
+        """US dollars spent on this run so far, earlier processes included."""
+        return self.spend.usd
+
+    def add(self, input_tokens: int, output_tokens: int, usd: float) -> None:
+        """Write one paid reply.
+
+        Raises:
+            RunStoreError: it cannot be written; nothing of it is left in the file.
+        """
+        reply = PaidReply(input_tokens=input_tokens, output_tokens=output_tokens, usd=usd)
+        self.spend = self.spend.plus(reply)  # counted even where it cannot be written
+        self._file.add(reply)
+
+    def __enter__(self) -> "SpendLedger":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._file.close()
+
+
+_LEDGER_HINT = "remove that line to continue without counting it"
+
+
+def read_spend(path: Path) -> Spend:
+    """Sums of a ledger; zeros if there is no ledger.
+
+    Raises:
+        RunStoreError: it cannot be read.
+    """
+    return reduce(Spend.plus, read_lines(path, PaidReply, _LEDGER_HINT), Spend())
+
+
+class Accounted(NamedTuple):
+    """Models behind the cache and the ledger, and the cache itself."""
+
+    source: PolicySource
+    replies: "ResponseCache | None" = None
+    vision: Model | None = None
+    """The model that tools ask. Its replies are never shared between runs."""
+    contact: "FirstContact | None" = None
+    """First contact with the endpoint of ``source``; None where there is none."""
+
+
+@contextmanager
+def accounted(
+    source: PolicySource, run: Path, *, cache: str | None, tools: PricedModel | None = None
+) -> Generator[Accounted]:
+    """``source`` and the model that tools ask, each paid out of one budget where it costs something.
+
+    Raises:
+        UsageError: a cache name that is none.
+        RunStoreError: the ledger cannot be read.
+    """
+    if not (source.base_url or tools or cache):  # a script or a baseline: nothing to pay, to meet or to cache
+        yield Accounted(source)
+        return
+    from agrotools.models.first_contact import FirstContact
+    from agrotools.models.metered import Budget, MeteredModel
+    from agrotools.models.response_cache import CachedModel, ResponseCache, response_cache_path
+
+    agents, model, probe = source.make, source.model, source.probe
+    vision = tools.model if tools else None
+    with ExitStack() as stack:
+        price, tools_price = (
+            None if each is None or each.is_free else each for each in (source.price, tools.price if tools else None)
+        )
+        if price or tools_price:
+            budget = Budget(source.budget_usd, stack.enter_context(SpendLedger(run / SPEND_FILE)))
+            if model and price:
+                model = MeteredModel(model, price, budget)
+                probe = partial(_metered, source.probe, price, budget) if source.probe else None
+            if tools and tools_price:
+                vision = MeteredModel(tools.model, tools_price, budget)
+        if vision is not None:
+            vision = FirstContact(vision)
+        if model is None or not isinstance(agents, Agents):
+            yield Accounted(source, vision=vision)
+            return
+        contact = FirstContact(model, probe) if probe else None
+        replies = stack.enter_context(ResponseCache(response_cache_path(cache))) if cache else None
+        front = contact or model
+
+        def model_of(epoch: int) -> Model:
+            return CachedModel(front, replies, epoch) if replies else front
+
+        yield Accounted(replace(source, make=agents.through(model_of)), replies, vision, contact)
+
+
+def _metered(probe: Callable[[], Model], price: Price, budget: "Budget") -> Model:
+    from agrotools.models.metered import MeteredModel
+
+    return MeteredModel(probe(), price, budget)

@@ -10,7 +10,7 @@ from agrotools.core.files import write_whole
 from agrotools.plugin import BenchmarkPlugin, PredictionFormat, plugin_of, plugins
 from agrotools.runner.records import iter_records
 from agrotools.runner.store import read_manifest
-from agrotools.scoring.sample_units import is_invalid
+from agrotools.scoring.metrics import is_invalid
 
 
 class PredictionFile(NamedTuple):

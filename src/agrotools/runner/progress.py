@@ -10,6 +10,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, NamedTuple, TextIO, cast
 
 from agrotools.core import Record
+from agrotools.core.base import count_text
 from agrotools.models import WireStats
 
 if TYPE_CHECKING:
@@ -185,7 +186,7 @@ class _LastingStream:
             pass
         except (OSError, ValueError):
             self._gone = True
-            _redirect_to_null(self._stream)
+            redirect_to_null(self._stream)
 
 
 def cut(text: str, cells: int) -> str:
@@ -209,7 +210,7 @@ def _is_terminal(stream: TextIO) -> bool:
         return False
 
 
-def _redirect_to_null(stream: TextIO) -> None:
+def redirect_to_null(stream: TextIO) -> None:
     """Redirect a standard stream to the null device: Python would fail at exit on its unwritten buffer."""
     if stream in (sys.stdout, sys.stderr):
         try:
@@ -265,11 +266,11 @@ class Progress:
         self._last_sign = self._started
         self._closed = not total
         if not total:
-            self._line.print(f"{title}: all {already} samples already done")
+            self._line.print(f"{title}: {'all ' if already != 1 else ''}{count_text(already, 'sample')} already done")
         elif already:
-            self._line.print(f"{title}: resuming, {already} of {already + total} samples done")
+            self._line.print(f"{title}: resuming, {already} of {count_text(already + total, 'sample')} done")
         elif not self._line.live:
-            self._line.print(f"{title}: {total} samples to run")
+            self._line.print(f"{title}: {count_text(total, 'sample')} to run")
 
     def finished(self, record: Record) -> None:
         """Count one record."""
@@ -352,7 +353,7 @@ class Progress:
             slowed = f" ({stats.rate_limit_waits} for the rate limit)" if stats.rate_limit_waits else ""
             parts.append(_Part(7, f"{stats.waiting} waiting{slowed}"))
         if stats.retries:
-            parts.append(_Part(9, "1 retry" if stats.retries == 1 else f"{stats.retries} retries"))
+            parts.append(_Part(9, count_text(stats.retries, "retry", "retries")))
         if stats.cached:
             parts.append(_Part(10, f"{stats.cached} cached"))
         return parts

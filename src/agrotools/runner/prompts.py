@@ -27,10 +27,8 @@ import orjson
 from agrotools.core import FrozenModel, RunStoreError, ToolSpec
 from agrotools.core.files import Journal, artifact_path, write_new
 from agrotools.models import Completion, Message, ModelSettings
-from agrotools.models.base import ImagePart, ModelAround, TextPart
-from agrotools.models.encoding import function_list, json_bytes, message_json, with_images
-from agrotools.runner.plan import Key
-from agrotools.runner.records import end_of_last_line
+from agrotools.models.base import ImagePart, ModelAround, TextPart, function_list, json_bytes, message_json, with_images
+from agrotools.runner.records import Key, end_of_last_line
 
 PROMPTS_FILE = "prompts.jsonl"
 _SUFFIXES = {"image/jpeg": ".jpg", "image/png": ".png", "image/webp": ".webp"}
@@ -242,9 +240,9 @@ def read_requests(run: Path, key: Key) -> list[StoredRequest] | None:
     except FileNotFoundError:
         return None
     except (OSError, ValueError, LookupError, TypeError) as error:
+        reason = f"cannot be read: {error.strerror or error}" if isinstance(error, OSError) else "is cut off or damaged"
         raise RunStoreError(
-            f"{path} cannot be read: {type(error).__name__}: {error}",
-            hint="restore the file from a copy of the run; records and scores do not depend on it",
+            f"{path} {reason}", hint="restore it from a copy of the run; records and scores do not depend on it"
         ) from error
     return requests
 

@@ -2,7 +2,7 @@
 
 Only offsets are held, so a run of any length is read in little memory. A key may stand on several lines (a sample
 whose first try was invalid is run again): the last finished record counts, or the last invalid one where none is
-finished. Lines that cannot be read as JSON with a key (a disk fault) are listed, never passed over in silence.
+finished. Lines that are not records (a disk fault) are listed, never passed over in silence.
 """
 
 import errno
@@ -17,13 +17,18 @@ import orjson
 from pydantic import ValidationError
 
 from agrotools.core import MODES, Record, RunStoreError, first_fault
+from agrotools.core.base import count_text
 from agrotools.core.files import sync, written_beside
-from agrotools.runner.plan import Key
+
+Key = tuple[str, str, int]
+"""Mode, sample id, epoch: what identifies a record in its run."""
 
 RECORDS_FILE = "records.jsonl"
 REJECTED_FILE = "records.rejected.jsonl"
 
 _MODES = {mode: mode for mode in MODES}
+_OTHER_VERSION = {"extra_forbidden", "slot_type"}
+"""Kinds of faults that damage does not make: fields that this version does not know, slots of a missing plug-in."""
 _BLOCK = 1 << 16
 _COPIED_AT_ONCE = 1 << 20
 
@@ -43,39 +48,49 @@ class RecordIndex:
     The order is not that of writing: which sample ends first is chance, and resampled intervals follow the order.
     It may be iterated any number of times; a line that is being written meanwhile is not seen.
 
+    Args:
+        run: the run folder.
+        whole: check every line as a whole, not its key alone.
+
     Raises:
-        RunStoreError: the file cannot be read; on iteration also: a line is no record of this version.
+        RunStoreError: the file cannot be read, or a line is of another version (if not ``whole``: on iteration).
     """
 
-    def __init__(self, run: Path) -> None:
+    def __init__(self, run: Path, *, whole: bool = False) -> None:
         self.path = run / RECORDS_FILE
         self.bad: list[BadLine] = []
         self.end = 0
         """Offset behind the last whole line; what follows was torn off while it was written."""
         self._at: dict[Key, int] = {}  # offset of the line; of an invalid record its complement, which is negative
-        self._read()
+        self._read(whole)
 
-    def _read(self) -> None:
+    def _read(self, whole: bool) -> None:
         at = self._at
         with _opened(self.path) as file:
-            if file is None:
-                return
-            self.end = end_of_last_line(file)
-            file.seek(0)
-            offset = number = 0
-            while offset < self.end:
-                line = file.readline()
-                number += 1
+            for number, line in enumerate(file or (), start=1):
                 try:
                     key, finished = _key_of(line)
+                    if whole:
+                        self._check(line, number)
                 except (ValueError, LookupError, TypeError) as error:
-                    self.bad.append(BadLine(number, offset, len(line), _reason(line, error)))
+                    if not line.endswith(b"\n"):
+                        break
+                    self.bad.append(BadLine(number, self.end, len(line), _reason(line, error)))
                 else:
                     if finished:
-                        at[key] = offset
+                        at[key] = self.end
                     elif at.get(key, -1) < 0:
-                        at[key] = ~offset
-                offset += len(line)
+                        at[key] = ~self.end
+                self.end += len(line)
+
+    def _check(self, line: bytes, number: int) -> None:
+        """Raise a ValueError for a damaged record, and an error that ends the command for one of another version."""
+        try:
+            parsed(line)
+        except ValidationError as error:
+            if {each["type"] for each in error.errors(include_url=False)} <= _OTHER_VERSION:
+                raise _not_a_record(self.path, number, error) from error
+            raise
 
     def __len__(self) -> int:
         return len(self._at)
@@ -99,7 +114,7 @@ class RecordIndex:
         if not self.bad:
             return []
         first = self.bad[0]
-        lines = "1 line" if len(self.bad) == 1 else f"{len(self.bad)} lines"
+        lines = count_text(len(self.bad), "line")
         return [
             f"{self.path}: {lines} cannot be read and {'is' if len(self.bad) == 1 else 'are'} left out"
             f" (line {first.number}: {first.reason}); the same agrotools eval command runs what is missing again"
@@ -185,11 +200,15 @@ def _changed(path: Path) -> RunStoreError:
 def _unreadable(path: Path, file: IO[bytes], offset: int, error: ValueError) -> RunStoreError:
     file.seek(0)
     number = 1 + sum(file.read(min(_BLOCK, offset - start)).count(b"\n") for start in range(0, offset, _BLOCK))
+    return _not_a_record(path, number, error)
+
+
+def _not_a_record(path: Path, number: int, error: ValueError) -> RunStoreError:
     problem = first_fault(error) if isinstance(error, ValidationError) else str(error).splitlines()[0]
     return RunStoreError(
         f"{path}, line {number} is not a record: {problem}",
-        hint="score a run of another version of agrotools with that version; if the line is damaged, remove it and"
-        " give the agrotools eval command again: that sample alone runs again",
+        hint="score a run of another version of agrotools with that version; if the line is damaged, the same agrotools"
+        " eval command sets it aside and runs its sample again",
     )
 
 
@@ -212,11 +231,6 @@ def iter_records(run: Path) -> Iterator[Record]:
     if index.bad:
         raise RunStoreError(index.notes[0], hint="or remove those lines to continue without them")
     return iter(index.drained())
-
-
-def read_records(run: Path) -> list[Record]:
-    """:func:`iter_records` as a list, for runs that are known to be small."""
-    return list(iter_records(run))
 
 
 def parsed(line: bytes) -> Record:
@@ -280,49 +294,56 @@ def _key_of(line: bytes) -> tuple[Key, bool]:
 
 def _reason(line: bytes, error: Exception) -> str:
     if isinstance(error, orjson.JSONDecodeError):
-        return "zero bytes" if not line.strip(b"\0\n") else "no JSON"
-    return "no record"
+        return "zero bytes" if not line.strip(b"\0\n") else "not JSON"
+    return f"not a record: {first_fault(error)}" if isinstance(error, ValidationError) else "not a record"
 
 
 def recover(run: Path) -> tuple[RecordIndex, list[str]]:
     """Cut off what a killed process or a power cut left at the end, and move aside lines that cannot be read.
 
     The end of the file is cut off where a line was torn while it was written, or where the disk holds zero bytes
-    instead of the last lines. A line in between that is no record goes to ``records.rejected.jsonl``, so that its
+    instead of the last lines. A line in between that is not a record goes to ``records.rejected.jsonl``, so that its
     sample runs again and nothing else does. To be called by the one process that holds the run.
 
     Returns:
         The index of the records that are left, and a note for each thing that was done.
 
     Raises:
-        RunStoreError: the records cannot be read.
+        RunStoreError: the records cannot be read, or are of another version.
         OSError: they cannot be written.
     """
     path = run / RECORDS_FILE
-    index = record_index(run)
+    index = RecordIndex(run, whole=True)
     notes: list[str] = []
     end = index.end
     bad = list(index.bad)
     while bad and bad[-1].reason == "zero bytes" and bad[-1].offset + bad[-1].length == end:
         end = bad.pop().offset
     if path.exists() and (size := path.stat().st_size) > end:
-        _cut_off(path, end)
+        os.truncate(path, end)
         notes.append(
             f"cut {size - end} bytes off the end of {RECORDS_FILE}: a record that was not written to the end;"
             " its sample runs again"
         )
     if bad:
         _move_aside(path, end, bad, run / REJECTED_FILE)
-        lines = "1 line" if len(bad) == 1 else f"{len(bad)} lines"
         notes.append(
-            f"moved {lines} of {RECORDS_FILE} that cannot be read to {REJECTED_FILE} (line {bad[0].number}:"
-            f" {bad[0].reason}); their samples run again"
+            f"moved {count_text(len(bad), 'line')} of {RECORDS_FILE} that cannot be read to {REJECTED_FILE}"
+            f" (line {bad[0].number}:"
+            f" {bad[0].reason}); {'its sample runs' if len(bad) == 1 else 'their samples run'} again"
         )
+    if path.exists():
+        _end_line(path)
     return (record_index(run) if notes else index), notes
 
 
-def _cut_off(path: Path, end: int) -> None:
-    os.truncate(path, end)
+def _end_line(path: Path) -> None:
+    """Write the line break of a last line that is whole but for it, and sync the file."""
+    with path.open("r+b") as file:
+        if file.seek(0, os.SEEK_END):
+            file.seek(-1, os.SEEK_END)
+            if file.read(1) != b"\n":
+                file.write(b"\n")
     sync(path)
 
 

@@ -21,10 +21,11 @@ from agrotools.runner.manifest import Manifest
 from agrotools.runner.records import iter_records
 from agrotools.runner.store import read_manifest
 from agrotools.scoring import ModeSummary, RunAggregator, Summary, score_record, stands_for_sample
+from agrotools.scoring.aggregate import side_by_side
 from agrotools.scoring.embedders import Embedder
 from agrotools.scoring.event_counts import TRUTH_METRIC
 from agrotools.scoring.judging import JudgedRows, Judgement, Rubrics, read_rubrics
-from agrotools.scoring.metrics import FIRST_VERSION, SCORING_VERSION, OlderRun, check_one_version
+from agrotools.scoring.metrics import FIRST_VERSION, SCORING_VERSION, check_one_version
 
 JUDGEMENTS_FILE = "judgements.jsonl"
 RUBRICS_PREFIX = "judge-rubrics-"
@@ -179,6 +180,37 @@ def rescore(
     return Rescored(summary, telling_sample, tally)
 
 
+def score_runs(
+    runs: Sequence[Path],
+    *,
+    allow_invalid: bool = False,
+    comparisons: TextComparisons = NO_COMPARISONS,
+    again: bool = False,
+    on_run: Callable[[Manifest], None] | None = None,
+    on_scored: OnScored | None = None,
+) -> list[Rescored]:
+    """Score runs side by side and write each one's ``scores.json``.
+
+    Args:
+        comparisons: of texts, for metrics that are computed only when asked for.
+        again: score runs anew whose stored scores are of another scoring version; they are taken as they are otherwise.
+        on_run: is given the manifest of each run before its records.
+        on_scored: is given every record with its score rows.
+    """
+    stored = {} if again else shown_as_stored(runs, ())
+    rescored: list[Rescored] = []
+    for run in runs:
+        if run in stored:
+            rescored.append(Rescored(stored[run]))
+            continue
+        if on_run is not None:
+            on_run(read_manifest(run))
+        rescored.append(rescore(run, allow_invalid=allow_invalid, comparisons=comparisons, on_scored=on_scored))
+    tallies = [each.tally for each in rescored if each.tally is not None]
+    summaries = side_by_side([each.summary for each in rescored], tallies if len(tallies) > 1 else [])
+    return [each._replace(summary=summary) for each, summary in zip(rescored, summaries, strict=True)]
+
+
 def check_comparisons(manifest: Manifest, comparisons: TextComparisons) -> None:
     """Refuse comparisons that the benchmark of the run has no metric for.
 
@@ -254,18 +286,9 @@ def summary_of(
     """
     fields = ("benchmark", "benchmark_version", "benchmark_options", "synthetic", "model", "protocol", "privileged")
     update = {name: getattr(manifest, name) for name in fields}
-    update |= {"judging": judges.panel(), "not_as_new": _not_as_new(run, manifest)}
+    update["judging"] = judges.panel()
     summary = tally.summary(allow_invalid=allow_invalid, planned=manifest.planned).model_copy(update=update)
     return _with_published(summary, run, manifest, embedder, judges)
-
-
-def _not_as_new(run: Path, manifest: Manifest) -> tuple[str, ...]:
-    if manifest.scoring != FIRST_VERSION:
-        return ()
-    older = OlderRun()
-    for record in iter_records(run):
-        older.add(record.sample)
-    return older.remarks()
 
 
 def _rows(mode: Mode, scores: Sequence[Score]) -> bytes:

@@ -21,12 +21,11 @@ from filelock import FileLock, Timeout
 from pydantic import ValidationError
 
 from agrotools.core import Observation, Record, RunStoreError, ScoringVersionError
-from agrotools.core.errors import NoRunError
+from agrotools.core.base import NoRunError
 from agrotools.core.files import Journal, artifact_path, copy_whole, sync, write_whole
 from agrotools.runner.manifest import Manifest, differences, merged
-from agrotools.runner.plan import Key
 from agrotools.runner.prompts import PromptLog, Request
-from agrotools.runner.records import RECORDS_FILE, recover
+from agrotools.runner.records import RECORDS_FILE, Key, recover
 
 LOCK_FILE = ".lock"
 MANIFEST_FILE = "manifest.json"
@@ -218,7 +217,7 @@ class RunStore:
 
 
 def read_manifest(run: Path) -> Manifest:
-    """The manifest of a run folder, or its copy if the manifest is damaged.
+    """The manifest of a run folder, or its copy if the manifest is damaged or missing.
 
     Raises:
         RunStoreError: no run there, or not one this version can read.
@@ -230,13 +229,15 @@ def _read_manifest(run: Path) -> tuple[Manifest, bool]:
     """The manifest, and whether it had to be read from the copy."""
     try:
         return Manifest.model_validate_json((run / MANIFEST_FILE).read_bytes()), False
-    except (FileNotFoundError, NotADirectoryError) as error:
-        raise NoRunError(
-            f"{run} is not a run folder (no {MANIFEST_FILE})", hint="give the folder that agrotools eval printed"
-        ) from error
-    except (OSError, ValidationError) as error:
-        with suppress(OSError, ValidationError):
+    except (OSError, ValueError) as error:  # a name that no file can have is a ValueError, as is what is no manifest
+        with suppress(OSError, ValueError):
             return Manifest.model_validate_json((run / _MANIFEST_COPY).read_bytes()), True
+        if isinstance(error, FileNotFoundError | NotADirectoryError) or not isinstance(
+            error, OSError | ValidationError
+        ):
+            raise NoRunError(
+                f"{run} is not a run folder (no {MANIFEST_FILE})", hint="give the folder that agrotools eval printed"
+            ) from error
         raise RunStoreError(
             f"the manifest of {run} cannot be read: {str(error).splitlines()[0]}",
             hint=f"read a run of another version with that version; if {MANIFEST_FILE} is damaged, put it back from a"
@@ -246,10 +247,10 @@ def _read_manifest(run: Path) -> tuple[Manifest, bool]:
 
 def _agreed(folder: Path, manifest: Manifest) -> tuple[Manifest, list[str]]:
     """The manifest of the resumed run, and the fault of the stored one."""
-    if not (folder / MANIFEST_FILE).exists():
+    if not _has_manifest(folder):
         return manifest, []
     old, from_copy = _read_manifest(folder)
-    notes = [f"{MANIFEST_FILE} was damaged and is written anew from its copy"] if from_copy else []
+    notes = [f"{MANIFEST_FILE} was damaged or missing and is written anew from its copy"] if from_copy else []
     changed = differences(old, manifest)
     records = folder / RECORDS_FILE
     if changed and not (records.exists() and records.stat().st_size):
@@ -308,7 +309,7 @@ def _keep(source: Path, target: Path) -> None:
 
 def _refuse_foreign(folder: Path) -> None:
     """Refuse to write into a folder that holds anything but a run."""
-    if not folder.is_dir() or (folder / MANIFEST_FILE).exists():
+    if not folder.is_dir() or _has_manifest(folder):
         return
     of_a_start = {_ARTIFACTS, LOCK_FILE, _SCRATCH}
     foreign = [entry.name for entry in folder.iterdir() if entry.name not in of_a_start]
@@ -317,6 +318,10 @@ def _refuse_foreign(folder: Path) -> None:
             f"{folder} is neither empty nor a run folder (no {MANIFEST_FILE}); it is left as it is",
             hint="choose an empty or new folder with --out",
         )
+
+
+def _has_manifest(folder: Path) -> bool:
+    return (folder / MANIFEST_FILE).exists() or (folder / _MANIFEST_COPY).is_file()
 
 
 def _make(folder: Path) -> list[Path]:

@@ -16,7 +16,6 @@ from agrotools.scoring.summary import (
     ModeSummary,
     NoToolPart,
     PublishedFigures,
-    SchematicPart,
     Summary,
 )
 
@@ -36,7 +35,6 @@ __all__ = [
     "NoToolPart",
     "PublishedFigures",
     "RunAggregator",
-    "SchematicPart",
     "SlotScore",
     "Summary",
     "compare",

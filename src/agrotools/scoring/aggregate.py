@@ -2,9 +2,9 @@
 
 from array import array
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import combinations
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from agrotools.core import MODES, Mode, OpenTextSlot, Protocol, Record, Score
 from agrotools.plugin import ENGINE, plugins_of_slots
@@ -12,20 +12,20 @@ from agrotools.plugin import ModeTally as PluginTally
 from agrotools.scoring.correlations import benchmark_key, correlations, with_correlations
 from agrotools.scoring.error_classes import ErrorTally
 from agrotools.scoring.event_counts import CallCounts, EventCounts, SecondsTally, ending_of, missing_of, warnings_of
-from agrotools.scoring.metrics import METRICS, OUTCOME_METRICS, SCORING_VERSION, SLOTS_OF_METRIC
-from agrotools.scoring.sample_units import (
+from agrotools.scoring.metrics import (
     FLOOR_METRICS,
+    METRICS,
+    OUTCOME_METRICS,
+    SCORING_VERSION,
+    SLOTS_OF_METRIC,
     STEP_METRICS,
-    Kind,
     Rows,
     SampleTable,
     Units,
-    any_kind,
     clusters_of,
     difference_of,
     is_invalid,
     metric_of,
-    of_kind,
     overall_difference,
     units_of,
     units_where,
@@ -40,11 +40,11 @@ from agrotools.scoring.summary import (
     ModeSummary,
     NoToolPart,
     RunDifference,
-    SchematicPart,
     Summary,
     with_comparison_adjusted,
     with_gains_adjusted,
 )
+from agrotools.text.normalise import plural
 
 if TYPE_CHECKING:
     from agrotools.scoring.open_text import OpenTextChance
@@ -63,9 +63,16 @@ class RunAggregator:
         self.table = table or SampleTable()
         self.protocol: Protocol = protocol
         self.modes: dict[Mode, ModeAggregator] = {}
+        self._drawings = Counter[Mode]()
 
     def add(self, record: Record, rows: Sequence[Score]) -> None:
-        """A record and its score rows (none if it is invalid). Records may come in any order."""
+        """A record and its score rows (none if it is invalid). Records may come in any order.
+
+        Those of schematic drawings, which benchmarks of version 0.1 hold, are left out.
+        """
+        if record.sample.schematic:
+            self._drawings[record.mode] += 1
+            return
         if record.mode not in self.modes:
             self.modes[record.mode] = ModeAggregator(record.mode, self.table, self.protocol)
         self.modes[record.mode].add(record, rows)
@@ -91,10 +98,13 @@ class RunAggregator:
         modes: list[tuple[Mode, ModeAggregator]] = [(mode, self.modes[mode]) for mode in MODES if mode in self.modes]
         units = {mode: tally.units() for mode, tally in modes}
         of_modes: dict[Mode, ModeSummary] = {mode: tally.summary(units[mode], allow_invalid) for mode, tally in modes}
-        missing = missing_of(of_modes, planned or {})
+        missing = missing_of(of_modes, {mode: n - self._drawings[mode] for mode, n in (planned or {}).items()})
+        left_out = [
+            f"{mode}: {plural(n, 'record')} of schematic drawings not scored" for mode, n in self._drawings.items()
+        ]
         summary = Summary(
             scoring=SCORING_VERSION,
-            warnings=warnings_of(of_modes, missing),
+            warnings=(*left_out, *warnings_of(of_modes, missing)),
             missing=missing,
             modes=of_modes,
             no_tool_part=self._no_tool_part(units.get("no-tool"), units.get("end-to-end")),
@@ -107,21 +117,18 @@ class RunAggregator:
     ) -> tuple[Correlation, ...]:
         if step_by_step is None or end_to_end is None:
             return ()
-        steps, outcomes = (units_where(units, self.table, _counted) for units in (step_by_step, end_to_end))
-        return tuple(correlations(steps, outcomes, self.table))
+        return tuple(correlations(step_by_step, end_to_end, self.table))
 
     def _no_tool_part(
         self, no_tool: Mapping[str, Units] | None, end_to_end: Mapping[str, Units] | None
     ) -> NoToolPart | None:
         if no_tool is None and end_to_end is None:
             return None
-        able = units_where(end_to_end or {}, self.table, lambda kind: kind.no_tool_eligible and not kind.schematic)
+        able = units_where(end_to_end or {}, self.table, lambda kind: kind.no_tool_eligible)
         # A policy that makes everything up in one go is run on all samples.
         all_ran = "no-tool" in self.modes and self.modes["no-tool"].has_ineligible
-        excluded = self.table.count(lambda kind: not kind.no_tool_eligible and not kind.schematic)
         return NoToolPart(
-            n_excluded=0 if all_ran else excluded,
-            n_schematic=self.table.count(lambda kind: kind.no_tool_eligible and kind.schematic),
+            n_excluded=0 if all_ran else self.table.count(lambda kind: not kind.no_tool_eligible),
             metrics=_metrics(able, self.table),
             gain=_differences(able, no_tool or {}, self.table),
         )
@@ -202,7 +209,7 @@ class ModeAggregator:
         """The units of a metric that the headline counts; None where the mode has no such metric or no value of it."""
         if metric not in self._rows:
             return None
-        units = units_where({metric: self._units(metric)}, self._table, _counted)[metric]
+        units = self._units(metric)
         return units if units.valued.any() else None
 
     def _units(self, metric: str) -> Units:
@@ -210,51 +217,30 @@ class ModeAggregator:
 
     def summary(self, units: Mapping[str, Units], allow_invalid: bool) -> ModeSummary:
         """Summary of the mode; ``units`` are its own."""
-        everything, counted, schematic = (self._size(keep) for keep in (any_kind, _counted, _is_schematic))
+        import numpy as np
+
+        n_records, n_invalid = sum(self._epochs), sum(self._invalid)
+        clusters = clusters_of(np.asarray(self._samples), self._table)
         return ModeSummary(
-            n_records=everything.n_records,
-            n_samples=everything.n_samples,
-            n_clusters=everything.n_clusters,
+            n_records=n_records,
+            n_samples=len(self._samples),
+            n_clusters=len(np.unique(clusters)),
             epochs=self._n_epochs,
-            invalid=Invalid(
-                n=everything.n_invalid,
-                share=everything.n_invalid / everything.n_records,
-                reasons=dict(self._reasons),
-            ),
+            invalid=Invalid(n=n_invalid, share=n_invalid / n_records, reasons=dict(self._reasons)),
             endings=dict(self._endings),
-            headline=counted.n_samples > 0 and (allow_invalid or counted.few_invalid),
-            metrics=_metrics(units_where(units, self._table, _counted), self._table),
-            ots_chance=self.chance.estimate(_counted) if self.chance else None,
+            headline=allow_invalid or n_invalid / n_records <= MAX_INVALID_SHARE,
+            metrics=_metrics(units, self._table),
+            ots_chance=self.chance.estimate() if self.chance else None,
             counts=self._counts.counts(),
             errors=self._error_tally.counts(),
             seconds=self._seconds.by_part(),
             call_ratio=self._calls.ratio(),
-            schematic=SchematicPart(
-                **schematic._asdict(),
-                headline=allow_invalid or schematic.few_invalid,
-                metrics=_metrics(units_where(units, self._table, _is_schematic), self._table),
-                ots_chance=self.chance.estimate(_is_schematic) if self.chance else None,
-            )
-            if schematic.n_samples
-            else None,
             **self._of_plugins(),
         )
 
     def _of_plugins(self) -> dict[str, Any]:
         """Counts of benchmark plug-ins, by the keys that they choose."""
         return {name: value for tally in self._plugin_tallies.values() for name, value in tally.results().items()}
-
-    def _size(self, keep: Callable[[Kind], bool]) -> "_Size":
-        import numpy as np
-
-        samples = np.asarray(self._samples, dtype=np.int64)
-        chosen = of_kind(samples, self._table, keep)
-        return _Size(
-            n_records=int(np.asarray(self._epochs)[chosen].sum()),
-            n_samples=int(chosen.sum()),
-            n_clusters=len(np.unique(clusters_of(samples[chosen], self._table))),
-            n_invalid=int(np.asarray(self._invalid)[chosen].sum()),
-        )
 
     def valid_samples(self) -> set[int]:
         """The numbers of the samples that have a valid record."""
@@ -272,49 +258,16 @@ class ModeAggregator:
         return self._place_of[number]
 
 
-class _Size(NamedTuple):
-    """Numbers of records, samples, clusters and invalid records of a part of a mode."""
-
-    n_records: int
-    n_samples: int
-    n_clusters: int
-    n_invalid: int
-
-    @property
-    def few_invalid(self) -> bool:
-        return self.n_invalid / self.n_records <= MAX_INVALID_SHARE
-
-
-def _is_schematic(kind: Kind) -> bool:
-    return kind.schematic
-
-
-def _counted(kind: Kind) -> bool:
-    """True if the headline counts samples of this kind."""
-    return not kind.schematic
-
-
 def comparison(first: RunAggregator, second: RunAggregator, names: tuple[str, str]) -> Comparison:
     """Differences of two runs that share a table of samples, first minus second."""
-    table = first.table
     modes: dict[Mode, dict[str, Metric]] = {}
-    schematic: dict[Mode, dict[str, Metric]] = {}
-    n_drawn: dict[Mode, int] = {}
     unpaired: dict[Mode, int] = {}
     for mode in MODES:
         if mode in first.modes and mode in second.modes:
             mine, other = first.modes[mode], second.modes[mode]
-            units, others = mine.units(), other.units()
-            modes[mode] = _differences(units_where(units, table, _counted), others, table)
+            modes[mode] = _differences(mine.units(), other.units(), first.table)
             unpaired[mode] = len(mine.valid_samples() ^ other.valid_samples())
-            if n := sum(table.kind(sample).schematic for sample in mine.valid_samples() & other.valid_samples()):
-                n_drawn[mode] = n
-                schematic[mode] = _differences(units_where(units, table, _is_schematic), others, table)
-    return with_comparison_adjusted(
-        Comparison(
-            first=names[0], second=names[1], modes=modes, schematic=schematic, n_schematic=n_drawn, unpaired=unpaired
-        )
-    )
+    return with_comparison_adjusted(Comparison(first=names[0], second=names[1], modes=modes, unpaired=unpaired))
 
 
 def _metrics(units: Mapping[str, Units], table: SampleTable) -> dict[str, Metric]:

@@ -23,7 +23,6 @@ MINILM = "all-MiniLM-L6-v2"
 MPNET = "all-mpnet-base-v2"
 WITH_COSINES = ("summ_acc", "ans_acc", "ans_acc_imggen", "ans_i")
 """Ends of the ids of GTA's and ThinkGeo's metrics that have cosines in them, of subjective answers or of images."""
-_INSTALL = "pip install 'agrotools[learned]'"
 _LONGEST = 384
 _CACHE_SIZE = 20_000
 

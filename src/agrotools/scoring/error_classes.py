@@ -34,7 +34,7 @@ from agrotools.core import (
     imported,
 )
 from agrotools.plugin import ErrorSource, RecordErrors, plugins
-from agrotools.scoring.sample_units import is_invalid
+from agrotools.scoring.metrics import is_invalid
 from agrotools.scoring.summary import ErrorCount
 from agrotools.text.normalise import reading_words
 from agrotools.tools import get_tool
@@ -81,7 +81,11 @@ CLASSES: Mapping[str, ErrorClass] = {
         ErrorClass(
             "call_without_output", "step", "a step that names a tool but no output, where the model writes both"
         ),
-        ErrorClass("repeated_tool", "sample", "the same tool in two consecutive steps"),
+        ErrorClass(
+            "repeated_tool",
+            "sample",
+            "the same tool in two consecutive steps (in a run: unless the reference does so with that tool)",
+        ),
         ErrorClass("redundant_call", "step", "repeats an earlier successful call"),
         ErrorClass("several_calls", "step", "more than one call in one message or step"),
         ErrorClass(
@@ -198,18 +202,6 @@ _NO_JSON = (
 _FIRST_OF_EAST_ASIA = "\u2e80"
 
 
-def errors_of_records(records: Iterable[Record], protocol: Protocol = "react") -> Errors:
-    """Errors in the valid records of one mode of a run in the ``protocol``."""
-    errors = Errors()
-    mode: Mode | None = None
-    for record in records:
-        mode = record.mode
-        add_record(record, errors, protocol)
-    if mode is not None:
-        errors.not_looked_for |= {IN_HEAD: OF_SCORES, **not_looked_for(mode, protocol, errors)}
-    return errors
-
-
 def add_record(record: Record, errors: Errors, protocol: Protocol = "react") -> None:
     """Count the errors of one record; an invalid one counts for nothing.
 
@@ -305,14 +297,20 @@ def _add_trajectory(record: Record, errors: Errors) -> None:
             earlier.append(step.call.arguments)
     errors.add("several_calls", key, sum(count > 1 for count in turns.values()))
     names = [step.call.tool for step in calls if step.call]
-    if any(one == other for one, other in pairwise(names)):
+    reference = record.sample.reference.tools if record.sample.reference else ()
+    if _repeated(names) - _repeated(reference):
         errors.add("repeated_tool", key)
-    needs_calls = record.mode != "no-tool" and bool(record.sample.reference and record.sample.reference.steps)
+    needs_calls = record.mode != "no-tool" and bool(reference)
     answer = record.trajectory.answer
     if needs_calls and answer is not None and not names:
         errors.add("single_step_answer", key)
     if answer is None and not names:
         errors.add("only_thought" if any(step.text.strip() for step in steps) else "no_response", key)
+
+
+def _repeated(tools: Sequence[str]) -> set[str]:
+    """Tools that are called twice in a row."""
+    return {one for one, other in pairwise(tools) if one == other}
 
 
 def _class_of_unread(reason: str) -> str:

@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from statistics import median
 
 from agrotools.core import CallTools, Halt, Mode, Record, Score, Unparseable
-from agrotools.scoring.metrics import SLOT_METRIC, stands_for_sample
-from agrotools.scoring.sample_units import Kind, SampleTable, is_invalid
+from agrotools.scoring.metrics import SLOT_METRIC, Kind, SampleTable, is_invalid, stands_for_sample
 from agrotools.scoring.summary import Amount, CallRatio, Counts, ModeSummary, Seconds, SecondsByPart
+from agrotools.text.normalise import plural
 
 TRUTH_METRIC = "agrotools.summ_acc_truth"
 """The row of the answer step: every sample with a slot other than plots has one."""
@@ -51,10 +51,9 @@ class EventCounts:
             elif isinstance(action, CallTools):
                 self._counts["call"] += len(action.calls)
                 self._counts["unscored"] += len(action.calls) - 1
-        if not record.sample.schematic:  # these two stand for how well it was done, as the headline does
-            self._jaccards.extend(_numbers(row.reading.get("jaccard") for row in rows if row.metric == SLOT_METRIC))
-            if record.actions is not None:
-                self._ious.extend(_box_ious(rows))
+        self._jaccards.extend(_numbers(row.reading.get("jaccard") for row in rows if row.metric == SLOT_METRIC))
+        if record.actions is not None:
+            self._ious.extend(_box_ious(rows))
         if any(row.metric == TRUTH_METRIC and row.reading.get("differs") for row in rows):
             self._differing.add(record.sample.id)
         forms = _answer_forms(record, rows)
@@ -109,7 +108,7 @@ class CallCounts:
     def add(self, record: Record) -> None:
         """A valid record."""
         needed = len(record.sample.reference.steps) if record.sample.reference else 0
-        if record.mode != "end-to-end" or record.sample.schematic or not needed:
+        if record.mode != "end-to-end" or not needed:
             return
         if record.trajectory is not None and record.trajectory.answer is not None:
             n_calls = len(record.trajectory.calls)
@@ -288,7 +287,8 @@ def warnings_of(modes: Mapping[Mode, ModeSummary], missing: Mapping[Mode, int]) 
             most_often = f" (most often: {max(reasons, key=lambda each: reasons[each])})" if cause == INVALID else ""
             share = 100 * n / part.n_records
             advice = advice[0].upper() + advice[1:]
-            lines.append(f"{mode}: {n} of {part.n_records} samples ({share:.1f} %) {what}{most_often}. {advice}.")
+            of_records = f"{n} of {plural(part.n_records, 'sample')}"
+            lines.append(f"{mode}: {of_records} ({share:.1f} %) {what}{most_often}. {advice}.")
         failures = part.counts.form_failures
         if sum(failures.values()) > WORTH_A_WORD * part.n_records:
             listed = ", ".join(f"{ended} {n}" for ended, n in failures.items())

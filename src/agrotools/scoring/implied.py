@@ -16,7 +16,7 @@ from agrotools.core import (
     ToleranceSlot,
     UnresolvedRef,
 )
-from agrotools.core.refs import Results
+from agrotools.core.record import Results
 from agrotools.scoring.open_text import states_fact
 from agrotools.text.agreement_values import as_number, category
 from agrotools.text.expression_functions import ExpressionError

@@ -16,10 +16,16 @@ from agrotools.core import (
     Slot,
     ToleranceSlot,
 )
-from agrotools.scoring.answer_text import AnswerText, Scope, after_correction, json_text, without_markup
-from agrotools.text.normalise import CJK, WORD, normalise
-from agrotools.text.number_words import NUMBER_WORDS
-from agrotools.text.units import canonical_unit
+from agrotools.scoring.answer_text import (
+    TABLE_RULE,
+    AnswerText,
+    Scope,
+    after_correction,
+    cells_of,
+    json_text,
+    without_markup,
+)
+from agrotools.text.normalise import CJK, NUMBER_WORDS, WORD, canonical_unit, normalise
 
 Names = tuple[tuple[str, str], ...]
 
@@ -256,8 +262,6 @@ def _spelled(key: str) -> str:
     return re.sub(r"(?:\\?[ _-])+", r"[\\s_-]", re.escape(normalise(key).strip()))
 
 
-TABLE_RULE = re.compile(r"[|: -]*--[|: -]*")
-"""The line below the header of a Markdown table."""
 Table = tuple[int, list[str], list[list[str]]]
 
 
@@ -284,11 +288,6 @@ def _tables(text: str) -> list[Table]:
             tables.append((start, cells_of(line), rows))
         start += len(line) + 1
     return tables
-
-
-def cells_of(line: str) -> list[str]:
-    """The cells of a row of a Markdown table."""
-    return [cell.strip() for cell in line.strip().strip("|").split("|")]
 
 
 def _cells_below(names: set[str], text: str) -> list[tuple[str, str | None]]:

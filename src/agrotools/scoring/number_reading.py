@@ -15,9 +15,8 @@ from agrotools.scoring.answer_text import AnswerText, Scope, sentences, without_
 from agrotools.scoring.keyed_values import keyed_scopes, mentions, without_other_values
 from agrotools.scoring.number_candidates import Candidate, NumberSlot, find_candidates
 from agrotools.scoring.slot_subject import Subject, speaks_of, subject
-from agrotools.text.normalise import WORD
+from agrotools.text.normalise import WORD, canonical_unit
 from agrotools.text.numbers import Quantity, find_quantities
-from agrotools.text.units import canonical_unit
 
 _CLOSE = 2.5
 """A number joined to the chosen one is an alternative to it if its score lies at most this far below."""

@@ -1,5 +1,6 @@
-"""Open text, scored by the key facts it states and contradicts, and by facts of other subjects that it claims.
+"""Free text: scored by the key facts it states and contradicts, by lists of keywords, or by texts that are all right.
 
+Of key facts, those of other subjects that it claims count against it.
 The chance level of that score is the same answers against the facts of other samples. Those are known only when all
 records were seen, so each answer is read a second time.
 """
@@ -7,18 +8,23 @@ records were seen, so each answer is read a second time.
 import hashlib
 import re
 from array import array
-from collections.abc import Callable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
 from pydantic import JsonValue
 
-from agrotools.core import Fact, OpenTextSlot, Record, Sample
-from agrotools.scoring.sample_units import Kind, SampleTable, any_kind, clusters_of, of_kind, summed
+from agrotools.core import Fact, KeywordsSlot, OpenTextSlot, Record, ReferenceTextsSlot, Sample
+from agrotools.scoring.answer_text import AnswerText
+from agrotools.scoring.metrics import SampleTable, clusters_of, summed
 from agrotools.scoring.slots import score_slot
 from agrotools.scoring.statistics import Estimate, estimate_mean
+from agrotools.scoring.yes_no_reading import plain_answers
 from agrotools.text.claims import Finding, Reply, Stance, reply_of, stance_of
-from agrotools.text.normalise import CJK
+from agrotools.text.clauses import Beside, beside, concluding_numbers, further_claims, numbers_beside
+from agrotools.text.labels import find_labels
+from agrotools.text.normalise import CJK, normalise
+from agrotools.text.rouge import rouge_l_words
 from agrotools.text.statement_words import Span
 
 MOST_WORDS = 150
@@ -156,15 +162,13 @@ def read_fact(fact: Fact, reply: Reply, occupied: Sequence[Span] = (), *, plain:
     against = [each for each in against if here.isdisjoint(at for span in each.spans for at in range(*span))]
     # What stands in the same sentence as the fact itself sets it off ("tolerant, not susceptible ones"), where it is
     # the opposite of it; a denial of the fact counts wherever it stands.
-    # "do not kill a or b" affirms their protection: that the denial reaches them is no denial of the fact. What is met
-    # "where there is no x" does not speak against x, where the fact is stated.
+    # "do not kill a or b" affirms their protection: that the denial reaches them is no denial of the fact.
     spared = {reply.read.sentence_of(finding.spans[0].start) for finding in for_it if finding.opposite}
     near = {reply.read.sentence_of(finding.spans[0].start) for finding in for_it}
     against = [
         finding
         for finding in against
-        if not (for_it and not finding.opposite and reply.read.is_absent(finding.spans))
-        and reply.read.sentence_of(finding.spans[0].start) not in spared
+        if reply.read.sentence_of(finding.spans[0].start) not in spared
         and not (finding.opposite and reply.read.sentence_of(finding.spans[0].start) in near)
         and not any(set(finding.spans) & set(each.spans) for each in for_it)
     ]
@@ -260,16 +264,13 @@ class OpenTextChance:
         self._samples.append(number)
         self._values.append(_against(record, foreign))
 
-    def estimate(self, keep: Callable[[Kind], bool] = any_kind) -> Estimate | None:
-        """The chance level over the samples of a wanted kind; None where there are none, or where fewer than two
-        clusters have open-text slots."""
+    def estimate(self) -> Estimate | None:
+        """The chance level; None where fewer than two clusters have open-text slots."""
         import numpy as np
 
-        samples = np.asarray(self._samples, dtype=np.int64)
-        chosen = of_kind(samples, self._table, keep)
-        if not chosen.any():
+        if not self._samples:
             return None
-        numbers, first, totals, counts = summed(samples[chosen], np.asarray(self._values)[chosen])
+        numbers, first, totals, counts = summed(np.asarray(self._samples, dtype=np.int64), np.asarray(self._values))
         in_order = np.argsort(first)
         clusters = clusters_of(numbers, self._table)
         return estimate_mean((totals / counts)[in_order], clusters[in_order])
@@ -300,3 +301,147 @@ def _selected_samples(candidates: Sequence[_Other]) -> list[_Other]:
 
 def _open_slots(sample: Sample) -> list[OpenTextSlot]:
     return [slot for slot in sample.answer if isinstance(slot, OpenTextSlot) and slot.headline]
+
+
+# --- lists of keywords, and texts that are all right: our own scores of GTA's gold forms -----------------------------
+
+_THOUSANDS = re.compile(r"(?<![\d.,])\d{1,3}(?:,\d{3})+(?![\d,])")
+
+_ZEROS = re.compile(r"(?<=\d)\.0+(?![\d.])")
+
+
+_MOST_BESIDE = 4
+
+
+_MOST_CLAIMS = 3
+"""Other names that may be listed with a keyword, and that sentences of the form "it is X" may name."""
+
+
+_MOST_NUMBERS_BESIDE = 2
+
+
+MOST_PLACES = 60
+"""Places of one keyword that are looked at."""
+
+
+class Stacks:
+    """One normalised text and the keywords that are right in it (``keywords``), asked for any number of places."""
+
+    def __init__(self, text: str, keywords: Collection[str]) -> None:
+        self._text = text
+        self._keywords = [word for each in keywords if (word := normalise(each).strip())]
+        self._numbers = {_bare(word) for word in self._keywords}
+        self._result = concluding_numbers(text)
+        self._claims = len(further_claims(text, self._is_keyword)) > _MOST_CLAIMS
+
+    def _is_keyword(self, item: str) -> bool:
+        return any(word in item for word in self._keywords)
+
+    def holds(self, start: int, end: int) -> bool:
+        """True if ``text[start:end]`` is part of a heap of keywords rather than of an answer."""
+        text = self._text
+        if any(letter.isdigit() for letter in text[start:end]):
+            if self._result is not None and start < self._result[0]:
+                return True
+            numbers = numbers_beside(text, start, end)
+            others = tuple(number for number in numbers.items if _bare(number) not in self._numbers)
+            if _is_heap(Beside(others, numbers.alternatives), _MOST_NUMBERS_BESIDE):
+                return True
+        return self._claims or _is_heap(beside(text, start, end, self._is_keyword), _MOST_BESIDE)
+
+
+def _is_heap(neighbours: Beside, most: int) -> bool:
+    return len(neighbours.items) > most or (neighbours.alternatives and bool(neighbours.items))
+
+
+@lru_cache(maxsize=20_000)
+def _bare(number: str) -> str:
+    return re.sub(r"[^\d.]", "", number).rstrip(".")
+
+
+_YES_WORDS = frozenset("yes true 是 有 对 是的".split())
+
+
+_NO_WORDS = frozenset("no false 否 没有 不是 不".split())
+
+
+def asks_yes_or_no(aliases: Collection[str]) -> bool | None:
+    """True if a group of keywords is a yes (True) or a no (False); None where it is neither."""
+    words = {normalise(alias).strip() for alias in aliases}
+    yes, no = bool(words & _YES_WORDS), bool(words & _NO_WORDS)
+    return None if yes == no else yes
+
+
+def score_keywords(slot: KeywordsSlot, answer: AnswerText) -> tuple[float, dict[str, JsonValue]]:
+    """1 where the answer states an alias of every group of the whitelist and none of the blacklist, else 0.
+
+    The whole text behind the last ``Final Answer:`` counts. A blacklisted word inside a right one ("pork" in "pork
+    chop") is not stated. Groups without an alias ask for nothing.
+    """
+    texts = list(dict.fromkeys(_joined(text) for text in (answer.text, answer.plain)))
+    texts += [text for text in (answer.text, answer.plain) if text not in texts]
+    groups = [group for group in slot.whitelist if any(alias.strip() for alias in group)]
+    right = [alias for group in groups for alias in group]
+    replies = {answered for answered, _ in plain_answers(answer.plain)}
+    heaps = {text: Stacks(text, right) for text in texts}
+    stated = [None if _undecided(group, groups, replies) else _stated(texts, group, heaps=heaps) for group in groups]
+    wrong = _stated(texts, [alias for group in slot.blacklist for alias in group], beside=right)
+    reading: dict[str, JsonValue] = {
+        "value": [alias for alias in stated if alias],
+        "missing": [group[0] for group, alias in zip(groups, stated, strict=True) if alias is None],
+        "rule": "every group of the whitelist, nothing of the blacklist",
+    }
+    if wrong is not None:
+        reading["wrong"] = wrong
+    return float(None not in stated and wrong is None), reading
+
+
+def _undecided(group: Iterable[str], groups: Iterable[Iterable[str]], answers: set[bool]) -> bool:
+    """True if ``group`` asks for a yes or a no, the answer says both, and not both are asked for."""
+    yes_no = asks_yes_or_no(tuple(group))
+    return (
+        yes_no is not None
+        and len(answers) > 1
+        and {asks_yes_or_no(tuple(each)) for each in groups} < {True, False, None}
+    )
+
+
+def _stated(
+    texts: Iterable[str],
+    aliases: Iterable[str],
+    beside: Iterable[str] = (),
+    heaps: Mapping[str, Stacks] | None = None,
+) -> str | None:
+    """The first of ``aliases`` that one of ``texts`` asserts, not as a part of one of ``beside`` or in a heap."""
+    names_by_alias = {alias: {alias, _joined(normalise(alias))} for alias in aliases if alias.strip()}
+    others = {f"beside {alias}": {alias, _joined(normalise(alias))} for alias in beside if alias not in names_by_alias}
+    for text in texts:
+        for alias, names in names_by_alias.items():
+            # One alias at a time: a group may hold "burger" and "beef burger", and either will do.
+            matches = [match for match in find_labels(text, {alias: names, **others}) if match.label == alias]
+            asserted = [match for match in matches if match.asserted]
+            places = asserted[:MOST_PLACES] + asserted[MOST_PLACES:][-MOST_PLACES:]
+            if heaps is None and asserted:
+                return alias
+            if heaps is not None and any(not heaps[text].holds(match.start, match.end) for match in places):
+                return alias
+    return None
+
+
+def _joined(text: str) -> str:
+    """``text`` without separators of thousands, and without decimals that are zero."""
+    return _ZEROS.sub("", _THOUSANDS.sub(lambda number: number[0].replace(",", ""), text))
+
+
+def score_texts(slot: ReferenceTextsSlot, text: str) -> tuple[float, dict[str, JsonValue]]:
+    """The overlap with the nearest of the right texts: ROUGE-L by words (Chinese: by characters).
+
+    An overlap of words, not of meaning: another wording of the same scores low, the opposite in the same words high.
+    """
+    overlaps = [rouge_l_words(text, value) for value in slot.values]
+    best = max(range(len(overlaps)), key=lambda place: overlaps[place])
+    return overlaps[best], {
+        "nearest": best + 1,
+        "overlaps": [round(each, 4) for each in overlaps],
+        "rule": "overlap: longest common subsequence of words, with the nearest text",
+    }

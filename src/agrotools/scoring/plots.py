@@ -15,8 +15,7 @@ from pydantic import JsonValue, ValidationError
 from agrotools.core import PlotSeries, PlotSpec, Step, Trajectory
 from agrotools.text.agreement import equivalent_kinds
 from agrotools.text.agreement_values import Number, categories_agree, category
-from agrotools.text.normalise import CJK, WORD, normalise
-from agrotools.text.units import canonical_unit
+from agrotools.text.normalise import CJK, WORD, canonical_unit, normalise
 
 PLOT_TOOL = "plot"
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from agrotools.core import BenchmarkError, UsageError
 from agrotools.core import imported as imported_target
-from agrotools.core.errors import NoFileError
+from agrotools.core.base import NoFileError
 from agrotools.plugin import PredictionFormat, PredictionInput, WithPlugins
 from agrotools.scoring.error_classes import Errors
 from agrotools.scoring.statistics import Estimate, estimate_mean
@@ -62,6 +62,12 @@ class Scores:
     left_out: Mapping[str, str] = field(default_factory=dict[str, str])
     samples: tuple[SampleParts, ...] = ()
     embedder: str | None = None
+
+    @property
+    def shares(self) -> dict[str, float | None]:
+        """Each metric as a share, 0 to 1; None where nothing is counted."""
+        values = {metric: figure.value for metric, figure in self.metrics.items()}
+        return {name: None if value is None or math.isnan(value) else value / 100 for name, value in values.items()}
 
     def estimate(self, metric: str) -> Estimate | None:
         """The metric as a share, 0 to 1, with its 95 % interval over samples; None where it is not in ``metrics``.
@@ -141,7 +147,7 @@ if TYPE_CHECKING:
     from agrotools.scoring.embedders import Embedder
 
 _LARGEST = 2 * 2**30
-FORMATS: WithPlugins[str] = WithPlugins({}, lambda plugin: plugin.predictions)
+FORMATS: WithPlugins[str] = WithPlugins("prediction format", {}, lambda plugin: plugin.predictions)
 """Targets of the formats that benchmark plug-ins read, by name."""
 
 

@@ -7,8 +7,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from agrotools.core import Slot
-from agrotools.scoring.word_forms import translated
-from agrotools.text.normalise import CJK, WORD, normalise, reading_words
+from agrotools.text.normalise import CJK, WORD, normalise, reading_words, translated
 from agrotools.text.numbers import Quantity
 
 _NEAR = 80
@@ -279,8 +278,7 @@ def last_place_named(text: str) -> int | None:
 
 
 _NUMBERED = re.compile(
-    r"(?<![a-z])(?:image|photo|picture|plot|field|parcel|tree|row|tile|sample|variety|pond|plant|tank|block|"
-    r"site|hive|"
+    r"(?<![a-z])(?:image|photo|picture|plot|field|parcel|tree|row|tile|sample|variety|pond|plant|tank|block|site|hive|"
     r"pen|lane|trap|zone|bed|greenhouse|farm|station|line)s? ?[#_]?(\d{1,3}|[a-h])(?![a-z\d])|图 ?(\d)|(\d{1,3})号|"
     rf"(?<![a-z\d.])([a-h])(?=[{CJK}])|^\W*([a-h])(?= ?[:=|])"
 )

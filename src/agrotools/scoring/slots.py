@@ -17,7 +17,6 @@ from agrotools.core import (
     ChoiceSetSlot,
     ExactSlot,
     FileSlot,
-    ImageCallsSlot,
     KeywordsSlot,
     OpenTextSlot,
     PlotSlot,
@@ -35,8 +34,7 @@ from agrotools.core import (
 from agrotools.plugin import NO_COMPARISONS, TextComparisons, plugins_of_slots
 from agrotools.scoring.answer_text import LONGEST_ANSWER, AnswerText, Scope, read_answer
 from agrotools.scoring.keyed_values import keyed_scopes, without_other_values
-from agrotools.scoring.metrics import GUESS_METRIC, SLOT_METRIC, SLOTS_OF_METRIC, metrics_about
-from agrotools.scoring.sample_units import is_invalid
+from agrotools.scoring.metrics import GUESS_METRIC, SLOT_METRIC, SLOTS_OF_METRIC, is_invalid, metrics_about
 from agrotools.text import format_answer
 
 if TYPE_CHECKING:
@@ -119,17 +117,15 @@ def _scored(slot: Slot, sample: Sample, trajectory: Trajectory) -> SlotScore:
             ) from error
         value, reading = score_plot(reference, drawn_spec(trajectory))
         return SlotScore(value=value, reading=reading, used_form=False)
-    if isinstance(slot, ImageCallsSlot):
-        from agrotools.scoring.steps import score_image_calls
-
-        value, reading = score_image_calls(slot, sample, trajectory)
-        return SlotScore(value=value, reading=reading, used_form=False)
+    for plugin in plugins_of_slots((slot,)):
+        if (scorer := plugin.scoring.call_scorers.get(slot.type)) is not None:
+            return scorer(slot, sample, trajectory)
     return score_slot(slot, sample.answer, answer)
 
 
 def guess_score(sample: Sample) -> float:
     """Score of the answer that the prompt alone suggests; figures score 0, as none is drawn."""
-    from agrotools.text.guess_model import guessed_values
+    from agrotools.text.answer_form import guessed_values
 
     answer = format_answer(sample.answer, guessed_values(sample, sample.answer))
     weights = sum(slot.weight for slot in sample.answer if counts_in_headline(slot))
@@ -153,13 +149,12 @@ def _row(record: Record, metric: str, score: SlotScore, *, slot: str | None = No
 _MAX_EXCERPT = 240
 _IN_WORDS = OpenTextSlot | KeywordsSlot | ReferenceTextsSlot
 _UNDECIDED = re.compile(
-    r"\b(?:any|all|each) of (?:these|them|those) (?:may|might|could|can) be\b|"
-    r"\bleave (?:the |that |this )?(?:choice|decision)(?: open| to you)|\bin which case\b[^.;]{0,20}\d|"
-    r"\b(?:remains?|stays?|left) (?:undetermined|undecided|unresolved)\b|"
-    r"\b(?:cannot|can't|could not|couldn't|unable to|not able to) (?:choose|decide|tell|say) "
-    r"(?:between|which|whether)\b|\bnot sure which\b|\banswer depends on\b|\beither (?:one )?of (?:the two|these|them)|"
-    r"\beither (?:image|file|map|one|option|answer) (?:could|may|might)\b|"
-    r"无法(?:确定|判断)(?:是)?(?:哪|两者|到底)|(?:无法|难以|不能)区分(?=[,。;]|$)"
+    r"\b(?:any|all|each) of (?:these|them|those) (?:may|might|could|can) be\b|\bleave (?:the |that |this )?(?:choice|"
+    r"decision)(?: open| to you)|\bin which case\b[^.;]{0,20}\d|\b(?:remains?|stays?|left) (?:undetermined|undecided|"
+    r"unresolved)\b|\b(?:cannot|can't|could not|couldn't|unable to|not able to) (?:choose|decide|tell|say) (?:between|"
+    r"which|whether)\b|\bnot sure which\b|\banswer depends on\b|\beither (?:one )?of (?:the two|these|them)|"
+    r"\beither (?:image|file|map|one|option|answer) (?:could|may|might)\b|无法(?:确定|判断)(?:是)?(?:哪|两者|到底)|"
+    r"(?:无法|难以|不能)区分(?=[,。;]|$)"
 )
 
 
@@ -168,11 +163,11 @@ def score_slot(slot: Slot, slots: Sequence[Slot], answer: str) -> SlotScore:
 
     Slots whose answer is drawn are not scored here, which is no text; nor are those of benchmark plug-ins.
     """
-    if isinstance(slot, PlotSlot | ImageCallsSlot):
-        raise TypeError(f"slots of type {slot.type} are not scored here")
     for plugin in plugins_of_slots((slot,)):
         if (scorer := plugin.scoring.slot_scorers.get(slot.type)) is not None:
             return scorer(slot, slots, answer)
+    if slot.made:
+        raise TypeError(f"slots of type {slot.type} are not scored here")
     read = read_answer(answer)
     score = _score(slot, slots, read)
     if read.unread:
@@ -200,13 +195,13 @@ def _score(slot: Slot, slots: Sequence[Slot], read: AnswerText) -> SlotScore:
     keyed = keyed_scopes(slot, slots, read, bool)
     scope = keyed[-1] if keyed else Scope("whole text", read.plain)
     if isinstance(slot, KeywordsSlot):
-        from agrotools.scoring.keywords import score_keywords
+        from agrotools.scoring.open_text import score_keywords
 
         # A keyword may hold what counts as markup, and may stand beside the answer line: all of the text counts.
         value, reading = score_keywords(slot, read)
         return SlotScore(value, {"scope": "whole text", "text": read.plain[:_MAX_EXCERPT], **reading}, scope.keyed)
     if isinstance(slot, ReferenceTextsSlot):
-        from agrotools.scoring.keywords import score_texts
+        from agrotools.scoring.open_text import score_texts
 
         value, reading = score_texts(slot, scope.text)
     elif isinstance(slot, OpenTextSlot):

@@ -86,15 +86,9 @@ class Estimate(FrozenModel):
     p: float | None = None
     p_adjusted: float | None = None
 
-    def differs(self, *, adjusted: bool = True) -> bool:
-        """True if this is a difference at the 5 % level, among all that stand in its table or ``adjusted`` for none."""
-        p = self.p_adjusted if adjusted else self.p
-        return p is not None and p < 1 - LEVEL
-
-    @property
-    def excludes_zero(self) -> bool:
-        """True if the interval is there and leaves out zero."""
-        return self.interval is not None and not self.interval.lower <= 0 <= self.interval.upper
+    def differs(self) -> bool:
+        """True if this is a difference at the 5 % level, among all that stand in its table."""
+        return self.p_adjusted is not None and self.p_adjusted < 1 - LEVEL
 
 
 class Spread(NamedTuple):

@@ -12,6 +12,8 @@ from agrotools.core import FrozenModel, Mode
 from agrotools.scoring.statistics import Estimate, Interval, adjusted
 
 Part = TypeVar("Part", bound=FrozenModel)
+_WITH_FORMER_KEYS = ConfigDict(extra="ignore")
+"""Of what stored scores hold more than they do today."""
 
 
 class Metric(FrozenModel):
@@ -46,7 +48,7 @@ class Amount(FrozenModel):
 
 
 class Counts(FrozenModel):
-    """Counts of events in the valid records of a mode, those of schematic drawings among them."""
+    """Counts of events in the valid records of a mode."""
 
     successes: int | None = None
     """Records with a score of 1; None in step-by-step, which has no such thing."""
@@ -70,11 +72,9 @@ class Counts(FrozenModel):
     form_failures: dict[str, int] = {}
     """Of those, the replies that were cut off, refused or empty, by how they ended: the first answer was read alone."""
     choice_set_jaccard: float | None = None
-    """Mean Jaccard overlap of asserted and right members over ``choice_set`` slots (their score is all or none),
-    without schematic drawings."""
+    """Mean Jaccard overlap of asserted and right members over ``choice_set`` slots (their score is all or none)."""
     median_box_iou: float | None = None
-    """Step-by-step: median IoU of predicted with reference boxes, where the tool was right, without schematic
-    drawings."""
+    """Step-by-step: median IoU of predicted with reference boxes, where the tool was right."""
     implied_differs: int = 0
     """Step-by-step: samples whose shown observations imply another answer than the ground truth."""
     spent: dict[str, Amount] = {}
@@ -107,7 +107,7 @@ class Seconds(FrozenModel):
 
 
 class SecondsByPart(FrozenModel):
-    """Seconds per query over all valid records of a mode, schematic drawings among them, and over those of each part.
+    """Seconds per query over all valid records of a mode, and over those of each part.
 
     The parts are those of :class:`Metric`.
     """
@@ -117,22 +117,6 @@ class SecondsByPart(FrozenModel):
     by_task_type: dict[str, Seconds] = {}
     by_answer_type: dict[str, Seconds] = {}
     by_group: dict[str, dict[str, Seconds]] = {}
-
-
-class SchematicPart(FrozenModel):
-    """The samples of a mode that ask to recognise schematic drawings. No headline metric counts them.
-
-    They have the names of drawings for answers, not of animals or plants: their scores say nothing about recognition.
-    ``headline``: whether the metrics may be shown (at most 1 % of these records invalid, or allowed).
-    """
-
-    n_records: int
-    n_samples: int
-    n_clusters: int
-    n_invalid: int = 0
-    headline: bool = True
-    metrics: dict[str, Metric] = {}
-    ots_chance: Estimate | None = None
 
 
 class PublishedFigures(FrozenModel):
@@ -157,8 +141,8 @@ class PublishedFigures(FrozenModel):
 class CallRatio(FrozenModel):
     """``agrotools.call_ratio``: calls made over calls of the reference, 1 for as many; failed calls count.
 
-    Over the ``n`` valid end-to-end records with an answer, of samples whose reference has calls and that are no
-    schematic drawings. ``mean``: of the records' ratios; ``made`` and ``needed``: calls of all of them.
+    Over the ``n`` valid end-to-end records with an answer, of samples whose reference has calls.
+    ``mean``: of the records' ratios; ``made`` and ``needed``: calls of all of them.
     """
 
     mean: float
@@ -168,11 +152,10 @@ class CallRatio(FrozenModel):
 
 
 class ModeSummary(FrozenModel):
-    """The headline metrics of one mode: those over all samples but schematic drawings, which are in ``schematic``.
+    """The metrics of one mode.
 
-    ``n_records``, ``n_samples``, ``n_clusters``, ``invalid`` and ``counts`` are of all records. ``headline``: whether
-    the metrics may stand as results (at most 1 % of their records invalid, or allowed); never where all samples are
-    schematic drawings. What a benchmark plug-in counts stands under keys of its own (:meth:`part`).
+    ``headline``: whether they may stand as results (at most 1 % of the records invalid, or allowed). What a benchmark
+    plug-in counts stands under keys of its own (:meth:`part`).
     """
 
     model_config = ConfigDict(extra="allow")
@@ -197,8 +180,6 @@ class ModeSummary(FrozenModel):
     """End-to-end; None in other modes and where no such sample was answered."""
     published: PublishedFigures | None = None
     """On GTA, ThinkGeo and Agent-X: the metrics of their papers."""
-    schematic: SchematicPart | None = None
-    """The samples kept out of ``metrics`` and ``ots_chance``; None where there are none."""
 
     def part(self, name: str, model: type[Part]) -> Part | None:
         """The entry ``name`` of a benchmark plug-in; None where it counted nothing."""
@@ -207,15 +188,12 @@ class ModeSummary(FrozenModel):
 
 
 class NoToolPart(FrozenModel):
-    """End-to-end on the samples that no-tool is run on, and the gain by tools, paired on samples valid in both.
+    """End-to-end on the samples that no-tool is run on, and the gain by tools, paired on samples valid in both."""
 
-    Schematic drawings are in neither.
-    """
+    model_config = _WITH_FORMER_KEYS
 
     n_excluded: int
-    """Samples, schematic drawings apart, that no-tool leaves out: they need raster processing or a plot."""
-    n_schematic: int = 0
-    """Schematic drawings that no-tool is run on, kept out here."""
+    """Samples that no-tool leaves out: they need raster processing or a plot."""
     metrics: dict[str, Metric] = {}
     gain: dict[str, Metric] = {}
     """End-to-end minus no-tool."""
@@ -331,11 +309,11 @@ class Panel(FrozenModel):
 class Summary(FrozenModel):
     """The scores of one run: model, benchmark, and the metrics of each mode."""
 
+    model_config = _WITH_FORMER_KEYS
+
     format: int = 1
     scoring: str = "1"
     """Scoring version that the scores are of. It stands near the top: it is looked up in long files."""
-    not_as_new: tuple[str, ...] = ()
-    """Of a run that was made under an older scoring version: what is not as it would be in a new run."""
     warnings: tuple[str, ...] = ()
     """Lines above the tables: records that are missing, and causes that ended many records."""
     missing: dict[Mode, int] = {}
@@ -362,18 +340,12 @@ class Summary(FrozenModel):
 
 
 class Comparison(FrozenModel):
-    """First run minus second, paired on the units that both have.
-
-    ``modes`` are the headline metrics, without schematic drawings; ``schematic`` those of the drawings alone.
-    """
+    """First run minus second, paired on the units that both have."""
 
     first: str = ""
     second: str = ""
     synthetic: bool = False
     modes: dict[Mode, dict[str, Metric]] = {}
-    schematic: dict[Mode, dict[str, Metric]] = {}
-    n_schematic: dict[Mode, int] = {}
-    """Samples behind ``schematic``: those with valid records of both runs. Modes without any are left out."""
     unpaired: dict[Mode, int] = {}
     """Samples that only one of the runs has valid records of."""
 
@@ -410,26 +382,21 @@ def shown_gains(summary: Summary) -> dict[str, Metric]:
 
 
 def with_comparison_adjusted(comparison: Comparison) -> Comparison:
-    """The comparison with all differences adjusted together that its tables show: each metric of each mode, schematic
-    drawings among them, and the rows by task type."""
-    parts = [comparison.modes, comparison.schematic]
+    """The comparison with all differences adjusted together that its tables show: each metric of each mode, and the
+    rows by task type."""
     estimates = iter(adjusted(list(compared_differences(comparison))))
-    modes, schematic = (
-        {
-            mode: {name: _replaced(name, metric, estimates) for name, metric in metrics.items()}
-            for mode, metrics in part.items()
-        }
-        for part in parts
-    )
-    return comparison.model_copy(update={"modes": modes, "schematic": schematic})
+    modes = {
+        mode: {name: _replaced(name, metric, estimates) for name, metric in metrics.items()}
+        for mode, metrics in comparison.modes.items()
+    }
+    return comparison.model_copy(update={"modes": modes})
 
 
 def compared_differences(comparison: Comparison) -> Iterator[Estimate]:
     """The differences that the tables of a comparison show."""
-    for part in (comparison.modes, comparison.schematic):
-        for name, metric in (each for metrics in part.values() for each in metrics.items()):
-            yield metric.overall
-            yield from compared_task_types(name, metric).values()
+    for name, metric in (each for metrics in comparison.modes.values() for each in metrics.items()):
+        yield metric.overall
+        yield from compared_task_types(name, metric).values()
 
 
 def compared_task_types(name: str, metric: Metric) -> dict[str, Estimate]:

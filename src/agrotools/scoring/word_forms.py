@@ -3,40 +3,14 @@
 import re
 from collections.abc import Sequence
 from functools import cache, lru_cache
-from pathlib import Path
 from typing import NamedTuple
 
 from agrotools.core import Slot
 from agrotools.text.clauses import Negations
-from agrotools.text.normalise import CJK, WORD, normalise, stemmer
-
-_DATA = Path(__file__).parents[1] / "data"
-
-
-def _data_lines(name: str) -> list[str]:
-    lines = (_DATA / name).read_text("utf-8").splitlines()
-    return [line for line in lines if line and not line.startswith("#")]
-
-
-@cache
-def _translations() -> dict[str, tuple[str, ...]]:
-    translations: dict[str, tuple[str, ...]] = {}
-    for words in (entry.split() for line in _data_lines("translations.txt") for entry in line.split(";")):
-        chinese = tuple(word for word in words if word > "\u2e80")
-        for word in words:
-            if word < "\u2e80":
-                translations[word] = translations.get(word, ()) + chinese
-    return translations
-
-
-def translated(word: str) -> tuple[str, ...]:
-    """Chinese words, or parts of them, for the stem of an English word."""
-    known = _translations()
-    return next((known[form] for form in (word, f"{word}e", f"{word}y") if form in known), ())
-
+from agrotools.text.normalise import CJK, WORD, data_lines, normalise, stemmer, translated
 
 _ROOT_FORMS = {
-    form: words[0] for line in _data_lines("word_forms.txt") for words in [line.split()] for form in words[1:]
+    form: words[0] for line in data_lines("word_forms.txt") for words in [line.split()] for form in words[1:]
 }
 _FORMS = {root: [form for form, of in _ROOT_FORMS.items() if of == root] for root in _ROOT_FORMS.values()}
 _ENDING = re.compile(r"(?<=[a-z]{3})(?:ations?|ings?|ied|ies|edly|ed|es|e?s|ers?|ly|ment|e|y|ion|ions|al|age)$")
@@ -67,7 +41,7 @@ _LATIN = re.compile(rf"{WORD}{{3,}}|\bph\b")
 
 @cache
 def _family_heads() -> dict[str, str]:
-    families = map(str.split, _data_lines("word_families.txt"))
+    families = map(str.split, data_lines("word_families.txt"))
     return {stemmer().stemWord(word): words[0] for words in families for word in words}
 
 
@@ -141,7 +115,7 @@ def _read_family(line: str) -> Family:
 
 @lru_cache(maxsize=1)
 def _all_families() -> tuple[Family, ...]:
-    return tuple(map(_read_family, _data_lines("opposites.txt")))
+    return tuple(map(_read_family, data_lines("opposites.txt")))
 
 
 @lru_cache(maxsize=1)

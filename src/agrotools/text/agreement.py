@@ -13,10 +13,9 @@ from typing import NamedTuple
 
 from pydantic import JsonValue
 
-from agrotools.core.frozen_model import FrozenModel
-from agrotools.core.record import Arguments
-from agrotools.core.refs import literal_value
-from agrotools.core.specs import AgreementKind, ToolSpec
+from agrotools.core.base import FrozenModel
+from agrotools.core.record import Arguments, literal_value
+from agrotools.core.taxonomy import AgreementKind, ToolSpec
 from agrotools.text.agreement_values import (
     BOX_IOU,
     MEASURED_TOLERANCE,

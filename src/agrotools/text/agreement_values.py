@@ -17,8 +17,7 @@ from unicodedata import normalize
 
 from pydantic import JsonValue
 
-from agrotools.core.record import Arguments
-from agrotools.core.refs import is_ref, iter_refs, literal_value
+from agrotools.core.record import Arguments, is_ref, iter_refs, literal_value
 from agrotools.text.expression_functions import ExpressionError
 from agrotools.text.expressions import evaluate, numbers_written
 from agrotools.text.normalise import CJK, WORD, normalise

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, cast
 from pydantic import JsonValue
 
 from agrotools.text.expression_functions import ExpressionError, Function, Number, excerpt, number, numbers, paired
-from agrotools.text.units import UNITS, canonical_unit, compatible, convert
+from agrotools.text.normalise import UNITS, canonical_unit, compatible, convert
 
 if TYPE_CHECKING:
     import numpy as np

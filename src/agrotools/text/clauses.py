@@ -1,31 +1,29 @@
-"""Sentences and clauses of a reply: conclusions, suppositions, references to another time, and denials.
+"""Sentences and clauses of a reply (conclusions, suppositions, denials), and its lists of names and numbers.
 
 English and Chinese.
 """
 
 import re
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
-from agrotools.text.normalise import CJK, WORD
+from agrotools.text.normalise import CJK, WORD, reading_words
 
 CONCLUDES = re.compile(
-    rf"(?<!{WORD})(?:so(?! (?:do|does|did|is|are|was|were|has|have|can)(?! not))|therefore|thus|hence|"
-    rf"consequently|accordingly|overall|in (?:conclusion|short|summary|"
-    rf"other words|all)|"
-    rf"to conclude|conclusion|conclude|answer|verdict|diagnosis|result|this means|(?:that|which) means|means that|"
-    rf"final(?:ly)?|all in all|after all|"
+    rf"(?<!{WORD})(?:so(?! (?:do|does|did|is|are|was|were|has|have|can)(?! not))|therefore|thus|hence|consequently|"
+    rf"accordingly|overall|in (?:conclusion|short|summary|other words|all)|to conclude|conclusion|conclude|answer|"
+    rf"verdict|diagnosis|result|this means|(?:that|which) means|means that|final(?:ly)?|all in all|after all|"
     rf"putting (?:it|this|these|everything)(?: all)? together|on closer|taken together|to sum up|this leaves|"
-    rf"that leaves)(?!{WORD})|"
-    r"因此|所以|综上|总之|故(?!障)|由此可见|说明|结论|答案|判断(?=[为是:])|也就是说|由此|最终|实际(?:上|出现|存在)"
+    rf"that leaves)(?!{WORD})|因此|所以|综上|总之|故(?!障)|由此可见|说明|结论|答案|判断(?=[为是:])|也就是说|由此|最终|"
+    rf"实际(?:上|出现|存在)"
 )
 SUPPOSED = re.compile(
     rf"(?<!{WORD})(?:if|(?<!i )(?<!we )(?<!that )(?<!which )would(?! be (?:wrong|incorrect|mistaken|right|fair|"
-    rf"correct))|unless|whether|"
-    r"suppose|(?:was|were|am) (?:afraid|worried)|feared|(?:might|could|may) (?:suspect|expect|think|assume|"
-    r"believe)|were to|in case|hypothes\w*|assum(?:e|ing)|"
-    r"before (?:one|you|it|they|we)|should (?:it|there|the)|to (?:see|check|find out|decide|determine|judge))"
-    rf"(?!{WORD})|如果|若|假如|倘若|假设|一旦|要是"
+    rf"correct))|unless|whether|suppose|(?:was|were|am) (?:afraid|worried)|feared|(?:might|could|may) (?:suspect|"
+    rf"expect|think|assume|believe)|were to|in case|hypothes\w*|assum(?:e|ing)|before (?:one|you|it|they|we)|"
+    rf"should (?:it|there|the)|to (?:see|check|find out|decide|determine|judge))(?!{WORD})|如果|若|假如|倘若|假设|一旦|"
+    rf"要是"
 )
 OTHER_TIME = re.compile(
     rf"(?<!{WORD})(?:last (?:week|month|year|autumn|spring|summer|winter|season|time)|previous(?:ly)?|earlier|"
@@ -33,11 +31,6 @@ OTHER_TIME = re.compile(
     rf"used to|yesterday|ago|at first|initially|originally|had been|will|going to|expected to|next "
     rf"(?:week|month|year|season)|tomorrow)(?!{WORD})|去年|上周|上月|此前|之前|以前|原(?:来|[为是先本])|曾经?|起初|最初|即将|将要?|"
     rf"预计|明年|下周"
-)
-ELSEWHERE = re.compile(
-    rf"(?<!{WORD})(?:neighbou?ring|neighbou?r's|"
-    rf"adjacent|elsewhere|usually|typically|often|normally|generally|in general|"
-    rf"as a rule|by definition)(?!{WORD})|邻近|旁边|隔壁|相邻|别处|通常|一般|往往|[常多](?=[为是见因])"
 )
 EXCEPTED = re.compile(
     rf"(?<!{WORD})(?:(?:apart|aside) from|except(?: for)?|besides|regardless of|despite|in spite of)(?!{WORD})|"
@@ -95,19 +88,17 @@ _GOES_ON = (
 ).split()
 _NEW_CLAUSE = "".join(rf"(?<!{_B}{word} )" for word in _GOES_ON)
 _CLAUSE_END = re.compile(
-    rf"[;!?。；()\n:,，]|\.(?!\d)|\s-+\s|而是|但|因此|所以|"
-    rf"{_B}(?:(?<!anything )but|(?<=be anything )but|however|although|though|whereas|while|because|therefore|"
-    rf"thus|hence|so(?! (?:much|many|far))){_E}|"
+    rf"[;!?。；()\n:,，]|\.(?!\d)|\s-+\s|而是|但|因此|所以|{_B}(?:(?<!anything )but|(?<=be anything )but|however|"
+    rf"although|though|whereas|while|because|therefore|thus|hence|so(?! (?:much|many|far))){_E}|"
     rf"{_B}and (?=(?:{_PRONOUN}|{_BE}|instead|rather|the|conclude|identify|find|see|choose|settle|think){_E})|"
     rf"{_NEW_CLAUSE}{_B}(?=(?:it|this|these|they|there) {_BE}{_E}|it's{_E}|that's{_E})"
 )
 _ASIDE = re.compile(
     r", (?:which|whose|with) [^,;.!?:\n]{1,80},|"
-    rf"(?:{_B}(?:not|never|n't|cannot)|n't),[^,;.!?\n]{{1,40}},|"
-    rf"\((?:{WORD}+(?:[ -]{WORD}+){{0,3}}|[{CJK}]{{1,8}})\)|"
-    rf"(?:^|(?<=[.;!?\n。]))\W{{0,8}}(?:not? (?:found|seen|present|detected|visible|observed|affected|signs?|trace)|"
-    r"absent|none of|未(?:见|发现|检出|受害)|没有(?:发现|看到))[^.;!?\n。:]{0,20}:[^.;!?\n。]{1,300}|"
-    r"\((?:(?!\b(?:it|is|are|but|instead|rather)\b)[^().:;\n]){1,60}(?:,|、|和|与|\b(?:and|or)\b)[^().:;\n]{1,200}\)"
+    rf"(?:{_B}(?:not|never|n't|cannot)|n't),[^,;.!?\n]{{1,40}},|\((?:{WORD}+(?:[ -]{WORD}+){{0,3}}|[{CJK}]{{1,8}})\)|"
+    r"(?:^|(?<=[.;!?\n。]))\W{0,8}(?:not? (?:found|seen|present|detected|visible|observed|affected|signs?|trace)|"
+    r"absent|none of|未(?:见|发现|检出|受害)|没有(?:发现|看到))[^.;!?\n。:]{0,20}:[^.;!?\n。]{1,300}|\((?:(?!\b(?:it|"
+    r"is|are|but|instead|rather)\b)[^().:;\n]){1,60}(?:,|、|和|与|\b(?:and|or)\b)[^().:;\n]{1,200}\)"
 )
 """``not, in my view, lantana``: the commas of an aside end no clause, nor do the brackets or the heading of a list."""
 
@@ -118,46 +109,36 @@ _AT_FIRST = (
 )
 # Words that deny whatever follows them in their clause.
 _BEFORE = re.compile(
-    rf"{_B}(?:not(?! (?:only|just|merely|simply|to mention){_E})|never|unlike|rather than|instead of|neither|"
-    r"nor|cannot|"
-    rf"unlikely|improbable|impossible|{WORD}+n't|dont|doesnt|isnt|wasnt|rul(?:e[sd]?|ing) out|"
-    r"exclud(?:e[sd]?|ing)|excepts?|except for|other than|as opposed to|"
-    r"(?<!no )(?<!out )(?<!out a )(?<!beyond )doubt(?:s|ful|ed)?|"
-    r"none(?= (?:has|have|had|is|are|was|were|can|could|shows?|of (?:them|these|those))\b)|"
-    r"nothing|nobody|nowhere|hardly|barely|scarcely|free (?:of|from)|(?:unable|fail(?:s|ed)?) to (?:find|see|"
-    r"detect)|forget(?: about)?|no sign of|none (?:in|on|at|for)|let alone|much less|devoid of|absence of|"
-    r"absent(?=:)|(?:little|"
-    r"no) chance|(?:speaks?|argues?) against|(?:wrong|incorrect|mistaken) to|"
-    rf"different from|differs? from|distinct from|(?:distinguish(?:es|ed)?|told|tells?) (?:it |this )?from|"
-    rf"(?:confused|mistaken) (?:with|for)|far from|{_AT_FIRST}){_E}|"
-    rf"(?<!be )anything but|"
-    r"不(?=是|在|像|属于|认为|觉得|为|含|包括|包含|存在|可能|太可能|大可能|会是|应|符合|适|宜|能|可以|会|算|构成)|并非|而非|绝非|并不|并没有|"
-    r"并未|未见|"
-    r"不(?:需要?|必|宜|用|建议|推荐|再)|无需|无须|"
-    r"没(?:看到|看见|见到|发现|找到)|不见|未发现|排除|区别于|不同于|有别于|乍看|起初|最初"
+    rf"{_B}(?:not(?! (?:only|just|merely|simply|to mention){_E})|never|unlike|rather than|instead of|neither|nor|"
+    rf"cannot|unlikely|improbable|impossible|{WORD}+n't|dont|doesnt|isnt|wasnt|rul(?:e[sd]?|ing) out|exclud(?:e[sd]?|"
+    rf"ing)|excepts?|except for|other than|as opposed to|(?<!no )(?<!out )(?<!out a )(?<!beyond )doubt(?:s|ful|ed)?|"
+    rf"none(?= (?:has|have|had|is|are|was|were|can|could|shows?|of (?:them|these|those))\b)|nothing|nobody|nowhere|"
+    rf"hardly|barely|scarcely|free (?:of|from)|(?:unable|fail(?:s|ed)?) to (?:find|see|detect)|forget(?: about)?|"
+    rf"no sign of|none (?:in|on|at|for)|let alone|much less|devoid of|absence of|absent(?=:)|(?:little|no) chance|"
+    rf"(?:speaks?|argues?) against|(?:wrong|incorrect|mistaken) to|different from|differs? from|distinct from|"
+    rf"(?:distinguish(?:es|ed)?|told|tells?) (?:it |this )?from|(?:confused|mistaken) (?:with|for)|far from|"
+    rf"{_AT_FIRST}){_E}|(?<!be )anything but|不(?=是|在|像|属于|认为|觉得|为|含|包括|包含|存在|可能|太可能|大可能|会是|"
+    rf"应|符合|适|宜|能|可以|会|算|构成)|并非|而非|绝非|并不|并没有|并未|未见|不(?:需要?|必|宜|用|建议|推荐|再)|无需|"
+    rf"无须|没(?:看到|看见|见到|发现|找到)|不见|未发现|排除|区别于|不同于|有别于|乍看|起初|最初"
 )
 # Determiners: they deny what follows, of numbers only the next (there is "no" in "no weeds among the 14 trees").
 _WITHOUT = re.compile(
-    rf"{_B}(?:no(?! (?:doubt|question|more than|less than|fewer than){_E})|without(?! (?:a )?(?:doubt|"
-    r"question))|none of|"
-    rf"nothing like|zero(?! \d)){_E}|没有(?!疑问)|没(?![有看发])|无(?!人机|疑|法)|未(?!来)"
+    rf"{_B}(?:no(?! (?:doubt|question|more than|less than|fewer than){_E})|without(?! (?:a )?(?:doubt|question))|"
+    rf"none of|nothing like|zero(?! \d)){_E}|没有(?!疑问)|没(?![有看发])|无(?!人机|疑|法)|未(?!来)"
 )
 # Predicates that deny what stands before them in their clause.
 _AFTER = re.compile(
-    rf"{_B}(?:(?:is|are|was|were|can|could|seems?|looks?|appears?|has|have|been|be|being|very|quite|highly|"
-    rf"rather|now|"
-    rf"therefore|most|thus|also) ){{0,5}}(?:ruled out|struck off|crossed out|set aside|discounted|disregarded|"
-    rf"unlikely|excluded|eliminated|rejected|dismissed|discarded|absent|"
-    rf"impossible|improbable|implausible|incorrect|wrong|false|not (?:likely|possible|present|visible|seen|found|"
-    rf"detected|observed|correct|right|the (?:right|correct|answer|species|case)|it|supported|plausible|a match|"
-    rf"match\w*|fit\w*|consistent|what)|isn't it){_E}|"
-    rf"{_B}(?:does|do|did|can|could|would|should) ?(?:not|n't) (?:match|fit|occur|seem|appear|look|exist|apply|"
-    rf"belong){_E}|"
-    rf"{_B}(?:is|are|was|were) (?:zero|nil){_E}|"
+    rf"{_B}(?:(?:is|are|was|were|can|could|seems?|looks?|appears?|has|have|been|be|being|very|quite|highly|rather|now|"
+    r"therefore|most|thus|also) ){0,5}(?:ruled out|struck off|crossed out|set aside|discounted|disregarded|unlikely|"
+    r"excluded|eliminated|rejected|dismissed|discarded|absent|impossible|improbable|implausible|incorrect|wrong|false|"
+    r"not (?:likely|possible|present|visible|seen|found|detected|observed|correct|right|the (?:right|correct|answer|"
+    r"species|case)|it|supported|plausible|a match|"
+    rf"match\w*|fit\w*|consistent|what)|isn't it){_E}|{_B}(?:does|do|did|can|could|would|should) ?(?:not|n't) (?:match|"
+    rf"fit|occur|seem|appear|look|exist|apply|belong){_E}|{_B}(?:is|are|was|were) (?:zero|nil){_E}|"
     rf"{_B}would be (?:much |far |clearly )?too (?:high|low|large|small|many|few|much){_E}|"
-    rf"{_B}at first(?: glance)?(?=[ ,]{{1,2}}(?:but|however|yet|though){_E})|"
-    r"(?:可以|可|应|已|已经)?被?排除|[均都也]?[未没](?:有)?(?:被)?(?:发现|检出|出现|看到|见到|见|找到)|无关|不可能|"
-    r"不太可能|可能性(?:不大|很小|较小|低)|不存在|不符"
+    rf"{_B}at first(?: glance)?(?=[ ,]{{1,2}}(?:but|however|yet|though){_E})|(?:可以|可|应|已|已经)?被?排除|"
+    rf"[均都也]?[未没](?:有)?(?:被)?(?:发现|检出|出现|看到|见到|见|找到)|无关|不可能|不太可能|可能性(?:不大|很小|较小|"
+    rf"低)|不存在|不符"
 )
 _JOIN = re.compile(rf"\s*(?:,|、|或|{_B}(?:or|nor){_E}|,\s*(?:or|nor){_E})\s*(?:(?:an?|the)\s+)?")
 _BACK_JOIN = re.compile(rf"\)?\s*,?\s*(?:{_B}(?:or|nor|and){_E}|和|与|及|或|、)\s*(?:(?:an?|the)\s+|[{CJK}]{{1,8}}\()?")
@@ -273,3 +254,203 @@ def joined(text: str, end: int, start: int) -> bool:
 def listed_with(text: str, end: int, start: int) -> bool:
     """True if two things are named as one subject: "A and B are ruled out"."""
     return start - end <= 24 and _BACK_JOIN.fullmatch(text, end, start) is not None
+
+
+# --- lists: other names and numbers beside a name, known ones or not -------------------------------------------------
+
+
+class Beside(NamedTuple):
+    """Names beside a name: the items listed with it, and whether they are alternatives (or, slash)."""
+
+    items: tuple[str, ...]
+    alternatives: bool
+
+
+_REACH = 400
+"""Characters looked at on either side: far more than any list that may still count as an answer."""
+_LONGEST_NAME = 4
+_LONGEST_RUN = 6
+"""More words than this, with nothing between them that makes a sentence, are a list without separators."""
+
+_JOINT = re.compile(
+    rf"\s*(?:(?P<either>(?<!{WORD})(?:and/)?or(?!{WORD})|/|\||或者?|,\s*or(?!{WORD})|(?<!{WORD})(?:versus|vs\.?)(?!{WORD}))|"
+    rf"(?P<all>,\s*and(?!{WORD})|\s*\n\s*(?:[*•-]|\d{{1,3}}[.)])\s|(?<!{WORD})and(?!{WORD})|[,、;&+•·→]|->|\s-\s|和|及)|"
+    r"(?P<loose>\.(?!\d)|\s*\n[\s*•>#-]*(?:\d{1,3}[.)]\s)?))\s*"
+)
+_ITEM = re.compile(
+    rf"[\"'*]*((?:{WORD}|[{CJK}]|['’\- ](?={WORD}|[{CJK}])|\.(?=\d))+)[\"'*]*(?:\s?\([^()\n]{{0,80}}\))?"
+)
+_BRACKET = re.compile(r"\s*[\"'*]*\s*[(\[]([^()\[\]\n]{0,300})[)\]]")
+_WORDS = re.compile(rf"{WORD}+(?:['’-]{WORD}+)*|[{CJK}]+")
+
+_SENTENCE, _DESCRIBING = reading_words("sentence"), reading_words("describing")
+
+
+_NO_NAME = ("aceae", "idae", "ly")
+
+
+def is_name(text: str) -> bool:
+    """True if ``text`` could be the name of something: a few words, none of which makes a sentence."""
+    words = _WORDS.findall(text)
+    if not words or len(words) > _LONGEST_NAME or all(word.isdigit() for word in words):
+        return False
+    if any(len(word) > 8 for word in words if word[0] >= "\u2e80") or re.search(rf"[{CJK}] ?\d", text):
+        return False
+    if any(word in _SENTENCE or (word.endswith(_NO_NAME) and word not in _DESCRIBING) for word in words):
+        return False
+    return any(word not in _DESCRIBING and not word.isdigit() for word in words) and not re.search(
+        r"[是为有的在了]", text
+    )
+
+
+def beside(text: str, start: int, end: int, same: Callable[[str], bool]) -> Beside:
+    """Other items of the list that ``text[start:end]`` is in. ``same`` is true for items that name the same thing."""
+    items: list[str] = []
+    loose: list[str] = []
+    appositions: list[str] = []
+    either = False
+
+    def take(item: str, joint: re.Match[str]) -> bool:
+        """True if ``item`` continues the list."""
+        nonlocal either
+        name = item.strip(" \"'*")
+        bare = re.sub(r"^(?:an?|the) ", "", name)
+        if same(name):
+            return True
+        if not is_name(bare):
+            return False
+        if bare != name and not (joint["either"] or items or "and" in joint[0]):
+            appositions.append(bare)  # "lantana, a shrub"; but "a lantana, a parthenium, a rubber vine"
+            return joint["loose"] is None
+        name = bare
+        (loose if joint["loose"] is not None else items).append(name)
+        either = either or joint["either"] is not None
+        return True
+
+    at = end + len(text[end : end + 3]) - len(text[end : end + 3].lstrip("\"'*"))
+    limit = min(len(text), end + _REACH)
+    for _ in range(2):  # "(Lantana camara) (Verbenaceae)"
+        bracket = _BRACKET.match(text, at, limit)
+        if bracket is None:
+            break
+        inside = [
+            part
+            for part in re.split(r"[,;/|、]|\bor\b|\band\b", bracket[1])
+            if is_name(part) and not same(part.strip())
+        ]
+        if len(inside) > 1:
+            items += [part.strip() for part in inside]
+        at = bracket.end()
+    while joint := _JOINT.match(text, at, limit):
+        item = _ITEM.match(text, joint.end(), limit)
+        if (
+            item is None
+            or text[item.end() : item.end() + 2].lstrip().startswith((":", "="))
+            or not take(item[1], joint)
+        ):
+            break
+        at = item.end()
+    floor = max(0, start - _REACH)
+    for joint, item in _backwards(text, floor, start):
+        if not take(item, joint):
+            break
+    if len(appositions) > 1:
+        items += appositions
+    items += _run(text, start, end)
+    if len(loose) > 1:
+        items += loose
+    return Beside(tuple(dict.fromkeys(items)), either)
+
+
+def _backwards(text: str, floor: int, start: int) -> list[tuple[re.Match[str], str]]:
+    """The items before ``start`` with the joint after each, the nearest first; they end at a colon or equals sign."""
+    stop = max(text.rfind(mark, floor, start) for mark in ":=?!")
+    joints = list(_JOINT.finditer(text, max(floor, stop + 1), start))
+    if not joints or text[joints[-1].end() : start].strip(" \"'*(") not in ("", "a", "an", "the"):
+        return []
+    items: list[tuple[re.Match[str], str]] = []
+    for index in range(len(joints) - 1, -1, -1):
+        begin = joints[index - 1].end() if index else max(floor, stop + 1)
+        item = text[begin : joints[index].start()]
+        if joints[index]["either"]:  # "it could be siam weed or ..."
+            words = item.split()
+            begin_at = next((at for at in range(len(words), 0, -1) if words[at - 1] in _SENTENCE), 0)
+            item = " ".join(words[begin_at:])
+        items.append((joints[index], item))
+    return items
+
+
+def _run(text: str, start: int, end: int) -> list[str]:
+    """The words around a name with nothing but spaces between, up to a word of a sentence, if they are too many."""
+    before = re.split(rf"[^\w\s'-]|\n|[{CJK}]", text[max(0, start - _REACH) : start])[-1].split()
+    behind = re.split(rf"[^\w\s'-]|\n|[{CJK}]", text[end : end + _REACH])[0].split()
+    run: list[str] = []
+    ends = 0
+    for words in (reversed(before), behind):
+        for word in words:
+            if word in _SENTENCE:
+                ends += 1
+                break
+            if word not in _DESCRIBING:
+                run.append(word)
+    # Half as many where there is no sentence at all, only words.
+    return run if len(run) * (1 if ends else 2) > _LONGEST_RUN else []
+
+
+_CLAIMS = re.compile(
+    rf"(?:^|(?<=[.!?;\n。]))[^\w\n]{{0,12}}(?:it|this|that|these|i|(?:the|this) {WORD}+(?: {WORD}+)?)"
+    rf"(?: (?:is|are|was|looks like|look like|could be|may be|might be|must be|see|think it is|say|guess)|'s) "
+    rf"(?:(?:possibly|perhaps|maybe|probably|likely|also) )*(?:an? |the )?([^.!?;\n。,]{{1,60}})(?=[.!?;\n。,]|$)"
+)
+
+
+def further_claims(text: str, same: Callable[[str], bool]) -> tuple[str, ...]:
+    """Further names in sentences of the form "it is X": several that name other things are a list in sentences."""
+    names = dict.fromkeys(claim[1].strip(" \"'*") for claim in _CLAIMS.finditer(text))
+    others = tuple(name for name in names if (is_name(name) or name.isdigit()) and not same(name))
+    return others if len(others) > 1 else ()
+
+
+_EITHER = rf"(?:,\s*)?(?<!{WORD})(?:or|versus|vs|maybe|perhaps|possibly)(?!{WORD})"
+_NUMBER_JOINT = re.compile(
+    rf"\s*(?:(?P<either>/|\||{_EITHER}|或)|[,;、&]|(?<!{WORD})and(?!{WORD})|和|\n[\s*•-]*|\s)\s*(?=[$€£¥₹-]?\d)"
+)
+_NUMBER = re.compile(r"[$€£¥₹]?-?\d++(?:[.,]\d++)*+")
+_NUMBERS_BEFORE = re.compile(
+    rf"((?:[$€£¥₹]?-?\d++(?:[.,]\d++)*+%?+(?>\s*(?:/|\||{_EITHER}|[,;、&]|(?:,\s*)?and\b|\n[\s*•-]*|或|和)\s*(?:(?:or|and)\s)?|\s))+)$"
+)
+_MOST_NUMBERS = 12
+"""More different numbers than this in a text are a working: its last sentence alone states a result."""
+_MOST_STATED = 8
+
+
+def numbers_beside(text: str, start: int, end: int) -> Beside:
+    """The numbers in one list with ``text[start:end]``: joined to it by or, and, comma, slash or space."""
+    numbers: list[str] = []
+    either = False
+    at = end
+    while joint := _NUMBER_JOINT.match(text, at, min(len(text), end + _REACH)):
+        number = _NUMBER.match(text, joint.end())
+        if number is None:
+            break
+        either = either or joint["either"] is not None
+        numbers.append(number[0])
+        at = number.end()
+    if before := _NUMBERS_BEFORE.search(text[max(0, start - _REACH // 4) : start]):
+        either = either or re.search(r"/|\||\b(?:or|maybe|perhaps|possibly)\b|或", before[1]) is not None
+        numbers += _NUMBER.findall(before[1])
+    return Beside(tuple(dict.fromkeys(numbers)), either)
+
+
+def concluding_numbers(text: str) -> tuple[int, int] | None:
+    """Span of the result in a text with many numbers; None for few numbers.
+
+    The span is empty where its last sentence with numbers still has too many of them to be a result.
+    """
+    numbers = list(_NUMBER.finditer(text))
+    if len({number[0] for number in numbers}) <= _MOST_NUMBERS:
+        return None
+    last = numbers[-1]
+    begin = max(text.rfind(mark, 0, last.start()) for mark in ("\n", ". ", "! ", "? ", "。")) + 1
+    stated = {number[0] for number in numbers if number.start() >= begin}
+    return (begin, len(text)) if len(stated) <= _MOST_STATED else (len(text), len(text))

@@ -12,7 +12,7 @@ from typing import cast
 
 from pydantic import JsonValue
 
-from agrotools.core.errors import AgrotoolsError
+from agrotools.core.base import AgrotoolsError
 
 Number = int | float
 Function = Callable[..., JsonValue]

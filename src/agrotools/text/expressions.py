@@ -21,7 +21,7 @@ from typing import Any, NamedTuple, Protocol, cast
 from pydantic import JsonValue
 from simpleeval import SimpleEval
 
-from agrotools.core.refs import REF_PATTERN, Results, UnresolvedRef, resolve_ref
+from agrotools.core.record import REF_PATTERN, Results, UnresolvedRef, resolve_ref
 from agrotools.text.agronomy import AGRONOMIC_FUNCTIONS
 from agrotools.text.expression_functions import (
     CONSTANTS,

@@ -1,11 +1,15 @@
-"""One form for text before it is compared: widths, superscripts, dashes, spaces, case; the English stemmer."""
+"""One form for text before it is compared; numbers in words and units, as texts write them.
+
+English numbers are read by text2num, Chinese ones here (no library reads them inside a text).
+"""
 
 import re
 import tomllib
 import unicodedata
+from collections.abc import Iterator
 from functools import cache
 from importlib.resources import files
-from typing import Any
+from typing import Any, NamedTuple
 
 CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff"
 """Characters that are written without spaces: each one is a token of its own."""
@@ -45,6 +49,11 @@ def _once(text: str) -> str:
     return _SPACES.sub(" ", text)
 
 
+def plural(n: int, noun: str, nouns: str = "") -> str:
+    """A number with its noun: ``1 sample``, ``2 samples``; ``nouns`` where the plural does not end in s."""
+    return f"{n} {noun if n == 1 else nouns or f'{noun}s'}"
+
+
 @cache
 def reading_words(name: str) -> frozenset[str]:
     """A closed class of words of ``data/reading_words.toml``."""
@@ -62,3 +71,312 @@ def stemmer() -> Any:
     import snowballstemmer  # pyright: ignore[reportMissingTypeStubs]
 
     return snowballstemmer.stemmer("english")  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
+
+
+def data_lines(name: str) -> list[str]:
+    """The lines of a file of ``data``, without comments."""
+    lines = (files("agrotools.data") / name).read_text("utf-8").splitlines()
+    return [line for line in lines if line and not line.startswith("#")]
+
+
+@cache
+def _translations() -> dict[str, tuple[str, ...]]:
+    translations: dict[str, tuple[str, ...]] = {}
+    for words in (entry.split() for line in data_lines("translations.txt") for entry in line.split(";")):
+        chinese = tuple(word for word in words if word > "\u2e80")
+        for word in words:
+            if word < "\u2e80":
+                translations[word] = translations.get(word, ()) + chinese
+    return translations
+
+
+def translated(word: str) -> tuple[str, ...]:
+    """Chinese words, or parts of them, for the stem of an English word."""
+    known = _translations()
+    return next((known[form] for form in (word, f"{word}e", f"{word}y") if form in known), ())
+
+
+# --- numbers in words ------------------------------------------------------------------------------------------------
+
+
+class SpelledNumber(NamedTuple):
+    """A number in words: its value and position."""
+
+    value: float
+    start: int
+    end: int
+    unit: str | None = None
+
+
+_DIGITS_EN = {
+    word: str(value) for value, word in enumerate("zero one two three four five six seven eight nine".split())
+}
+_TENS = "ten twenty thirty forty fifty sixty seventy eighty ninety".split()
+_TEENS = "eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen".split()
+_LARGE = "hundred thousand million billion".split()
+_ANY = "|".join((*_TEENS, *_TENS, *_DIGITS_EN, *_LARGE))
+_FIRST = "|".join((*_TEENS, *_TENS, *_DIGITS_EN, rf"an? (?=(?:{'|'.join(_LARGE)}|dozen)(?!{WORD}))"))
+# At most a dozen words: no number has more, and a list of a thousand words is no number.
+_ENGLISH = re.compile(
+    rf"(?<!{WORD})(?<!{WORD}-)(?P<whole>(?:{_FIRST})(?:(?<=a )dozen|"
+    rf"(?:(?<=a )(?:{'|'.join(_LARGE)}))?(?:[ -](?:(?<=hundred )and |(?<=thousand )and |(?<=million )and )?(?:{_ANY})"
+    rf"(?!{WORD})){{0,11}}))"
+    rf"(?: point(?P<decimals>(?: (?:{'|'.join(_DIGITS_EN)})){{1,9}}))?(?P<half> and a half)?(?!{WORD})"
+    r"(?! (?:of (?:the|these|those|them)|another|or more)(?![a-z])|[ -](?:third|quarter|fourth|fifth|sixth|eighth|"
+    r"tenth)s?(?![a-z]))"
+)
+_SINGLE = re.compile(rf"(?<!{WORD})(?:{_ANY})(?!{WORD})")
+
+NUMBER_WORDS = frozenset((*_TEENS, *_TENS, *_DIGITS_EN, *_LARGE))
+
+_DIGITS = {**{digit: value for value, digit in enumerate("零一二三四五六七八九")}, "〇": 0, "两": 2}
+_SMALL = {"十": 10, "百": 100, "千": 1000}
+_BIG = {"万": 10_000, "亿": 100_000_000}
+_CHINESE = re.compile(
+    r"(?!零下)(?<![第唯统进每另同某这那图表初周])(?<!(?<!分)之)(?P<whole>(?:[零〇一二三四五六七八九两]|"
+    r"十(?!分))[零〇一二三四五六七八九十百千万亿两]*)"
+    r"(?:点(?P<decimals>[零〇一二三四五六七八九]+))?(?P<half>半)?"
+)
+# Alone, 一 is a number only before what is counted or measured.
+_COUNTED = re.compile(r"\s?[棵株个只头块片处条座栋亩公厘毫平米吨克千倍成颗粒枚朵穗根枝群窝种张分]")
+_LONGEST = 24
+
+
+def spelled_numbers(text: str) -> Iterator[SpelledNumber]:
+    """The numbers of normalised ``text`` that are written in words, in order."""
+    numbers = [number for match in _ENGLISH.finditer(text) for number in _english(text, match)]
+    numbers += [
+        SpelledNumber(_PART[match["top"] or "a"] / _PARTS[match["bottom"] or "half"], *match.span(), "fraction")
+        for match in _FRACTION.finditer(text)
+    ]
+    numbers += [SpelledNumber(_FEW[match[1]], *match.span()) for match in _GROUP.finditer(text)]
+    numbers += [number for match in _CHINESE.finditer(text) if (number := _chinese(text, match)) is not None]
+    return iter(sorted(numbers, key=lambda number: (number.start, -number.end)))
+
+
+_PARTS = {"half": 2, "third": 3, "quarter": 4, "fourth": 4, "fifth": 5, "sixth": 6, "eighth": 8, "tenth": 10}
+_PART = {"a": 1, "an": 1, "one": 1, **{word: int(digit) for word, digit in list(_DIGITS_EN.items())[2:]}}
+# "Two fifths", "a third of the field"; but "one third pond" is the third.
+_FRACTION = re.compile(
+    rf"(?<!{WORD})(?P<top>an?|one|{'|'.join(list(_DIGITS_EN)[2:])})[ -](?P<bottom>{'|'.join(_PARTS)})"
+    rf"(?:s(?!{WORD})|(?= of(?!{WORD})))|(?<!{WORD})(?<!first )(?<!second )(?<!other )half (?=of(?!{WORD}))"
+)
+_FEW = {"half a dozen": 6.0, "a pair of": 2.0, "a couple of": 2.0, "a single": 1.0, "a lone": 1.0}
+_GROUP = re.compile(rf"(?<!{WORD})(?<!not )({'|'.join(_FEW)})(?!{WORD})")
+
+
+def _read(words: str) -> float:
+    from text_to_num import text2num  # pyright: ignore[reportMissingTypeStubs, reportUnknownVariableType]
+
+    return float(text2num(words, "en"))  # pyright: ignore[reportUnknownArgumentType]
+
+
+_PRONOUN_BEFORE = re.compile(
+    rf"(?<!{WORD})(?:the|this|that|which|each|every|another|other|last|next|new|old|same|{WORD}+est) $"
+)
+
+
+def _english(text: str, match: re.Match[str]) -> list[SpelledNumber]:
+    whole = match["whole"].removeprefix("an ").removeprefix("a ")
+    # "The largest one is red": a pronoun.
+    if whole == "one" and _PRONOUN_BEFORE.search(text, max(0, match.start() - 24), match.start()):
+        return []
+    try:
+        value = 12.0 if whole == "dozen" else _read(whole)
+    except ValueError:  # a list: "one two three"
+        return [
+            SpelledNumber(_read(word[0]), word.start(), word.end())
+            for word in _SINGLE.finditer(text, match.start(), match.end())
+        ]
+    if match["decimals"]:
+        value = float(f"{value:.0f}." + "".join(_DIGITS_EN[word] for word in match["decimals"].split()))
+    return [SpelledNumber(value + 0.5 * bool(match["half"]), match.start(), match.end())]
+
+
+def _chinese(text: str, match: re.Match[str]) -> SpelledNumber | None:
+    whole = match["whole"]
+    if len(whole) > _LONGEST or (whole == "一" and not match["decimals"] and not _counted(text, match)):
+        return None
+    value = chinese_number(whole)
+    if value is None:
+        return None
+    if match["decimals"]:
+        value = float(f"{value:.0f}." + "".join(str(_DIGITS[digit]) for digit in match["decimals"][:12]))
+    return SpelledNumber(value + 0.5 * bool(match["half"]), match.start(), match.end())
+
+
+def _counted(text: str, match: re.Match[str]) -> bool:
+    if text.startswith("分之", match.end()) or text.endswith("分之", 0, match.start()):
+        return True
+    return text.strip(" 。.") == "一" or _COUNTED.match(text, match.end()) is not None
+
+
+def chinese_number(text: str) -> float | None:
+    """The value of a Chinese numeral (一百二十, 三千五, 二〇二三); None for others, as 三四 ("three or four")."""
+    if not text or any(letter not in _DIGITS and letter not in _SMALL and letter not in _BIG for letter in text):
+        return None
+    if len(text) > 1 and all(letter in _DIGITS for letter in text):
+        return float("".join(str(_DIGITS[letter]) for letter in text)) if "〇" in text or "零" in text else None
+    total = section = 0
+    digit: int | None = None
+    last_unit = 1
+    for letter in text:
+        if letter in _DIGITS:
+            if digit:  # two digits beside each other
+                return None
+            digit = _DIGITS[letter]
+            last_unit = 1 if letter in "零〇" else last_unit
+        elif letter in _SMALL:
+            section += (1 if digit is None else digit) * _SMALL[letter]
+            last_unit, digit = _SMALL[letter], None
+        else:
+            total = (total + section + (digit or 0)) * _BIG[letter]
+            section, last_unit, digit = 0, _BIG[letter], None
+    # 三千五 is 3,500; 一百零五 and 十五 are what they say.
+    tail = (digit or 0) * (last_unit // 10 if last_unit > 10 else 1)
+    return float(total + section + tail)
+
+
+# --- the closed table of units of answers and slots ------------------------------------------------------------------
+
+
+class Unit(NamedTuple):
+    """A unit: its dimension, its number of base units, and its written forms (already normalised)."""
+
+    dimension: str
+    factor: float
+    names: tuple[str, ...]
+
+
+def _metric(symbol: str, english: str, chinese: str) -> tuple[str, ...]:
+    """Symbol, both English spellings with plurals, and the Chinese name of a length."""
+    american = english.replace("metre", "meter")
+    return (symbol, english, f"{english}s", american, f"{american}s", *chinese.split())
+
+
+def _square(symbol: str, english: str, chinese: str) -> tuple[str, ...]:
+    lengths = _metric(symbol, english, "")
+    squares = tuple(f"{word} {name}" for word in ("square", "sq", "sq.") for name in lengths)
+    return (f"{symbol}^2", f"{symbol}2", f"sq{symbol}", *squares, *chinese.split())
+
+
+def _per(quantity: tuple[str, ...], base: tuple[str, ...], chinese: str) -> tuple[str, ...]:
+    return (
+        *(
+            f"{top}{joint}{bottom}"
+            for top in quantity
+            for joint in ("/", " per ", " / ", " a ", " each ", " every ")
+            for bottom in base
+        ),
+        *(f"{top} {bottom}^-1" for top in quantity for bottom in base[:1]),
+        # Only behind a unit: "1 ha-1.5 ha" is a range.
+        *(f"{top} {bottom}-1" for top in quantity if top.isalpha() for bottom in base[:1]),
+        *chinese.split(),
+    )
+
+
+_HECTARE = ("ha", "hectare", "hectares")
+_WEEK = ("week", "wk", "weeks")
+_KILOGRAM = ("kg", "kilogram", "kilograms")
+_TONNE = ("t", "tonne", "tonnes", "ton", "tons")
+_SQUARE_METRE = _square("m", "metre", "")
+
+UNITS: dict[str, Unit] = {
+    "mm": Unit("length", 0.001, _metric("mm", "millimetre", "毫米")),
+    "cm": Unit("length", 0.01, _metric("cm", "centimetre", "厘米 公分")),
+    "m": Unit("length", 1.0, _metric("m", "metre", "米")),
+    "km": Unit("length", 1000.0, _metric("km", "kilometre", "千米 公里")),
+    "in": Unit("length", 0.0254, ("in", "inch", "inches", "英寸")),
+    "ft": Unit("length", 0.3048, ("ft", "foot", "feet", "英尺")),
+    "mm^2": Unit("area", 1e-6, _square("mm", "millimetre", "平方毫米")),
+    "cm^2": Unit("area", 1e-4, _square("cm", "centimetre", "平方厘米")),
+    "m^2": Unit("area", 1.0, (*_SQUARE_METRE, "平方米", "平米")),
+    "ha": Unit("area", 10_000.0, (*_HECTARE, "公顷")),
+    "km^2": Unit("area", 1e6, _square("km", "kilometre", "平方千米 平方公里")),
+    "in^2": Unit("area", 0.0254**2, ("in^2", "in2", "sq in", "square inch", "square inches", "平方英寸")),
+    "ft^2": Unit("area", 0.3048**2, ("ft^2", "ft2", "sq ft", "sqft", "square foot", "square feet", "平方英尺")),
+    "acre": Unit("area", 4046.8564224, ("acre", "acres", "英亩")),
+    "mu": Unit("area", 2000.0 / 3.0, ("mu", "亩")),
+    "m^3": Unit("volume", 1.0, ("m^3", "m3", "cubic metre", "cubic metres", "cubic meter", "cubic meters", "立方米")),
+    "L": Unit("volume", 0.001, ("L", "litre", "litres", "liter", "liters", "升")),
+    "%": Unit(
+        "share",
+        0.01,
+        (
+            *("%", "percent", "per cent", "pct", "pp", "percentage point", "percentage points"),
+            *("% points", "%-points", "个百分点", "百分点"),
+        ),
+    ),
+    "fraction": Unit("share", 1.0, ("fraction",)),
+    "g": Unit("mass", 0.001, ("g", "gram", "grams", "克")),
+    "kg": Unit("mass", 1.0, (*_KILOGRAM, "千克", "公斤")),
+    "jin": Unit("mass", 0.5, ("斤", "市斤")),
+    "t": Unit("mass", 1000.0, (*_TONNE, "吨")),
+    "kg/ha": Unit("yield", 1.0, _per(_KILOGRAM, _HECTARE, "千克/公顷 公斤/公顷 公斤每公顷 千克每公顷")),
+    "kg/mu": Unit("yield", 15.0, _per(_KILOGRAM, ("mu", "亩"), "千克/亩 公斤/亩 公斤每亩 千克每亩")),
+    "t/ha": Unit("yield", 1000.0, _per(_TONNE, _HECTARE, "吨/公顷 吨每公顷")),
+    "1/ha": Unit("density", 1.0, (*_per(("", "1"), _HECTARE, ""), "/公顷", "每公顷", "株/公顷", "棵/公顷")),
+    "1/m^2": Unit(
+        "density",
+        10_000.0,
+        (*_per(("", "1"), _SQUARE_METRE[:8], "/平方米 每平方米 株/平方米 棵/平方米"), "m^-2"),
+    ),
+    "mm/week": Unit("growth", 0.1, _per(("mm", "millimetres", "millimeters"), _WEEK, "毫米/周 毫米每周")),
+    "mm/day": Unit("growth", 0.7, _per(("mm", "millimetres", "millimeters"), ("day", "d", "days"), "毫米/天 毫米每天")),
+    "cm/day": Unit("growth", 7.0, _per(("cm", "centimetres", "centimeters"), ("day", "d", "days"), "厘米/天 厘米每天")),
+    "cm/week": Unit("growth", 1.0, _per(("cm", "centimetres", "centimeters"), _WEEK, "厘米/周 厘米每周")),
+    "degC": Unit("temperature", 1.0, ("°c", "degc", "deg c", "degrees celsius", "celsius", "摄氏度", "度")),
+    "days": Unit("time", 1.0, ("days", "day", "天", "日")),
+    "weeks": Unit("time", 7.0, ("weeks", "week", "周", "星期")),
+    "hours": Unit("time", 1 / 24, ("hours", "hour", "h", "小时")),
+    "months": Unit("time", 365.25 / 12, ("months", "month", "个月")),
+    "years": Unit("time", 365.25, ("years", "year", "yr", "yrs")),
+    "px": Unit("pixels", 1.0, ("px", "pixel", "pixels", "像素")),
+}
+
+_BY_NAME = {normalise(name).strip(): unit for unit, entry in UNITS.items() for name in entry.names}
+_LATIN_END = re.compile(rf"[^\W{CJK}]$")
+
+
+def canonical_unit(name: str | None) -> str | None:
+    """The table's symbol for a unit as someone wrote it; None for no unit or one that is not in the table."""
+    if name is None:
+        return None
+    return name if name in UNITS else _BY_NAME.get(normalise(name).strip())
+
+
+def convert(value: float, unit: str, to: str) -> float:
+    """``value`` given in ``unit``, expressed in ``to``.
+
+    Raises:
+        ValueError: one of the two is not in the table, or they measure different things.
+    """
+    if unit not in UNITS or to not in UNITS or UNITS[unit].dimension != UNITS[to].dimension:
+        raise ValueError(f"cannot convert {unit} to {to}")
+    return value if unit == to else value * UNITS[unit].factor / UNITS[to].factor
+
+
+def compatible(unit: str, other: str) -> bool:
+    """True if two units of the table measure the same thing."""
+    return UNITS[unit].dimension == UNITS[other].dimension
+
+
+def unit_pattern() -> str:
+    """Regular expression for any written unit after a number, longest first; a noun may precede ``/ha``."""
+    names = sorted(_BY_NAME, key=len, reverse=True)
+    alternatives = "|".join(_name_pattern(name) for name in names)
+    # "250 trees/ha" and "12 plants per m^2": the counted noun belongs to the number, the rest is the unit.
+    return rf"(?:[a-z]{{2,20}} ?(?=/|per |(?:ha|m)\^-))??(?P<unit>{alternatives})"
+
+
+# "14 in the field" are no inches: behind the sign ends the statement, or a word says which way it was measured.
+_INCH_END = (
+    r"(?=\.?\s*(?:$|[\n.,;:!?)\]|×*/}]|\(|(?:long|wide|tall|high|deep|thick|across|(?:in|on) [a-z]+er|on average)\b))"
+)
+
+
+def _name_pattern(name: str) -> str:
+    if name == "in":
+        return name + _INCH_END
+    end = r"(?![a-z0-9_^]|/[a-z])" if _LATIN_END.search(name) else ""
+    return re.escape(name) + end

@@ -19,6 +19,7 @@ from importlib import import_module
 from typing import Any
 
 from agrotools.core import UsageError
+from agrotools.core.base import install_command
 from agrotools.core.files import cache_dir
 from agrotools.text.normalise import CJK, WORD, normalise
 
@@ -118,7 +119,7 @@ def jieba_cutter() -> tuple[Any, str]:
         try:
             jieba: Any = import_module("jieba")
         except ImportError as error:
-            raise UsageError("Chinese word segmentation needs jieba", hint="pip install 'agrotools[zh]'") from error
+            raise UsageError("Chinese word segmentation needs jieba", hint=install_command("zh")) from error
         jieba.setLogLevel("CRITICAL")
         cutter = jieba.Tokenizer()
         # It keeps its dictionary compiled, by default where every user of the machine could put another in its place.

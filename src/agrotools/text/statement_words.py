@@ -235,38 +235,10 @@ def _is_keyword_run(run: str) -> bool:
     return sum(word in _JOINING for word in words) * 16 < len(words)
 
 
-def _class(name: str) -> frozenset[str]:
+@cache
+def grammar(name: str) -> frozenset[str]:
+    """A closed class of words (pointers, auxiliaries, ...) of ``data/open_text/grammar.toml``."""
     return frozenset(_GRAMMAR[name].split())
 
 
-POINTERS = _class("pointers")
-PLURAL = _class("plural")
-PREDICATES = _class("predicates")
-VERDICTS = _class("verdicts")
-PLACES = _class("places")
-NEEDLESS = _class("needless")
-COPULA = _class("copula")
-LEAVING = _class("leaving")
-AUXILIARY = _class("auxiliary")
-LINKS = _class("links")
-MODAL = _class("modal")
-DESCRIBED = _class("described")
-WHO = _class("who")
-TURNING = _class("turning")
-BARELY = _class("barely")
-COUNTED = _class("counted")
-POINTED = _class("pointed")
-PRONOUNS = _class("pronouns")
-SUPPOSING = _class("supposing")
-POINTING = _class("pointing")
-NONE_OF = _class("none_of")
-SAYINGS = _class("sayings")
-WISHES = _class("wishes")
-SITES = _class("sites")
-SINGLE = _class("single")
-SEVERAL = _class("several")
-PROBLEMS = _class("problems")
-SPRAYS = _class("sprays")
-CLAUSE = _class("clause")
 WORTH_IN_CHINESE = tuple(_GRAMMAR["worth_in_chinese"].split())
-NOUN_HEADS = {verb: frozenset(stems.split()) for verb, stems in _GRAMMAR["noun_heads"].items()}

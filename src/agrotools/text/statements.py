@@ -19,6 +19,7 @@ from agrotools.text.statement_words import (
     SENTENCE,
     Span,
     Trie,
+    grammar,
 )
 
 _SHORT_REACH = {"无": 2, "不": 4}
@@ -45,14 +46,12 @@ class Statements:
         self._denials = [0] * (count + 1)
         self._worsened = [0] * (count + 1)
         self._allowed = [0] * (count + 1)
-        self._absent = [0] * (count + 1)
         self._reaches: dict[int, list[Span]] = {}
         self._mark = Span(0, 0)
         self._allowing = False
         self._bounds()
         self._deny()
         self._depths = _depths(self._denials)
-        self._absences = _depths(self._absent)
         self.denied = [depth > 0 for depth in self._depths]
         self.worsened = [depth > 0 for depth in _depths(self._worsened)]
         self.allowed = [depth > 0 for depth in _depths(self._allowed)]
@@ -68,7 +67,7 @@ class Statements:
         end, meanings, here, linked = at, list[str](), at, trie is self._wholes
         while here < len(self.stems) and (here == at or self.before[here] <= LIST):
             below = trie.get(self.stems[here])
-            if below is None and linked and here > at and self.stems[here] in terms.LINKS:
+            if below is None and linked and here > at and self.stems[here] in grammar("links"):
                 here += 1
                 continue
             if below is None:
@@ -88,11 +87,6 @@ class Statements:
             if self.denied[at]
         )
 
-    def is_absent(self, spans: Sequence[Span]) -> bool:
-        """True if all that denies the words is a "without"."""
-        words = [at for span in spans for at in range(*span) if self.denied[at]]
-        return bool(words) and all(self._depths[at] == self._absences[at] for at in words)
-
     @property
     def denials(self) -> list[Span]:
         """The words that deny something."""
@@ -111,16 +105,14 @@ class Statements:
 
     def _denies_other(self, clause: Span) -> bool:
         marks = [mark for mark in self._within(*clause) if mark[1] != "worsens"]
-        supposed = self.words[self.sentence_of(clause.start)].written in terms.SUPPOSING
-        if not marks or supposed:  # "if a helped, nobody would have rust"
+        if not marks:
             return False
         judging = {at for span, _ in marks for at in range(*span)}
         rest = [at for at in range(*clause) if at not in judging]
-        pointing = {self.words[at].written for at in rest} & terms.POINTING
+        pointing = {self.words[at].written for at in rest} & grammar("pointing")
         if self._has_idea(*clause, marks[0][0]) and all(kind == "deny" for _, kind in marks):
             pointing -= {"it", "它"}  # "it is not drought"
-        empty = terms.stems_of_kind("worth") | terms.stems_of_kind("harm")
-        return not pointing and any(self._has_content(at, at + 1) and self.stems[at] not in empty for at in rest)
+        return not pointing
 
     def sentence_of(self, at: int) -> int:
         """The first word of the sentence that contains a word."""
@@ -140,8 +132,6 @@ class Statements:
             if bound > end:
                 at = bound
                 continue
-            if not meanings and self._is_far_from_doing(at):
-                end, meanings = at + 2, ["dismiss"]
             if not meanings:
                 at += 1
                 continue
@@ -170,14 +160,6 @@ class Statements:
             )
             self._contents.append(self._contents[-1] + (not bare))
 
-    def _is_far_from_doing(self, at: int) -> bool:
-        """True if "far from making holes, ..." opens a clause: "far from" any other place denies nothing."""
-        doing = self.words[at + 2].written if at + 2 < len(self.words) else ""
-        opens = self.before[at] >= COMMA or self.words[at - 1].written in terms.COPULA
-        return (
-            self.stems[at : at + 2] == ["far", "from"] and opens and doing.endswith("ing") and doing not in terms.SITES
-        )
-
     def _deny(self) -> None:
         bad = [span for span, kind in self._marks if kind == "worsens"]
         for span in bad:
@@ -185,8 +167,6 @@ class Statements:
             self._cover(self._worsened, low, high)
         marks = [mark for mark in self._marks if mark[1] != "worsens"]
         for mark, mark_kind in self._uncancelled(marks):
-            if self._is_description(mark):
-                continue
             self._mark = mark
             span, kind = self._with_effect(mark, mark_kind)
             self._judge_all(mark, kind)
@@ -198,31 +178,21 @@ class Statements:
                 if kind == "copula" or self._is_needless(span):
                     self._cover(self._denials, self._group_start(span.start), span.start)
 
-    def _is_description(self, span: Span) -> bool:
-        """True if the denial is a description and no advice: "trees that were skipped", "those you overlooked"."""
-        if self.words[span.start].written not in terms.DESCRIBED or span.start == 0:
-            return False
-        before = span.start - 1
-        if self.words[before].written in terms.COPULA or self.words[before].written in terms.AUXILIARY:
-            before -= 1
-        return before >= 0 and self.words[before].written in terms.WHO
-
     def _judge_all(self, span: Span, kind: str) -> None:
         """Deny the whole sentence, or the preceding ones, if a judgement applies to all of it."""
         low, high = self._zone(span)
         segment, _ = self._segment(span)
-        first = [word.written for word in self.words[segment : segment + 3]]
         opening = {word.written for word in self.words[low : min(low + 4, span.start)]}
         after = self.words[span.end].written if span.end < high else ""
-        if span.start == low and self.words[low].written in terms.BARELY and after in terms.NONE_OF:
+        if span.start == low and self.words[low].written in grammar("barely") and after in grammar("none_of"):
             self._deny_over(low, high)  # "Hardly anything that people recommend (a, b) is of use."
-        elif kind == "dismiss" and opening & terms.SAYINGS:
+        elif kind == "dismiss" and opening & grammar("sayings"):
             self._deny_over(low, span.start)  # "Whoever told you that a, b or c helps was wrong."
-        elif kind == "dismiss" and first[:1] == ["if"] and not terms.WISHES.isdisjoint(first):
-            self._deny_over(self._starts[SENTENCE][low], segment)  # "Do a, if you like pointless work."
         start = self._starts[SENTENCE][span.start]
         begun = self._starts[SENTENCE][start - 1] if start else 0
-        elliptic = self.words[segment].written in terms.PRONOUNS and self.before[span.end] >= SENTENCE and not after
+        elliptic = (
+            self.words[segment].written in grammar("pronouns") and self.before[span.end] >= SENTENCE and not after
+        )
         if elliptic and self._only_judges(segment, span.end):
             self._deny_over(begun, segment)  # "Growers believe that a or b helps. I tell you: they do not."
         opens = low == self._starts[SENTENCE][low]  # After "though" or "but" it has its own subject.
@@ -233,26 +203,26 @@ class Statements:
             self._deny_over(0, low)  # "In ten years not one of these practices paid off."
         if start > 0 and self._only_judges(start, self._ends[SENTENCE][span.start]):
             words = {word.written for word in self.words[start : start + _REACH]}
-            if words & terms.SEVERAL:
+            if words & grammar("several"):
                 self._deny_over(0, start)
-            elif words & terms.SINGLE:
+            elif words & grammar("single"):
                 self._deny_over(begun, start)
 
     def _has_idea(self, low: int, high: int, but: Span) -> bool:
         """True if a known phrase begins among these words, outside ``but``."""
         if high - low > _REACH:
             return True
-        rest = (at for at in range(low, high) if not but.start <= at < but.end and self.stems[at] not in terms.PROBLEMS)
+        rest = (
+            at for at in range(low, high) if not but.start <= at < but.end and self.stems[at] not in grammar("problems")
+        )
         return any(self.longest(self._wholes, at)[1] for at in rest)
 
     def _points_at_all(self, span: Span) -> bool:
         """True if a denial is of all that was said: "not one of these (practices) ...", "none of it ..."."""
         at, last = span.start, min(len(self.words), span.start + _REACH)
-        while at < last and self.words[at].written in terms.COUNTED:
+        while at < last and self.words[at].written in grammar("counted"):
             at += 1
-        if at == span.start or at >= len(self.words) or self.words[at].written not in terms.POINTED:
-            return False
-        if at == span.start + 1 and self.words[span.start].written in ("not", "no"):
+        if at == span.start or at >= len(self.words) or self.words[at].written not in grammar("pointed"):
             return False
         return at + 1 >= len(self.words) or self.before[at + 1] != NONE or not self._has_content(at + 1, at + 2)
 
@@ -273,8 +243,7 @@ class Statements:
 
     def _begins_advice(self, at: int) -> bool:
         word = self.words[at].written
-        heads = terms.NOUN_HEADS.get(word, frozenset[str]())
-        return word in terms.words_of_kind("imperatives") and not heads.intersection(self.stems[at + 1 : at + 2])
+        return word in terms.words_of_kind("imperatives")
 
     def _uncancelled(self, marks: list[tuple[Span, str]]) -> list[tuple[Span, str]]:
         """Denials that are not denied themselves: "not useless", "do not avoid", "not possible without"."""
@@ -293,7 +262,7 @@ class Statements:
 
     def _turns(self, span: Span) -> bool:
         first = self.words[span.start].written
-        return first in terms.TURNING or self.stems[span.start] in terms.TURNING
+        return first in grammar("turning") or self.stems[span.start] in grammar("turning")
 
     def _cancels(self, first: Span, second: Span) -> bool:
         reach = 8 if self.stems[second.start] == "without" else 2
@@ -315,36 +284,30 @@ class Statements:
         if kind != "deny" or span.start == 0:
             return span, kind
         word, before = self.words[span.start].written, self.words[span.start - 1].written
-        if word == "nothing" and self.before[span.start] == NONE and before not in terms.LEAVING:
+        if word == "nothing" and self.before[span.start] == NONE:
             return span, "dismiss"  # "... accomplish nothing"
         after = self.stems[span.end : span.end + 2]
-        earlier = self.words[max(0, span.start - 2)].written
-        if word.endswith("ed") and (before in terms.COPULA or (earlier in terms.COPULA and before != "not")):
+        if word.endswith("ed") and before in grammar("copula"):
             return span, "dismiss"
-        if word not in terms.VERDICTS:
+        if word not in grammar("verdicts"):
             return span, kind
-        if (
-            word in ("fail", "fails", "failed")
-            and after[:1] == ["to"]
-            and after[1:]
-            and after[1] in terms.stems_of_kind("effect")
-        ):
+        if word in ("fail", "fails", "failed") and after[:1] == ["to"]:
             return span, "dismiss"
         if before == "do" and self.before[span.start - 1] != NONE:
             return span, kind  # "Do not apply ..." has no subject to judge.
         if word == "no" or self.before[span.start] != NONE:
             return span, kind
-        if before in terms.COPULA or "be" in after[:1]:
+        if before in grammar("copula") or "be" in after[:1]:
             rest = after[1:] if "be" in after[:1] else after[:1]
             return (span, kind) if set(rest) & terms.stems_of_kind("harm") else (span, "copula")
-        if after and after[0] in terms.stems_of_kind("effect") and (before in terms.AUXILIARY or word != "not"):
+        if after and after[0] in terms.stems_of_kind("effect") and (before in grammar("auxiliary") or word != "not"):
             return Span(span.start, span.end + 1), "dismiss"
         return span, kind
 
     def _is_needless(self, span: Span) -> bool:
         """True if the preceding words are called unnecessary: "残体不必清除"."""
         phrase = "".join(word.written for word in self.words[span.start : span.end])
-        return phrase in terms.NEEDLESS and span.start > 0 and self.words[span.start - 1].written not in "就则便也"
+        return phrase in grammar("needless") and span.start > 0 and self.words[span.start - 1].written not in "就则便也"
 
     def _lacks_worth(self, span: Span) -> bool:
         """True if the denial is of a worth: "no measurable benefit", "没有保护的价值"."""
@@ -372,9 +335,9 @@ class Statements:
             start = self._starts[COMMA][low - 1]
             first = self.words[start].written
             words = {word.written for word in self.words[start : min(low, start + _REACH)]}
-            if words & terms.PREDICATES or self._begins_advice(start) or self._is_marked(start, low):
+            if words & grammar("predicates") or self._begins_advice(start) or self._is_marked(start, low):
                 break
-            if first[:1] > "ÿ" and not {*self.stems[max(low, at - _REACH) : at]} & terms.PLURAL:
+            if first[:1] > "ÿ" and not {*self.stems[max(low, at - _REACH) : at]} & grammar("plural"):
                 break
             low = start
         return low
@@ -397,11 +360,11 @@ class Statements:
         )
         opening = span.start == zone_low and self.words[span.start].written == "far"  # "Far from helping, a and b ..."
         pointing = (self.before[span.end] == COMMA and not listed and not opening) or (
-            low > 0 and follows in terms.POINTERS
+            low > 0 and follows in grammar("pointers")
         )
         if self._has_content(low, span.start):
             near = {*self.stems[max(low, span.start - _REACH) : span.start]}
-            start = zone_low if near & terms.PLURAL else self._group_start(span.start)
+            start = zone_low if near & grammar("plural") else self._group_start(span.start)
             self._deny_over(start, span.start)
             end = zone_high if listed and self.before[span.end] < CONTRAST else high
             if not listed:
@@ -446,38 +409,31 @@ class Statements:
         chained = span.end + max((at for at, stem in enumerate(rest) if stem in ("or", "nor", "或")), default=-1)
         # "Avoid a, b and c" lists what is to be avoided; "a, no b, c and d" does not.
         leads = not self._has_content(self._starts[CONTRAST][span.start], span.start)
-        modal = span.start > 0 and self.words[span.start - 1].written in terms.MODAL and span.start - 1 > low
-        places = not terms.PLACES.isdisjoint(word.written for word in self.words[span.start : span.end + 6])
+        modal = span.start > 0 and self.words[span.start - 1].written in grammar("modal") and span.start - 1 > low
+        places = not grammar("places").isdisjoint(word.written for word in self.words[span.start : span.end + 6])
         end = span.end
         while end < zone_high:
             chain = end <= chained
             if end > span.end and self.before[end] in (COMMA, COLON):
-                also = places and stems[end + ("and" in stems[end : end + 1])] == "where"
                 adds = self.before[end] == COLON and self._begins_advice(end)
-                stop = adds or not (chain or modal or also or (leads and self._goes_on(end, low)))
+                stop = adds or not (chain or modal or (leads and self._goes_on(end)))
             elif stems[end] == "and" and end + 1 < zone_high:
-                stop = not (chain or modal) and self._begins_advice(end + 1)
+                stop = self._begins_advice(end + 1)
             else:
-                stop = end > span.end and stems[end] in terms.CLAUSE and not (places and stems[end] == "where")
-                # "No spraying on old trees" speaks of the trees, and against the spraying.
-                stop = stop or (stems[end] in ("on", "for", "in") and stems[span.end] in terms.SPRAYS)
+                stop = end > span.end and stems[end] in grammar("clause") and not (places and stems[end] == "where")
             if stop:
                 break
             end += 1
         self._cover(self._denials, span.end, end)
 
-    def _goes_on(self, at: int, low: int) -> bool:
+    def _goes_on(self, at: int) -> bool:
         """True if the segment that begins at ``at`` is one more item of the denied list."""
-        if self.words[low].written in terms.CLAUSE:
-            return False
         begin = at + (self.words[at].written in ("and", "then") and at + 1 < len(self.words))
         if self.words[begin].written[:1] > "ÿ" or self._begins_advice(begin):
             return False
         end = self._ends[COMMA][at]
         words = self.words[at : min(end, at + _LONGEST_ITEM)]
-        return end - at <= _LONGEST_ITEM and not any(
-            word.written in terms.PREDICATES or word.stem in terms.stems_of_kind("effect") for word in words
-        )
+        return end - at <= _LONGEST_ITEM and not any(word.written in grammar("predicates") for word in words)
 
     def _deny_over(self, low: int, high: int) -> None:
         self._cover(self._denials, low, high)
@@ -491,8 +447,6 @@ class Statements:
         into[high] -= 1
         if into is self._denials:
             self._reaches.setdefault(self._mark.start, []).append(Span(low, high))
-            if self.stems[self._mark.start : self._mark.end] == ["without"]:
-                self._cover(self._absent, low, high)
 
 
 def _depths(changes: Sequence[int]) -> list[int]:

@@ -15,7 +15,7 @@ from agrotools.core import (
     Trajectory,
     Unparseable,
 )
-from agrotools.scoring.error_classes import CLASSES, IN_HEAD, errors_of_records, keywords
+from agrotools.scoring.error_classes import CLASSES, IN_HEAD, Errors, add_record, keywords
 from support.gta_files import ERROR, GOLD_ENDS, GOLD_STEPS, answer, call, end_file, returned, step_file
 from support.plain_sample import plain_sample
 
@@ -74,6 +74,13 @@ def test_every_class_says_what_it_is_and_whose():
     unseen = next(row for row in data if row["error"] == "invalid_format")
     assert unseen["count"] is None
     assert unseen["not_looked_for"]
+
+
+def errors_of_records(records):
+    errors = Errors()
+    for each in records:
+        add_record(each, errors)
+    return errors
 
 
 def record(steps, termination: Termination = "answered", **changes):

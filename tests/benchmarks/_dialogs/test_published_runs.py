@@ -26,7 +26,7 @@ from agrotools.core import (
     Trajectory,
     Unparseable,
 )
-from agrotools.core.refs import literal_value
+from agrotools.core.record import literal_value
 from agrotools.scoring import embedders
 from support.made_gta import write_gta
 from support.made_thinkgeo import write_thinkgeo

@@ -16,12 +16,12 @@ import pytest
 from aiohttp import web
 
 from agrotools.benchmarks import Benchmark, load_benchmark
-from agrotools.benchmarks.agrieval.slots import OptionsSlot
+from agrotools.benchmarks.agrieval.plugin import OptionsSlot
 from agrotools.core import Sample, UsageError
 from agrotools.knowledge.corpus import CorpusIndex, build_index
 from agrotools.runner.config import EvalConfig
 from agrotools.runner.evaluate import evaluate
-from agrotools.runner.records import read_records
+from agrotools.runner.records import iter_records
 from agrotools.runner.rescore import rescore
 from agrotools.scoring import ModeSummary
 from support.made_agrieval import write_agrieval
@@ -64,7 +64,7 @@ def test_the_ceiling_answers_with_the_gold_and_is_marked(made: Path, tmp_path: P
     assert {name: part.metrics[name].overall.value for name in names} == dict.fromkeys(names, 1.0)
     assert part.metrics["agrieval.rouge_l_published"].overall.value == pytest.approx(1)
     assert rescore(tmp_path / "run").summary.privileged
-    with pytest.raises(UsageError, match="samples have none"):
+    with pytest.raises(UsageError, match="not all samples have any"):
         run(made, tmp_path / "other", "baseline:oracle")
 
 
@@ -179,7 +179,7 @@ def test_a_run_that_is_killed_goes_on_with_what_was_in_flight(made: Path, tmp_pa
         asked = Counter(text_of(body["messages"][0]) for body in endpoint.requests)
     assert len(asked) == 630
     assert sum(asked.values()) <= 630 + 2 * 16, "what was in flight, and no more, was asked again"
-    ids = [record.sample.id for record in read_records(tmp_path / "run")]
+    ids = [record.sample.id for record in list(iter_records(tmp_path / "run"))]
     assert len(ids) == len(set(ids)) == 630
 
 

@@ -12,8 +12,7 @@ from agrotools.benchmarks.validate import validate_folder
 from agrotools.build.assist.paraphrase import Paraphrased, paraphrase_folder, refusal, variants_of
 from agrotools.core import UsageError
 from agrotools.models import WireSettings
-from agrotools.models.endpoint import Endpoint, PricedModel, priced_model
-from agrotools.models.scripted import ScriptedModel
+from agrotools.models.endpoint import Endpoint, PricedModel, ScriptedModel, priced_model
 from support.building_models import question_of, rewording
 from support.caches import separate_cache
 from support.fault_server import closed_port
@@ -33,7 +32,7 @@ def _own_replies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def reword(folder: Path, base_url: str, *, budget_usd: float | None = None, price: str | None = None) -> Paraphrased:
-    helper = priced_model(Endpoint("m", base_url, wire=QUICK, price=price), budget_usd)
+    helper = priced_model(Endpoint("m", base_url, wire=QUICK, price=price, budget_usd=budget_usd))
     return paraphrase_folder(folder, helper, folder.parent / "spend.jsonl")
 
 
@@ -182,7 +181,7 @@ def test_what_cannot_be_set_up_is_said_before_anything_is_asked():
     with pytest.raises(UsageError, match="not a base URL"):
         priced_model(Endpoint("m", "somewhere"))
     with pytest.raises(UsageError, match="price of x is not known"):
-        priced_model(Endpoint("x", "https://example.org/v1"), 1)
+        priced_model(Endpoint("x", "https://example.org/v1", budget_usd=1))
     with pytest.raises(UsageError, match="cannot read the script"):
         priced_model(Endpoint("scripted:/nowhere.json"))
 

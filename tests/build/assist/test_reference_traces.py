@@ -42,7 +42,7 @@ def _own_replies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def trace(
     folder: Path, base_url: str, model: str = "m", *, budget_usd: float | None = None, price: str | None = None
 ) -> Traced:
-    helper = priced_model(Endpoint(model, base_url, wire=QUICK, price=price), budget_usd)
+    helper = priced_model(Endpoint(model, base_url, wire=QUICK, price=price, budget_usd=budget_usd))
     return trace_folder(folder, helper, folder.parent / "spend.jsonl", workers=1)
 
 
@@ -315,7 +315,7 @@ def test_no_endpoint_at_all_is_no_stack_trace(sums: Path):
 
 def test_a_line_that_is_no_trace_is_named(sums: Path):
     (sums / TRACES_FILE).write_text('{"id": 1}\n')
-    with pytest.raises(RunStoreError, match="line 1 is no trace"):
+    with pytest.raises(RunStoreError, match="line 1 is not a trace"):
         read_traces(sums)
 
 

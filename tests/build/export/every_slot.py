@@ -8,8 +8,7 @@ from PIL import Image
 from agrotools.build.export import write_benchmark
 from agrotools.core import Sample
 from agrotools.core.files import sha256_of_file
-from agrotools.formats.benchmark import BenchmarkHeader, SourceNote
-from agrotools.formats.folder import FILES_FOLDER
+from agrotools.formats.benchmark import FILES_FOLDER, BenchmarkHeader, SourceNote
 
 TOOLS = ("count_objects", "calculate", "plot", "lookup_agronomy", "identify_weed")
 HEADER = BenchmarkHeader(

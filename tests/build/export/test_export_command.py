@@ -7,6 +7,7 @@ from agrotools.benchmarks import load_folder
 from agrotools.cli.build import build
 from agrotools.cli.export import export
 from agrotools.core import BenchmarkError, UsageError
+from agrotools.core.base import install_command
 
 pytest.importorskip("pyarrow", reason="pyarrow is not installed (extra build)")
 
@@ -77,5 +78,5 @@ def test_without_pyarrow_it_says_what_to_install(run, folder, tmp_path, monkeypa
     monkeypatch.setitem(__import__("sys").modules, "pyarrow", None)
     error = run("export", folder, "--format", "hf", "--out", tmp_path / "out").exception
     assert isinstance(error, UsageError)
-    assert "agrotools[build]" in error.hint
+    assert error.hint == install_command("build")
     assert not (tmp_path / "out").exists()

@@ -8,7 +8,7 @@ from agrotools.benchmarks import load_folder
 from agrotools.build.export.gta import export_gta, gta_path
 from agrotools.build.export.gta_in import build_gta
 from agrotools.core import BenchmarkError
-from agrotools.core.refs import literal_value
+from agrotools.core.record import literal_value
 
 
 @pytest.fixture(scope="module")

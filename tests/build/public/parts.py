@@ -9,7 +9,7 @@ from agrotools.build.sources.assembling import assembled
 from agrotools.build.sources.part import Part
 from agrotools.build.templates import Thing
 from agrotools.core import Sample
-from agrotools.core.progress import no_progress
+from agrotools.core.base import no_progress
 from agrotools.formats.benchmark import BenchmarkHeader
 
 

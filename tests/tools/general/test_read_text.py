@@ -11,6 +11,7 @@ from PIL import Image, ImageDraw, ImageFont
 
 from agrotools.benchmarks._dialogs.tools import OCR
 from agrotools.core import ToolError
+from agrotools.core.base import install_command
 from agrotools.tools.general import text as module
 from agrotools.tools.general import text as ocr
 from agrotools.tools.general.text import read_text
@@ -42,7 +43,7 @@ def test_without_the_extra_it_says_what_to_install(
     with artifacts_in(tmp_path / "out"), pytest.raises(ToolError, match="rapidocr, which is not installed") as caught:
         read_text(image=label)
     assert caught.value.kind == "backend_unavailable"
-    assert caught.value.hint == "pip install 'agrotools[ocr]'"
+    assert caught.value.hint == install_command("ocr")
     assert ocr.ocr_files() == ()
 
 

@@ -11,7 +11,7 @@
   on nowhere, since they are written without spaces.
 
 * a keyword does not count in a heap of words or numbers that would hit any keyword
-  (:mod:`agrotools.scoring.keywords`), nor a yes or no where the answer says both; behind the first 64 kB nothing does.
+  (:mod:`agrotools.scoring.open_text`), nor a yes or no where the answer says both; behind the first 64 kB nothing does.
 
 Parts of fractions, times and dates are numbers of their own, as they are in the published rule.
 """
@@ -24,11 +24,10 @@ from typing import Any, NamedTuple
 
 from agrotools.core import BenchmarkError
 from agrotools.scoring.answer_text import LONGEST_ANSWER
-from agrotools.scoring.keywords import MOST_PLACES, Stacks, asks_yes_or_no
+from agrotools.scoring.open_text import MOST_PLACES, Stacks, asks_yes_or_no
 from agrotools.scoring.yes_no_reading import plain_answers
 from agrotools.text.loose_json import is_list, is_object, is_text
-from agrotools.text.normalise import WORD, normalise
-from agrotools.text.units import unit_pattern
+from agrotools.text.normalise import WORD, normalise, unit_pattern
 
 _MONEY = "$€£¥₹"
 _DIGITS = r"(?:[1-9]\d{0,2}(?:,\d{3})++(?!\d)|\d++)"

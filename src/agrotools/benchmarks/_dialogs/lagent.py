@@ -10,10 +10,9 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 
 from agrotools.agents.images import file_parts
-from agrotools.agents.llm import halt_of, observation_data, reply_of
+from agrotools.agents.llm import fill, halt_of, observation_data, render, reply_of
 from agrotools.agents.modes import read_apart, written
 from agrotools.agents.parsing import excerpt
-from agrotools.agents.prompts import fill, render
 from agrotools.benchmarks._dialogs.lagent_format import (
     ACTION,
     ACTION_INPUT,
@@ -46,7 +45,7 @@ from agrotools.core import (
     ToolSpec,
     Unparseable,
 )
-from agrotools.core.refs import renamed
+from agrotools.core.record import renamed
 from agrotools.models import Completion, ContentPart, Message, Model, ModelSettings, TextPart
 from agrotools.runner.policies import AgentOptions
 from agrotools.tools import tool_specs

@@ -39,7 +39,7 @@ from agrotools.core import (
     Trajectory,
     UsageError,
 )
-from agrotools.core.refs import literal_value, renamed
+from agrotools.core.record import literal_value, renamed
 from agrotools.plugin import RecordErrors
 from agrotools.scoring.error_classes import (
     IN_HEAD,

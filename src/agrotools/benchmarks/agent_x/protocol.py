@@ -4,10 +4,9 @@ import asyncio
 from collections.abc import Callable, Sequence
 
 from agrotools.agents.images import file_parts
-from agrotools.agents.llm import halt_of, reply_of
+from agrotools.agents.llm import halt_of, render, reply_of
 from agrotools.agents.modes import read_apart, written
 from agrotools.agents.parsing import excerpt
-from agrotools.agents.prompts import render
 from agrotools.benchmarks.agent_x.replies import read_prediction
 from agrotools.core import (
     Action,

@@ -33,8 +33,8 @@ from statistics import mean
 from typing import Any, NamedTuple
 
 from agrotools.benchmarks.agrieval.lexeval import shared_words
-from agrotools.benchmarks.agrieval.plugin import ROUGES
-from agrotools.benchmarks.agrieval.slots import OptionKind
+from agrotools.benchmarks.agrieval.plugin import ROUGES, OptionKind
+from agrotools.core.base import install_command
 from agrotools.scoring.predictions import Figure, PublishedScorerStops, Scores, published
 from agrotools.text.rouge import common_length, common_rows, length_in_row
 
@@ -353,16 +353,16 @@ def _bert_score(pairs: Sequence[Pair]) -> list[float]:
 
 
 _PACKAGES: Sequence[tuple[Sequence[str], Callable[[Sequence[Pair]], list[float]], str]] = (
-    (("google_bleu",), _google_bleu, "nltk and sacrebleu: pip install 'agrotools[bleu]'"),
+    (("google_bleu",), _google_bleu, f"nltk and sacrebleu: {install_command('bleu')}"),
     (
         ("hf_sacrebleu", "sacrebleu_sent", "sacrebleu_corpus"),
         _sacrebleu,
-        "sacrebleu: pip install 'agrotools[bleu]'",
+        f"sacrebleu: {install_command('bleu')}",
     ),
     (
         tuple(f"{kind}_bleu{each}" for kind in ("sent", "corpus") for each in ("1", "2", "3", "4", "_mean")),
         _nltk_bleu,
-        "nltk and its punkt_tab: pip install 'agrotools[bleu]'",
+        f"nltk and its punkt_tab: {install_command('bleu')}",
     ),
-    (("bert_score_f1",), _bert_score, f"bert-score and {_MODEL}: pip install 'agrotools[bertscore]'"),
+    (("bert_score_f1",), _bert_score, f"bert-score and {_MODEL}: {install_command('bertscore')}"),
 )

@@ -1,6 +1,6 @@
 """Plug-in of GTA."""
 
-from agrotools.benchmarks._dialogs.plugin_parts import LAGENT, PaperRun, tools_in
+from agrotools.benchmarks._dialogs.plugin_parts import LAGENT, ImageCallsSlot, PaperRun, tools_in
 from agrotools.benchmarks.counts import count_answers, count_calls, count_files, count_tools, count_with_tools
 from agrotools.plugin import BenchmarkPlugin, ErrorSource, ExpectedCount, PublishedFiles, deferred
 
@@ -52,6 +52,7 @@ PLUGIN = BenchmarkPlugin(
     about="229 general questions on images, 14 tools",
     needs="DIR/gta_dataset/dataset.json and image/, gta_dataset.zip of github.com/open-compass/GTA, release v0.1.0",
     load=deferred("agrotools.benchmarks.gta.load:load_gta"),
+    takes_options=True,
     find=deferred("agrotools.benchmarks.gta.load:GTA_LAYOUT.find"),
     file_roots=deferred("agrotools.benchmarks.gta.load:GTA_LAYOUT.roots"),
     check=deferred("agrotools.benchmarks.gta.load:check_gta"),
@@ -64,6 +65,7 @@ PLUGIN = BenchmarkPlugin(
         ("lagent", "end-to-end"): "agrotools.benchmarks._dialogs.record_dialogues:OF_RUNS",
     },
     expected=_EXPECTED,
+    slots=(ImageCallsSlot,),
     published=PublishedFiles("agrotools.benchmarks.gta", "gta"),
     error_sources=(
         ErrorSource(
@@ -75,5 +77,5 @@ PLUGIN = BenchmarkPlugin(
         ),
     ),
     scoring_target="agrotools.benchmarks.gta.score:SCORING",
-    reporting_target="agrotools.benchmarks.gta.report:REPORTING",
+    reporting_target="agrotools.benchmarks.gta.score:REPORTING",
 )

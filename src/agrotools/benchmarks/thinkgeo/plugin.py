@@ -1,6 +1,6 @@
 """Plug-in of ThinkGeo."""
 
-from agrotools.benchmarks._dialogs.plugin_parts import LAGENT, PaperRun, tools_in
+from agrotools.benchmarks._dialogs.plugin_parts import LAGENT, ImageCallsSlot, PaperRun, tools_in
 from agrotools.benchmarks.counts import count_answers, count_calls, count_in_group
 from agrotools.core import KeywordsSlot, Slot
 from agrotools.plugin import BenchmarkPlugin, ErrorSource, ExpectedCount, MetricInfo, PublishedFiles, deferred
@@ -66,6 +66,7 @@ PLUGIN = BenchmarkPlugin(
     about="436 questions on optical and 50 on radar images from above, 14 tools",
     needs="DIR/ThinkGeo_dataset/ThinkGeoBench.json and image/, huggingface.co/datasets/MBZUAI/ThinkGeo",
     load=deferred("agrotools.benchmarks.thinkgeo.load:load_thinkgeo"),
+    takes_options=True,
     find=deferred("agrotools.benchmarks.thinkgeo.load:THINKGEO_LAYOUT.find"),
     file_roots=deferred("agrotools.benchmarks.thinkgeo.load:THINKGEO_LAYOUT.roots"),
     check=deferred("agrotools.benchmarks.thinkgeo.load:check_thinkgeo"),
@@ -74,6 +75,7 @@ PLUGIN = BenchmarkPlugin(
     protocols=LAGENT,
     predictions={"thinkgeo": "agrotools.benchmarks.thinkgeo.score:FORMAT"},
     expected=(*OPTICAL, *_SAR),
+    slots=(ImageCallsSlot,),
     metrics={
         "thinkgeo.llm_score": MetricInfo(
             "LLM judge",
@@ -116,6 +118,6 @@ PLUGIN = BenchmarkPlugin(
         ),
     ),
     scoring_target="agrotools.benchmarks.thinkgeo.score:SCORING",
-    judging_target="agrotools.benchmarks.thinkgeo.judge:JUDGING",
-    reporting_target="agrotools.benchmarks.thinkgeo.report:REPORTING",
+    judging_target="agrotools.benchmarks.thinkgeo.score:JUDGING",
+    reporting_target="agrotools.benchmarks.thinkgeo.score:REPORTING",
 )

@@ -27,7 +27,7 @@ from typing import Any
 
 from agrotools.build.accuracy import STUDIES
 from agrotools.build.accuracy.study import Bench, Figure, estimate
-from agrotools.core.errors import AgrotoolsError, UsageError
+from agrotools.core.base import AgrotoolsError, UsageError
 from agrotools.tools.worker_process import worker_environment
 
 TIME_LIMIT_S = 1800.0

@@ -14,9 +14,9 @@ from typing import NamedTuple, TypeVar, cast
 
 from pydantic import JsonValue
 
-from agrotools.agents.prompts import building_prompt_hash, render
+from agrotools.agents.llm import building_prompt_hash, render
 from agrotools.benchmarks import load_folder
-from agrotools.benchmarks.checks.leaks import has_word, named_argument, names_tool, revealed_answer, step_words
+from agrotools.benchmarks.leaks import has_word, named_argument, names_tool, revealed_answer, step_words
 from agrotools.build.assist.anchors import (
     argument_words,
     file_names,
@@ -34,7 +34,7 @@ from agrotools.build.assist.anchors import (
 from agrotools.build.export import rewrite_benchmark
 from agrotools.build.templates.wording import sentences
 from agrotools.core import AgrotoolsError, BooleanSlot, Sample, UsageError
-from agrotools.core.progress import Progress, no_progress
+from agrotools.core.base import Progress, no_progress
 from agrotools.models import Message, Model, ModelSettings
 from agrotools.models.endpoint import PricedModel
 from agrotools.runner.auxiliary_model import ask_each, ready

@@ -26,7 +26,8 @@ from agrotools.core import (
     Slot,
     ToleranceSlot,
 )
-from agrotools.core.progress import Progress, no_progress
+from agrotools.core.base import Progress, no_progress
+from agrotools.models import Endpoint
 from agrotools.runner.policies import PolicySource, policy_source
 from agrotools.scoring import outcome_scores, stands_for_sample
 
@@ -65,7 +66,7 @@ def screen_folder(folder: Path, *, read_text: bool = False, progress: Progress =
 def solved_blind(benchmark: Benchmark, samples: Sequence[Sample]) -> Iterator[Finding]:
     """Check ``solved_blind``: samples of which ``echo``, ``prior`` or ``random`` answers every slot correctly."""
     for name in BLIND:
-        source = policy_source(f"baseline:{name}", samples)
+        source = policy_source(Endpoint(f"baseline:{name}"), samples)
         for sample, is_solved in zip(samples, asyncio.run(_solved(source, benchmark, samples)), strict=True):
             if is_solved:
                 chance = math.prod(chance_of(slot) for slot in sample.answer)

@@ -49,10 +49,10 @@ from pathlib import Path
 import orjson
 from pydantic import JsonValue
 
-from agrotools.agents.prompts import building_prompt_hash
+from agrotools.agents.llm import building_prompt_hash
 from agrotools.core import Arguments, FrozenModel, Observation, Sample
 from agrotools.core.files import LineFile, copy_whole, read_lines
-from agrotools.core.refs import literal_value
+from agrotools.core.record import literal_value
 
 TRACES_FILE = "traces.jsonl"
 _HINT = "remove that line; its sample is then asked about again"

@@ -15,9 +15,8 @@ from tempfile import TemporaryDirectory
 from pydantic import JsonValue
 
 from agrotools.agents.images import file_parts
-from agrotools.agents.llm import PROTOCOLS
+from agrotools.agents.llm import PROTOCOLS, render
 from agrotools.agents.parsing import excerpt, parse_output
-from agrotools.agents.prompts import render
 from agrotools.benchmarks import Benchmark, load_folder
 from agrotools.build.assist.traces import (
     TraceRecord,
@@ -44,9 +43,9 @@ from agrotools.core import (
     Unparseable,
     UnresolvedRef,
 )
+from agrotools.core.base import Progress, no_progress
 from agrotools.core.files import LineFile
-from agrotools.core.progress import Progress, no_progress
-from agrotools.core.refs import iter_refs, resolve_ref, restated
+from agrotools.core.record import iter_refs, resolve_ref, restated
 from agrotools.models import Message, Model, ModelSettings, TextPart
 from agrotools.models.endpoint import PricedModel
 from agrotools.runner.auxiliary_model import ask_each, ready

@@ -17,8 +17,7 @@ from pydantic import JsonValue
 from agrotools.build.export.croissant import Tally, as_words, omissions, rai_fields, tally, without_omissions
 from agrotools.core import ANSWER_TYPES, FAMILIES, Sample
 from agrotools.core.files import write_whole
-from agrotools.formats.benchmark import BenchmarkHeader
-from agrotools.formats.folder import CARD_FILE, CARD_FOLDER
+from agrotools.formats.benchmark import CARD_FILE, CARD_FOLDER, BenchmarkHeader
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

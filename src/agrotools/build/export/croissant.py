@@ -27,8 +27,7 @@ from pydantic import JsonValue
 from agrotools import __version__
 from agrotools.core import Sample
 from agrotools.core.files import write_whole
-from agrotools.formats.benchmark import BenchmarkHeader
-from agrotools.formats.folder import CARD_FILE, CROISSANT_FILE
+from agrotools.formats.benchmark import CARD_FILE, CROISSANT_FILE, BenchmarkHeader
 
 _WORDS = ("absent", "dropped", "left_out", "unread")
 """A key that is one of these or ends in one, ``tiles_dropped``, says what is not in the benchmark."""

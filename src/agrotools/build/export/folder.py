@@ -16,18 +16,17 @@ from agrotools.build.export.card import write_card
 from agrotools.build.export.croissant import write_croissant
 from agrotools.core import BenchmarkError, FrozenModel, Sample, first_fault
 from agrotools.core.files import artifact_path
-from agrotools.formats.benchmark import BenchmarkHeader
-from agrotools.formats.folder import (
+from agrotools.formats.benchmark import (
     CARD_FILE,
     CARD_FOLDER,
     CROISSANT_FILE,
     FILES_FOLDER,
     HEADER_FILE,
     SAMPLES_FILE,
+    BenchmarkHeader,
     resolve_file,
-    write_samples,
 )
-from agrotools.formats.replacement import replace_folder
+from agrotools.formats.writing import replace_folder, write_samples
 
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 
@@ -55,7 +54,7 @@ def copy_benchmark(root: Path, header: BenchmarkHeader, samples: Iterable[Sample
     completely or not at all.
 
     Raises:
-        BenchmarkError: as :func:`~agrotools.formats.replacement.replace_folder`.
+        BenchmarkError: as :func:`~agrotools.formats.writing.replace_folder`.
     """
     samples = tuple(samples)
     with replace_folder(out) as partial:
@@ -129,7 +128,7 @@ class Exported(FrozenModel):
 
 @contextmanager
 def replacing_export(target: Path, format: Format, header: BenchmarkHeader) -> Iterator[Path]:
-    """Replace an export of this format and write its note: :func:`~agrotools.formats.replacement.replace_folder`.
+    """Replace an export of this format and write its note: :func:`~agrotools.formats.writing.replace_folder`.
 
     Raises:
         BenchmarkError: ``target`` holds something other than such an export, or cannot be written.

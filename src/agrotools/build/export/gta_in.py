@@ -44,11 +44,10 @@ from agrotools.core import (
     SampleFile,
     first_fault,
 )
+from agrotools.core.base import Progress, no_progress
 from agrotools.core.files import sha256_of_file
-from agrotools.core.progress import Progress, no_progress
-from agrotools.formats.benchmark import BenchmarkHeader
-from agrotools.formats.folder import FILES_FOLDER
-from agrotools.formats.replacement import replace_folder
+from agrotools.formats.benchmark import FILES_FOLDER, BenchmarkHeader
+from agrotools.formats.writing import replace_folder
 from agrotools.tools import AGROTOOLS, tool_names
 
 _FILE_FIELDS = ("note", "bands", "gsd_m", "crs", "intrinsics", "depth_unit_mm", "classes")

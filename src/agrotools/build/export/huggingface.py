@@ -21,9 +21,9 @@ from agrotools.build.export.card import write_card
 from agrotools.build.export.croissant import TERMS, tally
 from agrotools.build.export.folder import place_file, read_exported, replacing_export, write_benchmark
 from agrotools.core import BenchmarkError, Sample, UsageError
-from agrotools.core.progress import Progress, no_progress
+from agrotools.core.base import Progress, install_command, no_progress
 from agrotools.formats.benchmark import BenchmarkHeader
-from agrotools.formats.replacement import replace_folder
+from agrotools.formats.writing import replace_folder
 from agrotools.text.answer_form import answer_form
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ def arrow_and_parquet() -> tuple[Any, Any]:
         import pyarrow
         import pyarrow.parquet
     except ImportError as error:
-        raise UsageError("this needs pyarrow", hint="pip install 'agrotools[build]'") from error
+        raise UsageError("this needs pyarrow", hint=install_command("build")) from error
     return pyarrow, pyarrow.parquet
 
 

@@ -13,7 +13,7 @@ from pydantic import Field, JsonValue, StringConstraints, ValidationError, field
 from agrotools.build.own_photos import cells
 from agrotools.build.templates.wording import Language
 from agrotools.core import BenchmarkError, FrozenModel, first_fault
-from agrotools.core.errors import NoFileError
+from agrotools.core.base import NoFileError
 
 _ROWS_NAMED = 5
 

@@ -6,6 +6,6 @@ and a message.
 """
 
 from agrotools.build.quality.checking import CHECKS, Finding, check_quality, write_findings
-from agrotools.formats.folder import QUALITY_FILE
+from agrotools.formats.benchmark import QUALITY_FILE
 
 __all__ = ["CHECKS", "QUALITY_FILE", "Finding", "check_quality", "write_findings"]

@@ -12,7 +12,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from agrotools.benchmarks.checks.leaks import (
+from agrotools.benchmarks.leaks import (
     has_word,
     labels_of,
     named_argument,
@@ -33,10 +33,10 @@ from agrotools.core import (
     ToolError,
     UsageError,
 )
+from agrotools.core.base import Progress, install_command, no_progress
 from agrotools.core.files import write_whole
-from agrotools.core.progress import Progress, no_progress
-from agrotools.formats.folder import QUALITY_FILE
-from agrotools.text.units import UNITS, canonical_unit, unit_pattern
+from agrotools.formats.benchmark import QUALITY_FILE
+from agrotools.text.normalise import UNITS, canonical_unit, unit_pattern
 from agrotools.tools import get_tool
 
 Severity = Literal["error", "warning", "info"]
@@ -353,7 +353,7 @@ def check_quality(
     elif reader := text_reader():
         checks.append(lambda: check_written(samples, root, reader, progress))
     else:
-        left_out.append("text in pictures was not read: pip install 'agrotools[ocr]'")
+        left_out.append(f"text in pictures was not read: {install_command('ocr')}")
     return [finding for check in checks for finding in check()], left_out
 
 

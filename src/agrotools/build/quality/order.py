@@ -32,7 +32,7 @@ from agrotools.core import (
     Slot,
     ToleranceSlot,
 )
-from agrotools.core.refs import REF_PATTERN, iter_refs
+from agrotools.core.record import REF_PATTERN, iter_refs
 from agrotools.text.claims import affirms
 
 MOST_UNITS = 12

@@ -3,8 +3,7 @@
 from importlib.util import find_spec
 
 from agrotools.core import UsageError
-
-INSTALL = "pip install 'agrotools[review]'"
+from agrotools.core.base import install_command
 
 
 def missing_package() -> str | None:
@@ -19,4 +18,4 @@ def require_extra() -> None:
         UsageError: one of them is not.
     """
     if missing := missing_package():
-        raise UsageError(f"the review page needs {missing}, which is not installed", hint=INSTALL)
+        raise UsageError(f"the review page needs {missing}, which is not installed", hint=install_command("review"))

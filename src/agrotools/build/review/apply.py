@@ -15,8 +15,8 @@ from agrotools.build.export import copy_files, write_benchmark
 from agrotools.build.review.agreement import Decision, apply_edits, reason_key, standing_of, valid_decisions
 from agrotools.build.review.material import Material, reviewed_benchmark
 from agrotools.core import BenchmarkError, FrozenModel, Sample, UsageError
-from agrotools.formats.folder import QUALITY_FILE
-from agrotools.formats.replacement import replace_folder
+from agrotools.formats.benchmark import QUALITY_FILE
+from agrotools.formats.writing import replace_folder
 
 OnDisputed = Literal["keep", "drop"]
 _ADDED = "+reviewed"

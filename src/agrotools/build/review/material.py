@@ -11,8 +11,8 @@ from agrotools.benchmarks import BENCHMARKS, Benchmark, load_benchmark
 from agrotools.build.assist.traces import TraceRecord, input_hash, read_traces
 from agrotools.build.review.journal import REVIEW_FILE
 from agrotools.core import RunStoreError, Sample, UsageError
-from agrotools.core.progress import Progress, no_progress
-from agrotools.formats.folder import HEADER_FILE, QUALITY_FILE
+from agrotools.core.base import Progress, no_progress
+from agrotools.formats.benchmark import HEADER_FILE, QUALITY_FILE
 from agrotools.report.html.pictures import benchmark_roots
 from agrotools.report.layout import harmless, shortened
 from agrotools.runner.records import RECORDS_FILE, RecordIndex

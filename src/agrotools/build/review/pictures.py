@@ -13,7 +13,7 @@ from pydantic import JsonValue
 from agrotools.agents.images import PREVIEWED_KINDS, Unreadable, make_picture
 from agrotools.build.review.material import Material
 from agrotools.core import Artifact, ReferenceStep, Sample, SampleFile
-from agrotools.core.refs import literal_value
+from agrotools.core.record import literal_value
 from agrotools.report.html.pictures import Absent, Places
 from agrotools.tools.cache import ResultCache
 

@@ -15,7 +15,7 @@ from agrotools.build.review.agreement import checks_of
 from agrotools.build.review.material import Material, reference_flags
 from agrotools.build.review.pictures import Shape, files_of, shapes_of
 from agrotools.core import OpenTextSlot, ReferenceStep, Sample, SampleFile, Slot
-from agrotools.core.refs import Results, is_ref, literal_value
+from agrotools.core.record import Results, is_ref, literal_value
 from agrotools.report.html.pictures import Absent
 from agrotools.report.layout import expected_text, harmless, shortened, value_text
 from agrotools.scoring.implied import implied_slot, is_text_slot, shown_results

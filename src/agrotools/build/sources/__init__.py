@@ -7,7 +7,7 @@ from agrotools.build.allocation import QUERIES
 from agrotools.build.sources.agml import PREFIX, build_agml
 from agrotools.build.sources.public import DATASETS, build_all, build_public
 from agrotools.core import Registry, UsageError
-from agrotools.core.progress import Progress, no_progress
+from agrotools.core.base import NoFileError, Progress, no_progress
 from agrotools.formats.benchmark import BenchmarkHeader
 
 SOURCES: Registry[Callable[[Path, Path, Progress], BenchmarkHeader]] = Registry(
@@ -66,7 +66,10 @@ def _source_folder(source: str) -> tuple[str, Path]:
     if not separator or not name or not folder:
         known = ", ".join(SOURCES.names())
         raise UsageError(f"--source is {source!r}", hint=f"write NAME=DIR, where NAME is one of: {known}, or agml:NAME")
-    return name, Path(folder).expanduser()
+    path = Path(folder).expanduser()
+    if not path.exists():
+        raise NoFileError(f"there is no folder {path}", hint="give the folder of the data set: --source NAME=DIR")
+    return name, path
 
 
 __all__ = ["SOURCES", "build_source", "build_sources"]

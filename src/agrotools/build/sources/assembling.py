@@ -14,10 +14,9 @@ from agrotools.build.references import Tally
 from agrotools.build.sources.part import Part
 from agrotools.build.templates.wording import sentences
 from agrotools.core import Sample
-from agrotools.core.progress import Progress
-from agrotools.formats.benchmark import BenchmarkHeader, canary_of
-from agrotools.formats.folder import FILES_FOLDER
-from agrotools.formats.replacement import replace_folder
+from agrotools.core.base import Progress
+from agrotools.formats.benchmark import FILES_FOLDER, BenchmarkHeader
+from agrotools.formats.writing import canary_of, replace_folder
 from agrotools.tools import AGROTOOLS
 
 SEED = 20140906

@@ -25,7 +25,7 @@ from agrotools.core import (
     ToleranceSlot,
     UnresolvedRef,
 )
-from agrotools.core.refs import Results
+from agrotools.core.record import Results
 from agrotools.text.expressions import evaluate_from
 from agrotools.text.normalise import CJK
 

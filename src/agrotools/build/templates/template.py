@@ -69,7 +69,7 @@ from agrotools.core import (
     UnresolvedRef,
     counts_in_headline,
 )
-from agrotools.core.refs import Results, resolved_value
+from agrotools.core.record import Results, resolved_value
 from agrotools.text.expressions import evaluate
 from agrotools.tools.result import round_significant
 

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from pydantic import Field, ValidationError
 
 from agrotools.core import CorpusError, UsageError
-from agrotools.core.frozen_model import FrozenModel
+from agrotools.core.base import FrozenModel
 from agrotools.knowledge.corpus.documents import stamp
 from agrotools.knowledge.corpus.terms import TERMS_VERSION, UNITS, terms_of
 

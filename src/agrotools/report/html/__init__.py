@@ -1,6 +1,6 @@
 """The report as one self-contained HTML file: tables, and samples with their pictures."""
 
-from agrotools.report.html.choosing import Outcomes
 from agrotools.report.html.page import DEFAULT_SAMPLES, Written, build_report
+from agrotools.report.html.runs import Outcomes
 
 __all__ = ["DEFAULT_SAMPLES", "Outcomes", "Written", "build_report"]

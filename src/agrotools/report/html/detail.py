@@ -22,8 +22,8 @@ from agrotools.core import (
     Unparseable,
 )
 from agrotools.report.explain import SlotReading, file_text, slot_readings, summary_readings
-from agrotools.report.html.choosing import facets_of
 from agrotools.report.html.pictures import Absent, EmbeddedPicture
+from agrotools.report.html.runs import facets_of
 from agrotools.report.layout import RIGHT, WRONG, LabelledText, percent, shortened, value_text
 from agrotools.report.trace import (
     Agreement,

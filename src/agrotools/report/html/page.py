@@ -15,11 +15,20 @@ import orjson
 from agrotools.core import Artifact, Record, RunStoreError, SampleFile
 from agrotools.core.files import written_beside
 from agrotools.plugin import NO_COMPARISONS, TextComparisons
-from agrotools.report.html.choosing import FACETS, TOOL_FAILED, Outcomes, value_of
 from agrotools.report.html.detail import detail_of
 from agrotools.report.html.pictures import BUDGET_BYTES, Absent, EmbeddedPicture, Pictures, Places
 from agrotools.report.html.result_tables import errors_section, result_tables, templates
-from agrotools.report.html.runs import Run, count_pictures, incomparable, opened_runs, run_facts
+from agrotools.report.html.runs import (
+    FACETS,
+    TOOL_FAILED,
+    Outcomes,
+    Run,
+    count_pictures,
+    incomparable,
+    opened_runs,
+    run_facts,
+    value_of,
+)
 from agrotools.report.layout import harmless, shortened
 from agrotools.report.settings import Papers, papers_of_runs
 from agrotools.report.tables import scoring_lines, warning_lines
@@ -60,7 +69,6 @@ def build_report(
     papers: Papers | None = None,
     allow_invalid: bool = False,
     comparisons: TextComparisons = NO_COMPARISONS,
-    unadjusted: bool = False,
     picture_bytes: int = BUDGET_BYTES,
 ) -> Written:
     """Write one HTML file that needs nothing else: no network, no other file.
@@ -76,7 +84,6 @@ def build_report(
         papers: the tables of the benchmarks' papers, where they are filled; filled otherwise.
         allow_invalid: let a mode have a headline with more than 1 % invalid records, where summaries are computed.
         comparisons: of texts; see :func:`agrotools.runner.rescore.rescore`.
-        unadjusted: mark differences by the p-value of each alone.
         picture_bytes: what all pictures together may take.
 
     Raises:
@@ -100,7 +107,7 @@ def build_report(
         out.parent.mkdir(parents=True, exist_ok=True)
         with written_beside(out) as temporary:
             with temporary.open("w", encoding="utf-8", newline="\n") as file:
-                page = _Page(opened, file, picture_bytes, papers, unadjusted=unadjusted)
+                page = _Page(opened, file, picture_bytes, papers)
                 page.write()
             size = temporary.stat().st_size
     except OSError as error:
@@ -144,10 +151,7 @@ class _Page:
         file: IO[str],
         picture_bytes: int,
         papers: Papers,
-        *,
-        unadjusted: bool = False,
     ) -> None:
-        self._unadjusted = unadjusted
         self._runs = runs
         self._papers = papers
         self._file = file
@@ -167,7 +171,7 @@ class _Page:
             style_hash=_hash(style),
             facts=[run_facts(run.name, run.folder, run.manifest, run.summary) for run in self._runs],
             differences=incomparable([run.manifest for run in self._runs]),
-            results=result_tables([run.summary for run in self._runs], unadjusted=self._unadjusted),
+            results=result_tables([run.summary for run in self._runs]),
             errors=errors_section([run.summary for run in self._runs], [run.name for run in self._runs]),
             papers=[tables.page() for tables in self._papers.filled()],
             notes=[

@@ -13,7 +13,7 @@ from agrotools.benchmarks import BENCHMARKS
 from agrotools.benchmarks.checking import file_roots
 from agrotools.core import Artifact, BenchmarkError, SampleFile
 from agrotools.core.files import artifact_path, sha256_of_file
-from agrotools.formats.folder import HEADER_FILE, resolve_file
+from agrotools.formats.benchmark import HEADER_FILE, resolve_file
 from agrotools.runner.manifest import Manifest
 
 if TYPE_CHECKING:

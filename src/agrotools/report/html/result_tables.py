@@ -7,9 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from urllib.parse import quote
 
-from agrotools.report.comparison import across_runs_tables, between_runs_table
-from agrotools.report.errors import (
+from agrotools.report.comparison import (
     ErrorColumn,
+    across_runs_tables,
+    between_runs_table,
     classes_looked_for,
     error_columns,
     error_label,
@@ -144,7 +145,7 @@ class Results:
     notes: list[str]
 
 
-def result_tables(summaries: Sequence[Summary], *, unadjusted: bool = False) -> Results:
+def result_tables(summaries: Sequence[Summary]) -> Results:
     """The tables of :func:`agrotools.report.tables.tables`, for a page."""
     notes = Notes()
     main: list[HtmlTable] = []
@@ -155,9 +156,9 @@ def result_tables(summaries: Sequence[Summary], *, unadjusted: bool = False) -> 
             )
     main += html_tables(plugin_tables(summaries, notes))
     if any(summary.no_tool_part and summary.no_tool_part.gain for summary in summaries):
-        main += html_tables(gain_table(summaries, notes, unadjusted=unadjusted), _gains(summaries))
+        main += html_tables(gain_table(summaries, notes), _gains(summaries))
     if len(summaries) > 1:
-        main += html_tables(between_runs_table(summaries, unadjusted=unadjusted))
+        main += html_tables(between_runs_table(summaries))
     parts = html_tables(
         [
             *part_tables(summaries, side_by_side=_SIDE_BY_SIDE),

@@ -1,25 +1,249 @@
-"""Runs of a page: the data read before anything is written, their facts, and differences between them."""
+"""Runs of a page: their data, facts and differences, and which samples are shown in detail under which facets.
 
+What went wrong comes first, spread over modes and task types. What the choice depends on is kept as columns of numbers,
+so that a long run takes little more memory than a short one.
+"""
+
+import hashlib
 import re
+from array import array
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from agrotools.core import Record, RunStoreError, Sample
+from agrotools.core import CallTools, Halt, Record, RunStoreError, Sample, Score, Unparseable
 from agrotools.plugin import NO_COMPARISONS, TextComparisons
-from agrotools.report.html.choosing import Outcomes
 from agrotools.report.html.pictures import artifact_key, benchmark_roots, file_key
 from agrotools.report.layout import fields_text, percent, shortened
-from agrotools.runner.costs import read_spend
+from agrotools.report.trace import why_wrong
 from agrotools.runner.manifest import Manifest
-from agrotools.runner.policies import is_baseline
+from agrotools.runner.policies import is_baseline, read_spend
 from agrotools.runner.records import RECORDS_FILE, OrderedRecords, RecordIndex
 from agrotools.runner.rescore import check_comparisons, judged_rows, shown_as_stored, summary_of
 from agrotools.runner.store import read_manifest
-from agrotools.scoring import ModeSummary, RunAggregator, Summary, score_record
+from agrotools.scoring import ModeSummary, RunAggregator, Summary, score_record, stands_for_sample
 from agrotools.scoring.aggregate import side_by_side
 from agrotools.scoring.judging import JudgedRows
+from agrotools.scoring.metrics import is_invalid
+from agrotools.text.normalise import plural
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    FloatArray = NDArray[np.float64]
+    IntArray = NDArray[np.int64]
+
+_MOST_EPOCHS = 2**31
+
+
+class Outcomes:
+    """Scores of all records of the runs, in 24 bytes for each.
+
+    A sample in a mode (a pair) is shown of all runs together, or of none. Samples are told apart by the first 64 bits
+    of the SHA-256 of their ids: among a million, two share them, and what becomes of them, in one of 3e7 cases.
+    """
+
+    def __init__(self) -> None:
+        self._groups = array("I")
+        self._hashes = array("Q")
+        self._epochs = array("I")
+        self._values = array("d")
+        self._starts: list[int] = []
+        self._numbers: dict[tuple[str, str], int] = {}
+        """Of each mode and task type the number that stands in ``_groups``."""
+
+    def begin_run(self) -> None:
+        """The records that follow are those of the next run, in the order of their keys."""
+        self._starts.append(len(self._values))
+
+    def add(self, record: Record, scores: list[Score]) -> None:
+        """Add a record of the run and its scores."""
+        value = value_of(record, scores)
+        group = (record.mode, record.sample.task_type)
+        self._groups.append(self._numbers.setdefault(group, len(self._numbers)))
+        self._hashes.append(int.from_bytes(hashlib.sha256(record.sample.id.encode()).digest()[:8], "big"))
+        self._epochs.append(min(max(record.epoch, 0), _MOST_EPOCHS))  # a file may say anything
+        self._values.append(float("nan") if value is None else value)
+
+    def chosen(self, n: int, *, privileged: frozenset[int]) -> list[list[int]]:
+        """At most ``n`` records a run: in each mode and task type in turn the pair that did worst, ties by hash.
+
+        A pair did as well as in its worst run (the mean over its valid epochs there), and well where no run has a valid
+        record of it. What a privileged run (an index of ``privileged``) got counts only where no other run has a
+        score. A first pair of more than ``n`` epochs is shown as a whole.
+
+        Returns, for each run, the places of the records to show among its own, ascending.
+        """
+        import numpy as np
+
+        names = sorted(self._numbers)
+        place = {name: at for at, name in enumerate(names)}
+        modes = [mode for mode, _ in names]
+        groups = np.array([place[name] for name in self._numbers], dtype=np.int64)[np.asarray(self._groups)]
+        of_mode = np.array([modes.index(mode) for mode in modes], dtype=np.int64)[groups]
+        hashes, epochs = np.asarray(self._hashes), np.asarray(self._epochs, dtype=np.int64)
+        order = np.lexsort((hashes, of_mode))  # stable: the records of a pair stay by run and then by epoch
+        first = np.flatnonzero(_changes(of_mode[order]) | _changes(hashes[order]))
+        pairs = np.repeat(np.arange(len(first)), np.diff(first, append=len(order)))
+        worst = self._worst(order, pairs, len(first), privileged)
+        last_epochs = np.maximum.reduceat(epochs[order], first)
+        first_groups = groups[order[first]]
+        chosen_pairs = _in_turn(first_groups, worst, hashes[order[first]], last_epochs + 1, n)
+        chosen_positions = np.sort(order[np.isin(pairs, chosen_pairs)])
+        ends = [*self._starts[1:], len(order)]
+        return [
+            (chosen_positions[(start <= chosen_positions) & (chosen_positions < end)] - start).tolist()
+            for start, end in zip(self._starts, ends, strict=True)
+        ]
+
+    def _worst(self, order: "IntArray", pairs: "IntArray", n_pairs: int, privileged: frozenset[int]) -> "FloatArray":
+        """Score of each pair in the run where it did worst."""
+        import numpy as np
+
+        values = np.asarray(self._values)[order]
+        runs = np.searchsorted(np.asarray(self._starts), order, side="right") - 1
+        worst, of_any = np.full(n_pairs, np.inf), np.full(n_pairs, np.inf)
+        for run in range(len(self._starts)):
+            valid = (runs == run) & ~np.isnan(values)
+            totals = np.bincount(pairs[valid], values[valid], n_pairs)
+            counts = np.bincount(pairs[valid], minlength=n_pairs)
+            means = np.divide(totals, counts, out=np.full(n_pairs, np.inf), where=counts > 0)
+            of_any = np.minimum(of_any, means)
+            if run not in privileged:
+                worst = np.minimum(worst, means)
+        worst = np.where(np.isinf(worst), of_any, worst)
+        return np.where(np.isinf(worst), 1.0, worst)
+
+
+def _changes(column: "IntArray") -> "NDArray[np.bool_]":
+    """True where a value differs from the previous one; always true for the first."""
+    import numpy as np
+
+    return np.concatenate(([True], column[1:] != column[:-1]))
+
+
+def _in_turn(groups: "IntArray", worst: "FloatArray", hashes: "IntArray", epochs: "IntArray", n: int) -> list[int]:
+    """Pairs for ``n`` records: the worst of each group, the second worst of each, and so on."""
+    import numpy as np
+
+    order = np.lexsort((hashes, worst, groups))
+    first = np.flatnonzero(_changes(groups[order]))
+    turns = np.arange(len(order)) - np.repeat(first, np.diff(first, append=len(order)))
+    candidates = order[turns < n]
+    chosen_pairs: list[int] = []
+    room = n
+    for pair in candidates[np.lexsort((groups[candidates], turns[turns < n]))].tolist():
+        room -= int(epochs[pair])
+        if room < 0 and chosen_pairs:
+            break
+        chosen_pairs.append(pair)
+    return chosen_pairs
+
+
+def value_of(record: Record, scores: list[Score]) -> float | None:
+    """Score of a record, for sorting and colouring: its Final Answer Score; in step-by-step the share of steps
+    that are right. None where it is invalid."""
+    if is_invalid(record):
+        return None
+    if record.actions is None:
+        return next((row.value for row in scores if stands_for_sample(row.metric)), 0.0)
+    return sum(step_is_right(record, index, scores) for index in range(len(record.actions))) / len(record.actions)
+
+
+def step_is_right(record: Record, index: int, scores: list[Score]) -> bool:
+    """True if the action predicted for a step is the expected one, with its arguments or slots right."""
+    assert record.actions is not None
+    steps = record.sample.reference.steps if record.sample.reference else ()
+    rows = {row.metric: row for row in scores if row.step == index}
+    return not why_wrong(record.actions[index], steps[index] if index < len(steps) else None, rows)
+
+
+WRONG_TOOL = "wrong tool"
+WRONG_ARGUMENT = "wrong argument"
+MISSING_CALL = "missing call"
+TOOL_ERROR = "tool error"
+UNPARSEABLE = "unparseable"
+NO_ANSWER = "no answer"
+EARLY_ANSWER = "answered too early"
+TOOL_FAILED = "tool limit"
+NO_REPLY = "invalid"
+
+FACETS = {
+    WRONG_TOOL: "called a tool that is not in the reference plan",
+    WRONG_ARGUMENT: "called the right tool with an argument that differs from the reference",
+    MISSING_CALL: "did not make a call of the reference",
+    TOOL_ERROR: "a call ended in an error",
+    UNPARSEABLE: "output is neither a call nor an answer",
+    NO_ANSWER: "ended without an answer",
+    EARLY_ANSWER: "answered where a call was expected",
+    TOOL_FAILED: "the reference calls with the real tools give a wrong answer, too",
+    NO_REPLY: "no reply was received; excluded from all averages",
+}
+"""Every facet and its meaning."""
+
+
+def facets_of(record: Record, scores: Sequence[Score], matches: Sequence[int | None], differs: bool) -> list[str]:
+    """The facets of one record.
+
+    Args:
+        record, scores: it and its rows.
+        matches: for each call of its trajectory the reference step that it stands for.
+        differs: whether an argument of one of those calls does not agree with the reference.
+
+    :data:`TOOL_FAILED` needs the oracle's record of the sample and is not among them.
+    """
+    if is_invalid(record):
+        return [NO_REPLY]
+    facets = _of_actions(record, scores) if record.actions is not None else _of_trajectory(record, matches, differs)
+    return [facet for facet in FACETS if facet in facets]
+
+
+def _of_actions(record: Record, scores: Sequence[Score]) -> set[str]:
+    facets: set[str] = set()
+    values: dict[tuple[str, int | None], float] = {(row.metric, row.step): row.value for row in scores}
+    steps = record.sample.reference.steps if record.sample.reference else ()
+    for index, action in enumerate(record.actions or ()):
+        if isinstance(action, Unparseable):
+            facets.add(UNPARSEABLE)
+        elif isinstance(action, Halt):
+            facets.add(NO_ANSWER)
+        elif isinstance(action, CallTools) and index < len(steps):
+            if values.get(("agrotools.tool_acc", index), 1) < 1:
+                facets.add(WRONG_TOOL)
+            elif values.get(("agrotools.arg_acc", index), 1) < 1:
+                facets.add(WRONG_ARGUMENT)
+        elif index < len(steps):
+            facets.add(EARLY_ANSWER)
+        elif isinstance(action, CallTools):
+            facets.add(NO_ANSWER)
+    return facets
+
+
+def _of_trajectory(record: Record, matches: Sequence[int | None], differs: bool) -> set[str]:
+    assert record.trajectory is not None
+    facets: set[str] = set()
+    sample = record.sample
+    if any(step.kind == "unparseable" for step in record.trajectory.steps):
+        facets.add(UNPARSEABLE)
+    if any(step.observation and step.observation.error for step in record.trajectory.steps):
+        facets.add(TOOL_ERROR)
+    if record.trajectory.answer is None:
+        facets.add(NO_ANSWER)
+    if record.mode != "end-to-end" or sample.reference is None:
+        return facets
+    if None in matches:
+        facets.add(WRONG_TOOL)
+    if differs:
+        facets.add(WRONG_ARGUMENT)
+    if set(range(len(sample.reference.steps))).difference(matches):
+        facets.add(MISSING_CALL)
+    return facets
+
+
+# --- runs ------------------------------------------------------------------------------------------------------------
 
 
 @dataclass
@@ -216,12 +440,10 @@ def run_facts(name: str, folder: Path, manifest: Manifest, summary: Summary) -> 
 
 def _mode_text(part: ModeSummary) -> str:
     invalid = f", {part.invalid.n} invalid ({percent(part.invalid.share)} %)" if part.invalid.n else ""
-    n_drawn = part.schematic.n_samples if part.schematic is not None else 0
-    drawings_text = f", {n_drawn} of them schematic drawings, excluded" if n_drawn else ""
-    hidden = "" if part.headline or n_drawn == part.n_samples else ": too many to report scores"
+    hidden = "" if part.headline else ": too many to report scores"
     ended = ", ".join(f"{name} {n}" for name, n in part.counts.terminations.items())
     epochs = f" x {part.epochs} epochs" if part.epochs > 1 else ""
-    return f"{part.n_samples} samples{epochs}{drawings_text}{invalid}{hidden}{f' ({ended})' if ended else ''}"
+    return f"{plural(part.n_samples, 'sample')}{epochs}{invalid}{hidden}{f' ({ended})' if ended else ''}"
 
 
 def _written(path: Path) -> str:

@@ -8,7 +8,6 @@ from functools import cache
 from typing import Literal, NamedTuple
 
 from agrotools.scoring.choices.named_options import (
-    Block,
     ChoiceItem,
     Listing,
     ReplyText,
@@ -243,9 +242,8 @@ def judgement_claims(reply: ReplyText, item: ChoiceItem) -> list[Claim]:
 
 
 _AFFIRMING = re.compile(
-    r"(?:(?:才|就|即|应)?(?:为|是)(?:本题|此题|该题)?的?(?:(?:正确|最佳|标准)的?(?:选项|选择)|(?:正确|最佳|标准)?的?答案)|"
-    r"当选|入选|"
-    r"(?:is|are|would be|must be) (?:therefore |clearly )?(?:my (?:final )?(?:answer|choice)|"
+    r"(?:(?:才|就|即|应)?(?:为|是)(?:本题|此题|该题)?的?(?:(?:正确|最佳|标准)的?(?:选项|选择)|(?:正确|最佳|"
+    r"标准)?的?答案)|当选|入选|(?:is|are|would be|must be) (?:therefore |clearly )?(?:my (?:final )?(?:answer|choice)|"
     r"the (?:(?:correct |best |right )?answers?|(?:correct|best|right) (?:options?|choices?|ones?))))(?![a-z])"
 )
 _AFFIRMATION = re.compile(rf"[^\S\n]*+{_AFFIRMING.pattern}")
@@ -283,8 +281,6 @@ def opening_claim(reply: ReplyText, item: ChoiceItem) -> Claim | None:
     position = begin.end() if begin else 0
     if block := block_at(reply, position, item):
         more = reply.text[block.listing.end :].strip()
-        if _repeats_options(block, item) and (more or item.kind != "multiple"):
-            return None
         return Claim(block.listing, "stated", "first line" if more else "whole reply")
     listing = listing_at(reply, position, item)
     if listing is None:
@@ -319,11 +315,6 @@ def _hedged_claim(reply: ReplyText, item: ChoiceItem, position: int) -> Claim | 
         if (block := block_at(reply, position, item)) and block.listing.end == len(reply.text):
             return Claim(block.listing, "stated", "whole reply")
     return None
-
-
-def _repeats_options(block: Block, item: ChoiceItem) -> bool:
-    """True if these lines repeat all options of the question, one by one."""
-    return block.lines > 1 and len(block.listing.keys) == len(item.keys) and not block.listing.outside
 
 
 _BEHIND_A_COLON = re.compile(r"(?<![A-Za-z]):[^\S\n]*([^\n:]{1,40})\Z")

@@ -40,14 +40,10 @@ class ChoiceItem(NamedTuple):
 def _whole(low: str, start: int, end: int) -> bool:
     """True if a text is not part of a longer word or number."""
     before, after = low[start - 1 : start] if start else "", low[end : end + 1]
-    first, last = low[start], low[end - 1]
-    if first.isascii() and first.isalnum() and before.isascii() and before.isalnum():
+    pairs = (before, low[start]), (low[end - 1], after)
+    if any(one.isascii() and one.isalnum() and other.isascii() and other.isalnum() for one, other in pairs):
         return False
-    if last.isascii() and last.isalnum() and after.isascii() and after.isalnum():
-        return False
-    if first.isdigit() and before in (".", ",") and low[start - 2 : start - 1].isdigit():
-        return False
-    return not (last.isdigit() and (after in ("%", "‰") or (after in (".", ",") and low[end + 1 : end + 2].isdigit())))
+    return not (low[end - 1].isdigit() and after in tuple("%‰.,"))
 
 
 def read_item(options: Mapping[str, str], kind: Kind) -> ChoiceItem:
@@ -165,9 +161,6 @@ def _after_letter() -> re.Pattern[str]:
 
 
 _SPECIES = re.compile(r"\. ?[a-z]{3}")
-_ARTICLE = re.compile(
-    r"[^\S\n]+(?!(?:is|are|was|and|or|because|as|since|but|for|seems|would|should|must|fits)\b)[a-z]{2}"
-)
 _STOP = (
     r"\Z|[\n,;、。.!?)\]}】」\"'|:(/&+]|和|与|及|以及|或|还|都|均|全|皆|等|这?[两三四五六七二][个者项]|中的|以外|之外|外|"
     r"(?:and|or|both|because|since)\b"
@@ -202,8 +195,6 @@ def letters_at(reply: ReplyText, position: int, item: ChoiceItem, *, small: bool
     if _after_letter().match(reply.low, end):
         return None
     if _SPECIES.match(reply.text, end):
-        return None
-    if written in ("A", "a") and _ARTICLE.match(reply.text, end):
         return None
     return NamedOption(position, end, tuple(known), outside=outside)
 
@@ -253,10 +244,8 @@ def _with_text(reply: ReplyText, one: NamedOption, item: ChoiceItem) -> NamedOpt
 
 
 _SEPARATOR = re.compile(
-    r"[^\S\n]*(?:"
-    r"(?P<or>(?:[,、/]\s*)?(?:或者?|还是|亦或|(?:or|nor)\b))|"
-    r"(?P<and>(?:[,;、][^\S\n]*)?(?:和|与|及|以及|还有|并且?|同|(?:and|plus)\b))|"
-    r"(?P<close>[、·])|(?P<loose>[,;/&+|])|(?P<to>[-~–至到](?=\s*[A-Za-z](?![A-Za-z])))|"
+    r"[^\S\n]*(?:(?P<or>(?:[,、/]\s*)?(?:或者?|还是|亦或|(?:or|nor)\b))|(?P<and>(?:[,;、][^\S\n]*)?(?:和|与|及|以及|"
+    r"还有|并且?|同|(?:and|plus)\b))|(?P<close>[、·])|(?P<loose>[,;/&+|])|(?P<to>[-~–至到](?=\s*[A-Za-z](?![A-Za-z])))|"
     r"(?P<adjacent>(?<=[)\]】])(?=[(\[【]))|(?P<space>)(?<=\s)(?!\())"
 )
 
@@ -338,7 +327,6 @@ def _range(first: NamedOption, last: NamedOption, item: ChoiceItem) -> NamedOpti
 
 _LINE_BEGIN = re.compile(r"[^\S\n]*(?:[-*•·|]+[^\S\n]*)?(?:\d{1,2}[^\S\n]*[.)、|][^\S\n]*)?")
 _LINE_END = re.compile(r"[^\S\n]*(?:这?[两三四五六七]个?(?:选?项)?|吧|哦|呢|等)?[。.;,、|!]*[^\S\n]*(?:\n|\Z)")
-_ANNOUNCED = re.compile(r"(?:[【\[(]\s*)?(?:正确|最终|参考|标准)?(?:答案|answer)")
 _BLANK = re.compile(r"\s*")
 
 
@@ -355,8 +343,6 @@ def block_at(reply: ReplyText, position: int, item: ChoiceItem) -> Block | None:
     end = position
     while len(lines) <= len(item.keys):
         begin = _LINE_BEGIN.match(reply.text, end)
-        if lines and _ANNOUNCED.match(reply.low, begin.end() if begin else end):
-            break
         listing = listing_at(reply, begin.end() if begin else end, item, small=True)
         close = _LINE_END.match(reply.text, listing.end) if listing else None
         if listing is None or close is None:

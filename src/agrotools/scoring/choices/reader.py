@@ -77,7 +77,7 @@ def _read(reply: ReplyText, item: ChoiceItem) -> ChoiceReading:
     claims = _before_further_questions(reply, _claims(reply, item))
     strong = [claim for claim in claims if claim.force != "weak"]
     if not strong and (together := exception_claim(reply, item) or all_options_claim(reply, item)):
-        claims = beside([], [together], [claim for claim in claims if not _overlap(claim, together)])
+        claims = beside([], [together], claims)
     if reading := _settled(reply, item, claims):
         return reading
     if item.truth is None and (reading := _by_verdicts(reply, item)):
@@ -103,10 +103,6 @@ def _claims(reply: ReplyText, item: ChoiceItem) -> list[Claim]:
     return claims
 
 
-def _overlap(one: Claim, other: Claim) -> bool:
-    return one.start < other.end and other.start < one.end
-
-
 def _before_further_questions(reply: ReplyText, claims: list[Claim]) -> list[Claim]:
     """Claims before a further question if there are any, else all claims."""
     for mark in pattern_of("further_question").finditer(reply.low):
@@ -129,7 +125,7 @@ def _settled(reply: ReplyText, item: ChoiceItem, claims: list[Claim]) -> ChoiceR
     current: Claim | None = None
     clash: Claim | None = None
     earlier: set[str] = set()
-    for claim in _joined_claims(reply, item, counted):
+    for claim in counted:
         if current is None or _replaces(reply, current, claim, earlier):
             current, clash = claim, None
         elif set(current.listing.keys) != set(claim.listing.keys) or not claim.listing.sound:
@@ -150,43 +146,24 @@ def _settled(reply: ReplyText, item: ChoiceItem, claims: list[Claim]) -> ChoiceR
     return _reading(reply, item, listing.keys, current.rule, listing.start, listing.end)
 
 
-_AND_CHOOSE = re.compile(r"[\s,、;]*(?:也|还|再|和)?选?\s*")
-
-
-def _joined_claims(reply: ReplyText, item: ChoiceItem, claims: list[Claim]) -> list[Claim]:
-    """Claims of a multiple-choice question that follow one another (选A选C) as one."""
-    united: list[Claim] = []
-    for claim in claims:
-        last = united[-1] if united else None
-        if item.kind == "multiple" and last and _AND_CHOOSE.fullmatch(reply.low, last.end, claim.start):
-            keys = tuple(dict.fromkeys(last.listing.keys + claim.listing.keys))
-            united[-1] = last._replace(listing=last.listing._replace(end=claim.end, keys=keys))
-        else:
-            united.append(claim)
-    return united
-
-
 @cache
 def _correction() -> re.Pattern[str]:
     return re.compile(rf"{any_of('correction')}|不(?:(?<=[,。.!?;\s]不)|(?<=\A不))对(?!称|应|等|劲)")
 
 
 def _is_taken_back(reply: ReplyText, current: Claim, claim: Claim) -> bool:
-    """True if words shortly after ``current``, or before or at ``claim``, retract ``current``."""
+    """True if words shortly after ``current``, or contrasting ones before ``claim``, retract ``current``."""
     near = min(claim.start, current.end + NEAR)
     return (
         _correction().search(reply.low, current.end, near) is not None
-        or _correction().search(reply.low, max(current.end, claim.start - NEAR), claim.end + 3) is not None
         or pattern_of("contrast").search(reply.low, max(current.end, sentence_start(reply, claim.start)), claim.start)
         is not None
     )
 
 
 def _replaces(reply: ReplyText, current: Claim, claim: Claim, earlier: set[str]) -> bool:
-    """True if ``claim`` takes the place of ``current``, of which it may say another thing: it is final, a word between
-    them takes ``current`` back, or it sums up what was claimed ``earlier``."""
-    if claim.force == "final" and current.force != "final":
-        return True
+    """True if ``claim`` takes the place of ``current``, of which it may say another thing: a word between them takes
+    ``current`` back, or it sums up what was claimed ``earlier``."""
     if _is_taken_back(reply, current, claim):
         return True
     # 选A…选C…答案AC names all that was claimed one by one before.
@@ -219,8 +196,6 @@ def _reading(
     reply: ReplyText, item: ChoiceItem, keys: tuple[str, ...], rule: str, start: int, end: int
 ) -> ChoiceReading:
     candidate = _cut(reply, start, end)
-    if not keys:
-        return ChoiceReading((), NOTHING, candidate)
     if item.kind != "multiple" and len(keys) > 1:
         return ChoiceReading((), "several options of one", candidate, True)
     return ChoiceReading(item.ordered(frozenset(keys)), rule, candidate)
@@ -273,26 +248,18 @@ def all_options_claim(reply: ReplyText, item: ChoiceItem) -> Claim | None:
     statements = [
         match
         for match in _all().finditer(reply.low)
-        if match.start() == 0 or _has_no_subject(reply.low[match.start() - 1], match[0][0])
+        # A、B都对 does not refer to all options.
+        if match.start() == 0 or match[0][0] not in "都均" or reply.low[match.start() - 1] in _BEFORE_BOTH
     ]
-    if not statements or item.truth or is_conditional(reply, statements[-1].start()):
+    if not statements:
         return None
     match = statements[-1]
-    if _first_verdict(reply, match.end(), match.end() + 8) is False:
-        return None
     number = _NUMERALS.get(match[0][0]) or (int(match[0][0]) if match[0][0].isdigit() else len(item.keys))
     if number != len(item.keys):
         return None
     option_key = next((key for text, key in item.texts if pattern_of("all").fullmatch(text)), None)
     keys = (option_key,) if option_key else item.keys if item.kind == "multiple" else ()
     return Claim(Listing(match.start(), match.end(), keys), "stated", "all of them") if keys else None
-
-
-def _has_no_subject(before: str, first: str) -> bool:
-    """True if no subject precedes the words for "all": A、B都对 does not refer to all options."""
-    if first in "都均":
-        return before in _BEFORE_BOTH
-    return not (before.isascii() and before.isalnum()) and before not in "项者"
 
 
 def exception_claim(reply: ReplyText, item: ChoiceItem) -> Claim | None:
@@ -374,13 +341,10 @@ def option_verdicts(reply: ReplyText, item: ChoiceItem, start: int = 0, end: int
     return Verdicts(right, wrong, mentions[0].start if mentions else start, last)
 
 
-SHORT = 240
-"""Bytes in UTF-8 (80 Chinese characters) of a reply that may be its answer without a word that says so."""
 MOST_FINDS = 200
 
 _SENTENCE = re.compile(r"[^。\n;!?]+[。\n;!?]*")
 _FINISHED = re.compile(r"[。.!?;)\]】」\"'…]\s*\Z")
-_JOINED = re.compile(r"(?:[^\S\n]*\([a-z]\))?[^\S\n]*(?:、|或者?|和|(?:or|nor)\b)[^\S\n]*")
 
 
 @cache
@@ -407,7 +371,7 @@ def restated_options(reply: ReplyText, item: ChoiceItem) -> Restatement | None:
     sentence where that concludes. None where it restates none, or two of a single-choice question."""
     occurrences = _texts(reply, item)
     asserted = [each for each in occurrences if each.asserted and not is_conditional(reply, each.start)]
-    if not asserted or pattern_of("refusal").search(reply.low):
+    if not asserted:
         return None
     keys = _keys(item, asserted)
     sentences = list(_SENTENCE.finditer(reply.low))
@@ -415,11 +379,7 @@ def restated_options(reply: ReplyText, item: ChoiceItem) -> Restatement | None:
     concluded = [each for each in sentences if pattern_of("conclusion").search(each[0])]
     if not finished:
         return None
-    short = len(reply.low.encode()) <= SHORT
-    if item.kind == "multiple" and (short or concluded):
-        last = [each for each in asserted if not concluded or short or each.start >= concluded[-1].start()]
-        return _result(item, last, "option text") if last else None
-    if len(keys) == 1 and (short or concluded):
+    if item.kind == "multiple" or len(keys) == 1:
         return _result(item, asserted, "option text")
     for sentence in reversed(concluded):
         for word in reversed(list(pattern_of("conclusion").finditer(reply.low, sentence.start(), sentence.end()))):
@@ -452,9 +412,6 @@ def _texts(reply: ReplyText, item: ChoiceItem) -> list[TextOccurrence]:
     spans.sort(key=lambda span: (span[0], -span[1]))
     matches: list[TextOccurrence] = []
     for start, end, key in spans:
-        if matches and start < matches[-1].end:
-            continue
-        joined = matches and not matches[-1].asserted and _JOINED.fullmatch(reply.low, matches[-1].end, start)
-        denied = joined or _denied().search(reply.low, max(0, start - 24), start)
+        denied = _denied().search(reply.low, max(0, start - 24), start)
         matches.append(TextOccurrence(key, start, end, not denied))
     return matches

@@ -78,8 +78,6 @@ _LATEX_MARK = re.compile(r"\\[()\[\],;:! ]|\$+")
 _TOKEN = re.compile(r"<\|[^<>|\n]{1,30}\|>")
 _TAG = re.compile(r"</?[A-Za-z][A-Za-z0-9_]{0,15}(?: [^<>\n]{0,60})?/?>")
 _EMPHASIS = re.compile(r"\*\*|__|~~|`+|(?<![\w*])\*(?=[^\s*])|(?<=[^\s*])\*(?![\w*])")
-_LINE_START = re.compile(r"^[ \t]*(?:#{1,6}|>+)[ \t]*", re.MULTILINE)
-_SPACED = re.compile(r" (?<=[\u4e00-\u9fff] ) {0,2}(?=[\u4e00-\u9fff])")
 _ORDINAL = re.compile(
     r"第(?P<nth>[一二三四五六七1-7])(?:个?选项|个答案|项)|前(?P<first>[一两二三四五六2-6])(?:个选项|项|个)|"
     r"最后(?:一)?(?:个选项|个答案|项)|(?<=选)第(?P<chosen>[一二三四五六七1-7])个|"
@@ -100,8 +98,6 @@ def prepared(reply: str, keys: Sequence[str]) -> str:
     text = plain(text)
     if _MARKUP.search(text):
         text = _without_markup(text)
-    if " " in text:
-        text = _SPACED.sub("", text)
     if any(word in text for word in _PLACES):
         text = _ORDINAL.sub(lambda place: _place(place, keys), text)
     return text.strip()
@@ -145,8 +141,7 @@ def _without_markup(text: str) -> str:
     text = text.replace("$", " ")
     if "<" in text:
         text = _TAG.sub(" ", _TOKEN.sub("\n", text))
-    text = _EMPHASIS.sub("", text)
-    return _LINE_START.sub("", text)
+    return _EMPHASIS.sub("", text)
 
 
 def _place(place: re.Match[str], keys: Sequence[str]) -> str:

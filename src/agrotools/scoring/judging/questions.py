@@ -207,7 +207,9 @@ def _is_open_text(slot: Slot) -> bool:
 
 
 JUDGED_METRICS = WithPlugins(
-    {OPEN_TEXT: JudgedMetric(_is_open_text)}, lambda plugin: plugin.judging.metrics if plugin.judging else {}
+    "judged metric",
+    {OPEN_TEXT: JudgedMetric(_is_open_text)},
+    lambda plugin: plugin.judging.metrics if plugin.judging else {},
 )
 """All metrics that judges give, those of benchmark plug-ins behind those of the engine."""
 

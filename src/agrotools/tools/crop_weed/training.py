@@ -15,12 +15,15 @@ import orjson
 from numpy.typing import NDArray
 
 from agrotools.core import BenchmarkError, ToolError, UsageError
+from agrotools.core.base import install_command
 from agrotools.core.files import fold_of, pairs_by_hash
-from agrotools.tools.crop_weed.features import FEATURES_VERSION, Cells, cell_features
 from agrotools.tools.crop_weed.heads import (
+    FEATURES_VERSION,
+    Cells,
     Head,
     HeadInfo,
     TrainingImage,
+    cell_features,
     familiarity,
     file_sha256,
     fingerprint,
@@ -268,4 +271,4 @@ def _require_sklearn() -> None:
     try:
         import sklearn  # noqa: F401  # pyright: ignore[reportUnusedImport]
     except ImportError as error:
-        raise UsageError("training needs scikit-learn", hint="pip install 'agrotools[train]'") from error
+        raise UsageError("training needs scikit-learn", hint=install_command("train")) from error

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agrotools.core import Artifact, ToolError
+from agrotools.core.base import install_command
 from agrotools.tools.services import LEARNED, NAME_A_MODEL, VLM
 from agrotools.tools.workspace import backend_in_use, save_artifact, shown_name
 from agrotools.vision import Box
@@ -69,7 +70,7 @@ def chosen_backend(does: str, *, learned: str | None = None, vlm: bool = True, m
         return backend
     ways = [f"{VLM}: {NAME_A_MODEL}"] if vlm else []
     if learned:
-        ways.append(f"{LEARNED}{learned} (pip install 'agrotools[learned]')")
+        ways.append(f"{LEARNED}{learned} ({install_command('learned')})")
     ways += [more] if more else []
     raise ToolError(
         "backend_unavailable",

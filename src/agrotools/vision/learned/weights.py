@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from agrotools.core import ToolError
+from agrotools.core.base import install_command
 from agrotools.core.files import hub_cache
 
 LIBRARIES: dict[str, tuple[str, ...]] = {
@@ -51,7 +52,7 @@ EXAMPLES = {
 LOCAL_ONLY: dict[str, Any] = {"local_files_only": True, "trust_remote_code": False}
 """Options of the loaders of transformers: nothing is fetched, nothing is run."""
 Loaded = TypeVar("Loaded")
-_INSTALL = "pip install 'agrotools[learned]'"
+_EXTRA = "learned"
 _LARGEST_CONFIG = 2**20
 
 
@@ -91,7 +92,7 @@ def find_weights(model: str) -> Weights:
         raise ToolError(
             "backend_unavailable",
             f"{model} is a model of the kind {kind}, which needs {' and '.join(missing)}",
-            hint=_INSTALL,
+            hint=install_command(_EXTRA),
         )
     stamps = tuple((status.st_size, status.st_mtime_ns) for status in map(Path.stat, files))
     return Weights(model, kind, folder, files, stamps)
@@ -123,7 +124,9 @@ def library(name: str) -> Any:
     try:
         module = import_module(name)
     except ImportError as error:
-        raise ToolError("backend_unavailable", f"{name} cannot be imported: {error}", hint=_INSTALL) from error
+        raise ToolError(
+            "backend_unavailable", f"{name} cannot be imported: {error}", hint=install_command(_EXTRA)
+        ) from error
     if name == "torch":
         module.set_num_threads(1)
     return module
@@ -241,6 +244,7 @@ def _json(path: Path) -> dict[str, object]:
 
 def _download_hint(model: str) -> str:
     return (
-        f"{_INSTALL}, then: hf download {model} (into {hub_cache()}), or put the model's folder somewhere and write "
+        f"{install_command(_EXTRA)}, then:"
+        f" hf download {model} (into {hub_cache()}), or put the model's folder somewhere and write "
         "learned:/its/absolute/path"
     )

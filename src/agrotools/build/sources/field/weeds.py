@@ -24,7 +24,7 @@ from agrotools.build.sources.reading import TRUTH_FILE, read_items, refuse_missi
 from agrotools.build.templates.field import MEASURE, FieldPicture, field_picture, field_templates
 from agrotools.build.templates.thing import Subject
 from agrotools.core import BenchmarkError, Sample, SampleFile
-from agrotools.core.errors import NoFileError
+from agrotools.core.base import NoFileError
 from agrotools.tools.crop_weed.heads import list_heads
 
 NOTE = (

@@ -16,17 +16,28 @@ from agrotools.build.allocation import QUERIES, SOURCE_PCTS, apportioned
 from agrotools.build.sources.assembling import assembled
 from agrotools.build.sources.part import Adapter
 from agrotools.core import BenchmarkError
-from agrotools.core.progress import Progress, no_progress
+from agrotools.core.base import Progress, no_progress
 from agrotools.formats.benchmark import BenchmarkHeader
-from agrotools.formats.replacement import check_replaceable
+from agrotools.formats.writing import check_replaceable
 
 DATASETS: Mapping[str, float] = SOURCE_PCTS
 """Names of the data sets, as after ``--source``, with their share of the published queries in percent."""
 
 
+_MODULES = {
+    "agromind": "counts",
+    "clcd": "cropland",
+    "deepnir": "counts",
+    "deepweeds": "plants",
+    "hi_cna": "cropland",
+    "plantseg": "plants",
+}
+"""Modules that hold several adapters; each other data set has one of its own."""
+
+
 def adapter_of(name: str) -> Adapter:
-    """The adapter of a data set: ``read`` of the module of its name in this package."""
-    return import_module(f"{__name__}.{name}").read
+    """The adapter of a data set: the function of its name in a module of this package."""
+    return getattr(import_module(f"{__name__}.{_MODULES.get(name, name)}"), name)
 
 
 def build_public(name: str) -> Callable[[Path, Path, Progress], BenchmarkHeader]:

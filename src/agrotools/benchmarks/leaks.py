@@ -1,0 +1,147 @@
+"""Leaks of gold: answers, tools or steps named in what a policy reads (query, file names, notes, slot names)."""
+
+import math
+import re
+from collections.abc import Iterable, Iterator
+
+from agrotools.benchmarks.sample_checks import Checked, Remark
+from agrotools.core import ChoiceSetSlot, ExactSlot, FileSlot, ToleranceSlot
+from agrotools.text.normalise import WORD
+
+
+def check_leaks(at: Checked) -> Iterator[Remark]:
+    """Codes: tool_in_query, argument_in_query, steps_in_query, gold_in_query, gold_in_note, gold_in_label,
+    gold_in_file_name, tool_in_file_name.
+    """
+    query = at.sample.query
+    known = sorted({*at.sample.toolset, *(at.header.toolset if at.header else ())})
+    for name in known:
+        if names_tool(query, name):
+            hint = "ask for the result, not for the tool"
+            yield "tool_in_query", "query", f"the query names the tool {name}", hint
+    schemas = (at.tools.get(name) for name in known)
+    if name := named_argument(query, {each for tool in schemas if tool is not None for each in tool.spec.agreement}):
+        hint = "say it in the words of the person who asks"
+        yield "argument_in_query", "query", f"the query names the argument {name}", hint
+    if words := step_words(query):
+        hint = "ask for the result, not for the way to it"
+        yield "steps_in_query", "query", f"the query names steps or tools: {words!r}", hint
+    texts = [("query", query, "gold_in_query")]
+    texts += [(f"files[{i}].note", file.note, "gold_in_note") for i, file in enumerate(at.sample.files) if file.note]
+    labels = " | ".join(f"{slot.label} {spaced(slot.name)}" for slot in at.sample.answer)
+    texts.append(("answer", labels, "gold_in_label"))
+    for slot in at.sample.answer:
+        for where, text, code in texts:
+            if revealed := revealed_answer(slot, text):
+                message = f"{revealed!r} is (part of) the answer {slot.name!r}"
+                yield code, where, message, "leave it out, or name the other choices too"
+    right = [label for slot in at.sample.answer for label in labels_of(slot)]
+    hint = "use neutral names such as image_1.jpg"
+    for index, file in enumerate(at.sample.files):
+        where, words = f"files[{index}].name", spaced(file.name)
+        for label in right:
+            if has_word(words, spaced(label)):
+                yield "gold_in_file_name", where, f"{file.name} tells the answer {label!r}", hint
+        for name in known:
+            if has_word(words, spaced(name)):
+                yield "tool_in_file_name", where, f"{file.name} names the tool {name}", hint
+
+
+_NUMBER = re.compile(r"(?<![\w.])\d{1,3}(?:,\d{3})+(?:\.\d+)?(?![\w.])|(?<![\w.])\d+(?:\.\d+)?(?!\.?\d)")
+
+
+def revealed_answer(slot: object, text: str) -> str | None:
+    """The part of ``text`` that gives the slot's value away, or None.
+
+    A label is no leak where the text names another choice as well; a number only with two significant digits or more.
+    """
+    if isinstance(slot, ExactSlot) and isinstance(slot.value, str):
+        stated = next((label for label in labels_of(slot) if has_word(text, label)), None)
+        return None if any(has_word(text, other) for other in slot.distractors) else stated
+    if isinstance(slot, ChoiceSetSlot):
+        choices = [choice for choice in slot.choices if has_word(text, choice)]
+        return ", ".join(choices) if choices and set(choices) == set(slot.value) != set(slot.choices) else None
+    if isinstance(slot, FileSlot):
+        files = [choice for choice in slot.choices if choice in text]
+        return slot.value if files == [slot.value] and len(slot.choices) > 1 else None
+    value = slot.value if isinstance(slot, (ToleranceSlot, ExactSlot)) else None
+    if not isinstance(value, (int, float)) or isinstance(value, bool):
+        return None
+    matches = (match[0] for match in _NUMBER.finditer(text))
+    return next((digits for digits in matches if _is_value(digits.replace(",", ""), float(value))), None)
+
+
+def labels_of(slot: object) -> tuple[str, ...]:
+    """Every name of the right label; none where the answer is something else."""
+    if isinstance(slot, ChoiceSetSlot):
+        return slot.value
+    return slot.names if isinstance(slot, ExactSlot) and isinstance(slot.value, str) else ()
+
+
+def has_word(text: str, words: str) -> bool:
+    """True if ``text`` holds ``words`` and not as part of a longer word. Chinese has no spaces: there, anywhere."""
+    return (
+        bool(words) and re.search(rf"(?<!{WORD}){re.escape(words.casefold())}(?!{WORD})", text.casefold()) is not None
+    )
+
+
+def spaced(text: str) -> str:
+    """``image_1.jpg`` as ``image 1 jpg``: lower case, with single spaces for all that is no letter or digit."""
+    return re.sub(r"[\W_]+", " ", text).strip().casefold()
+
+
+def _is_value(digits: str, value: float) -> bool:
+    """True if ``digits`` is ``value`` rounded to as many significant digits, at least two."""
+    significant = len(digits.replace(".", "").lstrip("0"))
+    if significant < 2 or value == 0 or not math.isfinite(value):
+        return False
+    return math.isclose(float(digits), float(f"{abs(value):.{significant - 1}e}"), rel_tol=1e-9)
+
+
+_OBJECT = r"(?:the|a|an|it|its|how|this|that|these|those|both|all|each|every|my|our|them|me)"
+_AS_ORDER = r"(?:^|[.?!:;,]\s*|\b(?:to|and|then|please|you|just|now)\s+)"
+_STEP_WORDS = (
+    re.compile(r"\bsteps?\s*(?:\d|one|two|three|by[ -]step)", re.IGNORECASE),
+    re.compile(r"\bstep-by-step\b", re.IGNORECASE),
+    re.compile(r"\bfirst(?:ly)?\b[^.?!;]{0,80}\b(?:and|,|;)\s*then\b", re.IGNORECASE),
+    re.compile(r"\b(?:function|tool|api)\s+calls?\b|\bcall(?:ing)? (?:the|a) (?:function|tool)\b", re.IGNORECASE),
+    re.compile(r"\b(?:the|a|your|any|which) tools?\b", re.IGNORECASE),
+    re.compile(rf"{_AS_ORDER}(?:detect|segment|localis[ez]|localize|binari[sz]e)\s+{_OBJECT}\b", re.IGNORECASE),
+    re.compile(r"\b(?:object detection|(?:semantic|instance|image) segmentation|bounding box(?:es)?)\b", re.IGNORECASE),
+    # In Chinese: a tool, a function, an interface, to call one; steps; first this, then that; what vision methods do.
+    re.compile(r"调用|工具|函数|接口"),
+    re.compile(r"第[一二三四五1-5]步|步骤|逐步|分步"),
+    re.compile(r"(?:首先|先)[^。？！；\n]{1,40}(?:然后|接着|再|之后)"),
+    re.compile(r"目标检测|(?:语义|实例|图像|影像)分割|(?:检测|识别)框|像素级"),
+    re.compile(r"(?:^|[。？！；，,]|请|来|并)(?:检测|分割|计算)(?:一下|出|这|该|图|两|所有|其)"),
+)
+
+
+def names_tool(query: str, tool: str) -> bool:
+    """True if ``query`` names ``tool``.
+
+    A name of several words counts wherever it stands, with underscores or spaces. A name that is also an everyday
+    word (``plot``, ``calculate``) counts as an order (``plot the``, ``calculate how``) or beside ``use``, ``call``,
+    ``tool``; a plot of land does not.
+    """
+    words = spaced(tool)
+    if " " in words:
+        return has_word(spaced(query), words)
+    order = rf"{_AS_ORDER}{words}\s+{_OBJECT}\b"
+    used = rf"\b(?:use|using|call|calling|run|invoke|with)\s+(?:the\s+)?`?{words}\b"
+    beside = rf"\b{words}`?\s+(?:tool|function)\b|`{words}`|(?<!{WORD}){words}(?:工具|函数)|用{words}(?!{WORD})"
+    return re.search(f"{order}|{used}|{beside}", query, re.IGNORECASE) is not None
+
+
+def named_argument(query: str, arguments: Iterable[str]) -> str | None:
+    """The first of ``arguments`` that ``query`` names. Only those with an underscore: nobody writes them by chance."""
+    for name in sorted(arguments):
+        if "_" in name and re.search(rf"(?<!{WORD}){re.escape(name)}(?!{WORD})", query):
+            return name
+    return None
+
+
+def step_words(query: str) -> str | None:
+    """The first words of ``query`` that name steps, tools or methods, in English or Chinese."""
+    matches = (pattern.search(query) for pattern in _STEP_WORDS)
+    return next((match[0].strip() for match in matches if match), None)

@@ -1,0 +1,417 @@
+"""Subjects and templates of one column of a table: pictures with their answers, and the questions asked of them.
+
+The templates of ``own.toml`` become those of a column: its words, its tolerances, the place where its tool has the
+answer.
+"""
+
+import json
+import math
+import random
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+from pydantic import JsonValue
+
+from agrotools.build.own_photos.cells import Value
+from agrotools.build.own_photos.plan import Column, Measure, Plan, measures
+from agrotools.build.sources.part import named
+from agrotools.build.templates import Template, Thing, load_templates
+from agrotools.build.templates.slot_draft import JOINED
+from agrotools.build.templates.thing import Subject
+from agrotools.build.templates.wording import Language
+from agrotools.core import SampleFile
+from agrotools.knowledge.entries import Entry, Kind
+from agrotools.knowledge.kb_names import kb_names
+from agrotools.text.normalise import CJK
+
+_FAMILIES = {"number": ("own_number",), "name": ("own_name",), "yes": ("own_statement",), "advice": ("own_advice",)}
+_LIMITS = 5
+_MOST_FACTS = 3
+
+
+def templates_for(
+    column: Column, place: int, plan: Plan, values: Sequence[float], *, counted_per_area: bool
+) -> list[Template]:
+    """Templates that suit a column, in the plan's languages; ``of`` is :func:`kind_of_thing`.
+
+    Columns with the same measure share wordings: each gets every n-th, so that no sentence is used twice.
+
+    Args:
+        place: of the column among those of the plan with the same kind of measure.
+        values: the numbers of the column, from which limits are drawn.
+        counted_per_area: True if the size of a pixel is known, so that counts per hectare can be computed.
+    """
+    measure = measures()[column.ask]
+    about = plan.column(column.names_in) if column.names_in else None
+    naming = measures()[about.ask] if about and about.is_asked else measure
+    alike = sum(each.is_asked and measures()[each.ask].kind == measure.kind for each in plan.columns)
+    families = {*_FAMILIES[measure.kind]}
+    if measure.name == "count":
+        families |= {"own_count", "own_density"} if counted_per_area else {"own_count"}
+    templates: list[Template] = []
+    for language in plan.languages:
+        for template in load_templates("own", language):
+            if template.of in families:
+                templates += _of_column(template, place, alike, _ColumnInfo(column, measure, naming), values, language)
+    return templates
+
+
+def kind_of_thing(column: Column) -> str:
+    """Name of a column's subjects."""
+    return f"own:{column.column}"
+
+
+class _ColumnInfo(NamedTuple):
+    """A column, its measure, and (for advice) the measure that names the subject of the advice."""
+
+    column: Column
+    measure: Measure
+    named: Measure
+
+
+def _of_column(
+    template: Template, place: int, alike: int, info: _ColumnInfo, values: Sequence[float], language: Language
+) -> list[Template]:
+    column, measure = info.column, info.measure
+    limits = round_limits(values) if template.template == "own_limit" else []
+    if template.template == "own_limit" and not limits:
+        return []
+    plain = json.dumps(template.model_dump(mode="json", by_alias=True))
+    plain = re.sub(r"@(\d+)\.answer\b", lambda found: f"@{found[1]}.{info.named.answer}", plain)
+    common = "common_name" if info.named.tool == "identify_weed" else "candidates[0].common_name"
+    plain = re.sub(r"@(\d+)\.named\b", lambda found: f"@{found[1]}.{common}", plain)
+    if measure.kind == "yes":
+        # What the tool says of a photo with a yes: another word than healthy, or that it is a weed.
+        plain = re.sub(r"(@\d+)\.[\w\[\].]+ == 'statement'", rf"{_yes_of(measure)}", plain)
+    if language == "zh":
+        plain = re.sub(r"\{(one_|two_)?(option_\d|called|suspected|sought|offered|names)\}", r"{\1zh_\2}", plain)
+    data: dict[str, Any] = json.loads(plain)
+    suffix = ("" if alike == 1 else f"_{place + 1}") + ("_zh" if language == "zh" else "")
+    data |= {
+        "template": f"{template.template}{suffix}",
+        "of": kind_of_thing(column),
+        "task_type": template.task_type if template.task_type == "plotting" else info.named.task_type,
+        "given": {"limit": limits} if limits else {},
+        "wordings": data["wordings"][place::alike],
+    }
+    absolute, relative = tolerance_of(column, measure)
+    for slot in data["slots"]:
+        slot["abs_tol"], slot["rel_tol"] = slot["abs_tol"] * absolute, slot["rel_tol"] * relative
+        if slot["type"] == "tolerance" and slot["unit"] is None and measure.unit:
+            slot["unit"] = measure.unit
+    if template.of != "own_advice":
+        return [Template.model_validate(data)]
+    return [_with_facts(data, count) for count in range(1, _MOST_FACTS + 1)]
+
+
+def tolerance_of(column: Column, measure: Measure) -> tuple[float, float]:
+    """``abs_tol`` and ``rel_tol`` of one value of a column: the plan's, else the measure's. Never both 0."""
+    if column.abs_tol is None and column.rel_tol is None:
+        return measure.abs_tol, measure.rel_tol
+    absolute, relative = column.abs_tol or 0.0, column.rel_tol or 0.0
+    return (absolute, relative) if absolute or relative else (measure.abs_tol, measure.rel_tol)
+
+
+def _yes_of(measure: Measure) -> str:
+    return r"(\1.candidates[0].kind != 'healthy')" if measure.name == "diseased" else r"\1.is_weed"
+
+
+def _with_facts(data: dict[str, Any], count: int) -> Template:
+    """The template for answers of ``count`` key facts; each has every third wording."""
+    slots = [{**slot, "facts": slot["facts"][:count]} for slot in data["slots"]]
+    more = {"slots": slots, "clear": [f"{{facts}} == {count}"], "wordings": data["wordings"][count - 1 :: _MOST_FACTS]}
+    return Template.model_validate({**data, **more, "template": f"{data['template']}_{count}"})
+
+
+def round_limits(values: Sequence[float]) -> list[float]:
+    """Up to five round numbers between the lower and the upper fifth of the values; none where all are alike."""
+    ordered = sorted(values)
+    if len(ordered) < 2 or ordered[0] == ordered[-1]:
+        return []
+    low, high = ordered[len(ordered) // 6], ordered[-1 - len(ordered) // 6]
+    limits = [_round(low + (high - low) * (k + 0.5) / _LIMITS) for k in range(_LIMITS)]
+    return list(dict.fromkeys(limit for limit in limits if ordered[0] < limit < ordered[-1]))
+
+
+def _round(value: float) -> float:
+    if value == 0:
+        return 0.0
+    step = 10.0 ** (math.floor(math.log10(abs(value))) - 1)
+    rounded = round(value / (5 * step)) * 5 * step if abs(value) >= 10 * step * 2 else round(value / step) * step
+    return float(f"{rounded:.6g}")
+
+
+_MOST_TOGETHER = 4
+_CLUSTERS = 10
+"""Fewer clusters give no intervals."""
+_HEALTHY = ("healthy", "no disease", "sound", "none", "健康", "无病", "正常")
+_KINDS: dict[str, tuple[Kind, ...]] = {"disease": ("disease", "pest"), "pest": ("pest",), "weed": ("weed",)}
+_OPTIONS = 4
+_MOST_NAMES = 6
+"""Other names of the column that are offered for one of several pictures."""
+_MOST_ALIASES = 6
+
+
+class Pictured(NamedTuple):
+    """A picture with its value in a column."""
+
+    file: SampleFile
+    value: Value
+    about: str = ""
+    """for advice: the name that it is about"""
+
+
+def grouped(columns_of: Mapping[str, frozenset[str]]) -> list[list[str]]:
+    """Hashes of pictures in groups; samples are built from a group, and each group is a separate cluster. A group holds
+    pictures with answers in the same columns, by rank of hash: pairs, or fours if that gives ten or more groups.
+
+    Args:
+        columns_of: hash of a picture to the columns that have an answer for it.
+    """
+    alike: dict[frozenset[str], list[str]] = {}
+    for digest in sorted(columns_of):
+        alike.setdefault(columns_of[digest], []).append(digest)
+    size = _MOST_TOGETHER if len(columns_of) >= _CLUSTERS * _MOST_TOGETHER else 2
+    return [members[k : k + size] for members in alike.values() for k in range(0, len(members), size)]
+
+
+def subjects_of(
+    column: Column, place: int, pictured: Sequence[Pictured], groups: Sequence[Sequence[str]], about: Column | None
+) -> list[Subject]:
+    """A subject of each group with pictures of this column.
+
+    ``about``: the column of names, for advice.
+    """
+    measure = measures()[column.ask]
+    names: list[str] = []
+    if measure.kind == "name":
+        # Two spellings of one thing are one choice.
+        spelt = {id_of(name, column): name for name in sorted({str(each.value) for each in pictured}, reverse=True)}
+        names = sorted(spelt.values())
+        pictured = [each._replace(value=spelt[id_of(str(each.value), column)]) for each in pictured]
+    by_hash = {str(each.file.sha256): each for each in pictured}
+    clusters = [[by_hash[digest] for digest in group if digest in by_hash] for group in groups]
+
+    def subject(number: int, group: list[Pictured]) -> Subject:
+        together = _together(group, names, column) if measure.kind == "name" else {}
+
+        def shown(index: int, position: int) -> Thing:
+            thing = _thing(group[index], position, column, measure, names, about)
+            return replace(thing, words={**thing.words, **together})
+
+        metadata: dict[str, JsonValue] = {"column": column.column}
+        return Subject(f"own-{place}-{number}", len(group), shown, metadata, of=kind_of_thing(column))
+
+    return [subject(number, group) for number, group in enumerate(clusters) if group]
+
+
+def _thing(
+    each: Pictured, position: int, column: Column, measure: Measure, names: Sequence[str], about: Column | None
+) -> Thing:
+    file = named(each.file, "image", position)
+    words = _common_words(column, measure)
+    truth: dict[str, JsonValue]
+    tool, extra = measure.tool, measure.arguments
+    if measure.kind == "number":
+        assert isinstance(each.value, int | float)
+        truth = nested(measure.answer, int(each.value) if measure.unit is None else each.value)
+        words |= _area(file)
+    elif measure.kind == "name":
+        truth = _named_truth(str(each.value), column)
+        words |= _options(each, names, column)
+    elif measure.kind == "yes":
+        truth = _yes_truth(bool(each.value), measure)
+    else:
+        assert about is not None
+        tool, extra = measures()[about.ask].tool, measures()[about.ask].arguments
+        truth = _named_truth(each.about, about)
+        facts = str(each.value).split(";")
+        words |= {"facts": str(min(len(facts), 3)), "topic": column.topic}
+        words |= {f"fact_{k}": fact for k, fact in enumerate([*facts, *facts, *facts][:3], start=1)}
+        column = about
+    called = file.name
+    thought = _THOUGHTS.get(measure.kind, "I need {what} in {file}.").format(what=words["quantity"], file=file.name)
+    return Thing((file,), tool, arguments_of(file, tool, column, extra), truth, called, thought, words)
+
+
+def _together(group: Sequence[Pictured], names: Sequence[str], column: Column) -> dict[str, str]:
+    """Name to look for among the pictures of a group, and the names to choose from: those of the group and some others
+    of the column. It is drawn at random from the group, so that its position reveals nothing."""
+    draw = random.Random("".join(str(each.file.sha256) for each in group))
+    values = [str(each.value) for each in group]
+    sought = draw.choice(values)
+    others = [name for name in names if name not in values]
+    offered = {*values, *draw.sample(others, min(_MOST_NAMES, len(others)))}
+    words = {"sought_id": id_of(sought, column)}
+    for prefix, spell in (("", _english), ("zh_", _chinese)):
+        words[f"{prefix}sought"] = spell(sought, column)
+        words[f"{prefix}names"] = JOINED.join(sorted(spell(name, column) for name in offered))
+    return words
+
+
+_THOUGHTS = {
+    "name": "I need to know which {what} {file} shows.",
+    "yes": "I need to know whether {what} in {file}.",
+    "advice": "First I must know what {file} shows.",
+}
+
+
+def arguments_of(file: SampleFile, tool: str, column: Column, extra: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
+    """Arguments of the measuring call: the file, the target, and the plan's facts about the picture."""
+    image = "chm" if tool == "estimate_canopy_height" else "image"
+    arguments: dict[str, JsonValue] = {image: file.name, **extra}
+    if tool == "count_objects":
+        arguments["target"] = column.target
+    if tool == "analyze_lesions" and column.mode:
+        arguments["mode"] = column.mode
+    if tool == "diagnose_pest_disease" and column.crop:
+        arguments["crop"] = column.crop
+    if tool == "measure_fruit_size":
+        arguments["distance_mm"] = column.distance_mm
+    if tool == "measure_weed_phenotype" and column.px_per_cm:
+        arguments["scale_cm_px"] = float(f"{1 / column.px_per_cm:.6g}")
+    elif tool == "measure_weed_phenotype" and column.marker_cm:
+        arguments["scale_marker"] = {"type": "circle", "size_cm": column.marker_cm}
+    return arguments
+
+
+def note_of(column: Column, note: str) -> str | None:
+    """Public knowledge of a picture: the plan's note, and the scale."""
+    parts = [note.rstrip(". ")] if note.strip() else []
+    if column.px_per_cm:
+        parts.append(f"{column.px_per_cm:g} pixels are one centimetre in the plane of the plants")
+    elif column.marker_cm:
+        parts.append(f"The disc beside the plants has a diameter of {column.marker_cm:g} cm, for scale")
+    if column.distance_mm:
+        parts.append(f"The fruits were at a distance of {column.distance_mm:g} mm from the camera")
+    return ". ".join(parts) + "." if parts else None
+
+
+def nested(path: str, value: JsonValue) -> dict[str, JsonValue]:
+    """``plants[0].height_cm`` and 12 as ``{"plants": [{"height_cm": 12}]}``."""
+    nested_value: Any = value
+    for part in reversed(re.findall(r"\w+|\[0\]", path)):
+        nested_value = [nested_value] if part == "[0]" else {part: nested_value}
+    return nested_value
+
+
+def _common_words(column: Column, measure: Measure) -> dict[str, str]:
+    objects = column.objects or (f"{column.target}s" if column.target else "objects")
+    nouns = {"objects": objects, "objects_zh": column.objects_zh or objects}
+    yes = measure.kind == "yes"
+    quantity = (column.yes_means if yes else column.quantity) or measure.quantity
+    quantity_zh = (column.yes_means_zh if yes else column.quantity_zh) or _chinese_of(quantity, measure)
+    absolute, relative = tolerance_of(column, measure)
+    spoken = {"%": "percent"}.get(measure.unit or "", measure.unit)
+    return {
+        **nouns,
+        "quantity": quantity.format(**nouns),
+        "quantity_zh": quantity_zh.format(**nouns),
+        "unit": f" {measure.unit}" if measure.unit else "",
+        "unit_zh": measure.unit or "",
+        "in_unit": f", in {spoken}" if spoken else "",
+        "in_unit_zh": f"（单位：{measure.unit}）" if measure.unit else "",
+        "abs_tol": f"{absolute:g}",
+        "rel_tol": f"{relative:g}",
+    }
+
+
+def _chinese_of(quantity: str, measure: Measure) -> str:
+    """The measure's words in Chinese, unless the plan's own words exist in another language only."""
+    return measure.quantity_zh if quantity == measure.quantity else quantity
+
+
+def _area(file: SampleFile) -> dict[str, str]:
+    if not (file.gsd_m and file.width_px and file.height_px):
+        return {}
+    return {"area_ha": f"{file.width_px * file.height_px * file.gsd_m**2 / 10_000:.6g}"}
+
+
+def entry_of(name: str, column: Column) -> Entry | None:
+    """Entry of a name in the knowledge base; None if it has none of that kind."""
+    return kb_names().of_name(name.replace("_", " "), _KINDS[column.ask], column.crop)
+
+
+def is_healthy(name: str, column: Column) -> bool:
+    """True if this name in a disease column means a healthy plant."""
+    return name.casefold() in _HEALTHY and column.ask == "disease"
+
+
+def id_of(name: str, column: Column) -> str:
+    """By what the tool calls it: the id in the knowledge base, else the name itself."""
+    if is_healthy(name, column):
+        return f"{column.crop}_healthy" if column.crop else "healthy"
+    entry = entry_of(name, column)
+    return entry.id if entry else name
+
+
+def _named_truth(name: str, column: Column) -> dict[str, JsonValue]:
+    healthy = is_healthy(name, column)
+    entry = None if healthy else entry_of(name, column)
+    best = id_of(name, column)
+    common = entry.names.en if entry else name
+    if column.ask == "weed":
+        scientific = entry.names.sci if entry else None
+        known = entry.id if entry else None
+        return {"best": best, "common_name": common, "species": scientific, "kb_id": known, "abstained": False}
+    kind = "healthy" if healthy else entry.kind if entry else "other"
+    candidate = {"label": name, "kind": kind, "common_name": common, "kb_id": entry.id if entry else None}
+    return {"best": best, "abstained": False, "candidates": [candidate]}
+
+
+def _yes_truth(yes: bool, measure: Measure) -> dict[str, JsonValue]:
+    if measure.name == "is_weed":
+        return {"is_weed": yes}
+    return {"abstained": False, "candidates": [{"kind": "disease" if yes else "healthy"}]}
+
+
+def _options(each: Pictured, names: Sequence[str], column: Column) -> dict[str, str]:
+    """The name among up to three others of the column, in an order by chance; and a suspicion, right half the time."""
+    correct = str(each.value)
+    draw = random.Random(str(each.file.sha256))
+    others = [name for name in names if name != correct]
+    offered = [correct, *draw.sample(others, min(_OPTIONS - 1, len(others)))]
+    draw.shuffle(offered)
+    suspected = correct if not others or draw.random() < 0.5 else draw.choice(others)
+    padded = [*offered, *[correct] * _OPTIONS][:_OPTIONS]
+    words = {"id": id_of(correct, column), "choices": str(len(offered)), "suspected_id": id_of(suspected, column)}
+    words |= {f"id_{k}": id_of(name, column) for k, name in enumerate(padded, start=1)}
+    words |= {f"alias_{k}": name for k, name in enumerate(_aliases(correct, others, column), start=1)}
+    for prefix, spell, comma, last in (("", _english, ", ", " or "), ("zh_", _chinese, "、", "还是")):
+        spoken = [spell(name, column) for name in offered]
+        words |= {f"{prefix}called": spell(correct, column), f"{prefix}suspected": spell(suspected, column)}
+        words[f"{prefix}offered"] = last.join([comma.join(spoken[:-1]), spoken[-1]] if len(spoken) > 1 else spoken)
+        words |= {f"{prefix}option_{k}": spell(name, column) for k, name in enumerate(padded, start=1)}
+    return words
+
+
+def _english(name: str, column: Column) -> str:
+    """A name as used in questions: the table's own, or the knowledge base's in place of a Chinese one."""
+    if is_healthy(name, column):
+        return "a healthy leaf"
+    entry = entry_of(name, column)
+    return entry.names.en if entry and re.search(f"[{CJK}]", name) else name.replace("_", " ")
+
+
+def _chinese(name: str, column: Column) -> str:
+    if is_healthy(name, column):
+        return "健康叶片"
+    entry = entry_of(name, column)
+    return entry.names.zh[0] if entry and entry.names.zh and not re.search(f"[{CJK}]", name) else name.replace("_", " ")
+
+
+def _aliases(own: str, others: Sequence[str], column: Column) -> list[str]:
+    """Aliases of a name that no other choice shares; padded with the name itself."""
+    excluded = {other.casefold() for name in others for other in _all_names(name, column)}
+    spellings = (_english(own, column), _chinese(own, column))
+    aliases = [
+        name for name in dict.fromkeys((own, *spellings, *_all_names(own, column))) if name.casefold() not in excluded
+    ]
+    return [*aliases, *[own] * _MOST_ALIASES][:_MOST_ALIASES]
+
+
+def _all_names(name: str, column: Column) -> tuple[str, ...]:
+    entry = entry_of(name, column)
+    return (name, *(entry.names.all() if entry else ()))

@@ -1,0 +1,294 @@
+"""Photographs of plants with one disease or weed named each: PlantSeg, DeepWeeds, and questions on what ails a plant.
+
+PlantSeg (Wei et al. 2026) shows plants in the field with one disease a picture; its test split is used. Its masks
+outline lesions but no leaves, so how much of a leaf is diseased is not known, and not asked. DeepWeeds (Olsen et al.
+2019) shows weeds of Australian rangeland with one label a picture; the test part of fold 0 is used.
+"""
+
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path, PurePath
+
+import numpy as np
+
+from agrotools.build.sources.field.photos import diagnosis_of, weed_subjects
+from agrotools.build.sources.part import DataSet, Part, adapter, first_few, photo_subject, photo_thing
+from agrotools.build.sources.reading import (
+    SUFFIXES,
+    by_stem,
+    find_root,
+    first_of,
+    read_photo,
+    read_table,
+    refuse_missing,
+    spread,
+)
+from agrotools.build.templates import Thing
+from agrotools.build.templates.slot_draft import JOINED
+from agrotools.build.templates.thing import Subject
+from agrotools.core import BenchmarkError, SampleFile
+from agrotools.knowledge.entries import Entry
+from agrotools.knowledge.kb_names import kb_names
+from agrotools.knowledge.words import folded
+
+CAUSES = {"fungus": "fungi", "oomycete": "oomycetes", "bacterium": "bacteria", "virus": "viruses"}
+"""Kinds of cause that are asked about; their plurals are what templates call all such diseases of a plant."""
+_SEVERAL_CAUSES = ("disease.banana_cigar_end_rot",)
+"""A fungus, an oomycete or both: no one answer is right."""
+_MOST_UNREADABLE = 0.1
+_MOST_OPTIONS = 4
+_SEED = 3
+
+
+@dataclass(frozen=True)
+class Disease:
+    """One of the authors' labels: ``short`` is what it is called where the plant is known."""
+
+    label: str
+    plant: str
+    entry: Entry
+
+    @property
+    def short(self) -> str:
+        """A grapevine is a grape here."""
+        return self.label.removeprefix(self.plant).removeprefix("vine ").strip()
+
+    @property
+    def cause(self) -> str | None:
+        kind = self.entry.taxonomy.pathogen_type
+        return None if kind not in CAUSES or self.entry.id in _SEVERAL_CAUSES else kind
+
+
+@dataclass(frozen=True)
+class DiseasedPlant:
+    path: Path
+    disease: Disease
+
+
+def disease_subjects(
+    name: str, pictures: Sequence[DiseasedPlant], diseases: Mapping[str, Disease], data: DataSet
+) -> list[Subject]:
+    """As many pairs as samples, named after ``name``; no more pictures are opened than it takes.
+
+    ``diseases`` are all that may be offered, by any key.
+
+    Raises:
+        BenchmarkError: many pictures cannot be read, or there are no two of a plant.
+    """
+    by_plant: dict[str, list[DiseasedPlant]] = {}
+    for picture in pictures:
+        by_plant.setdefault(picture.disease.plant, []).append(picture)
+    order = np.random.default_rng(_SEED).permutation(sorted(by_plant))
+    pairs = [pair for plant in order for pair in _pairs(by_plant[str(plant)])]
+    subjects: list[Subject] = []
+    unreadable: list[str] = []
+    used: set[str] = set()
+    opened = 0
+    for pair in spread(pairs, lambda pair: pair[0].disease.plant, len(pairs), _SEED):
+        if len(subjects) == data.samples:
+            break
+        opened += len(pair)
+        broken = [picture.path.name for picture in pair if not _is_readable(picture.path)]
+        unreadable += broken
+        if broken:
+            continue
+        files = [data.originals.file(picture.path, note=_note(picture)) for picture in pair]
+        hashes = {str(file.sha256) for file in files}
+        if len(hashes) == len(files) and not hashes & used:
+            used |= hashes
+            subjects.append(_subject(f"{name}-{len(subjects)}", len(subjects), pair, files, diseases))
+    if len(unreadable) > max(1, _MOST_UNREADABLE * opened):
+        names = ", ".join(unreadable[:3])
+        raise BenchmarkError(f"{len(unreadable)} of {opened} pictures cannot be read, such as {names}")
+    if not subjects:
+        raise BenchmarkError("no two pictures of a plant can be read")
+    data.dropped["unreadable"] += len(unreadable)
+    return subjects
+
+
+def _is_readable(path: Path) -> bool:
+    """They were gathered from the web: one that is odd is passed over, many mean a download that went wrong."""
+    try:
+        read_photo(path)
+    except BenchmarkError:
+        return False
+    return True
+
+
+def _note(picture: DiseasedPlant) -> str:
+    return f"Photograph of {picture.disease.plant} with a disease."
+
+
+def _pairs(pictures: Sequence[DiseasedPlant]) -> Iterator[tuple[DiseasedPlant, DiseasedPlant]]:
+    """Pictures of one plant two by two, by turns of one disease and of two, so that neither can be taken for granted.
+
+    Diseases take turns too: of some there are a hundred times as many pictures as of others.
+    """
+    waiting: dict[str, list[DiseasedPlant]] = {}
+    for picture in spread(pictures, lambda picture: picture.disease.label, len(pictures), _SEED):
+        waiting.setdefault(picture.disease.label, []).append(picture)
+    alike = zlib.crc32(pictures[0].disease.plant.encode()) % 2 == 0
+    while labels := _next_labels(waiting, alike=alike) or _next_labels(waiting, alike=not alike):
+        first, second = (waiting[label].pop(0) for label in labels)
+        for label in dict.fromkeys(labels):
+            waiting[label] = waiting.pop(label)
+        yield first, second
+        alike = not alike
+
+
+def _next_labels(waiting: Mapping[str, Sequence[DiseasedPlant]], *, alike: bool) -> tuple[str, str] | None:
+    """The diseases of the next two pictures, those first that waited longest."""
+    if alike:
+        return next(((label, label) for label, remaining in waiting.items() if len(remaining) >= 2), None)
+    some = [label for label, remaining in waiting.items() if remaining]
+    return (some[0], some[1]) if len(some) >= 2 else None
+
+
+def _subject(
+    name: str, number: int, pair: Sequence[DiseasedPlant], files: Sequence[SampleFile], diseases: Mapping[str, Disease]
+) -> Subject:
+    plant = pair[0].disease.plant
+    of_plant = sorted((one for one in diseases.values() if one.plant == plant), key=lambda one: one.label)
+    sought = _draw(*pair).choice([picture.disease.label for picture in pair])
+    known = [(picture.disease, _words(picture, of_plant, str(sought))) for picture in pair]
+
+    def thing(file: SampleFile, about: tuple[Disease, dict[str, str]], _: int) -> Thing:
+        disease, words = about
+        thought = f"I need to know which disease of {plant} {file.name} shows."
+        truth = diagnosis_of(disease.label, disease.entry)
+        crop = _crop(disease)
+        return photo_thing(file, "diagnose_pest_disease", truth, thought, words, kind="disease", crop=crop)
+
+    photos = list(zip(files, known, strict=True))
+    return photo_subject(name, photos, thing, {"pair": number, "crop": plant}, "plant_disease")
+
+
+def _draw(*pictures: DiseasedPlant) -> np.random.Generator:
+    return np.random.default_rng([_SEED, *(zlib.crc32(picture.path.stem.encode()) for picture in pictures)])
+
+
+def _crop(disease: Disease) -> str:
+    """The plant by a name under which the knowledge base has the disease."""
+    return disease.plant if kb_names().is_on(disease.entry, disease.plant) else disease.entry.crops[0]
+
+
+def _words(picture: DiseasedPlant, of_plant: Sequence[Disease], sought: str) -> dict[str, str]:
+    """Words for questions on a picture: its plant, the diseases offered, the one that somebody suspects."""
+    draw, disease = _draw(picture), picture.disease
+    others = [one for one in of_plant if one.label != disease.label]
+    wrong = [others[int(place)] for place in draw.permutation(len(others))][: _MOST_OPTIONS - 1]
+    offered = sorted([disease, *wrong], key=lambda one: one.short)
+    suspected = wrong[0] if wrong and draw.random() < 0.5 else disease
+    looked_for = next(one for one in of_plant if one.label == sought)
+    shorts = [one.short for one in offered]
+    words = {
+        "plant": disease.plant,
+        "disease": disease.short,
+        "disease_id": disease.entry.id,
+        "diseases": JOINED.join(one.short for one in of_plant),
+        "label": disease.label,
+        "kb_name": disease.entry.names.en,
+        "choices": str(len(offered)),
+        "offered": " or ".join(part for part in (", ".join(shorts[:-1]), shorts[-1]) if part),
+        "suspected": suspected.short,
+        "suspected_id": suspected.entry.id,
+        "sought": looked_for.short,
+        "sought_id": looked_for.entry.id,
+        "cause": disease.cause or "",
+        "sought_cause": f"an {looked_for.cause}" if looked_for.cause == "oomycete" else f"a {looked_for.cause}",
+        "of_sought_cause": _ids(of_plant, looked_for.cause),
+    }
+    # Fewer than four are filled up with the last, which changes no choice.
+    for place, one in enumerate([*offered, *[offered[-1]] * _MOST_OPTIONS][:_MOST_OPTIONS], start=1):
+        words |= {f"option_{place}": one.short, f"id_{place}": one.entry.id}
+    return words | {word: _ids(of_plant, kind) for kind, word in CAUSES.items()}
+
+
+def _ids(diseases: Sequence[Disease], cause: str | None) -> str:
+    """As a list that an expression can hold."""
+    return str([one.entry.id for one in diseases if one.cause == cause])
+
+
+PLANTS = (
+    "apple", "banana", "basil", "bean", "bell pepper", "blueberry", "broccoli", "cabbage", "carrot", "cauliflower",
+    "celery", "cherry", "citrus", "coffee", "corn", "cucumber", "eggplant", "garlic", "ginger", "grape", "lettuce",
+    "maple", "peach", "plum", "potato", "raspberry", "rice", "soybean", "squash", "strawberry", "tobacco", "tomato",
+    "wheat", "zucchini",
+)  # fmt: skip
+"""A label begins with its plant."""
+_KEY = "plantseg"
+_METADATA = ("Metadata.csv", "metadata.csv", "Metadatav2.csv", "metadatav2.csv")
+_SPLITS = ("training", "train", "validation", "val", "test")
+
+
+@adapter("plantseg")
+def plantseg(data: DataSet) -> Part:
+    """Pictures whose disease is to be named, or its cause."""
+    root = find_root(data.folder, ("images/test",))
+    table = first_of(root, _METADATA)
+    rows = read_table(table, ("Name", "Disease", "Split"))
+    strange = sorted({row["Split"] for row in rows if row["Split"].strip().lower() not in _SPLITS})
+    if strange:
+        raise BenchmarkError(f"{table} has splits that are not known: {', '.join(strange[:5])}")
+    tested = [row for row in rows if row["Split"].strip().lower() == "test"]
+    diseases = known_diseases()
+    known = [row for row in tested if folded(row["Disease"]) in diseases]
+    if not known:
+        raise BenchmarkError(f"{table} names no disease of a test picture that the knowledge base has")
+    pictures = _pictures(root / "images" / "test", known, diseases)
+    data.dropped["with a disease that the knowledge base has not"] += len(tested) - len(known)
+    return data.part(disease_subjects("plantseg", pictures, diseases, data), ["plant_disease"])
+
+
+def known_diseases() -> dict[str, Disease]:
+    """The authors' labels that the knowledge base has an entry for, by label as names are compared."""
+    diseases: dict[str, Disease] = {}
+    for entry in kb_names().entries:
+        for label in entry.names.datasets.get(_KEY, ()):
+            plant = next((plant for plant in PLANTS if label.startswith(plant)), None)
+            if plant is not None:
+                diseases.setdefault(folded(label), Disease(label, plant, entry))
+    return diseases
+
+
+def _pictures(place: Path, rows: Sequence[Mapping[str, str]], diseases: Mapping[str, Disease]) -> list[DiseasedPlant]:
+    """Every row's picture; which of the suffixes it has, a row does not tell reliably."""
+    files = by_stem(place, SUFFIXES)
+    names = [_stem(row["Name"]) for row in rows]
+    missing = [name or "a picture without a name" for name in names if name not in files]
+    if missing:
+        raise BenchmarkError(f"{place} lacks {first_few(missing)}")
+    named_in = {name: folded(row["Disease"]) for name, row in zip(names, rows, strict=True)}
+    for name, row in zip(names, rows, strict=True):
+        if named_in[name] != folded(row["Disease"]):
+            raise BenchmarkError(f"{name} has two diseases in the metadata, and each picture shows one")
+    return [DiseasedPlant(files[name], diseases[label]) for name, label in named_in.items()]
+
+
+def _stem(name: str) -> str:
+    """Only a picture's suffix is cut off: names may hold other dots."""
+    plain = Path(name.strip().replace("\\", "/")).name
+    return Path(plain).stem if Path(plain).suffix.lower() in SUFFIXES else plain
+
+
+_WEED_TABLE = "labels/test_subset0.csv"
+WEED_CLASSES = (
+    "chinee apple", "lantana", "parkinsonia", "parthenium", "prickly acacia", "rubber vine", "siam weed", "snake weed",
+    "negative",
+)  # fmt: skip
+_WEED_SEED = 10
+
+
+@adapter("deepweeds")
+def deepweeds(data: DataSet) -> Part:
+    """Pictures of eight weeds and of other plants, to be named."""
+    root = find_root(data.folder, ("images", _WEED_TABLE))
+    rows = read_table(root / _WEED_TABLE, ("Filename", "Label"))
+    strange = sorted({row["Label"] for row in rows} - {str(number) for number in range(len(WEED_CLASSES))})
+    if strange:
+        raise BenchmarkError(f"{root / _WEED_TABLE} has labels that are not 0 to 8: {', '.join(strange[:5])}")
+    pictures = [(root / "images" / PurePath(row["Filename"]).name, WEED_CLASSES[int(row["Label"])]) for row in rows]
+    refuse_missing(root / "images", (path.name for path, _ in pictures))
+    some = spread(pictures, lambda picture: picture[1], data.wanted, _WEED_SEED)
+    return data.part(weed_subjects("deepweeds", some, data), ["weed"])

@@ -1,0 +1,127 @@
+"""Writing of benchmark folders: header and samples, and atomic replacement of a folder by a new one."""
+
+import glob
+import os
+import shutil
+import tempfile
+import uuid
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from agrotools.core import BenchmarkError, Sample
+from agrotools.formats.benchmark import HEADER_FILE, SAMPLES_FILE, BenchmarkHeader
+
+_CANARIES = uuid.UUID("5d0c7a3e-6c1f-4b57-9a64-0b1f2f6f7a11")
+
+
+def canary_of(name: str, version: str) -> str:
+    """The canary GUID of a benchmark: the same each time it is built."""
+    return str(uuid.uuid5(_CANARIES, f"{name} {version}"))
+
+
+def header_toml(header: BenchmarkHeader) -> str:
+    """The header as TOML."""
+    import tomli_w
+
+    return tomli_w.dumps(header.model_dump(mode="json", exclude_none=True))
+
+
+def write_samples(folder: Path, header: BenchmarkHeader, samples: Iterable[Sample]) -> None:
+    """Write ``benchmark.toml`` and ``samples.jsonl`` into ``folder``."""
+    (folder / HEADER_FILE).write_text(header_toml(header), encoding="utf-8")
+    lines = [
+        sample.model_dump_json(by_alias=True, exclude_none=True, exclude_defaults=False, exclude={"cluster"})
+        for sample in samples
+    ]
+    (folder / SAMPLES_FILE).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+
+
+@contextmanager
+def replace_folder(target: Path, mark: str = HEADER_FILE, what: str = "a benchmark") -> Iterator[Path]:
+    """Temporary folder beside ``target`` that replaces it when the block succeeds and is removed when it fails.
+
+    Raises:
+        BenchmarkError: as :func:`check_replaceable`; its parent cannot be written, or the disk is full.
+    """
+    check_replaceable(target, mark, what)
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        _remove_abandoned(target)
+        folder = Path(tempfile.mkdtemp(prefix=_prefix(target), dir=target.parent))
+        descriptor = os.open(folder, os.O_RDONLY)
+    except OSError as error:
+        raise BenchmarkError(
+            f"{target.parent} cannot be written: {error.strerror}", hint="choose another --out"
+        ) from error
+    try:
+        _lock(descriptor)
+        folder.chmod(0o755)
+        yield folder
+        _swap(folder, target)
+    except OSError as error:
+        at = f" ({error.filename})" if error.filename else ""
+        raise BenchmarkError(
+            f"{target} could not be written: {error.strerror or error}{at}",
+            hint="nothing was left behind; check that there is space and that the files can be read",
+        ) from error
+    finally:
+        os.close(descriptor)
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _prefix(target: Path) -> str:
+    return f".{target.name}-building-"
+
+
+def _lock(folder: int) -> bool:
+    """Lock a folder until this process ends; False if another process holds it or locks are not supported."""
+    try:
+        import fcntl
+
+        fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except (ImportError, OSError):
+        return False
+    return True
+
+
+def _remove_abandoned(target: Path) -> None:
+    """Remove folders left by killed builds of ``target``, which nobody has locked any more."""
+    for abandoned in target.parent.glob(f"{glob.escape(_prefix(target))}????????"):
+        with suppress(OSError):
+            descriptor = os.open(abandoned, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+            try:
+                if _lock(descriptor):
+                    shutil.rmtree(abandoned, ignore_errors=True)
+            finally:
+                os.close(descriptor)
+
+
+def check_replaceable(target: Path, mark: str = HEADER_FILE, what: str = "a benchmark") -> None:
+    """Refuse to overwrite anything but ``what``, a folder that holds the file ``mark``.
+
+    Raises:
+        BenchmarkError: ``target`` is a file or a link, or a folder that holds something else.
+    """
+    if not target.exists() and not target.is_symlink():
+        return
+    if target.is_symlink() or not target.is_dir():
+        raise BenchmarkError(f"{target} is not a folder", hint="choose another --out")
+    if any(target.iterdir()) and not (target / mark).is_file():
+        raise BenchmarkError(
+            f"{target} is not empty and not {what}; it is left as it is", hint="choose an empty or new folder"
+        )
+
+
+def _swap(folder: Path, target: Path) -> None:
+    """Rename ``folder`` to ``target``. An older folder is moved aside between the two renames."""
+    aside = folder.with_name(f"{folder.name}-old")
+    if target.exists():
+        target.replace(aside)
+    try:
+        folder.replace(target)
+    except OSError:
+        if aside.exists():
+            aside.replace(target)
+        raise
+    shutil.rmtree(aside, ignore_errors=True)

@@ -1,0 +1,405 @@
+"""Height and ground cover of vegetation from rasters of heights."""
+
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field
+
+from agrotools.core import Arguments, Artifact, ToolError
+from agrotools.tools.arguments import ReferenceCall, drop_arguments, normalise_set
+from agrotools.tools.contract import Agree, FileArgument, ImageFile, Region, ToolResult, tool
+from agrotools.tools.result import ResultPart
+from agrotools.tools.workspace import file_info, save_artifact, shown_name
+from agrotools.vision import Box
+from agrotools.vision.formats import clipped_region, file_format
+
+if TYPE_CHECKING:
+    from agrotools.vision.blocks import RunningStatistics, SmallPicture
+    from agrotools.vision.rasters import RasterSource
+
+Statistic = Literal["mean", "max", "median", "p95", "cover"]
+_ALL: tuple[Statistic, ...] = ("mean", "max", "median", "p95", "cover")
+_TALLEST_M = 120.0
+"""No tree has been measured to be taller."""
+_BELOW_GROUND_M = -0.5
+_MAP_SIDE = 1024
+_LARGE_SHARE = 0.01
+
+ChmFile = Annotated[Path, FileArgument("raster", "raster of heights above ground (canopy height model)")]
+DsmFile = Annotated[Path, FileArgument("raster", "raster of the elevation of the surface, tree tops included (DSM)")]
+DtmFile = Annotated[Path, FileArgument("raster", "raster of the elevation of the bare ground (DTM), for dsm")]
+
+
+class HeightBin(ResultPart):
+    """A class of height."""
+
+    lo_m: float
+    """lower limit, included, metres"""
+    hi_m: float | None
+    """upper limit, excluded, metres; null for the last class, which has none"""
+    pct: float
+    """share of the measured pixels, percent"""
+
+
+class CanopyHeight(ToolResult):
+    mean_m: float | None
+    """mean height over all measured pixels, low ones and bare ground included, metres"""
+    mean_canopy_m: float | None
+    """mean height over canopy pixels alone (at or above veg_min_height_m), metres; null without canopy"""
+    median_m: float | None
+    """median height over all measured pixels, metres"""
+    p95_m: float | None
+    """height that 95 % of the measured pixels stay below, metres"""
+    p99_5_m: float | None
+    """height that 99.5 % stay below, metres: the top without single spikes"""
+    max_m: float | None
+    """largest value, metres; a single spike (bird, wire, noise) makes it"""
+    sd_m: float
+    """standard deviation of height over all measured pixels, metres"""
+    cover_pct: float | None
+    """canopy cover: pixels at or above veg_min_height_m, percent of the measured pixels"""
+    canopy_area_m2: float | None
+    """ground below canopy, m^2; null where the size of a pixel is not known"""
+    area_m2: float | None
+    """ground that was measured (pixels with data), m^2; null where the size of a pixel is not known"""
+    bins: tuple[HeightBin, ...]
+    """shares of the measured pixels by height; together 100 %"""
+    measured_px: int
+    """pixels with data in the region; all statistics are over these"""
+    nodata_pct: float
+    """pixels of the region without data, percent of the region"""
+    gsd_m: float | None
+    """ground sampling distance that was used, metres per pixel"""
+    source: Literal["chm", "dsm_dtm"]
+    """what the heights were taken from"""
+    map: Artifact
+    """the heights as colours, with a colour bar; grey where below veg_min_height_m"""
+
+
+def _resolved(call: Arguments, _known: ReferenceCall) -> Arguments:
+    """The heights; an image beside them is not used. Statistics in any order."""
+    call = {**call, "stat": normalise_set(call["stat"], _ALL)}
+    return drop_arguments(call, "image") if call["chm"] is not None or call["dsm"] is not None else call
+
+
+@tool(category="segmentation", version="1", resolves=_resolved)
+def estimate_canopy_height(
+    image: Annotated[
+        ImageFile | None, Field(description="colour picture; heights cannot be had from it alone without a network")
+    ] = None,
+    chm: ChmFile | None = None,
+    dsm: DsmFile | None = None,
+    dtm: DtmFile | None = None,
+    region: Region | None = None,
+    gsd_m: Annotated[
+        float | None, Field(gt=0, le=100_000, description="ground sampling distance, metres per pixel")
+    ] = None,
+    stat: Annotated[
+        tuple[Statistic, ...] | None, Agree("choice"), Field(description="which statistics to report; null: all")
+    ] = None,
+    veg_min_height_m: Annotated[
+        float, Field(ge=0, le=200, description="height from which a pixel counts as canopy, metres")
+    ] = 2.0,
+    height_bins_m: Annotated[
+        tuple[float, ...],
+        Field(min_length=1, max_length=50, description="limits between classes of height, rising, metres"),
+    ] = (2.0, 5.0, 10.0, 15.0, 20.0),
+    height_scale: Annotated[
+        float | None,
+        Field(gt=0, le=1000, description="metres per unit of the raster (0.1 for decimetres); null: as the file says"),
+    ] = None,
+) -> CanopyHeight:
+    """Measure vegetation height and canopy cover from a canopy height model, or from a surface and a terrain model.
+
+    Pass chm (heights above ground) or dsm and dtm (their difference is taken; the dtm is warped to the grid of the dsm
+    where they differ). Returns mean over all pixels and over canopy alone, median, 95th and 99.5th percentile, maximum,
+    standard deviation, canopy cover, shares by class of height, areas in square metres where the pixel size is known,
+    and a map of heights. Pixels without data are left out and their share is given. Rasters of any size are read block
+    by block. A colour picture alone holds no heights and is refused. region is in pixels of chm or dsm.
+
+    Raises:
+        ToolError: ``missing_metadata`` (no heights given), ``invalid_argument`` (chm beside dsm, limits that do not
+            rise, several bands), ``crs_mismatch``, ``shape_mismatch``, ``nothing_found`` (no data, no overlap),
+            ``region_empty``, and as the readers.
+
+    Sources: canopy cover as the share of returns or cells above a height break, as in FUSION (McGaughey 2009, USDA
+        Forest Service). Mean, shares and extremes are exact; how fine percentiles are is in the notes.
+    """
+    from agrotools.tools.pictures import choose_scale
+    from agrotools.vision.blocks import RunningStatistics
+    from agrotools.vision.rasters import GroundSampling
+
+    _refuse_without_heights(image, chm, dsm, dtm)
+    if any(not 0 < limit < 1e6 for limit in height_bins_m) or sorted(set(height_bins_m)) != list(height_bins_m):
+        raise ToolError(
+            "invalid_argument",
+            "height_bins_m must rise and be above 0",
+            argument="height_bins_m",
+            hint="e.g. [2, 5, 10, 15, 20]",
+        )
+    statistics = RunningStatistics(height_bins_m, mean_from=veg_min_height_m)
+    with ExitStack() as files:
+        source = files.enter_context(_open_heights(chm or dsm, "chm" if chm else "dsm"))
+        terrain = files.enter_context(_open_heights(dtm, "dtm")) if chm is None else None
+        measured = _measure(source, terrain, region, height_scale, statistics)
+        info = file_info(chm or dsm or Path())
+        scale = choose_scale(gsd_m, info.gsd_m if info else None, source.sampling.gsd_m)
+        from_file = source.sampling if scale.gsd_m == source.sampling.gsd_m else GroundSampling()
+    notes = [*measured.notes, *from_file.notes, *scale.notes]
+    flags = [*measured.flags, *from_file.flags, *scale.flags]
+    if image is not None:
+        notes.append("image was not used: the heights are in the other raster")
+    if scale.gsd_m is None:
+        flags.append("no_scale")
+    requested_stats = stat or _ALL
+    count, pixel_m2 = statistics.count, None if scale.gsd_m is None else scale.gsd_m**2
+    canopy = statistics.at_least(veg_min_height_m)
+    notes.append(f"canopy is where height >= {veg_min_height_m:g} m")
+    if {"median", "p95", "max"} & set(requested_stats):
+        precision = f"exact to {statistics.resolution:.2g} m (histogram)" if statistics.resolution else "exact"
+        notes.append(f"percentiles are {precision}")
+    if not canopy:
+        flags.append("no_canopy")
+    return CanopyHeight(
+        mean_m=statistics.mean if "mean" in requested_stats else None,
+        mean_canopy_m=statistics.mean_above if "mean" in requested_stats and canopy else None,
+        median_m=statistics.percentile(50) if "median" in requested_stats else None,
+        p95_m=statistics.percentile(95) if "p95" in requested_stats else None,
+        p99_5_m=statistics.percentile(99.5) if "max" in requested_stats else None,
+        max_m=statistics.maximum if "max" in requested_stats else None,
+        sd_m=statistics.sd,
+        cover_pct=100 * canopy / count if "cover" in requested_stats else None,
+        canopy_area_m2=canopy * pixel_m2 if "cover" in requested_stats and pixel_m2 else None,
+        area_m2=count * pixel_m2 if pixel_m2 else None,
+        bins=_bins(statistics, height_bins_m),
+        measured_px=count,
+        nodata_pct=100 * (1 - count / measured.region_px),
+        gsd_m=scale.gsd_m,
+        source="chm" if chm else "dsm_dtm",
+        map=_map(measured, statistics, veg_min_height_m, scale.gsd_m),
+        notes=tuple(notes),
+        flags=tuple(dict.fromkeys(flags)),
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class _Measurement:
+    """Pixels of the region, a small picture of the heights, notes and flags."""
+
+    region_px: int
+    picture: "SmallPicture"
+    notes: tuple[str, ...]
+    flags: tuple[str, ...]
+
+
+def _refuse_without_heights(image: Path | None, chm: Path | None, dsm: Path | None, dtm: Path | None) -> None:
+    from agrotools.vision.rasters import open_raster
+
+    if chm is not None and (dsm is not None or dtm is not None):
+        raise ToolError(
+            "invalid_argument", "chm and dsm, dtm are two ways to give heights", argument="chm", hint="pass one of them"
+        )
+    if chm is not None or (dsm is not None and dtm is not None):
+        return
+    if dsm is not None or dtm is not None:
+        present, lacking = ("dsm", "dtm") if dsm is not None else ("dtm", "dsm")
+        raise ToolError(
+            "missing_metadata",
+            f"{present} alone gives elevations, not heights above ground",
+            argument=lacking,
+            hint=f"pass {lacking} too, or a canopy height model as chm",
+        )
+    if image is None:
+        raise ToolError("missing_metadata", "no heights are given", argument="chm", hint="pass chm, or dsm and dtm")
+    if file_format(image, shown_as=shown_name(image)) in ("tiff", "envi"):
+        with open_raster(image, shown_as=shown_name(image)) as source:
+            if source.count == 1:
+                raise ToolError(
+                    "missing_metadata",
+                    f"{source.name} has one band, and nobody says that its values are heights above ground",
+                    argument="chm",
+                    hint="if they are, pass it as chm (or as dsm with a dtm)",
+                )
+    raise ToolError(
+        "missing_metadata",
+        "a colour picture alone does not show how tall things are: that needs the learned back-end "
+        "'open-canopy-pvtv2', which is backend_unavailable here",
+        argument="chm",
+        hint="pass chm (heights above ground), or dsm and dtm",
+    )
+
+
+def _open_heights(path: Path | None, argument: str) -> "AbstractContextManager[RasterSource]":
+    from agrotools.vision.rasters import open_raster
+
+    assert path is not None
+    return open_raster(path, argument=argument, shown_as=shown_name(path))
+
+
+def _measure(
+    source: "RasterSource",
+    terrain: "RasterSource | None",
+    region: Box | None,
+    given_scale: float | None,
+    statistics: "RunningStatistics",
+) -> _Measurement:
+    from agrotools.vision.alignment import align
+    from agrotools.vision.blocks import SmallPicture
+
+    refuse_many_bands(source)
+    unit = height_scale_of(source, given_scale)
+    box, clipped = clipped_region(region, source.width, source.height, source.name)
+    notes, flags = [*unit.notes], [*unit.flags, *clipped]
+    ground = None
+    if terrain is not None:
+        refuse_many_bands(terrain)
+        ground = align(source, terrain)
+        notes.append(f"heights are {source.name} less {terrain.name}")
+        if ground is not terrain:
+            of_crs = "" if source.dataset.crs == terrain.dataset.crs else " and in another coordinate system"
+            notes.append(f"{terrain.name} is on another grid{of_crs}: warped to that of {source.name} (bilinear)")
+    picture = SmallPicture(box, _MAP_SIDE)
+    negative = below_ground = 0
+    for part, heights in height_blocks(source, ground, box, unit.metres):
+        there = np.isfinite(heights)
+        values = heights.ravel() if there.all() else heights[there]
+        if values.size and values.min() < 0:
+            negative += int(np.count_nonzero(values < 0))
+            below_ground += int(np.count_nonzero(values < _BELOW_GROUND_M))
+            heights = np.maximum(heights, np.float32(0))
+            values = np.maximum(values, np.float32(0))
+        statistics.add(values)
+        picture.add(part, heights)
+    region_px = (box[2] - box[0]) * (box[3] - box[1])
+    if not statistics.count:
+        where = source.name if terrain is None else f"{source.name} and {terrain.name}"
+        raise ToolError(
+            "nothing_found",
+            f"{where} hold no data {'in the region' if region else 'anywhere'}",
+            argument="region" if region else source.argument,
+            hint="check the nodata value of the file, and the part that was asked for",
+        )
+    if negative:
+        notes.append(f"{100 * negative / statistics.count:.3g} % of the values are below 0 and count as 0")
+    if below_ground > _LARGE_SHARE * statistics.count:
+        flags.append("dsm_below_dtm" if terrain is not None else "negative_heights")
+    if statistics.percentile(99.5) > _TALLEST_M:
+        flags.append("implausible_heights")
+        notes.append("taller than any tree: is it an elevation, or in another unit (height_scale)?")
+    elif statistics.maximum > _TALLEST_M:
+        flags.append("spikes_possible")
+    if statistics.count < region_px / 2:
+        flags.append("mostly_no_data")
+    return _Measurement(region_px, picture, tuple(notes), tuple(flags))
+
+
+def _bins(statistics: "RunningStatistics", limits: tuple[float, ...]) -> tuple[HeightBin, ...]:
+    counts = [statistics.count, *(statistics.at_least(limit) for limit in limits), 0]
+    lower = [0.0, *limits]
+    upper = [*limits, None]
+    return tuple(
+        HeightBin(lo_m=low, hi_m=high, pct=100 * (counts[k] - counts[k + 1]) / statistics.count)
+        for k, (low, high) in enumerate(zip(lower, upper, strict=True))
+    )
+
+
+def _map(
+    measured: _Measurement, statistics: "RunningStatistics", veg_min_height_m: float, gsd_m: float | None
+) -> Artifact:
+    from agrotools.vision.overlay import NO_DATA_COLOUR, Layer, draw_heat_map
+
+    cover = 100 * statistics.at_least(veg_min_height_m) / statistics.count
+    empty = 100 * (1 - statistics.count / measured.region_px)
+    layers = [Layer(0, (150, 150, 150), f"below {veg_min_height_m:g} m {100 - cover:.1f} %")]
+    if empty:
+        layers.append(Layer(1, NO_DATA_COLOUR, f"no data {empty:.1f} % of the region"))
+    picture = draw_heat_map(
+        measured.picture.means,
+        low=0.0,
+        high=max(statistics.percentile(99.5), veg_min_height_m + 1),
+        unit="m",
+        grey_below=veg_min_height_m,
+        title=f"height: mean {statistics.mean:.2f} m, max {statistics.maximum:.2f} m; canopy cover {cover:.1f} %",
+        legend=tuple(layers),
+        gsd_m=None if gsd_m is None else gsd_m * measured.picture.factor,
+    )
+    return save_artifact("canopy_height_map.png", "overlay", picture)
+
+
+METRES_PER_UNIT = {
+    "m": 1.0, "metre": 1.0, "metres": 1.0, "meter": 1.0, "meters": 1.0,
+    "dm": 0.1, "decimetre": 0.1, "decimetres": 0.1, "decimeter": 0.1, "decimeters": 0.1,
+    "cm": 0.01, "centimetre": 0.01, "centimetres": 0.01, "centimeter": 0.01, "centimeters": 0.01,
+    "mm": 0.001, "millimetre": 0.001, "millimetres": 0.001, "millimeter": 0.001, "millimeters": 0.001,
+    "ft": 0.3048, "foot": 0.3048, "feet": 0.3048, "international foot": 0.3048,
+    "us survey foot": 1200 / 3937, "us survey feet": 1200 / 3937, "us_survey_foot": 1200 / 3937,
+    "ftus": 1200 / 3937, "us-ft": 1200 / 3937,
+}  # fmt: skip
+"""Units as files name them (the unit of a GeoTIFF's band), to metres."""
+
+
+@dataclass(frozen=True)
+class HeightScale:
+    """``metres``: what a value of 1 is. ``notes`` and ``flags`` as in a tool's result."""
+
+    metres: float = 1.0
+    notes: tuple[str, ...] = ()
+    flags: tuple[str, ...] = ()
+
+
+def height_scale_of(source: "RasterSource", height_scale: float | None) -> HeightScale:
+    """Metres per unit of the values: what was given, what the file says, else 1."""
+    unit_name = (source.dataset.units[0] or "").strip().lower()
+    if height_scale is not None:
+        return HeightScale(
+            height_scale,
+            (f"values times {height_scale:g} are metres, as height_scale says",) if height_scale != 1 else (),
+        )
+    if unit_name in METRES_PER_UNIT:
+        factor = METRES_PER_UNIT[unit_name]
+        return HeightScale(factor, (f"values are in {unit_name}, as the file says",) if factor != 1 else ())
+    if unit_name:
+        note = f"the file gives its unit as {unit_name[:20]!r}, which is not known here; values taken as metres"
+        return HeightScale(1.0, (note,), ("height_unit_unknown",))
+    crs = source.dataset.crs
+    if crs is not None and crs.is_projected and crs.linear_units_factor[1] < 0.5:
+        note = "the map is in feet and the file does not say in what its heights are; taken as metres"
+        return HeightScale(1.0, (note,), ("height_unit_assumed_metres",))
+    return HeightScale()
+
+
+def refuse_many_bands(source: "RasterSource") -> None:
+    """Refuse what holds more than heights.
+
+    Raises:
+        ToolError: ``invalid_argument``, more than one band.
+    """
+    bands = source.count - (source.alpha_band is not None)
+    if bands != 1:
+        raise ToolError(
+            "invalid_argument",
+            f"{source.name} has {bands} bands; a raster of heights has one",
+            argument=source.argument,
+            hint="pass the raster whose values are heights; a colour picture holds none",
+        )
+
+
+def height_blocks(
+    surface: "RasterSource", ground: "RasterSource | None", region: Box, scale: float
+) -> Iterator[tuple[Box, NDArray[np.float32]]]:
+    """Boxes and heights in metres (less the ground's, on the grid of the surface), NaN where there is no data."""
+    from agrotools.vision.blocks import raster_blocks
+
+    for block in raster_blocks(surface, [1], region):
+        values = block.values[0] if ground is None else block.values[0] - ground.read([1], block.box)[0]
+        yield block.box, in_metres(values, scale)
+
+
+def in_metres(values: NDArray[np.float32], scale: float) -> NDArray[np.float32]:
+    """Values times the scale, rounded once, so that 23 dm are the float32 nearest to 2.3."""
+    return values if scale == 1 else (values.astype(np.float64) * scale).astype(np.float32)

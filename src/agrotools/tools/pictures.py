@@ -1,0 +1,270 @@
+"""Field pictures from photographs and rasters: bands by role, valid pixels, a picture to show; scale and masks."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from agrotools.core import SampleFile, ToolError
+from agrotools.tools.workspace import shown_name
+from agrotools.vision import Box, Role
+from agrotools.vision.formats import clipped_region, file_format
+from agrotools.vision.rasters import RasterSource, chosen_roles, listed_bands, open_raster, roles_by_name
+from agrotools.vision.reading import read_image, read_labels, stretched_picture
+
+_WORTH_SAYING = 0.02
+
+
+@dataclass(frozen=True)
+class Scale:
+    """``gsd_m``: metres per pixel, None where nobody knows."""
+
+    gsd_m: float | None = None
+    notes: tuple[str, ...] = ()
+    flags: tuple[str, ...] = ()
+
+
+def choose_scale(given: float | None, known: float | None, in_file: float | None = None) -> Scale:
+    """The ground sampling distance to use.
+
+    Args:
+        given: the caller's argument, which wins.
+        known: what the sample or a sidecar says of the file.
+        in_file: what the raster's own coordinate reference system says.
+
+    Returns:
+        With flag ``gsd_differs_from_file`` where the caller's value differs from what else is known by over 2 %.
+    """
+    elsewhere = known or in_file
+    if given is None:
+        return Scale(elsewhere)
+    if elsewhere and abs(given / elsewhere - 1) > _WORTH_SAYING:
+        note = f"gsd_m is {given:g}, while the file says {elsewhere:.6g}; gsd_m was used"
+        return Scale(given, (note,), ("gsd_differs_from_file",))
+    return Scale(given)
+
+
+def read_mask_pixels(
+    path: Path, image_shape: tuple[int, int], image_name: str, *, argument: str, called: str
+) -> NDArray[np.bool_]:
+    """Pixels where a mask holds data and is not 0, bool (rows, columns).
+
+    Args:
+        image_shape: rows and columns of the image it belongs to.
+        called: what it is, for the hint: "a leaf mask".
+
+    Raises:
+        ToolError: ``shape_mismatch``, and as :func:`read_labels`.
+    """
+    name = shown_name(path)
+    labels = read_labels(path, argument=argument, shown_as=name)
+    rows, columns = labels.classes.shape
+    refuse_other_size(image_shape, (rows, columns), (image_name, name), argument=argument, called=called)
+    marked = labels.classes != 0
+    return marked if labels.valid is None else marked & labels.valid
+
+
+def refuse_other_size(
+    of_image: tuple[int, int], of_mask: tuple[int, int], names: tuple[str, str], *, argument: str, called: str
+) -> None:
+    """Refuse a mask whose rows and columns are not those of its image.
+
+    Raises:
+        ToolError: ``shape_mismatch``.
+    """
+    if of_image != of_mask:
+        raise ToolError(
+            "shape_mismatch",
+            f"{names[0]} is {of_image[1]} x {of_image[0]} pixels and {names[1]} {of_mask[1]} x {of_mask[0]}",
+            argument=argument,
+            hint=f"{called} has the size of its image",
+        )
+
+
+_CHANNELS = ("red", "green", "blue")
+WHOLE_PX = 20_000_000
+"""Size above which a region is read alone; smaller rasters are read whole, which makes a better threshold."""
+_LEAST_MARGIN = 0.01
+"""Share of a picture from which black that reaches its border is taken as absence of data."""
+
+
+@dataclass(frozen=True, eq=False)
+class FieldPicture:
+    """A picture of a field.
+
+    ``bands``: role to values (rows, columns), uint8 for photographs, else float32 with NaN where there is no data.
+    ``valid``: bool (rows, columns). ``shown``: uint8 (rows, columns, 3) to look at. ``photo``: the same where it is a
+    photograph in its own colours, else None. ``box``: the part that was asked for, within these arrays.
+    ``is_8_bit``: whether colour bands are 0..255 as they are; ``is_raster``: whether it came from a raster file.
+    """
+
+    bands: dict[Role, NDArray[Any]]
+    valid: NDArray[np.bool_]
+    shown: NDArray[np.uint8]
+    photo: NDArray[np.uint8] | None
+    box: Box
+    is_8_bit: bool = True
+    is_raster: bool = False
+    gsd_m: float | None = None
+    notes: tuple[str, ...] = ()
+    flags: tuple[str, ...] = ()
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.valid.shape[0], self.valid.shape[1]
+
+
+def read_field_picture(
+    path: Path, bands: Mapping[str, int | str] | None, region: Box | None, info: SampleFile | None
+) -> FieldPicture:
+    """Read a photograph or a raster.
+
+    Args:
+        bands: which band is which; None: as the file or what is known of it (``info.bands``) says.
+        region: the part asked for; more is read where it helps to find the threshold between plants and soil.
+
+    Raises:
+        ToolError: as the readers; ``band_not_found``, ``region_empty``.
+    """
+    name = info.name if info else path.name
+    if file_format(path, shown_as=name) in ("tiff", "envi"):
+        with open_raster(path, shown_as=name) as source:
+            picture = _read_raster(source, bands, region, info)
+    else:
+        picture = _read_photo(path, bands, region, info, name)
+    margin = _black_margin(picture)
+    if margin is None:
+        return picture
+    valid = picture.valid & ~margin
+    if not valid.any():
+        raise ToolError("nothing_found", f"{name} is black everywhere", argument="image")
+    note = "black that reaches the border is taken as absence of data"
+    return replace(picture, valid=valid, notes=(*picture.notes, note))
+
+
+def _read_photo(
+    path: Path, bands: Mapping[str, int | str] | None, region: Box | None, info: SampleFile | None, name: str
+) -> FieldPicture:
+    image = read_image(path, shown_as=name)
+    box, flags = clipped_region(region, image.width, image.height, name)
+    known = info.bands if info and info.bands and len(info.bands) == len(_CHANNELS) else None
+    natural = bands is None and not (known and roles_by_name(known))
+    if bands is not None:
+        roles = chosen_roles(bands, known or _CHANNELS, file=name)
+    else:
+        roles = roles_by_name(known or _CHANNELS) or roles_by_name(_CHANNELS)
+    if image.is_grey and natural:
+        raise ToolError(
+            "band_not_found",
+            f"{name} is grey: without colour, plants cannot be told from soil",
+            argument="image",
+            hint="use a colour picture, a raster with a near infrared band, or a label raster",
+        )
+    valid = np.ones(image.pixels.shape[:2], np.bool_) if image.valid is None else image.valid
+    return FieldPicture(
+        bands={role: image.pixels[..., number - 1] for role, number in roles.items()},
+        valid=valid,
+        shown=image.pixels,
+        photo=image.pixels,
+        box=box,
+        gsd_m=info.gsd_m if info else None,
+        notes=image.notes,
+        flags=(*image.flags, *flags),
+    )
+
+
+def _read_raster(
+    source: RasterSource, bands: Mapping[str, int | str] | None, region: Box | None, info: SampleFile | None
+) -> FieldPicture:
+    roles, assumed = raster_roles(source, bands, info)
+    notes, flags = [*source.sampling.notes, *assumed], [*source.sampling.flags]
+    box, clipped = clipped_region(region, source.width, source.height, source.name)
+    window: Box | None = None
+    if source.width * source.height > WHOLE_PX and region is not None:
+        window = box
+        box = (0, 0, box[2] - box[0], box[3] - box[1])
+        notes.append("the raster is large: the region was looked at alone")
+    values = source.read(list(roles.values()), window)
+    valid: NDArray[np.bool_] = np.asarray(np.isfinite(values).all(axis=0))
+    if not valid.any():
+        raise ToolError(
+            "nothing_found",
+            f"{source.name} holds no data in these bands: all pixels are no-data",
+            argument="image",
+            hint="check the file's nodata value",
+        )
+    by_role = dict(zip(roles, values, strict=True))
+    is_8_bit = source.dtype == "uint8"
+    shown = stretched_picture(by_role)
+    photo = None
+    if is_8_bit and {"R", "G", "B"} <= by_role.keys():
+        photo = np.dstack([np.where(valid, by_role[role], 255).astype(np.uint8) for role in ("R", "G", "B")])
+        shown = photo
+    return FieldPicture(
+        bands=by_role,
+        valid=valid,
+        shown=shown,
+        photo=photo,
+        box=box,
+        is_8_bit=is_8_bit,
+        is_raster=True,
+        gsd_m=info.gsd_m if info and info.gsd_m else source.sampling.gsd_m,
+        notes=tuple(notes),
+        flags=(*flags, *clipped),
+    )
+
+
+def raster_roles(
+    source: RasterSource, bands: Mapping[str, int | str] | None, info: SampleFile | None
+) -> tuple[dict[Role, int], tuple[str, ...]]:
+    """Roles of the bands of a raster by caller, sample or file, with a note if they were assumed.
+
+    Raises:
+        ToolError: ``band_not_found``, ``invalid_argument``.
+    """
+    known = info.bands if info and info.bands and len(info.bands) == source.count else None
+    names = known or source.band_names
+    if bands is not None:
+        return chosen_roles(bands, names, file=source.name), ()
+    roles = roles_by_name(names) or source.roles
+    if roles:
+        return roles, ()
+    if source.count - (source.alpha_band is not None) == len(_CHANNELS) and source.dtype == "uint8":
+        return roles_by_name(_CHANNELS), ("bands without names: taken as red, green, blue",)
+    raise ToolError(
+        "band_not_found",
+        f"{source.name} does not say which band is which; it has {listed_bands(names)}",
+        argument="bands",
+        hint="say which bands are which, e.g. bands={'R': 3, 'NIR': 4}",
+        candidates=tuple(name for name in names if name)[:20],
+    )
+
+
+def colour_bands(picture: FieldPicture) -> tuple[dict[Role, NDArray[Any]], tuple[str, ...]]:
+    """The bands with red, green and blue as 0..255, and a note where they had to be scaled (by one factor)."""
+    if picture.is_8_bit:
+        return picture.bands, ()
+    colours = [picture.bands[role][picture.valid] for role in ("R", "G", "B")]
+    top = float(np.percentile(np.concatenate(colours), 99.9))
+    factor = np.float32(255.0 / top if top > 0 else 1.0)
+    scaled: dict[Role, NDArray[Any]] = {role: picture.bands[role] * factor for role in ("R", "G", "B")}
+    return {**picture.bands, **scaled}, (f"red, green and blue scaled by one factor ({top:.4g} to 255)",)
+
+
+def _black_margin(picture: FieldPicture) -> NDArray[np.bool_] | None:
+    """Pixels that are 0 in all bands and hang together with the border, where they are many; else None."""
+    import cv2
+
+    black = picture.valid.copy()
+    for values in picture.bands.values():
+        black &= values == 0
+    if black.mean() < _LEAST_MARGIN:
+        return None
+    _, labels = cv2.connectedComponents(black.astype(np.uint8), connectivity=4)
+    places = np.asarray(labels)
+    on_border = np.unique(np.concatenate([places[0], places[-1], places[:, 0], places[:, -1]]))
+    margin = np.isin(places, on_border[on_border > 0])
+    return margin if margin.mean() >= _LEAST_MARGIN else None

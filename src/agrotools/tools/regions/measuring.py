@@ -1,0 +1,429 @@
+"""Picture or label raster of a region, and its numbers: colours, plants, indices, classes, bands, form and texture.
+
+Texture: co-occurrence of grey levels (Haralick, Shanmugam and Dinstein 1973).
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+
+from agrotools.core import SampleFile, ToolError
+from agrotools.tools.regions.describe_region import BandValues, DominantColour, HealthHints, RegionShape, TextureValues
+from agrotools.vision import Box, Index, Role
+from agrotools.vision.colours import dominant_colours
+from agrotools.vision.formats import MAX_PIXELS, clipped_region, file_format
+from agrotools.vision.overlay import (
+    BLUE,
+    BLUISH_GREEN,
+    BROWN,
+    ORANGE,
+    REDDISH_PURPLE,
+    SKY_BLUE,
+    VERMILLION,
+    YELLOW,
+    Colour,
+    Layer,
+)
+from agrotools.vision.rasters import RasterSource, chosen_roles, open_raster, roles_by_name
+from agrotools.vision.reading import read_image, stretched_picture
+from agrotools.vision.vegetation import INDICES, Vegetation, choose_index, index_values, segment
+
+_CHANNELS = ("red", "green", "blue")
+_WHOLE_PX = 16_000_000
+"""Larger rasters are read around the region only."""
+_MOST_BANDS = 12
+
+
+@dataclass(frozen=True, eq=False)
+class RegionPicture:
+    """``pixels``: uint8 (rows, columns, 3) to look at. ``natural``: whether these are natural colours.
+
+    ``bands``: role to values (rows, columns); ``values``: band name to values, of rasters. ``valid``: bool, where there
+    is data. ``box``: the region within these arrays; ``origin``: where they begin in the file; ``size``: width and
+    height of the file.
+    """
+
+    pixels: NDArray[np.uint8]
+    natural: bool
+    bands: dict[Role, NDArray[Any]]
+    values: dict[str, NDArray[np.float32]]
+    valid: NDArray[np.bool_]
+    box: Box
+    origin: tuple[int, int]
+    size: tuple[int, int]
+    gsd_m: float | None
+    notes: tuple[str, ...] = ()
+    flags: tuple[str, ...] = ()
+
+
+def read_region_picture(
+    path: Path, bands: Mapping[str, int | str] | None, region: Box | None, info: SampleFile | None
+) -> RegionPicture:
+    """Read a photograph or raster of which a region is to be described.
+
+    Raises:
+        ToolError: as the readers; ``band_not_found``, ``region_empty``.
+    """
+    name = info.name if info else path.name
+    if file_format(path, shown_as=name) in ("tiff", "envi"):
+        with open_raster(path, shown_as=name) as source:
+            return _read_raster(source, bands, region, info)
+    image = read_image(path, shown_as=name)
+    box, flags = clipped_region(region, image.width, image.height, name)
+    known = info.bands if info and info.bands and len(info.bands) == len(_CHANNELS) else None
+    roles = (
+        chosen_roles(bands, known or _CHANNELS, file=name) if bands is not None else roles_by_name(known or _CHANNELS)
+    )
+    natural = bands is None and all(roles.get(role) == k for k, role in enumerate(("R", "G", "B"), start=1))
+    return RegionPicture(
+        pixels=image.pixels,
+        natural=natural,
+        bands={} if image.is_grey and natural else {role: image.pixels[..., n - 1] for role, n in roles.items()},
+        values={},
+        valid=np.ones(image.pixels.shape[:2], np.bool_) if image.valid is None else image.valid,
+        box=box,
+        origin=(0, 0),
+        size=(image.width, image.height),
+        gsd_m=info.gsd_m if info else None,
+        notes=image.notes,
+        flags=(*image.flags, *flags, *(("no_colour",) if image.is_grey and natural else ())),
+    )
+
+
+def _read_raster(
+    source: RasterSource, bands: Mapping[str, int | str] | None, region: Box | None, info: SampleFile | None
+) -> RegionPicture:
+    known = info.bands if info and info.bands and len(info.bands) == source.count else None
+    names = known or source.band_names
+    roles = chosen_roles(bands, names, file=source.name) if bands is not None else roles_by_name(names) or source.roles
+    notes, flags = [*source.sampling.notes], [*source.sampling.flags]
+    colours = [n for n in range(1, source.count + 1) if n != source.alpha_band]
+    if not roles and len(colours) == 3 and source.dtype == "uint8":
+        roles = roles_by_name(_CHANNELS)
+        notes.append("bands without names: taken as red, green, blue")
+    box, clipped = clipped_region(region, source.width, source.height, source.name)
+    window = box if source.width * source.height > _WHOLE_PX else (0, 0, source.width, source.height)
+    numbers = list(dict.fromkeys([*roles.values(), *colours[:_MOST_BANDS]]))
+    if len(colours) > _MOST_BANDS:
+        notes.append(f"of {len(colours)} bands the first {_MOST_BANDS} are described")
+    read = dict(zip(numbers, source.read(numbers, window), strict=True))
+    valid = np.asarray(np.any([np.isfinite(values) for values in read.values()], axis=0))
+    if not valid.any():
+        raise ToolError(
+            "nothing_found",
+            f"{source.name} holds no data there: all pixels are no-data",
+            argument="image",
+            hint="choose another region, or check the file's nodata value",
+        )
+    by_role: dict[Role, NDArray[Any]] = {role: read[number] for role, number in roles.items()}
+    natural = {"R", "G", "B"} <= by_role.keys()
+    if natural:
+        pixels = _natural_colours(by_role, source.dtype == "uint8", notes)
+    else:
+        flags.append("no_natural_colours")
+        pixels = stretched_picture(by_role or {"R": read[colours[0]]})
+    if not roles and len(colours) > 1:
+        flags.append("bands_unknown")
+        notes.append("the file does not say which band is which: give bands, e.g. {'R': 3, 'NIR': 4}")
+    left, top = window[:2]
+    return RegionPicture(
+        pixels=pixels,
+        natural=natural,
+        bands=by_role,
+        values={names[n - 1] or f"band {n}": read[n] for n in colours[:_MOST_BANDS]},
+        valid=valid,
+        box=(box[0] - left, box[1] - top, box[2] - left, box[3] - top),
+        origin=(left, top),
+        size=(source.width, source.height),
+        gsd_m=(info.gsd_m if info and info.gsd_m else None) or source.sampling.gsd_m,
+        notes=tuple(notes),
+        flags=(*flags, *clipped),
+    )
+
+
+def _natural_colours(bands: Mapping[Role, NDArray[Any]], is_8_bit: bool, notes: list[str]) -> NDArray[np.uint8]:
+    stack = np.dstack([bands[role] for role in ("R", "G", "B")])
+    if not is_8_bit:
+        there = stack[np.isfinite(stack)]
+        top = float(np.percentile(there, 99.9)) if there.size else 1.0
+        stack = stack * np.float32(255.0 / top if top > 0 else 1.0)
+        notes.append(f"red, green and blue scaled by one factor ({top:.4g} to 255)")
+    return np.clip(np.where(np.isfinite(stack), stack, 255), 0, 255).round().astype(np.uint8)
+
+
+_COLOURS: tuple[Colour, ...] = (
+    BROWN,
+    SKY_BLUE,
+    VERMILLION,
+    YELLOW,
+    BLUISH_GREEN,
+    ORANGE,
+    BLUE,
+    REDDISH_PURPLE,
+    (60, 60, 60),
+    (150, 150, 150),
+)
+_MOST_CLASSES = 64
+"""A palette picture with more colours is a photograph of few colours rather than a map of classes."""
+
+
+def is_label_file(
+    path: Path, info: SampleFile | None, label_map: Mapping[str, Sequence[int]] | None
+) -> Literal["known", "guessed", ""]:
+    """Reason why the values of a file are class numbers, as given or by their look; empty if they are not.
+
+    By its looks a palette PNG of up to 64 values is one, and a grey PNG of up to 16 values that a person could not tell
+    apart (up to 32, or 0 and 255 alone).
+    """
+    if label_map is not None or (info is not None and (info.kind == "mask" or info.classes)):
+        return "known"
+    if file_format(path, shown_as=info.name if info else None) != "png":
+        return ""
+    try:
+        with Image.open(path, formats=["PNG"]) as image:
+            if image.mode not in ("P", "L", "1") or image.width * image.height > MAX_PIXELS:
+                return ""
+            used = {value for value, count in enumerate(image.histogram()) if count}
+            if image.mode == "P":
+                return "guessed" if len(used) <= _MOST_CLASSES else ""
+            is_small = len(used) <= 16 and max(used, default=0) <= 32
+            return "guessed" if is_small or used == {0, 255} else ""
+    except Exception:  # the reader, which comes next, says what is wrong with the file
+        return ""
+
+
+def class_counts(
+    classes: NDArray[np.int32],
+    inside: NDArray[np.bool_],
+    label_map: Mapping[str, Sequence[int]] | None,
+    names: Mapping[str, str] | None,
+) -> tuple[dict[str, int], tuple[str, ...], tuple[str, ...]]:
+    """Pixels of each class where ``inside``, the largest first, with notes and flags.
+
+    Args:
+        label_map: name to class numbers.
+        names: class number, as text, to name; used for numbers that ``label_map`` does not name.
+
+    Raises:
+        ToolError: ``invalid_argument``, a number stands for two names in ``label_map``.
+    """
+    class_names = _names(label_map, names)
+    present, counts = np.unique(classes[inside], return_counts=True)
+    pixel_counts: dict[str, int] = {}
+    unnamed: list[int] = []
+    for number, count in zip(present.tolist(), counts.tolist(), strict=True):
+        if number not in class_names:
+            unnamed.append(number)
+        name = class_names.get(number, f"class {number}")
+        pixel_counts[name] = pixel_counts.get(name, 0) + count
+    ranked = dict(sorted(pixel_counts.items(), key=lambda item: (-item[1], item[0])))
+    if not unnamed:
+        return ranked, (), ()
+    listed = ", ".join(str(number) for number in unnamed[:12]) + (" ..." if len(unnamed) > 12 else "")
+    return ranked, (f"what class numbers {listed} mean is not known: give label_map",), ("unnamed_classes",)
+
+
+def class_layers(
+    classes: NDArray[np.int32],
+    inside: NDArray[np.bool_],
+    counts: Mapping[str, int],
+    label_map: Mapping[str, Sequence[int]] | None,
+    names: Mapping[str, str] | None,
+) -> tuple[NDArray[np.uint8], list[Layer]]:
+    """A picture of the classes, uint8 (rows, columns), and the layers that draw it: nine, then the rest."""
+    class_names = _names(label_map, names)
+    total = sum(counts.values())
+    numbers = {name: place for place, name in enumerate(list(counts)[: len(_COLOURS) - 1], start=1)}
+    layer_values = np.zeros(classes.shape, np.uint8)
+    for number in np.unique(classes[inside]).tolist():
+        name = class_names.get(number, f"class {number}")
+        layer_values[inside & (classes == number)] = numbers.get(name, len(_COLOURS))
+    layers = [
+        Layer(place, _COLOURS[place - 1], f"{name} {100 * counts[name] / total:.2f} %")
+        for name, place in numbers.items()
+    ]
+    rest = total - sum(counts[name] for name in numbers)
+    if rest:
+        layers.append(Layer(len(_COLOURS), _COLOURS[-1], f"other classes {100 * rest / total:.2f} %"))
+    return layer_values, layers
+
+
+def _names(label_map: Mapping[str, Sequence[int]] | None, names: Mapping[str, str] | None) -> dict[int, str]:
+    class_names: dict[int, str] = {}
+    for number, name in (names or {}).items():
+        if number.strip().lstrip("-").isdigit():
+            class_names[int(number)] = name
+    mapped_names: dict[int, str] = {}
+    for name, numbers in (label_map or {}).items():
+        for number in numbers:
+            if mapped_names.setdefault(number, name) != name:
+                raise ToolError(
+                    "invalid_argument",
+                    f"label_map: {number} stands for {mapped_names[number]} and for {name}",
+                    argument="label_map",
+                )
+    class_names |= mapped_names
+    return class_names
+
+
+def plants_of(picture: RegionPicture) -> Vegetation | None:
+    """Plants in the whole picture, where its bands can tell them: more than the region helps to find the threshold."""
+    try:
+        index = choose_index("auto", picture.bands)
+    except ToolError:
+        return None
+    bands = dict(picture.bands)
+    if "B" in INDICES[index].bands:
+        bands |= {role: picture.pixels[..., k] for k, role in enumerate(("R", "G", "B"))}
+    valid = picture.valid & np.all([np.isfinite(bands[role]) for role in INDICES[index].bands], axis=0)
+    return segment(index, bands, valid) if valid.any() else None
+
+
+def mean_index(index: Index, picture: RegionPicture, inside: NDArray[np.bool_]) -> float | None:
+    """Mean of an index over a region; None where its bands are not there."""
+    if not all(role in picture.bands for role in INDICES[index].bands):
+        return None
+    x0, y0, x1, y1 = picture.box
+    values = index_values(index, {role: band[y0:y1, x0:x1] for role, band in picture.bands.items()})
+    there = values[inside[y0:y1, x0:x1]]
+    there = there[np.isfinite(there)]
+    return float(there.mean(dtype=np.float64)) if there.size else None
+
+
+def colours_of(samples: NDArray[np.uint8]) -> tuple[DominantColour, ...]:
+    """The dominant colours of pixels, uint8 (pixels, 3)."""
+    return tuple(
+        DominantColour(name=colour.name, rgb=colour.rgb, pct=100 * colour.share) for colour in dominant_colours(samples)
+    )
+
+
+def health_of(lab: NDArray[np.float32]) -> HealthHints:
+    """Shares of hues in Lab: green 105 to 180 degrees; yellow 80 to 105 and lighter than 45; brown 25 to 105 and darker
+    than 60, where it is not yellow. What has a chroma under 10 is grey and none of them."""
+    lightness, a, b = lab.T
+    hue = np.degrees(np.arctan2(b, a))
+    coloured = np.hypot(a, b) >= 10
+    green = coloured & (hue >= 105) & (hue < 180)
+    yellow = coloured & (hue >= 80) & (hue < 105) & (lightness >= 45)
+    brown = coloured & (hue >= 25) & ~yellow & (hue < 105) & (lightness < 60)
+    return HealthHints(
+        green_pct=100 * float(green.mean()), yellow_pct=100 * float(yellow.mean()), brown_pct=100 * float(brown.mean())
+    )
+
+
+def band_values(picture: RegionPicture, inside: NDArray[np.bool_]) -> tuple[BandValues, ...]:
+    """Each band of a raster over a region; bands without data there are left out."""
+    statistics: list[BandValues] = []
+    for name, values in picture.values.items():
+        there = values[inside & np.isfinite(values)].astype(np.float64)
+        if there.size:
+            statistics.append(
+                BandValues(
+                    name=name,
+                    mean=float(there.mean()),
+                    sd=float(there.std()),
+                    low=float(there.min()),
+                    high=float(there.max()),
+                )
+            )
+    return tuple(statistics)
+
+
+def shape_of(mask: NDArray[np.bool_]) -> RegionShape:
+    """The form of a mask, bool (rows, columns), with at least one pixel.
+
+    Of moments, hull and perimeter (Crofton's formula over four directions) the largest piece is measured, without its
+    holes filled; pieces touch by sides or corners.
+    """
+    from skimage.measure import regionprops
+
+    count, labels, stats, _ = cv2.connectedComponentsWithStats(mask.astype(np.uint8), connectivity=8)
+    areas = stats[1:count, cv2.CC_STAT_AREA]
+    largest = 1 + int(np.argmax(areas))
+    x, y, w, h = (int(stats[largest, key]) for key in range(4))
+    piece = (np.asarray(labels)[y : y + h, x : x + w] == largest).astype(np.uint8)
+    form = regionprops(piece)[0]
+    area, perimeter = float(piece.sum()), float(form.perimeter_crofton)
+    rows, columns = np.flatnonzero(mask.any(axis=1)), np.flatnonzero(mask.any(axis=0))
+    hull = _hull_px(piece)
+    return RegionShape(
+        pieces=count - 1,
+        box=(int(columns[0]), int(rows[0]), int(columns[-1]) + 1, int(rows[-1]) + 1),
+        largest_px=int(area),
+        perimeter_px=perimeter,
+        equivalent_diameter_px=float(np.sqrt(4 * area / np.pi)),
+        eccentricity=float(form.eccentricity),
+        solidity=min(1.0, area / hull),
+        circularity=min(1.0, 4 * np.pi * area / perimeter**2) if perimeter > 0 else 1.0,
+    )
+
+
+def _hull_px(piece: NDArray[np.uint8]) -> float:
+    """Pixels inside the convex hull, those that it passes through included."""
+    contours, _ = cv2.findContours(piece, cv2.RETR_EXTERNAL, cv2.CHAIN_APPROX_NONE)
+    hull = cv2.convexHull(max(contours, key=len))
+    filled = np.zeros(piece.shape, np.uint8)
+    cv2.fillConvexPoly(filled, hull, 1)
+    return float(filled.sum())
+
+
+LEVELS = 32
+_OFFSETS = ((0, 1), (1, 1), (1, 0), (1, -1))
+_MOST_PX = 1_000_000
+
+
+def cooccurrence(grey: NDArray[np.uint8], valid: NDArray[np.bool_]) -> NDArray[np.float64]:
+    """Shares of pairs of neighbours by their levels, symmetric, (32, 32), pooled over four directions at distance 1.
+
+    Args:
+        grey: uint8 (rows, columns), 0..255.
+        valid: bool (rows, columns); a pair counts where both of it are valid.
+    """
+    levels = (grey >> 3).astype(np.int32)
+    counts = np.zeros(LEVELS * LEVELS, np.int64)
+    height, width = levels.shape
+    for down, right in _OFFSETS:
+        if height <= down or width <= abs(right):
+            continue
+        left, far = max(0, -right), max(0, right)
+        first = (slice(0, height - down), slice(left, width - far))
+        second = (slice(down, height), slice(left + right, width - far + right))
+        both = valid[first] & valid[second]
+        counts += np.bincount((levels[first] * LEVELS + levels[second])[both], minlength=LEVELS * LEVELS)
+    pairs = counts.reshape(LEVELS, LEVELS).astype(np.float64)
+    pairs += pairs.T
+    return pairs / max(float(pairs.sum()), 1.0)
+
+
+def texture_of(pixels: NDArray[np.uint8], valid: NDArray[np.bool_]) -> TextureValues | None:
+    """Texture of the luma of a picture, uint8 (rows, columns, 3), where ``valid``; None without a pair of neighbours.
+
+    Of a picture above a megapixel the middle strip of rows is looked at, at full resolution: texture depends on it.
+    """
+    rows = max(2, _MOST_PX // max(1, pixels.shape[1]))
+    if pixels.shape[0] > rows:
+        top = (pixels.shape[0] - rows) // 2
+        pixels, valid = pixels[top : top + rows], valid[top : top + rows]
+    grey = np.asarray(cv2.cvtColor(np.ascontiguousarray(pixels), cv2.COLOR_RGB2GRAY), np.uint8)
+    shares = cooccurrence(grey, valid)
+    if not shares.any():
+        return None
+    i, j = np.mgrid[0:LEVELS, 0:LEVELS]
+    some = shares[shares > 0]
+    marginal = shares.sum(axis=1)
+    level = np.arange(LEVELS)
+    mean = float((marginal * level).sum())
+    variance = float((marginal * (level - mean) ** 2).sum())
+    covariance = float((shares * (i - mean) * (j - mean)).sum())
+    return TextureValues(
+        entropy=max(0.0, float(-(some * np.log2(some)).sum())),
+        contrast=float((shares * (i - j) ** 2).sum()),
+        homogeneity=float((shares / (1 + (i - j) ** 2)).sum()),
+        correlation=covariance / variance if variance > 1e-12 else None,
+    )

@@ -1,0 +1,495 @@
+"""Questions of tools to the vision model: pictures as it gets them, the reply in the form that was asked for.
+
+Pictures are uint8 (rows, columns, 3). Every task raises a ``ToolError`` as :func:`ask_model` does.
+"""
+
+import io
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Annotated, Any, NamedTuple, TypeVar
+
+import numpy as np
+import orjson
+from numpy.typing import NDArray
+from pydantic import AliasChoices, BaseModel, ConfigDict, Field, StringConstraints, ValidationError, model_validator
+
+from agrotools.core import ToolError
+from agrotools.text.loose_json import NotJson, loads, values_in
+from agrotools.tools.services import MOST_QUESTIONS, NAME_A_MODEL, Question
+from agrotools.tools.workspace import vision_in_use
+from agrotools.vision import Box
+
+FLAG = "model_opinion"
+_LONGEST_REPLY = 100_000
+_LONGEST_QUOTED = 4_000
+_MOST_VALUES = 20
+_SHOWN = 80
+
+ReplyType = TypeVar("ReplyType", bound=BaseModel)
+
+
+class ModelReply(BaseModel):
+    """Base of the replies that are asked for; further fields are ignored."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore", allow_inf_nan=False)
+
+
+def ask_model(
+    text: str,
+    pictures: "tuple[ModelPicture, ...]",
+    reply_type: type[ReplyType],
+    check: Callable[[ReplyType], str | None] = lambda _reply: None,
+    *,
+    max_output_tokens: int = 1024,
+) -> tuple[ReplyType, str]:
+    """Ask the vision model of the running tool; its reply in the form that was asked for, and the note on it.
+
+    A reply that is not in that form gets one question that says what is wrong with it.
+
+    Args:
+        text: what is wanted, in words. The schema of ``reply_type`` is written below it.
+        reply_type: what the reply is read as.
+        check: what is wrong with a reply that has the form; None where nothing is.
+
+    Raises:
+        ToolError: ``backend_unavailable`` (no vision model), ``tool_failed`` (two replies in no usable form), and what
+            the endpoint's failures are told as.
+    """
+    model = vision_in_use()
+    if model is None:
+        raise ToolError("backend_unavailable", "the back-end vlm has no model to ask", hint=NAME_A_MODEL)
+    schema = reply_type.model_json_schema()
+    form = f"Reply with one JSON object and nothing else. Its JSON Schema:\n{orjson.dumps(schema).decode()}"
+    question = Question(f"{text}\n\n{form}", tuple(each.jpeg for each in pictures), schema, max_output_tokens)
+    for _ in range(MOST_QUESTIONS):
+        reply = model.ask(question)
+        read, fault = _read(reply, reply_type, check)
+        if read is not None:
+            return read, f"said by the model {model.name}, not measured"
+        question = replace(question, earlier=(reply[:_LONGEST_QUOTED], fault))
+    raise ToolError(
+        "tool_failed",
+        f"the model {model.name} gave no usable reply: {fault}",  # pyright: ignore[reportPossiblyUnboundVariable]
+        hint="another region or question may work; if not, use another model or back-end",
+    )
+
+
+def _read(
+    reply: str, reply_type: type[ReplyType], check: Callable[[ReplyType], str | None]
+) -> tuple[ReplyType | None, str]:
+    """The last value in a reply that is what was wanted; else what is wrong with the last."""
+    text = reply[-_LONGEST_REPLY:]
+    fault = f"it holds no JSON: {_excerpt(text)}" if text.strip() else "it is empty"
+    is_last = True
+    for start, end in reversed(values_in(text)[-_MOST_VALUES:]):
+        try:
+            read = reply_type.model_validate(loads(text[start:end]))
+            wrong = check(read)
+        except NotJson as error:
+            wrong = f"its JSON cannot be read: {error}"
+        except ValidationError as error:
+            first = error.errors(include_url=False)[0]
+            where = ".".join(map(str, first["loc"])) or "the object"
+            wrong = f"{where}: {first['msg']}"
+        else:
+            if wrong is None:
+                return read, ""
+        if is_last:
+            fault, is_last = wrong[:300], False
+    return None, fault
+
+
+def _excerpt(text: str) -> str:
+    line = " ".join(text[: 10 * _SHOWN].split())
+    return repr(line if len(line) <= _SHOWN else line[:_SHOWN] + "…")
+
+
+LONGEST_SIDE_PX = 1568
+_QUALITY = 90
+
+
+@dataclass(frozen=True)
+class ModelPicture:
+    """The part ``box`` of a picture (in its pixels), encoded; ``width_px`` and ``height_px`` are those sent."""
+
+    jpeg: bytes
+    width_px: int
+    height_px: int
+    box: Box
+
+    @property
+    def size(self) -> str:
+        """Width and height in words."""
+        return f"{self.width_px} x {self.height_px} pixels"
+
+    def original(self, boxes: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Boxes (n, 4) in pixels as sent, in pixels of the picture; what stands over its edge is cut off."""
+        x0, y0, x1, y1 = self.box
+        across, down = (x1 - x0) / self.width_px, (y1 - y0) / self.height_px
+        placed = boxes * np.array([across, down, across, down]) + np.array([x0, y0, x0, y0])
+        return np.clip(placed, [x0, y0, x0, y0], [x1, y1, x1, y1])
+
+
+def picture_for_model(pixels: NDArray[np.uint8], box: Box) -> ModelPicture:
+    """The part ``box`` of a picture, uint8 (rows, columns, 3), as a JPEG of at most 1,568 px a side."""
+    from PIL import Image
+
+    x0, y0, x1, y1 = box
+    image = Image.fromarray(np.ascontiguousarray(pixels[y0:y1, x0:x1]))
+    image.thumbnail((LONGEST_SIDE_PX, LONGEST_SIDE_PX), Image.Resampling.LANCZOS)
+    out = io.BytesIO()
+    image.save(out, "JPEG", quality=_QUALITY)
+    return ModelPicture(out.getvalue(), image.width, image.height, box)
+
+
+class TextAnswer(NamedTuple):
+    """Words, and what to say of them."""
+
+    text: str
+    notes: tuple[str, ...]
+    flags: tuple[str, ...]
+
+
+class FoundObjects(NamedTuple):
+    """Boxes (n, 4) in pixels of the whole picture, scores (n,) and names; what to say of them.
+
+    ``names``: what each is, or the text of a line; empty where all are what was looked for.
+    """
+
+    boxes: NDArray[np.float64]
+    scores: NDArray[np.float64]
+    names: list[str]
+    notes: tuple[str, ...]
+    flags: tuple[str, ...]
+
+
+class RankedNames(NamedTuple):
+    """``candidates``: names of the list with scores in 0..1, best first; empty where the model sees none of them."""
+
+    candidates: tuple[tuple[str, float], ...]
+    notes: tuple[str, ...]
+    flags: tuple[str, ...]
+
+
+class OutlineSet(NamedTuple):
+    """Outlines, each (points, 2) in pixels of the whole picture, and a score of each; what to say of them."""
+
+    outlines: list[NDArray[np.float64]]
+    scores: list[float]
+    notes: tuple[str, ...]
+    flags: tuple[str, ...]
+
+
+LONGEST = 1500
+MOST_THINGS = 300
+_OVER_EDGE = 0.02
+_LONG_REPLY = 12_000
+"""Output tokens, enough for 300 boxes; a budget sets this much aside for each question."""
+_OWN_WORD = "scores are the model's own word"
+
+Edges = Annotated[
+    tuple[float, float, float, float],
+    Field(description="[x0, y0, x1, y1] in pixels of the picture as shown, x to the right, y down"),
+]
+
+
+_Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=LONGEST)]
+
+
+class Words(ModelReply):
+    """What was asked for, in words."""
+
+    answer: Annotated[_Text, Field(description="plain text, at most a few sentences")]
+
+
+class Formula(ModelReply):
+    """A formula."""
+
+    latex: Annotated[
+        _Text, Field(description="LaTeX, without dollar signs around it; several formulas on lines of their own")
+    ]
+
+
+class NamedThing(ModelReply):
+    """One thing, or one line of text."""
+
+    name: Annotated[str, Field(min_length=1, max_length=500, description="what it is, or what the line says")]
+    box: Edges
+    score: Annotated[float, Field(ge=0, le=1, description="how sure you are, 0 to 1")] = 1.0
+
+
+class NamedThings(ModelReply):
+    """All of them."""
+
+    things: Annotated[list[NamedThing], Field(max_length=MOST_THINGS, description="each once; [] for none")]
+
+
+class OutlinedThing(ModelReply):
+    """One thing and its outline."""
+
+    outline: Annotated[
+        list[tuple[float, float]],
+        Field(min_length=3, max_length=200, description="[[x, y], ...] around the thing, pixels of the picture"),
+    ]
+    score: Annotated[float, Field(ge=0, le=1, description="how sure you are, 0 to 1")] = 1.0
+
+
+class OutlinedThings(ModelReply):
+    """All of them."""
+
+    things: Annotated[list[OutlinedThing], Field(max_length=100, description="each once; [] for none")]
+
+
+def describe_picture(pixels: NDArray[np.uint8], box: Box, question: str | None) -> TextAnswer:
+    """Description of the part ``box`` of a picture, uint8 (rows, columns, 3), or the answer to ``question``."""
+    instruction = (
+        f"Answer this question about the picture: {_quote(question)}"
+        if question
+        else "Describe what this picture shows: what there is, where, and what it looks like."
+    )
+    return _ask_words(instruction, picture_for_model(pixels, box))
+
+
+def describe_part(pixels: NDArray[np.uint8], box: Box, attribute: str) -> TextAnswer:
+    """Value of ``attribute`` for the object in the part ``box`` of a picture. The model sees the part in its place."""
+    height, width = pixels.shape[:2]
+    part = picture_for_model(pixels, box)
+    whole = picture_for_model(_draw_frame(pixels, box), (0, 0, width, height))
+    instruction = (
+        "The first picture is a part of the second, where a magenta frame shows it. Say of the thing in the first "
+        f"picture what its {_quote(attribute)} is."
+    )
+    return _ask_words(instruction, part, whole)
+
+
+def compare(before: NDArray[np.uint8], after: NDArray[np.uint8], question: str) -> TextAnswer:
+    """Changes from one picture to another, both uint8 (rows, columns, 3), as far as ``question`` asks for them."""
+    first, second = (picture_for_model(each, (0, 0, each.shape[1], each.shape[0])) for each in (before, after))
+    instruction = (
+        "The two pictures show one place, the first one earlier and the second one later. Say what has changed, as "
+        f"far as this asks for it: {_quote(question)}"
+    )
+    return _ask_words(instruction, first, second)
+
+
+def read_latex(pixels: NDArray[np.uint8], box: Box) -> TextAnswer:
+    """The formula in the part ``box`` of a picture, as LaTeX."""
+    picture = picture_for_model(pixels, box)
+    reply, note = ask_model("Write the formula in this picture as LaTeX, exactly as it stands.", (picture,), Formula)
+    return TextAnswer(reply.latex, (f"formula: {note}",), (FLAG,))
+
+
+def name_things(pixels: NDArray[np.uint8], box: Box, names: tuple[str, ...]) -> FoundObjects:
+    """All things of ``names`` in the part ``box`` of a picture.
+
+    A name outside the list is no usable reply.
+    """
+    instruction = (
+        "Find every object in the picture that is of one of these kinds, and give it the kind's name exactly as it "
+        f"stands here: {_quote(list(names))}."
+    )
+    return _ask_things(instruction, pixels, box, frozenset(names))
+
+
+def read_lines(pixels: NDArray[np.uint8], box: Box) -> FoundObjects:
+    """The lines of text in the part ``box`` of a picture, in reading order."""
+    instruction = (
+        "Read all text in the picture, line by line in reading order, exactly as it stands, misprints included: one "
+        "entry for each line, its text as the name, in the language it is written in."
+    )
+    return _ask_things(instruction, pixels, box, None)
+
+
+def outline_things(pixels: NDArray[np.uint8], box: Box, text: str) -> OutlineSet:
+    """The outlines of what ``text`` names in the part ``box`` of a picture."""
+    picture = picture_for_model(pixels, box)
+    instruction = (
+        f"Outline every {_quote(text)} in this picture of {picture.size} as closely "
+        "as you can, in pixels of this picture. Outline nothing twice."
+    )
+
+    def fault(seen: OutlinedThings) -> str | None:
+        for number, thing in enumerate(seen.things):
+            if not all(_is_inside(picture, x, y) for x, y in thing.outline):
+                return f"things.{number}.outline leaves the picture of {picture.size}"
+        return None
+
+    seen, note = ask_model(instruction, (picture,), OutlinedThings, fault, max_output_tokens=_LONG_REPLY)
+    outlines = [
+        picture.original(np.array([[x, y, x, y] for x, y in thing.outline], np.float64))[:, :2] for thing in seen.things
+    ]
+    return OutlineSet(outlines, [thing.score for thing in seen.things], (f"outlines: {note}",), (FLAG,))
+
+
+def _ask_words(instruction: str, *pictures: ModelPicture) -> TextAnswer:
+    reply, note = ask_model(instruction, pictures, Words)
+    return TextAnswer(reply.answer, (f"answer: {note}",), (FLAG,))
+
+
+def _ask_things(instruction: str, pixels: NDArray[np.uint8], box: Box, names: frozenset[str] | None) -> FoundObjects:
+    picture = picture_for_model(pixels, box)
+    text = f"{instruction} Give each a box that fits it closely, in pixels of this picture of {picture.size}."
+
+    def fault(seen: NamedThings) -> str | None:
+        for number, thing in enumerate(seen.things):
+            if not _is_box_inside(picture, thing.box):
+                return f"things.{number}.box {list(thing.box)} is no box inside the picture of {picture.size}"
+            if names is not None and thing.name not in names:
+                return f"things.{number}.name {thing.name[:60]!r} is not in the list"
+        return None
+
+    seen, note = ask_model(text, (picture,), NamedThings, fault, max_output_tokens=_LONG_REPLY)
+    named = [" ".join(thing.name.split()) for thing in seen.things]
+    return FoundObjects(*_placed(picture, seen.things), named, (note, _OWN_WORD), (FLAG,))
+
+
+def _placed(
+    picture: ModelPicture, things: "Sequence[NamedThing | SeenObject]"
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Boxes in pixels of the whole picture, and scores."""
+    boxes = picture.original(np.array([thing.box for thing in things], np.float64).reshape(-1, 4))
+    return boxes, np.array([thing.score for thing in things], np.float64)
+
+
+def _is_inside(picture: ModelPicture, x: float, y: float) -> bool:
+    across, down = _OVER_EDGE * picture.width_px, _OVER_EDGE * picture.height_px
+    return -across <= x <= picture.width_px + across and -down <= y <= picture.height_px + down
+
+
+def _is_box_inside(picture: ModelPicture, box: tuple[float, float, float, float]) -> bool:
+    x0, y0, x1, y1 = box
+    return x0 < x1 and y0 < y1 and _is_inside(picture, x0, y0) and _is_inside(picture, x1, y1)
+
+
+def _draw_frame(pixels: NDArray[np.uint8], box: Box) -> NDArray[np.uint8]:
+    import cv2
+
+    framed = pixels.copy()
+    width = max(2, round(max(pixels.shape[:2]) / 250))
+    cv2.rectangle(framed, (box[0], box[1]), (box[2] - 1, box[3] - 1), (255, 0, 255), width)
+    return framed
+
+
+def _quote(value: object) -> str:
+    return orjson.dumps(value).decode()
+
+
+MOST_OBJECTS = 500
+
+
+class SeenObject(ModelReply):
+    """One of the things."""
+
+    box: Annotated[
+        tuple[float, float, float, float],
+        Field(
+            validation_alias=AliasChoices("box", "bbox_2d", "bbox"),
+            description="[x0, y0, x1, y1] in pixels of the picture as shown, x to the right, y down",
+        ),
+    ]
+    score: Annotated[float, Field(ge=0, le=1, description="how sure you are that it is one, 0 to 1")] = 1.0
+
+
+class SeenObjects(ModelReply):
+    """All things of the kind that was asked for."""
+
+    objects: Annotated[list[SeenObject], Field(max_length=MOST_OBJECTS, description="each thing once; [] for none")]
+
+    @model_validator(mode="before")
+    @classmethod
+    def _of_bare_list(cls, value: Any) -> Any:
+        return {"objects": value} if isinstance(value, list) else value
+
+
+def locate_by_model(pixels: NDArray[np.uint8], box: Box, target: str) -> FoundObjects:
+    """Boxes of ``target`` in the part ``box`` of a picture, best first."""
+    picture = picture_for_model(pixels, box)
+    text = (
+        f"Find every {_quote(target)} in this picture of {picture.size}. Give each one a box that fits it "
+        f"closely, in pixels of this picture: x from 0 to {picture.width_px}, y from 0 to {picture.height_px}. Count "
+        "nothing twice, and leave out nothing that is partly hidden but surely there."
+    )
+
+    def fault(seen: SeenObjects) -> str | None:
+        for number, thing in enumerate(seen.objects):
+            if not _is_box_inside(picture, thing.box):
+                return f"objects.{number}.box {list(thing.box)} is no box inside the picture of {picture.size}"
+        return None
+
+    seen, note = ask_model(text, (picture,), SeenObjects, fault, max_output_tokens=_LONG_REPLY)
+    boxes, scores = _placed(picture, seen.objects)
+    order = np.lexsort((boxes[:, 0], boxes[:, 1], -scores))
+    return FoundObjects(boxes[order], scores[order], [], (note, _OWN_WORD), (FLAG,))
+
+
+class SeenRegion(ModelReply):
+    """What the picture shows."""
+
+    description: Annotated[_Text, Field(description="plain text, a few sentences")]
+
+
+def describe(pixels: NDArray[np.uint8], box: Box, question: str | None) -> TextAnswer:
+    """Description by a vision model of the part ``box`` of a picture, or its answer to ``question``."""
+    picture = picture_for_model(pixels, box)
+    instruction = (
+        f"Answer this question about the picture: {_quote(question)}"
+        if question
+        else "Describe what this picture shows: plants and their state, soil, water, buildings, damage."
+    )
+    text = f"{instruction} Give no amounts that would have to be measured."
+    seen, note = ask_model(text, (picture,), SeenRegion)
+    return TextAnswer(seen.description, (f"description: {note}",), (FLAG,))
+
+
+MOST_NAMES = 400
+
+
+class NamedGuess(ModelReply):
+    """One name that may be the right one."""
+
+    name: Annotated[str, Field(description="exactly as it stands in the list")]
+    score: Annotated[float, Field(ge=0, le=1, description="how likely it is the right one, 0 to 1")]
+
+
+class NamedGuesses(ModelReply):
+    """The names that may be right, the likeliest first."""
+
+    candidates: Annotated[list[NamedGuess], Field(max_length=20, description="[] where none of the list is shown")]
+
+
+def choose_name(
+    pixels: NDArray[np.uint8], box: Box, what: str, names: Sequence[str], *, top_k: int = 3, hint: str = ""
+) -> RankedNames:
+    """Names chosen by a vision model for the part ``box`` of a picture, uint8 (rows, columns, 3).
+
+    Args:
+        what: what is to be named: "weed species", "disease or pest of bean".
+        names: all that may be said; at least one, at most 400.
+        top_k: candidates at most.
+        hint: a sentence more about the picture.
+
+    A name outside the list is no usable reply.
+    """
+    picture = picture_for_model(pixels, box)
+    known = {_folded(name): name for name in names[:MOST_NAMES]}
+    text = (
+        f"Which {what} does this picture show? {hint}\nChoose from this list and from nothing else: "
+        f"{_quote(list(known.values()))}\nGive up to {top_k} candidates, the likeliest first. The "
+        "scores together are at most 1. If it is none of them, or nothing can be told, give no candidates."
+    )
+
+    def fault(guesses: NamedGuesses) -> str | None:
+        outside = [guess.name for guess in guesses.candidates if _folded(guess.name) not in known]
+        return f"{outside[0][:60]!r} is not in the list" if outside else None
+
+    guesses, note = ask_model(text, (picture,), NamedGuesses, fault)
+    best: dict[str, float] = {}
+    for guess in guesses.candidates:
+        name = known[_folded(guess.name)]
+        best[name] = max(guess.score, best.get(name, 0.0))
+    ranked = sorted(best.items(), key=lambda item: -item[1])[:top_k]
+    return RankedNames(tuple(ranked), (f"name: {note}", f"{_OWN_WORD}, not calibrated"), (FLAG,))
+
+
+def _folded(name: str) -> str:
+    return " ".join(name.replace("_", " ").casefold().split())

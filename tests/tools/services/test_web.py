@@ -1,0 +1,420 @@
+"""Services on the network against real servers on this machine: requests, recordings, and secrets that stay secret."""
+
+import asyncio
+import base64
+import io
+import json
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from aiohttp import web
+from hypothesis import given
+from hypothesis import strategies as st
+from PIL import Image
+
+from agrotools.benchmarks._dialogs.tools import GoogleSearch
+from agrotools.core import InfrastructureError, SampleFile, ToolCall, ToolError, UsageError
+from agrotools.tools.execution import ToolExecutor
+from agrotools.tools.general.large_models import generate_image
+from agrotools.tools.general.search_web import numbered_text, search_web
+from agrotools.tools.services.web import (
+    Patience,
+    checked_url,
+    draw,
+    images_endpoint,
+    read_searxng,
+    read_serper,
+    record_search,
+    search,
+)
+from agrotools.tools.workspace import Workspace, artifacts_in
+
+KEY = "planted-key-1f2e3d4c5b6a"
+QUICK = Patience(timeout_s=1.0, attempts=3, first_wait_s=0.01, waits_s=2.0)
+FOUND = {
+    "answerBox": {"answer": "4 t/ha"},
+    "knowledgeGraph": {"title": "Rye", "type": "Crop", "description": "A cereal.", "attributes": {"Family": "Poaceae"}},
+    "organic": [
+        {"title": f"Page {number}", "link": f"https://e.org/{number}", "snippet": f"about\nrye {number}"}
+        for number in range(1, 15)
+    ],
+}
+PAINTER = "openai-images:painter-1"
+Handler = Callable[[web.Request], Any]
+
+
+@asynccontextmanager
+async def _server(handler: Handler) -> AsyncIterator[str]:
+    app = web.Application()
+    app.router.add_route("*", "/{tail:.*}", handler)
+    runner = web.AppRunner(app, access_log=None)
+    await runner.setup()
+    try:
+        await web.TCPSite(runner, "127.0.0.1", 0).start()
+        yield f"http://127.0.0.1:{runner.addresses[0][1]}"
+    finally:
+        await runner.cleanup()
+
+
+def _environment_of(pid: int) -> bytes:
+    return Path(f"/proc/{pid}/environ").read_bytes()
+
+
+@pytest.fixture(autouse=True)
+def _environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("SERPER_API_KEY", "AGROTOOLS_SEARCH_URL", "AGROTOOLS_SEARCH_RECORD"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("PAINTER_KEY", KEY)
+    monkeypatch.setenv("AGROTOOLS_IMAGES_KEY_ENV", "PAINTER_KEY")
+
+
+async def test_serper_is_asked_with_the_key_in_a_header(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[tuple[Any, Any]] = []
+
+    async def answer(request: web.Request) -> web.Response:
+        seen.append((request.headers.get("X-API-KEY"), await request.json()))
+        return web.json_response(FOUND)
+
+    async with _server(answer) as address:
+        monkeypatch.setenv("SERPER_API_KEY", KEY)
+        monkeypatch.setenv("AGROTOOLS_SEARCH_URL", f"{address}/search")
+        found = await search("serper", "rye yield", 3, QUICK)
+    assert seen == [(KEY, {"q": "rye yield", "num": 3})]
+    assert found["answer"] == "4 t/ha"
+    assert [hit["title"] for hit in found["results"]] == ["Page 1", "Page 2", "Page 3"]
+    assert found["results"][0]["snippet"] == "about rye 1"
+    text = numbered_text(found)
+    assert text.startswith(
+        "1 - Answer box: 4 t/ha\n\n2 - Rye knowledge graph: Crop A cereal. (Family: Poaceae)\n\n"
+        "3 - Page 1: about rye 1\n\n"
+    )
+
+
+async def test_searxng_is_asked_for_json(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[str] = []
+
+    async def answer(request: web.Request) -> web.Response:
+        seen.append(request.path_qs)
+        return web.json_response({"results": [{"title": "A", "url": "https://a", "content": "text"}], "answers": []})
+
+    async with _server(answer) as address:
+        monkeypatch.setenv("AGROTOOLS_SEARCH_URL", address)
+        found = await search("searxng", "rye & oats", 5, QUICK)
+    assert seen == ["/search?q=rye+%26+oats&format=json"]
+    assert found == {
+        "answer": None,
+        "knowledge": None,
+        "results": [{"title": "A", "url": "https://a", "snippet": "text"}],
+    }
+
+
+async def test_a_server_that_asks_to_wait_is_obeyed(monkeypatch: pytest.MonkeyPatch) -> None:
+    times: list[float] = []
+
+    async def answer(_request: web.Request) -> web.Response:
+        times.append(asyncio.get_running_loop().time())
+        if len(times) == 1:
+            return web.json_response({"message": "slow down"}, status=429, headers={"Retry-After": "0.4"})
+        return web.json_response(FOUND)
+
+    async with _server(answer) as address:
+        monkeypatch.setenv("SERPER_API_KEY", KEY)
+        monkeypatch.setenv("AGROTOOLS_SEARCH_URL", address)
+        await search("serper", "rye", 3, QUICK)
+    assert 0.4 <= times[1] - times[0] < 2
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "error", "words"),
+    [
+        (401, {"message": f"bad key {KEY}"}, UsageError, "refuses the request"),
+        (403, {"message": "no"}, UsageError, "refuses the request"),
+        (404, {}, UsageError, "not at that address"),
+        (302, {}, UsageError, "not at that address"),
+        (400, {"error": {"message": f"bad query, key {KEY}"}}, ToolError, "refuses this request"),
+        (500, {"message": f"oops {KEY}"}, InfrastructureError, "after 3 attempts"),
+        (200, {"results": 3}, None, ""),
+        (200, "no json", InfrastructureError, "no form that is known"),
+    ],
+)
+async def test_what_goes_wrong_is_typed_and_holds_no_key(
+    monkeypatch: pytest.MonkeyPatch, status: int, body: Any, error: type[Exception] | None, words: str
+) -> None:
+    async def answer(_request: web.Request) -> web.Response:
+        headers = {"Location": "http://127.0.0.1:1/elsewhere"} if status == 302 else None
+        if isinstance(body, str):
+            return web.Response(text=body)
+        return web.json_response(body, status=status, headers=headers)
+
+    async with _server(answer) as address:
+        monkeypatch.setenv("SERPER_API_KEY", KEY)
+        monkeypatch.setenv("AGROTOOLS_SEARCH_URL", address)
+        if error is None:
+            assert (await search("serper", "rye", 3, QUICK))["results"] == []
+            return
+        with pytest.raises(error, match=words) as caught:
+            await search("serper", "rye", 3, QUICK)
+    assert KEY not in str(caught.value)
+    assert KEY not in repr(caught.value)
+
+
+async def test_a_silent_and_a_dead_server_end_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def answer(_request: web.Request) -> web.Response:
+        await asyncio.sleep(1)
+        return web.Response()
+
+    monkeypatch.setenv("SERPER_API_KEY", KEY)
+    patience = Patience(timeout_s=0.2, attempts=2, first_wait_s=0.01, waits_s=1.0)
+    async with _server(answer) as address:
+        monkeypatch.setenv("AGROTOOLS_SEARCH_URL", address)
+        with pytest.raises(InfrastructureError, match=r"no reply within 0\.2 s"):
+            await search("serper", "rye", 3, patience)
+    with pytest.raises(InfrastructureError, match="after 2 attempts"):
+        await search("serper", "rye", 3, patience)
+
+
+@pytest.mark.parametrize("url", ["", "ftp://a.org", "http://", "http://u:p@a.org", "http://a.org/?key=1", "a.org"])
+def test_addresses_that_are_none_or_hold_a_secret(url: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        checked_url(url, "AGROTOOLS_SEARCH_URL")
+    assert "u:p" not in str(caught.value)
+
+
+def test_without_key_or_address_nothing_is_asked(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    for backend, variable in (("serper", "SERPER_API_KEY"), ("searxng", "AGROTOOLS_SEARCH_URL")):
+        with artifacts_in(tmp_path, backend=backend), pytest.raises(ToolError, match=variable) as caught:
+            search_web(query="rye")
+        assert caught.value.kind == "backend_unavailable"
+        with pytest.raises(UsageError, match=variable):
+            ToolExecutor(backends={"GoogleSearch": backend})
+    with pytest.raises(ToolError, match="not done offline") as caught:
+        search_web(query="rye")
+    assert "SERPER_API_KEY" in str(caught.value.hint)
+
+
+async def test_workers_search_without_having_the_key(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    keys: list[Any] = []
+
+    async def answer(request: web.Request) -> web.Response:
+        keys.append(request.headers.get("X-API-KEY"))
+        return web.json_response(FOUND)
+
+    async with _server(answer) as address:
+        monkeypatch.setenv("SERPER_API_KEY", KEY)
+        monkeypatch.setenv("AGROTOOLS_SEARCH_URL", address)
+        async with ToolExecutor(workers=1, backends={"GoogleSearch": "serper"}) as executor:
+            call = ToolCall(tool="GoogleSearch", arguments={"query": "rye yield", "k": 2})
+            outcome = await executor.run(call, Workspace((), tmp_path), ["GoogleSearch"])
+            environments = [_environment_of(pid) for pid in executor.worker_pids]
+    assert outcome.observation.result is not None, outcome.observation.error
+    assert outcome.observation.result["text"].startswith("1 - Answer box: 4 t/ha\n\n")
+    assert keys == [KEY]
+    assert environments
+    assert all(KEY.encode() not in environment for environment in environments)
+
+
+async def test_a_service_that_fails_in_a_run_is_no_fault_of_the_model(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    async def answer(_request: web.Request) -> web.Response:
+        return web.json_response({"message": "closed"}, status=503, headers={"Retry-After": "900"})
+
+    async with _server(answer) as address:
+        monkeypatch.setenv("SERPER_API_KEY", KEY)
+        monkeypatch.setenv("AGROTOOLS_SEARCH_URL", address)
+        async with ToolExecutor(workers=1, backends={"search_web": "serper"}) as executor:
+            call = ToolCall(tool="search_web", arguments={"query": "rye"})
+            with pytest.raises(InfrastructureError, match="asks to wait 900 s"):
+                await executor.run(call, Workspace((), tmp_path), ["search_web"])
+
+
+async def test_what_was_found_is_recorded_and_replayed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    async def answer(_request: web.Request) -> web.Response:
+        return web.json_response(FOUND)
+
+    folder = tmp_path / "searches"
+    async with _server(answer) as address:
+        monkeypatch.setenv("SERPER_API_KEY", KEY)
+        monkeypatch.setenv("AGROTOOLS_SEARCH_URL", address)
+        monkeypatch.setenv("AGROTOOLS_SEARCH_RECORD", str(folder))
+        first = await search("serper", "Rye  yield", 5, QUICK)
+        await search("serper", "oats", 5, QUICK)
+    monkeypatch.delenv("SERPER_API_KEY")
+    file = folder / "searches.jsonl"
+    assert KEY not in file.read_text()
+    with artifacts_in(tmp_path, backend=f"recorded:{folder}"):
+        again = search_web(query="rye YIELD", k=5)
+        fewer = search_web(query="rye yield", k=2)
+        with pytest.raises(ToolError, match="not among the recorded") as caught:
+            search_web(query="barley")
+        assert caught.value.kind == "nothing_found"
+        assert GoogleSearch(query="rye yield", k=5).text == numbered_text(first)
+    assert again.text == numbered_text(first)
+    assert [hit.title for hit in fewer.results] == ["Page 1", "Page 2"]
+    with file.open("a") as stream:
+        stream.write('{"query": "torn')
+    with artifacts_in(tmp_path, backend=f"recorded:{file}"):
+        assert search_web(query="rye yield", k=5) == again
+    file.write_text("no json\n" + file.read_text())
+    with artifacts_in(tmp_path, backend=f"recorded:{folder}"), pytest.raises(ToolError, match="cannot be read"):
+        search_web(query="rye yield", k=5)
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [{"results": "abc"}, {"results": [{"title": "t"}]}, {"results": [3]}, {"results": [], "answer": [1]},
+     {"results": [], "knowledge": "k"}, {"results": [], "k": float("inf")}, {"results": {}}],
+)  # fmt: skip
+def test_damaged_records_are_a_typed_error(tmp_path: Path, entry: dict[str, Any]) -> None:
+    tmp_path.joinpath("searches.jsonl").write_text(json.dumps({"query": "rye", "k": 3, **entry}) + "\n")
+    with artifacts_in(tmp_path, backend=f"recorded:{tmp_path}"), pytest.raises(ToolError, match="cannot be read"):
+        search_web(query="rye")
+
+
+async def test_workers_find_recorded_searches_by_a_relative_path(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    record_search(str(tmp_path / "searches"), "serper", "rye", 10, read_serper(FOUND, 10))
+    monkeypatch.chdir(tmp_path)
+    async with ToolExecutor(workers=1, backends={"WebSearch": "recorded:searches"}) as executor:
+        call = ToolCall(tool="WebSearch", arguments={"query": "Rye"})
+        outcome = await executor.run(call, Workspace((), tmp_path), ["WebSearch"])
+    assert outcome.observation.result is not None, outcome.observation.error
+    assert outcome.observation.result["text"].startswith("1 - Answer box: 4 t/ha")
+
+
+@given(st.lists(st.tuples(st.text(max_size=80), st.text(max_size=300)), max_size=20))
+def test_the_published_text_is_numbered_and_bounded(hits: list[tuple[str, str]]) -> None:
+    found = read_serper(
+        {"organic": [{"title": title, "link": "https://e", "snippet": snippet} for title, snippet in hits]}, 20
+    )
+    text = numbered_text(found)
+    assert len(text) <= 1503
+    assert text.startswith("1 - ") if hits else text == "No good Google Search Result was found"
+    if len(text) < 1500:
+        assert text.count("\n\n") == len(hits)
+
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(
+        ["organic", "results", "answerBox", "knowledgeGraph", "answers", "infoboxes", "title", "attributes"]), inner),
+)  # fmt: skip
+
+
+@given(json_values)
+def test_replies_of_any_form_give_the_plain_form_or_one_of_the_expected_errors(reply: Any) -> None:
+    for read in (read_serper, read_searxng):
+        try:
+            found = read(json.loads(json.dumps(reply)), 5)
+        except (TypeError, AttributeError, KeyError):
+            continue
+        assert set(found) == {"answer", "knowledge", "results"}
+        numbered_text(found)
+
+
+def _png(colour: tuple[int, int, int] = (200, 30, 30), size: tuple[int, int] = (64, 48)) -> bytes:
+    out = io.BytesIO()
+    Image.new("RGB", size, colour).save(out, "PNG")
+    return out.getvalue()
+
+
+def _reply(**item: Any) -> web.Response:
+    return web.json_response({"data": [item]})
+
+
+async def test_pictures_are_made_and_changed_in_workers_without_keys(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    seen: list[tuple[str, Any, dict[str, Any]]] = []
+
+    async def answer(request: web.Request) -> web.Response:
+        if request.path.endswith("/edits"):
+            form = await request.post()
+            uploaded = form["image"]
+            assert isinstance(uploaded, web.FileField)
+            body = {"prompt": form["prompt"], "model": form["model"], "size": Image.open(uploaded.file).size}
+        else:
+            body = await request.json()
+        seen.append((request.path, request.headers.get("Authorization"), body))
+        return _reply(b64_json=base64.b64encode(_png()).decode(), revised_prompt="a red barn")
+
+    Image.new("RGB", (30, 20), "green").save(tmp_path / "image_1.png")
+    files = (SampleFile(name="image_1.png", path=str(tmp_path / "image_1.png"), kind="image"),)
+    workspace = Workspace(files, tmp_path / "made")
+    names = ["TextToImage", "ImageStylization"]
+    async with _server(answer) as address:
+        monkeypatch.setenv("AGROTOOLS_IMAGES_URL", f"{address}/v1")
+        async with ToolExecutor(workers=1, backends=dict.fromkeys(names, PAINTER)) as executor:
+            made = await executor.run(ToolCall(tool=names[0], arguments={"keywords": "barn, red"}), workspace, names)
+            changed = await executor.run(
+                ToolCall(tool=names[1], arguments={"image": "image_1.png", "instruction": "make it red"}),
+                workspace,
+                names,
+            )
+    for outcome, name in ((made, "generated.png"), (changed, "stylized.png")):
+        assert outcome.observation.result is not None, outcome.observation.error
+        assert outcome.observation.result["image"] == name
+        with Image.open(tmp_path / "made" / name) as picture:
+            assert picture.size == (64, 48)
+    as_data = {"response_format": "b64_json"}
+    assert seen == [
+        ("/v1/images/generations", f"Bearer {KEY}", {"model": "painter-1", "prompt": "barn, red", "n": 1, **as_data}),
+        ("/v1/images/edits", f"Bearer {KEY}", {"model": "painter-1", "prompt": "make it red", "size": (30, 20)}),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("item", "error"),
+    [
+        ({"b64_json": "%%%"}, InfrastructureError),
+        ({"b64_json": "é"}, InfrastructureError),
+        ({}, InfrastructureError),
+        ({"url": "https://e.org/a.png"}, InfrastructureError),
+        ({"b64_json": base64.b64encode(b"GIF89a no picture").decode()}, ToolError),
+    ],
+)
+def test_what_is_no_picture_is_a_typed_error(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, item: dict[str, Any], error: type[Exception]
+) -> None:
+    async def answer(_request: web.Request) -> web.Response:
+        return web.json_response({"data": [item]})
+
+    async def ask() -> None:
+        async with _server(answer) as address:
+            monkeypatch.setenv("AGROTOOLS_IMAGES_URL", f"{address}/v1")
+            with artifacts_in(tmp_path, backend=PAINTER):
+                await asyncio.to_thread(generate_image, prompt="barn")
+
+    with pytest.raises(ToolError) as caught:
+        asyncio.run(ask())
+    assert caught.value.kind == ("tool_failed" if error is ToolError else "backend_unavailable")
+    assert KEY not in str(caught.value)
+
+
+async def test_a_refused_text_is_the_callers_to_mend(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def answer(_request: web.Request) -> web.Response:
+        return web.json_response({"error": {"message": f"not allowed {KEY}"}}, status=400)
+
+    async with _server(answer) as address:
+        monkeypatch.setenv("AGROTOOLS_IMAGES_URL", f"{address}/v1")
+        with pytest.raises(ToolError, match="not allowed") as caught:
+            await draw("painter-1", "barn", (), QUICK)
+    assert caught.value.kind == "invalid_argument"
+    assert KEY not in str(caught.value)
+
+
+def test_the_key_of_a_vendor_goes_to_no_other_server_unasked(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("AGROTOOLS_IMAGES_KEY_ENV")
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    monkeypatch.setenv("AGROTOOLS_IMAGES_URL", "http://127.0.0.1:8000/v1")
+    assert images_endpoint().key == ""
+    monkeypatch.delenv("AGROTOOLS_IMAGES_URL")
+    assert images_endpoint().key == KEY
+    assert KEY not in repr(images_endpoint())
+    monkeypatch.delenv("OPENAI_API_KEY")
+    with pytest.raises(UsageError, match="OPENAI_API_KEY holds no API key"):
+        ToolExecutor(backends={"generate_image": PAINTER})
