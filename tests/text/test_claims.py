@@ -84,7 +84,6 @@ DENIED = (
     "Whoever told you that hygiene, rotation, or mulch keeps it away was wrong.",
     "Rotate, if you enjoy pointless work.",
     "You will hear that rotation helps. Take it from me: it doesn't.",
-    "Forget about plant food, cover crops and rotation.",
     "Rotation and mulch accomplish nothing.",
     "Rotation is a gadget for the gullible.",
     "Rotation, hygiene: the blight is not impressed.",
@@ -155,6 +154,7 @@ def test_ideas_do_not_come_together_over_sentences():
     assert not affirms("Remove weeds. Fallen fruit matters.", ["remove fallen leaves"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "piece", ["not ", "useless, ", "rotate. ", "remove fallen leaves, ", "不轮作，", "none of this\n"]
 )
