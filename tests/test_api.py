@@ -156,6 +156,19 @@ def test_mistakes_name_what_to_change(farm: Path):
         at.compare(run)
 
 
+@pytest.mark.parametrize("path", [None, "a\ud800", "a\0b", "nowhere"])
+def test_what_cannot_be_opened_is_a_typed_error(path: Any):
+    for opened in (at.read_run, at.load_benchmark):
+        with pytest.raises(UsageError):
+            opened(path)
+
+
+def test_an_unknown_metric_is_told_the_known_ones(farm: Path):
+    run = at.evaluate(farm, model="baseline:echo", mode="no-tool", limit=1)
+    with pytest.raises(KeyError, match=r"did you mean agrotools\.fas\? it has agrotools\.fas"):
+        run.scores["fas"]
+
+
 def test_an_object_that_cannot_act_is_refused_before_the_run(farm: Path):
     class Plain:
         def act(self, view: Any, history: Any) -> Any: ...
