@@ -89,6 +89,7 @@ def _own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     session = own.parent if "PYTEST_XDIST_WORKER" in os.environ else own
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("AGROTOOLS_CACHE", str(session / "agrotools-cache"))
+        patch.setenv("AGROTOOLS_SANDBOX_WORKERS", "1")  # each imports half a second's worth of packages, used or not
         yield
 
 

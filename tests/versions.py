@@ -1,17 +1,16 @@
-"""Run tests on other versions than those of your environment. Needs nothing but ``python3.X`` on PATH and an index.
+"""Run tests on other versions than those of your environment. Needs an index of packages, and the Pythons on PATH.
 
 python tests/versions.py 3.11 3.13 lowest [-- pytest arguments]
 
 ``3.X`` installs the newest dependencies for that Python. ``lowest`` installs the lowest versions that pyproject.toml
 declares, for the oldest Python. Each gets an environment of its own below ``.versions``, which stays for the next
-time. The unit tests run (``-m unit``) where no pytest arguments are given.
+time; uv, which finds the lowest versions in seconds and pip in no sensible time, gets one, too. The unit tests run
+(``-m unit``) where no pytest arguments are given.
 """
 
 import re
-import shutil
 import subprocess
 import sys
-import tomllib
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -35,28 +34,24 @@ def main() -> int:
 def run_tests(version: str, arguments: list[str]) -> bool:
     """Install the package for a version and run the tests; False where one of these fails."""
     print(f"== {version}", flush=True)
-    name = f"python{OLDEST if version == 'lowest' else version}"
-    interpreter = shutil.which(name)
-    if interpreter is None:
-        print(f"there is no {name} on PATH")
-        return False
-    folder = ENVIRONMENTS / version
+    uv, folder = installed_uv(), ENVIRONMENTS / version
     python = folder / "bin" / "python"
-    if not python.exists():
-        subprocess.run([interpreter, "-m", "venv", folder], check=True)
-    install = [python, "-m", "pip", "install", "--quiet", "--editable", f"{ROOT}[test]"]
-    if version == "lowest":
-        constraints = folder / "lowest.txt"
-        constraints.write_text("".join(f"{each}\n" for each in lowest_versions()))
-        install += ["--constraint", constraints]
-    tests = [python, "-m", "pytest", "-q", "-n", "2", *arguments]
-    return all(subprocess.run(command, cwd=ROOT, check=False).returncode == 0 for command in (install, tests))
+    steps = [] if python.exists() else [[uv, "venv", "--python", OLDEST if version == "lowest" else version, folder]]
+    which = ["--resolution", "lowest-direct"] if version == "lowest" else ["--upgrade"]
+    steps += [
+        [uv, "pip", "install", "--quiet", "--python", python, *which, "--editable", f"{ROOT}[test]"],
+        [python, "-m", "pytest", "-q", "-n", "2", *arguments],
+    ]
+    return all(subprocess.run(step, cwd=ROOT, check=False).returncode == 0 for step in steps)
 
 
-def lowest_versions() -> list[str]:
-    """The dependencies of the package itself as pip constraints, each at its lowest declared version."""
-    declared = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["dependencies"]
-    return [re.sub(r"^([\w.-]+)>=([\w.]+).*$", r"\1==\2", each) for each in declared]
+def installed_uv() -> Path:
+    """The uv of ``.versions``, installed if need be."""
+    folder = ENVIRONMENTS / "uv"
+    if not (folder / "bin" / "uv").exists():
+        subprocess.run([sys.executable, "-m", "venv", folder], check=True)
+        subprocess.run([folder / "bin" / "python", "-m", "pip", "install", "--quiet", "uv"], check=True)
+    return folder / "bin" / "uv"
 
 
 if __name__ == "__main__":

@@ -53,6 +53,7 @@ class TooLongError(BaseException):
     pass
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("reader", READING.READERS)
 def test_a_long_reply_of_one_thing_is_read_at_once(reader: str) -> None:
     def stop(*_: object) -> None:

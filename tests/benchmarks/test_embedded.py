@@ -13,31 +13,39 @@ from agrotools.benchmarks.embedded import load as embedded
 from agrotools.benchmarks.validate import validate_folder
 from agrotools.build.allocation import published
 from agrotools.build.sources.drawn import benchmark as drawn
+from agrotools.build.sources.drawn.drawing import draw_all
 from agrotools.build.templates.wording import sentences
 from agrotools.core import FAMILY_OF_TASK_TYPE, BenchmarkError
 from support.caches import separate_cache
 
 
+def _make_small(patch, folder, scenes):
+    """Make the embedded benchmark one of eight samples in a cache of its own, with scenes that are mostly drawn."""
+
+    def draw_missing(orders, work, *rest):
+        shutil.copytree(scenes, work, dirs_exist_ok=True)
+        return draw_all(orders, work, *rest)
+
+    separate_cache(patch, folder)
+    patch.setattr(drawn, "draw_all", draw_missing)
+    patch.setattr(drawn, "MODULES", {"rows": 0})
+    patch.setattr(drawn, "embedded_counts", lambda: None)
+    patch.setattr(embedded, "SAMPLES", 8)
+    return folder / "benchmarks"
+
+
 @pytest.fixture
-def cache(tmp_path, monkeypatch):
-    separate_cache(monkeypatch, tmp_path / "cache")
-    monkeypatch.setattr(drawn, "MODULES", {"rows": 0})
-    monkeypatch.setattr(drawn, "embedded_counts", lambda: None)
-    monkeypatch.setattr(embedded, "SAMPLES", 8)
-    return tmp_path / "cache" / "benchmarks"
+def cache(tmp_path, monkeypatch, small_benchmark):
+    return _make_small(monkeypatch, tmp_path / "cache", small_benchmark.parent / "scenes")
 
 
 @pytest.fixture(scope="module")
-def drawn_before(tmp_path_factory):
+def drawn_before(tmp_path_factory, small_benchmark):
     """The folder of a cache in which the small benchmark was drawn."""
-    root = tmp_path_factory.mktemp("drawn")
     with pytest.MonkeyPatch.context() as patch:
-        separate_cache(patch, root)
-        patch.setattr(drawn, "MODULES", {"rows": 0})
-        patch.setattr(drawn, "embedded_counts", lambda: None)
-        patch.setattr(embedded, "SAMPLES", 8)
+        made = _make_small(patch, tmp_path_factory.mktemp("drawn"), small_benchmark.parent / "scenes")
         load_benchmark("embedded")
-    return root / "benchmarks"
+    return made
 
 
 def _folder(cache):
@@ -121,10 +129,15 @@ def test_a_cache_that_cannot_be_written_is_explained(tmp_path, monkeypatch):
 
 
 _TWO_AT_ONCE = """
-import json
+import json, shutil, sys
 from agrotools.benchmarks import load_benchmark
 from agrotools.benchmarks.embedded import load as embedded
+from agrotools.build.sources.drawn.drawing import draw_all
 from agrotools.build.sources.drawn import benchmark as drawn
+def draw_missing(orders, work, *rest):
+    shutil.copytree(sys.argv[1], work, dirs_exist_ok=True)
+    return draw_all(orders, work, *rest)
+drawn.draw_all = draw_missing
 drawn.MODULES, drawn.embedded_counts, embedded.SAMPLES = {"rows": 0}, lambda: None, 4
 told = []
 benchmark = load_benchmark("embedded", progress=lambda *how: told.append(how))
@@ -133,8 +146,9 @@ print(json.dumps({"hash": benchmark.content_hash, "drew": bool(told)}))
 
 
 @pytest.mark.slow
-def test_of_two_processes_one_draws_and_both_read_the_same(cache):
-    runs = [subprocess.Popen([sys.executable, "-c", _TWO_AT_ONCE], stdout=subprocess.PIPE, text=True) for _ in range(3)]
+def test_of_two_processes_one_draws_and_both_read_the_same(cache, small_benchmark):
+    command = [sys.executable, "-c", _TWO_AT_ONCE, str(small_benchmark.parent / "scenes")]
+    runs = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(2)]
     results = [json.loads(run.communicate(timeout=120)[0]) for run in runs]
     assert len({result["hash"] for result in results}) == 1
     assert sum(result["drew"] for result in results) == 1

@@ -85,7 +85,7 @@ def test_kill_9_at_any_moment_then_resume_gives_the_scores_of_an_unbroken_run(sm
     whole = evaluated(small_benchmark, tmp_path, "baseline:random", extra=("--out", "whole", "--epochs", 3))
     command = [*AGROTOOLS, "eval", str(small_benchmark), "-m", "baseline:random", "--out", "broken", "--epochs", "3"]
     seen = 0
-    for delay in (0.9, 1.3, 1.7, 2.1):
+    for delay in (1.0, 1.6):
         process = subprocess.Popen(
             command, cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=dict(os.environ)
         )

@@ -223,6 +223,7 @@ def test_an_entry_under_another_key_or_with_a_flipped_bit_is_no_reply(tmp_path: 
         assert cache.fault is None
 
 
+@pytest.mark.slow
 def test_a_cache_that_another_program_locks_for_good_costs_no_run(tmp_path: Path) -> None:
     path = _kept(tmp_path / "c.sqlite")
     holder = sqlite3.connect(path, isolation_level=None)

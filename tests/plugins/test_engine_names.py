@@ -13,12 +13,17 @@ ENGINE = (
     "core text models tools vision knowledge sandbox agents scoring formats runner report serve api.py plugin"
 ).split()
 BENCHMARK_ID = re.compile(r"(?<![A-Za-z])(?:agent[-_]?x|agrieval|gta|gta-?2|thinkgeo|cmmlu)(?![A-Za-z])", re.IGNORECASE)
+ANY_ID = re.compile(r"agent[-_]?x|agrieval|gta|thinkgeo|cmmlu", re.IGNORECASE)
+"""Of files in which this is not found nothing needs to be parsed."""
 ROOT = Path(agrotools.__file__).parent
 
 
 def words_of_code(path: Path) -> Iterator[tuple[int, str]]:
     """Names and texts of a module, less docstrings, each with its line."""
-    tree = ast.parse(path.read_text(encoding="utf-8"))
+    text = path.read_text(encoding="utf-8")
+    if not ANY_ID.search(text):
+        return
+    tree = ast.parse(text)
     docstrings = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
     for node in ast.walk(tree):
         line = getattr(node, "lineno", 0)

@@ -6,9 +6,12 @@ from typing import Annotated
 
 from pydantic import Field
 
+from agrotools.sandbox import pool
 from agrotools.sandbox.pool import pool_size
 from agrotools.sandbox.running import run_code
 from agrotools.tools.contract import Agree, ToolResult, tool
+
+pool.WARM = ()  # what these tools run needs no package
 
 
 class Ran(ToolResult):

@@ -3,6 +3,7 @@
 import asyncio
 import io
 import time
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from agrotools.core import UsageError
+from agrotools.sandbox import pool
 from agrotools.sandbox import probe as probing
 from agrotools.sandbox.probe import select_runner
 from agrotools.sandbox.result import DEFAULT_LIMITS, Limits, SandboxUnavailable
@@ -73,11 +75,6 @@ def test_a_figure_may_be_kept_in_memory(runner: str) -> None:
     result = run_code(code, call=None, runner=runner)
     assert result.stdout == "b'<?xml'\n", result.message
     assert [artifact.name for artifact in result.artifacts] == []
-
-
-def test_a_script_without_a_function(runner: str) -> None:
-    result = run_code("import sys\nprint('sum', 2 + 3)\nsys.exit()", call=None, runner=runner)
-    assert (result.termination, result.stdout, result.value) == ("ok", "sum 5\n", None)
 
 
 @pytest.mark.parametrize(
@@ -176,40 +173,9 @@ def test_the_log_holds_what_the_message_leaves_out(runner: str) -> None:
     assert "to err" in result.log
 
 
-def test_code_that_computes_meets_the_limit_of_its_processor_first(runner: str) -> None:
-    """Three processes share what this one has, as on a busy machine."""
-    assert DEFAULT_LIMITS.wall_s >= 5 * DEFAULT_LIMITS.cpu_s
-    limits = Limits(cpu_s=1, wall_s=DEFAULT_LIMITS.wall_s / DEFAULT_LIMITS.cpu_s * 2)
-    with ThreadPoolExecutor(4) as pool:
-        runs = [pool.submit(run_code, "while True: pass", call=None, limits=limits, runner=runner) for _ in range(4)]
-    assert [run.result().termination for run in runs] == ["cpu_limit"] * 4
-
-
-def test_output_before_a_timeout_is_kept(runner: str) -> None:
-    code = "import time\nprint('so far', flush=True)\ntime.sleep(60)"
-    started = time.monotonic()
-    result = run_code(code, call=None, limits=Limits(wall_s=0.5), runner=runner)
-    assert (result.termination, result.stdout) == ("wall_timeout", "so far\n")
-    assert "more than 0.5 s" in result.message
-    assert time.monotonic() - started < 30
-
-
 def test_more_code_than_anybody_writes_is_refused() -> None:
     result = run_code("#" * (LONGEST_CODE + 1))
     assert (result.termination, result.seconds) == ("error", 0.0)
-
-
-def test_many_callers_at_once(runner: str) -> None:
-    with ThreadPoolExecutor(8) as threads:
-        values = list(
-            threads.map(lambda n: run_code(f"def solution():\n    return {n}", runner=runner).value, range(8))
-        )
-    assert values == [str(n) for n in range(8)]
-
-
-async def test_from_asyncio(runner: str) -> None:
-    calls = [asyncio.to_thread(run_code, f"def solution():\n    return {n}", runner=runner) for n in range(3)]
-    assert [result.value for result in await asyncio.gather(*calls)] == ["0", "1", "2"]
 
 
 def test_without_isolation_only_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -270,13 +236,59 @@ def test_fences_of_any_text(text: str) -> None:
     assert unfenced(f"so:\n```python\n{text}\n```").rstrip() == text.split("\n```")[0].rstrip() or "```" in text
 
 
-def test_a_result_is_measured_in_bytes(runner: str) -> None:
-    result = run_code("def solution():\n    return '\U0001f34e' * 900_000", runner=runner)
-    assert (result.termination, "3,600,000 bytes" in result.message) == ("output_cap", True)
-
-
 @pytest.mark.parametrize(
     "text", ["`" * 200_000, "``` " * 50_000, "```\t" + "\t" * 200_000, "```a\n" + "\n\t" * 100_000]
 )
 def test_fences_are_found_in_a_moment(text: str) -> None:
     unfenced(text)
+
+
+@pytest.fixture(scope="class")
+def workers_that_import_nothing() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(pool, "WARM", ())
+        pool.close_pools()
+        yield
+    pool.close_pools()
+
+
+@pytest.mark.usefixtures("workers_that_import_nothing")
+class TestCodeWithoutPackages:
+    """In workers that import none in advance, which takes most of their start."""
+
+    def test_a_script_without_a_function(self, runner: str) -> None:
+        result = run_code("import sys\nprint('sum', 2 + 3)\nsys.exit()", call=None, runner=runner)
+        assert (result.termination, result.stdout, result.value) == ("ok", "sum 5\n", None)
+
+    def test_code_that_computes_meets_the_limit_of_its_processor_first(self, runner: str) -> None:
+        """Three processes share what this one has, as on a busy machine."""
+        assert DEFAULT_LIMITS.wall_s >= 5 * DEFAULT_LIMITS.cpu_s
+        limits = Limits(cpu_s=1, wall_s=DEFAULT_LIMITS.wall_s / DEFAULT_LIMITS.cpu_s * 2)
+        with ThreadPoolExecutor(4) as pool:
+            runs = [
+                pool.submit(run_code, "while True: pass", call=None, limits=limits, runner=runner) for _ in range(4)
+            ]
+        assert [run.result().termination for run in runs] == ["cpu_limit"] * 4
+
+    def test_output_before_a_timeout_is_kept(self, runner: str) -> None:
+        code = "import time\nprint('so far', flush=True)\ntime.sleep(60)"
+        started = time.monotonic()
+        result = run_code(code, call=None, limits=Limits(wall_s=0.5), runner=runner)
+        assert (result.termination, result.stdout) == ("wall_timeout", "so far\n")
+        assert "more than 0.5 s" in result.message
+        assert time.monotonic() - started < 30
+
+    def test_many_callers_at_once(self, runner: str) -> None:
+        with ThreadPoolExecutor(8) as threads:
+            values = list(
+                threads.map(lambda n: run_code(f"def solution():\n    return {n}", runner=runner).value, range(8))
+            )
+        assert values == [str(n) for n in range(8)]
+
+    async def test_from_asyncio(self, runner: str) -> None:
+        calls = [asyncio.to_thread(run_code, f"def solution():\n    return {n}", runner=runner) for n in range(3)]
+        assert [result.value for result in await asyncio.gather(*calls)] == ["0", "1", "2"]
+
+    def test_a_result_is_measured_in_bytes(self, runner: str) -> None:
+        result = run_code("def solution():\n    return '\U0001f34e' * 900_000", runner=runner)
+        assert (result.termination, "3,600,000 bytes" in result.message) == ("output_cap", True)

@@ -49,6 +49,7 @@ CALLS: list[tuple[str, dict[str, Any]]] = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("tool", "arguments"), CALLS, ids=range(len(CALLS)))
 def test_a_large_call_is_wrong(tool: str, arguments: dict[str, Any]) -> None:
     check_wrong(tool, arguments)

@@ -36,6 +36,7 @@ def scores_by_kind() -> dict[str, list[float]]:
     return scores
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "least", "most"),
     [("right", 0.95, 1.0), ("negated", 0.0, 0.0), ("generic", 0.0, 0.02), ("stuffed", 0.0, 0.02), ("other", 0.0, 0.02)],

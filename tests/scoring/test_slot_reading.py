@@ -219,6 +219,7 @@ def test_no_word_says_a_thing_and_its_opposite():
             assert len({verdict for start, _, verdict in family.find(word) if start == 0}) <= 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "shape", ["dry field ", "more than ", "the latter a.png ", "| a.png | no |\n", "? no. ", "not "]
 )

@@ -215,7 +215,7 @@ def storm(folder: Path, mode: Mode, count: int, seed: int, progress: TextIO, *, 
     with _hostile_tools(), fault_server_beside(partial(respond, by_name)) as server:
         config = _StormConfig(
             benchmark=str(benchmark), model="stormy", base_url=server.base_url, mode=mode, out=run,
-            concurrency=concurrency, timeout_s=5.0, stall_s=0.6, attempts=7, retry_wall_s=60,
+            concurrency=concurrency, timeout_s=2.5, stall_s=0.6, attempts=7, retry_wall_s=60,
         )  # fmt: skip
         evaluation.evaluate(config, progress)
         tally.requests = server.requests

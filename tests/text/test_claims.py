@@ -155,6 +155,7 @@ def test_ideas_do_not_come_together_over_sentences():
     assert not affirms("Remove weeds. Fallen fruit matters.", ["remove fallen leaves"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "piece", ["not ", "useless, ", "rotate. ", "remove fallen leaves, ", "不轮作，", "none of this\n"]
 )

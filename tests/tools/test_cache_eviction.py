@@ -14,7 +14,7 @@ from filelock import FileLock
 
 from agrotools.core import UsageError
 from agrotools.tools.cache import DEFAULT_LIMIT_MB, ResultCache, Sweeper, limit_from_environment
-from agrotools.tools.frames import Reply
+from agrotools.tools.result import Reply
 
 HOUR_S = 3600
 

@@ -14,6 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field, create_model
 import agrotools.tools
 from agrotools.core import Artifact, PlotSeries, PlotSpec, ToolError, UsageError
 from agrotools.tools import AGROTOOLS, TOOLS, get_tool, tool_names, tool_specs
+from agrotools.tools.arguments import describe_schema, plain_schema
 from agrotools.tools.contract import (
     Agree,
     DepthFile,
@@ -25,7 +26,6 @@ from agrotools.tools.contract import (
     tool,
 )
 from agrotools.tools.result import encode_result, with_artifact_names
-from agrotools.tools.schema import describe_schema, plain_schema
 
 
 class Measured(ToolResult):

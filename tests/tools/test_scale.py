@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agrotools.tools.inputs import Scale, choose_scale
+from agrotools.tools.pictures import Scale, choose_scale
 
 LENGTHS = st.floats(1e-4, 1e4)
 

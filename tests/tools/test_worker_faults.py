@@ -15,7 +15,7 @@ from agrotools.core import InfrastructureError, SampleFile, ToolCall
 from agrotools.tools import worker_process
 from agrotools.tools.cache import ResultCache
 from agrotools.tools.execution import ToolExecutor, ToolOutcome
-from agrotools.tools.frames import BrokenFrame, FrameReader, pack_frame
+from agrotools.tools.result import BrokenFrame, FrameReader, pack_frame
 from agrotools.tools.workspace import Workspace
 
 TOOLSET = tuple(hostile_tools.BY_NAME)

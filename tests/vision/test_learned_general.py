@@ -14,10 +14,14 @@ import pytest
 from PIL import Image
 
 from agrotools.core import ToolError
-from agrotools.tools.general.description import describe_attribute, describe_image
-from agrotools.tools.general.generation import generate_image, stylize_image
+from agrotools.tools.general.large_models import (
+    describe_attribute,
+    describe_image,
+    generate_image,
+    read_formula,
+    stylize_image,
+)
 from agrotools.tools.general.objects import detect_objects, segment_objects
-from agrotools.tools.general.text import read_formula
 from agrotools.tools.workspace import artifacts_in
 from agrotools.vision.learned.weights import find_weights
 

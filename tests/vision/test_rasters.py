@@ -6,8 +6,7 @@ import pytest
 from rasterio.transform import from_origin
 
 from agrotools.core import ToolError
-from agrotools.vision.band_roles import chosen_roles, role_of, roles_by_wavelength
-from agrotools.vision.rasters import metres_per_degree, open_raster
+from agrotools.vision.rasters import chosen_roles, metres_per_degree, open_raster, role_of, roles_by_wavelength
 from agrotools.vision.reading import picture_of, stretched_picture
 from support.picture_files import write_raster
 

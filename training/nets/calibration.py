@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from agrotools.tools.recognition.confidence import wilson
+from agrotools.tools.recognition.net import wilson
 
 Array = NDArray[np.float64]
 Ints = NDArray[np.int64]

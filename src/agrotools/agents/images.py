@@ -169,7 +169,7 @@ def _of_raster(path: Path, name: str, names: tuple[str, ...] | None, longest_px:
 
 def _shown_bands(source: "RasterSource", names: Sequence[str] | None) -> list[int]:
     """Numbers of three bands: natural colours, else the customary false colours, else the first; or one alone."""
-    from agrotools.vision.band_roles import roles_by_name
+    from agrotools.vision.rasters import roles_by_name
 
     roles = roles_by_name(names) if names and len(names) == source.count else source.roles
     for roles_wanted in _BANDS_SHOWN:

@@ -10,8 +10,8 @@ from typing import Any
 from pydantic import JsonValue
 
 from agrotools.core import Artifact, ToolSpec, UsageError
+from agrotools.tools.arguments import describe_schema, plain_schema
 from agrotools.tools.contract import Tool
-from agrotools.tools.schema import describe_schema, plain_schema
 
 _UNITS = {
     "pct": "%",

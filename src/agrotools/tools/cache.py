@@ -27,7 +27,7 @@ from pydantic import ValidationError
 from agrotools.core import Arguments, Artifact, ErrorInfo, FrozenModel, SampleFile, UsageError
 from agrotools.core.files import cache_dir, write_whole
 from agrotools.tools.contract import Tool
-from agrotools.tools.frames import Reply
+from agrotools.tools.result import Reply
 
 DEFAULT_LIMIT_MB = 5000.0
 _MB = 10**6

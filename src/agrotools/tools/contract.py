@@ -17,6 +17,7 @@ import re
 import textwrap
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import update_wrapper
 from pathlib import Path
 from typing import Any, Generic, ParamSpec, TypeVar, cast, get_type_hints
@@ -37,11 +38,13 @@ from agrotools.tools.arguments import (
     Resolve,
     Resolver,
     agreement_kind,
+    argument_error,
     default_description,
+    describe_schema,
+    plain_schema,
     takes_path,
 )
 from agrotools.tools.result import ToolResult
-from agrotools.tools.schema import argument_error, describe_schema, plain_schema
 from agrotools.tools.workspace import host_file
 
 __all__ = [
@@ -126,63 +129,44 @@ def tool(
 
     def declare(function: Callable[P, R]) -> Tool[P, R]:
         return Tool(
-            function,
-            category=category,
-            version=version,
-            significant_digits=significant_digits,
-            backends=backends,
-            data_files=data_files,
-            backend_files=backend_files,
-            cacheable=cacheable,
-            files_by_last_part=files_by_last_part,
-            resolves=resolves,
-        )
+            function, category, version, significant_digits, backends, data_files, backend_files, cacheable,
+            files_by_last_part, resolves,
+        )  # fmt: skip
 
     return declare
 
 
+@dataclass(eq=False, repr=False)
 class Tool(Generic[P, R]):
     """A declared tool. Call it like the function it was made from; files are then paths on this machine."""
 
-    def __init__(
-        self,
-        function: Callable[P, R],
-        *,
-        category: str,
-        version: str,
-        significant_digits: int | None,
-        backends: tuple[str, ...],
-        data_files: DataFiles,
-        backend_files: Callable[[str], Iterable[Path]] | None,
-        cacheable: bool,
-        files_by_last_part: bool,
-        resolves: Resolver | None,
-    ) -> None:
-        self.function = function
-        self.name: str = function.__name__
-        self.category = category
-        self.version = version
-        self.significant_digits = significant_digits
-        self.backends = backends
-        self.cacheable = cacheable
-        self.files_by_last_part = files_by_last_part
-        self.doc: str = inspect.cleandoc(function.__doc__ or "")
-        self._resolves = resolves
-        self._data_files = data_files
-        self._backend_files = backend_files
-        self._parameters = inspect.signature(function).parameters
+    function: Callable[P, R]
+    category: str
+    version: str
+    significant_digits: int | None
+    backends: tuple[str, ...]
+    declared_files: DataFiles
+    backend_files: Callable[[str], Iterable[Path]] | None
+    cacheable: bool
+    files_by_last_part: bool
+    resolver: Resolver | None
+
+    def __post_init__(self) -> None:
+        self.name: str = self.function.__name__
+        self.doc: str = inspect.cleandoc(self.function.__doc__ or "")
+        self._parameters = inspect.signature(self.function).parameters
         if not _NAME.fullmatch(self.name):
             raise ToolDeclarationError(f"{self.name}: a tool's name has letters, digits and underscores, 64 at most")
-        if not category or not version or not backends:
+        if not self.category or not self.version or not self.backends:
             raise ToolDeclarationError(f"{self.name}: category, version and backends must not be empty")
-        if backends[0].endswith(":"):
+        if self.backends[0].endswith(":"):
             raise ToolDeclarationError(f"{self.name}: the default back-end cannot take a value")
         types = self._declared_types()
         self.result_type = cast(type[R], types.pop("return"))
         self.takes_files = any(takes_path(annotation) for annotation in types.values())
         self._model = self._argument_model(types)
         self.spec: ToolSpec = self._declared_spec(types)
-        update_wrapper(self, function)
+        update_wrapper(self, self.function)
 
     @property
     def target(self) -> str:
@@ -192,7 +176,7 @@ class Tool(Generic[P, R]):
     @property
     def data_files(self) -> tuple[Path, ...]:
         """The files outside the call that the result depends on, as they are now."""
-        sources = [self._data_files] if callable(self._data_files) else self._data_files
+        sources = [self.declared_files] if callable(self.declared_files) else self.declared_files
         return tuple(path for each in sources for path in ([shipped_file(each)] if isinstance(each, str) else each()))
 
     def files_for(self, backend: str | None) -> tuple[Path, ...]:
@@ -201,9 +185,9 @@ class Tool(Generic[P, R]):
         Raises:
             ToolError: the value of the back-end leads to nothing.
         """
-        if backend is None or ":" not in backend or self._backend_files is None:
+        if backend is None or ":" not in backend or self.backend_files is None:
             return self.data_files
-        return (*self.data_files, *self._backend_files(backend))
+        return (*self.data_files, *self.backend_files(backend))
 
     def has_backend(self, name: str) -> bool:
         """True if ``name`` is a back-end of this tool, with a value if that takes one."""
@@ -228,12 +212,12 @@ class Tool(Generic[P, R]):
             ToolError: the tool does not take the call.
         """
         valid = self.validated(arguments)
-        return valid if self._resolves is None else self._resolves(valid, known)
+        return valid if self.resolver is None else self.resolver(valid, known)
 
     @property
     def has_own_reading(self) -> bool:
         """True if :meth:`resolved` does more than :meth:`validated`."""
-        return self._resolves is not None
+        return self.resolver is not None
 
     def prepared(self, arguments: Mapping[str, Any], resolve: Resolve) -> dict[str, Any]:
         """The arguments as the function takes them, each file name replaced by the path that ``resolve`` gives.

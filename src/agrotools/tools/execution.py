@@ -25,8 +25,7 @@ from agrotools.core import (
 from agrotools.tools import get_tool
 from agrotools.tools.cache import ResultCache
 from agrotools.tools.contract import Tool
-from agrotools.tools.frames import BrokenFrame, Reply
-from agrotools.tools.result import with_artifact_names
+from agrotools.tools.result import BrokenFrame, Reply, with_artifact_names
 from agrotools.tools.services import (
     IMAGES,
     LEARNED,
@@ -274,23 +273,20 @@ class ToolExecutor:
         The call is run again with each answer, so that no worker waits for an endpoint, and time limits are of work.
         """
         started, replies = time.perf_counter(), list[Any]()
+        name = self.vision.name if self.vision is not None else ""
         while True:
-            if checked.backend == VLM:
-                assert self.vision is not None
-                asking: dict[str, Any] = {"vision": {"name": self.vision.name, "replies": replies}}
-            else:
-                asking = {"outside": replies}
-            message, contents = await self._reply_of_worker(checked, workspace, asking)
-            if "question" not in message and "request" not in message:
+            message, contents = await self._reply_of_worker(checked, workspace, {"replies": replies, "name": name})
+            if "request" not in message:
                 return {**message, "seconds": time.perf_counter() - started}, contents
+            request = ServiceRequest(**message["request"], pictures=tuple(contents))
             try:
                 if len(replies) >= MOST_QUESTIONS:
                     raise ToolError("tool_failed", "the tool asks too many questions")
-                if "question" in message:
+                if request.service == VLM:
                     assert self.vision is not None
-                    replies.append(await self.vision.answer(Question.of(message["question"], contents)))
+                    replies.append(await self.vision.answer(Question(**request.body, pictures=request.pictures)))
                 else:
-                    replies.append(await answer(ServiceRequest.of(message["request"], contents)))
+                    replies.append(await answer(request))
             except ToolError as error:
                 return _failure(error.info, "")
 
@@ -303,7 +299,7 @@ class ToolExecutor:
             "paths": {name: str(path) for name, path in checked.paths.items()},
             "files": {name: info.model_dump(mode="json") for name in checked.paths if (info := workspace.info(name))},
             "backend": checked.backend,
-            **(asking or {}),
+            **({"asking": asking} if asking else {}),
         }
         fresh = False
         while True:

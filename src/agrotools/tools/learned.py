@@ -1,7 +1,9 @@
 """Back-end ``learned:MODEL``: a large open model with local weights.
 
 ``MODEL`` is a name of the model hub that is in the hub's cache (``IDEA-Research/grounding-dino-tiny``), or an absolute
-path of a folder. Nothing is ever downloaded.
+path of a folder. Nothing is ever downloaded. Pictures are uint8 (rows, columns, 3), of which the part ``box`` counts.
+Every function raises a ``ToolError`` of the kind ``backend_unavailable`` where the model's weights or a library are not
+there, or the model is of a kind that does not do such work.
 """
 
 from collections.abc import Sequence
@@ -16,17 +18,15 @@ from agrotools.tools.services import LEARNED
 from agrotools.vision import Box
 
 if TYPE_CHECKING:
-    from agrotools.tools.services.vision_client import DetectedBoxes, LabelledBoxes, RankedNames, TextAnswer
+    from agrotools.tools.services.vision import FoundObjects, RankedNames, TextAnswer
+    from agrotools.vision.learned.weights import Weights
 
 FLAG = "learned_model"
+_NOT_CALIBRATED = "scores are the model's own, not calibrated"
 
 
 def weight_files(backend: str) -> tuple[Path, ...]:
-    """The files of the model that a back-end names.
-
-    Raises:
-        ToolError: ``backend_unavailable``: its weights or a library are not there, with what to install or put where.
-    """
+    """The files of the model or models that a back-end names."""
     from agrotools.vision.learned.weights import find_weights
 
     return tuple(file for model in models_of(backend) for file in find_weights(model).files)
@@ -37,50 +37,44 @@ def models_of(backend: str) -> list[str]:
     return backend.removeprefix(LEARNED).split("+")
 
 
-def _is_tree(target: str) -> bool:
-    return any(word in target.lower() for word in ("tree", "crown", "palm"))
-
-
-def find_learned(backend: str, pixels: NDArray[np.uint8], box: Box, target: str, score_min: float) -> "DetectedBoxes":
-    """Boxes of ``target`` by the model in the part ``box`` of a picture, uint8 (rows, columns, 3).
-
-    Raises:
-        ToolError: ``backend_unavailable``; the model's reason where it does not find things by their name.
-    """
-    from agrotools.tools.services.vision_client import DetectedBoxes
-    from agrotools.vision.learned.detection import Detections, find_by_text, find_crowns
+def weights_of(backend: str) -> "Weights":
+    """The one model that a back-end names."""
     from agrotools.vision.learned.weights import find_weights
 
-    weights = find_weights(backend.removeprefix(LEARNED))
+    return find_weights(backend.removeprefix(LEARNED))
+
+
+def _cut(pixels: NDArray[np.uint8], box: Box) -> NDArray[np.uint8]:
     x0, y0, x1, y1 = box
-    part = np.ascontiguousarray(pixels[y0:y1, x0:x1])
+    return np.ascontiguousarray(pixels[y0:y1, x0:x1])
+
+
+def find_learned(backend: str, pixels: NDArray[np.uint8], box: Box, target: str, score_min: float) -> "FoundObjects":
+    """Boxes of ``target``, best first."""
+    from agrotools.tools.services.vision import FoundObjects
+    from agrotools.vision.learned.detection import find_by_text, find_crowns
+
+    weights, part = weights_of(backend), _cut(pixels, box)
+    notes = (f"found by {weights.name} ({weights.kind})", _NOT_CALIBRATED)
+    flags: tuple[str, ...] = ()
     if weights.kind == "deepforest":
         boxes, scores = find_crowns(part, weights, score_min=score_min)
-        note = "it finds tree crowns from above and nothing else, whatever the target"
-        flags = () if _is_tree(target) else ("target_not_known",)
-        found = Detections(boxes, scores, flags)
-        more = (note,)
+        notes = (*notes, "it finds tree crowns from above and nothing else, whatever the target")
+        if not any(word in target.lower() for word in ("tree", "crown", "palm")):
+            flags = ("target_not_known",)
     else:
-        found, more = find_by_text(part, target, weights, score_min=score_min), ()
-    notes = (f"found by {weights.name} ({weights.kind})", "scores are the model's own, not calibrated", *more)
-    return DetectedBoxes(
-        found.boxes + np.array([x0, y0, x0, y0], np.float64), found.scores, notes, (FLAG, *found.flags)
-    )
+        boxes, scores, flags = find_by_text(part, target, weights, score_min=score_min)
+    corner = np.array([*box[:2], *box[:2]], np.float64)
+    return FoundObjects(boxes + corner, scores, [], notes, (FLAG, *flags))
 
 
 def describe_learned(backend: str, pixels: NDArray[np.uint8], box: Box, question: str | None) -> "TextAnswer":
-    """Description by the model of the part ``box`` of a picture, uint8 (rows, columns, 3).
-
-    Raises:
-        ToolError: ``backend_unavailable``; also where the model writes no text.
-    """
-    from agrotools.tools.services.vision_client import TextAnswer
+    """Description, or the answer to ``question``; flag ``question_not_answered`` for a model that takes none."""
+    from agrotools.tools.services.vision import TextAnswer
     from agrotools.vision.learned.description import describe
-    from agrotools.vision.learned.weights import find_weights
 
-    weights = find_weights(backend.removeprefix(LEARNED))
-    x0, y0, x1, y1 = box
-    text = describe(np.ascontiguousarray(pixels[y0:y1, x0:x1]), question, weights)
+    weights = weights_of(backend)
+    text = describe(_cut(pixels, box), question, weights)
     flags = (FLAG, *(("question_not_answered",) if question and not text.answers else ()))
     return TextAnswer(text.text, (f"description: said by {weights.name} ({weights.kind}), not measured",), flags)
 
@@ -88,18 +82,12 @@ def describe_learned(backend: str, pixels: NDArray[np.uint8], box: Box, question
 def name_learned(
     backend: str, pixels: NDArray[np.uint8], box: Box, names: Sequence[str], *, top_k: int = 3
 ) -> "RankedNames":
-    """Ranking by the model of ``names`` for the part ``box`` of a picture, uint8 (rows, columns, 3).
-
-    Raises:
-        ToolError: ``backend_unavailable``; also where the model does not compare pictures with words.
-    """
-    from agrotools.tools.services.vision_client import RankedNames
+    """Ranking of ``names`` by their likeness to a picture."""
+    from agrotools.tools.services.vision import RankedNames
     from agrotools.vision.learned.description import likeness
-    from agrotools.vision.learned.weights import find_weights
 
-    weights = find_weights(backend.removeprefix(LEARNED))
-    x0, y0, x1, y1 = box
-    shares = likeness(np.ascontiguousarray(pixels[y0:y1, x0:x1]), names, weights)
+    weights = weights_of(backend)
+    shares = likeness(_cut(pixels, box), names, weights)
     order = np.argsort(-shares, kind="stable")[:top_k]
     candidates = tuple((names[int(index)], float(shares[index])) for index in order)
     notes = (
@@ -109,31 +97,22 @@ def name_learned(
     return RankedNames(candidates, notes, (FLAG,))
 
 
-def name_common(backend: str, pixels: NDArray[np.uint8], score_min: float) -> "LabelledBoxes":
-    """All things that the model knows in a picture, uint8 (rows, columns, 3).
-
-    Raises:
-        ToolError: ``backend_unavailable``; also where the model does not name what it finds.
-    """
-    from agrotools.tools.services.vision_client import LabelledBoxes
+def name_common(backend: str, pixels: NDArray[np.uint8], score_min: float) -> "FoundObjects":
+    """All things that the model knows in a picture."""
+    from agrotools.tools.services.vision import FoundObjects
     from agrotools.vision.learned.detection import find_common
-    from agrotools.vision.learned.weights import find_weights
 
-    weights = find_weights(backend.removeprefix(LEARNED))
+    weights = weights_of(backend)
     found = find_common(np.ascontiguousarray(pixels), weights, score_min=score_min)
-    notes = (f"found by {weights.name} ({weights.kind})", "scores are the model's own, not calibrated")
-    return LabelledBoxes(found.boxes, found.scores, found.names, notes, (FLAG,))
+    return FoundObjects(*found, (f"found by {weights.name} ({weights.kind})", _NOT_CALIBRATED), (FLAG,))
 
 
 def outline_learned(
     backend: str, pixels: NDArray[np.uint8], text: str, score_min: float
-) -> "tuple[DetectedBoxes, NDArray[np.bool_]]":
-    """Boxes of ``text`` by a detector in a picture, uint8 (rows, columns, 3), and a mask of each (n, rows, columns).
+) -> "tuple[FoundObjects, NDArray[np.bool_]]":
+    """Boxes of ``text`` by a detector, and a mask of each (n, rows, columns).
 
     The back-end names two models, the detector and one for outlines, with a plus between them.
-
-    Raises:
-        ToolError: ``backend_unavailable``.
     """
     from agrotools.vision.learned.detection import masks_in_boxes
     from agrotools.vision.learned.weights import EXAMPLES, find_weights
@@ -153,16 +132,10 @@ def outline_learned(
 
 
 def write_down_learned(backend: str, pixels: NDArray[np.uint8], box: Box) -> "TextAnswer":
-    """LaTeX by the model of the formula in the part ``box`` of a picture, uint8 (rows, columns, 3).
-
-    Raises:
-        ToolError: ``backend_unavailable``; also where the model does not write down what a picture says.
-    """
-    from agrotools.tools.services.vision_client import TextAnswer
+    """The formula in a picture, as LaTeX."""
+    from agrotools.tools.services.vision import TextAnswer
     from agrotools.vision.learned.description import write_down
-    from agrotools.vision.learned.weights import find_weights
 
-    weights = find_weights(backend.removeprefix(LEARNED))
-    x0, y0, x1, y1 = box
-    text = write_down(np.ascontiguousarray(pixels[y0:y1, x0:x1]), weights)
+    weights = weights_of(backend)
+    text = write_down(_cut(pixels, box), weights)
     return TextAnswer(text, (f"formula: written down by {weights.name} ({weights.kind})",), (FLAG,))

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from agrotools.core import Artifact, ErrorInfo, SampleFile, ToolError
-from agrotools.tools.frames import Reply, pack_frame, read_frame
+from agrotools.tools.result import Reply, pack_frame, read_frame
 
 LARGEST_FILE = 256 * 2**20
 _LARGEST_SHARE = 0.75
@@ -94,11 +94,10 @@ def _run(request: dict[str, Any]) -> Reply:
     """Run a call: ``target``, ``arguments``, ``paths`` and ``files`` (from the name of a file in the call to its
     path, and to what the sample says of it), ``backend``.
 
-    With ``vision`` (name and replies so far of a model that the tool may ask) the reply may be a ``question``; with
-    ``outside`` (replies so far of a service on the network) it may be a ``request``.
+    With ``asking`` (the replies of a vision model or service so far) the reply may be a ``request``.
     """
     from agrotools.tools.result import ToolResult, encode_result
-    from agrotools.tools.services import AnswerNeeded, ModelReplies, ServiceReplies, ServiceRequest
+    from agrotools.tools.services import VLM, AnswerNeeded, Replies
     from agrotools.tools.workspace import CallContext, call_context
 
     tool = load(request["target"])
@@ -113,14 +112,14 @@ def _run(request: dict[str, Any]) -> Reply:
     arguments = tool.prepared(request["arguments"], paths.__getitem__)
     _reset_state()
     started = time.perf_counter()
-    vision = ModelReplies(**request["vision"]) if "vision" in request else None
-    outside = ServiceReplies(request["outside"]) if "outside" in request else None
-    with call_context(CallContext(keep, infos, request["backend"], vision=vision, outside=outside)):
+    replies = Replies(**request["asking"]) if "asking" in request else None
+    vision = replies if request["backend"] == VLM else None
+    with call_context(CallContext(keep, infos, request["backend"], vision=vision, replies=replies)):
         try:
             result = tool.function(**arguments)
         except AnswerNeeded as needed:
-            asked = "request" if isinstance(needed.question, ServiceRequest) else "question"
-            return {asked: needed.question.message(), "artifacts": []}, list(needed.question.pictures)
+            asked = {"service": needed.request.service, "body": needed.request.body}
+            return {"request": asked, "artifacts": []}, list(needed.request.pictures)
     seconds = time.perf_counter() - started
     if not isinstance(result, ToolResult):
         raise TypeError(f"{tool.name} gave back a {type(result).__name__}, not a ToolResult")

@@ -18,7 +18,7 @@ from uuid import uuid4
 
 from agrotools.core import InfrastructureError
 from agrotools.core.files import cache_dir, hub_cache
-from agrotools.tools.frames import BrokenFrame, FrameReader, Reply, pack_frame
+from agrotools.tools.result import BrokenFrame, FrameReader, Reply, pack_frame
 
 START_TIMEOUT_S = 120.0
 """A worker imports the tool's libraries before its first call; on a busy machine that takes a while."""

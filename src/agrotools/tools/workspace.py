@@ -37,7 +37,7 @@ from agrotools.core.files import write_new
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-    from agrotools.tools.services import ServiceReplies, VisionModel
+    from agrotools.tools.services import Replies, VisionModel
 
 
 def match_file(name: str, files: Sequence[SampleFile], artifacts: Path) -> str | None:
@@ -249,8 +249,8 @@ class CallContext:
     """True if metadata that ``infos`` lacks are read from a JSON file beside the image."""
     vision: "VisionModel | None" = None
     """Vision model of the back-end ``vlm``."""
-    outside: "ServiceReplies | None" = None
-    """Replies of network services, in a worker; elsewhere services are called directly."""
+    replies: "Replies | None" = None
+    """Replies of services, in a worker; elsewhere services are called directly."""
 
 
 _work: ContextVar[CallContext | None] = ContextVar("agrotools_work", default=None)
@@ -290,7 +290,7 @@ def artifacts_in(
         backend=backend or (current.backend if current else None),
         reads_sidecars=current.reads_sidecars if current else True,
         vision=vision or (current.vision if current else None),
-        outside=current.outside if current else None,
+        replies=current.replies if current else None,
     )
     with call_context(work):
         yield where
@@ -329,10 +329,10 @@ def vision_in_use() -> "VisionModel | None":
     return work.vision if work else None
 
 
-def outside_in_use() -> "ServiceReplies | None":
-    """Replies of network services to the running tool; None if it calls them itself."""
+def replies_in_use() -> "Replies | None":
+    """Replies of services to the running tool; None if it calls them itself."""
     work = _work.get()
-    return work.outside if work else None
+    return work.replies if work else None
 
 
 def save_artifact(name: str, kind: ArtifactKind, content: "Image | bytes") -> Artifact:

@@ -70,6 +70,7 @@ def test_terms_are_those_of_a_plain_reading(text: str):
     assert len(terms(text)) == expected
 
 
+@pytest.mark.slow
 def test_a_million_words_have_a_million_numbers():
     words = [f"w{number}" for number in range(1_000_000)]
     assert len(np.unique(terms_of([" ".join(words)])[0])) == 1_000_000

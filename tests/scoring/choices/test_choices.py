@@ -142,6 +142,7 @@ HOSTILE = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", HOSTILE)
 def test_a_long_reply_of_anything_is_read_in_bounded_time(name: str):
     for options, kind in ITEMS:

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from agrotools.tools.change.buildings import built_change, settlement_texture
+from agrotools.tools.change.pairs import shift_back, shift_between
 from agrotools.tools.change.picture_change import (
     Difference,
     change_vectors,
@@ -14,7 +15,6 @@ from agrotools.tools.change.picture_change import (
     match_radiometry,
     pca_kmeans,
 )
-from agrotools.tools.change.picture_pairs import shift_back, shift_between
 from agrotools.tools.change.result import CHANGED, GAINED, SAME, draw_change, without_specks
 from agrotools.vision.overlay import Layer
 

@@ -16,9 +16,8 @@ from agrotools.build.sources.reading import read_items
 from agrotools.core import SampleFile, ToolError
 from agrotools.tools import get_tool
 from agrotools.tools.counting import methods
-from agrotools.tools.counting.count_objects import ObjectCount
+from agrotools.tools.counting.count_objects import ObjectCount, mode_for, singular
 from agrotools.tools.counting.fruit_net import read_fruit_net
-from agrotools.tools.counting.targets import mode_for, singular
 from agrotools.tools.workspace import CallContext, artifacts_in, call_context
 from support.picture_files import discs, field, noisy, write_raster
 from support.tiny_detector import write_detector

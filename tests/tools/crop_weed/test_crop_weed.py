@@ -11,9 +11,9 @@ from PIL import Image
 from agrotools.core import BenchmarkError, ToolError
 from agrotools.core.files import fold_of
 from agrotools.tools.crop_weed import training
-from agrotools.tools.crop_weed.features import cell_features
 from agrotools.tools.crop_weed.heads import (
     applicable_heads,
+    cell_features,
     file_sha256,
     fingerprint,
     kernel,

@@ -139,18 +139,17 @@ def test_a_box_without_a_fruit_is_named(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("seed", [1000, 1001])
-@pytest.mark.parametrize("quarters", [0, 1, 2, 3])
-@pytest.mark.parametrize("mirror", [False, True])
-def test_turning_and_mirroring(tmp_path: Path, seed: int, quarters: int, mirror: bool) -> None:
+def test_turning_and_mirroring(tmp_path: Path, seed: int) -> None:
     scene = orchard(seed, **OPEN)
     straight = sized(tmp_path, scene)
-    for name in ("pixels", "depth_mm"):
-        values = getattr(scene, name)
-        turned = np.rot90(values[:, ::-1] if mirror else values, quarters)
-        setattr(scene, name, np.ascontiguousarray(turned))
-    other = sized(tmp_path, scene)
-    assert other.n == straight.n
-    assert other.mean_diameter_mm == pytest.approx(straight.mean_diameter_mm, abs=1.0)
+    for quarters, mirrored in ((1, False), (1, False), (1, False), (0, True)):  # each on top of those before
+        for name in ("pixels", "depth_mm"):
+            values = getattr(scene, name)
+            turned = np.rot90(values[:, ::-1] if mirrored else values, quarters)
+            setattr(scene, name, np.ascontiguousarray(turned))
+        other = sized(tmp_path, scene)
+        assert other.n == straight.n
+        assert other.mean_diameter_mm == pytest.approx(straight.mean_diameter_mm, abs=1.0)
 
 
 def test_resized_pictures_with_scaled_intrinsics(tmp_path: Path) -> None:

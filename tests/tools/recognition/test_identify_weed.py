@@ -1,6 +1,5 @@
 """identify_weed with small nets made here: names, narrowing, refusals, back-ends, and bad input."""
 
-import asyncio
 import json
 from pathlib import Path
 from typing import Any
@@ -9,14 +8,13 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from agrotools.core import SampleFile, ToolCall, ToolError, UsageError
+from agrotools.core import ToolError, UsageError
 from agrotools.tools import get_tool
-from agrotools.tools.cache import ResultCache
 from agrotools.tools.execution import ToolExecutor
 from agrotools.tools.recognition.identify_weed import WeedIdentity
 from agrotools.tools.recognition.pack_training import read_labelled, train_pack
 from agrotools.tools.recognition.packs import pack_path
-from agrotools.tools.workspace import Workspace, artifacts_in
+from agrotools.tools.workspace import artifacts_in
 from support.labelled_pictures import PLANTS, plant_picture, write_folders
 from support.tiny_nets import Colour, write_tiny_net
 
@@ -151,16 +149,6 @@ def test_a_damaged_or_missing_net_is_said(tmp_path: Path, net_folder: Path) -> N
 # --- back-ends -----------------------------------------------------------------------------------------------------
 
 
-def test_a_net_from_elsewhere_is_loaded_only_by_path(tmp_path: Path) -> None:
-    own = write_tiny_net(tmp_path / "own", "mine", {"velvetleaf": (60, 160, 60), "crop": (200, 60, 60)})
-    found = identified(saved(tmp_path, (60, 160, 60)), f"net:{own}")
-    assert found.best == "weed.velvetleaf"
-    assert identified(saved(tmp_path, (200, 60, 60)), f"net:{own}").is_weed is None
-    error = fault(saved(tmp_path, (60, 160, 60)), "net:mine")
-    assert error.kind == "backend_unavailable"
-    assert "path" in (error.hint or "")
-
-
 def test_a_pack_names_own_plants(tmp_path: Path) -> None:
     pictures = write_folders(tmp_path / "pictures", each=6)
     train_pack(read_labelled(pictures), pack_path("mine"))
@@ -176,34 +164,7 @@ def test_a_pack_names_own_plants(tmp_path: Path) -> None:
     assert "mine" in (error.hint or "")
 
 
-def run_in_worker(workspace: Workspace, backend: str, cache: ResultCache) -> Any:
-    async def once() -> Any:
-        async with ToolExecutor(workers=1, backends={"identify_weed": backend}, cache=cache) as executor:
-            call = ToolCall(tool="identify_weed", arguments={"image": "weed.png"})
-            return await executor.run(call, workspace, ["identify_weed"])
-
-    return asyncio.run(once())
-
-
-def test_a_back_end_with_a_value_in_a_worker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    image = saved(tmp_path, (60, 160, 60))
-    own = write_tiny_net(tmp_path / "own", "mine", {"velvetleaf": (60, 160, 60), "lantana": (200, 60, 60)})
-    workspace = Workspace((SampleFile(name="weed.png", path=str(image), kind="image"),), tmp_path / "artifacts")
-    cache = ResultCache(tmp_path / "results")
-    monkeypatch.chdir(tmp_path)
-    first = run_in_worker(workspace, "net:own/mine.json", cache)
-    assert first.observation.error is None
-    assert first.observation.result["best"] == "weed.velvetleaf"
-    assert not first.cached
-    assert run_in_worker(workspace, f"net:{own}", cache).cached
-    # Another net under the same name is another result.
-    write_tiny_net(tmp_path / "own", "mine", {"lantana": (60, 160, 60), "velvetleaf": (200, 60, 60)})
-    again = run_in_worker(workspace, "net:own/mine.json", cache)
-    assert not again.cached
-    assert again.observation.result["best"] == "weed.lantana"
-
-
-@pytest.mark.parametrize("backend", ["pack:none", "pack:", "net:./none.json", "net:none.json", "guess", "offline:x"])
+@pytest.mark.parametrize("backend", ["pack:none", "pack:", "guess", "offline:x"])
 def test_back_ends_that_lead_nowhere_are_refused_before_a_run(backend: str) -> None:
     with pytest.raises(UsageError) as caught:
         ToolExecutor(backends={"identify_weed": backend})

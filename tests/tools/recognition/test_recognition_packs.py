@@ -12,8 +12,7 @@ from agrotools.core import ToolError, UsageError
 from agrotools.tools.crop_weed.heads import file_sha256
 from agrotools.tools.recognition import pack_training
 from agrotools.tools.recognition import pack_training as labelled
-from agrotools.tools.recognition.confidence import fit_distribution
-from agrotools.tools.recognition.net import binary_patterns, hand_features
+from agrotools.tools.recognition.net import binary_patterns, fit_distribution, hand_features
 from agrotools.tools.recognition.pack_training import read_labelled, train_pack
 from agrotools.tools.recognition.packs import list_packs, load_pack, pack_path, packs_folder, read_pack
 from agrotools.vision.reading import read_image

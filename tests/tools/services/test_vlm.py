@@ -23,10 +23,9 @@ from agrotools.tools.cache import ResultCache
 from agrotools.tools.counting.count_objects import count_objects
 from agrotools.tools.execution import ToolExecutor, ToolOutcome
 from agrotools.tools.regions.describe_region import describe_region
-from agrotools.tools.services import ModelReplies, Question, VisionModel
-from agrotools.tools.services.vision_client import DetectedBoxes
+from agrotools.tools.services import Question, Replies, VisionModel
+from agrotools.tools.services.vision import FoundObjects, choose_name, locate_by_model
 from agrotools.tools.services.vision_endpoint import VisionEndpoint
-from agrotools.tools.services.vision_tasks import choose_name, locate_by_model
 from agrotools.tools.workspace import CallContext, Workspace, artifacts_in, call_context
 from support.openai_server import Body, Endpoint, completion, error, serve
 
@@ -75,7 +74,7 @@ DESCRIBE = ToolCall(
 )
 
 
-QUESTION = Question("What is this?", b"jpeg", {"type": "object"})
+QUESTION = Question("What is this?", (b"jpeg",), {"type": "object"})
 
 
 @asynccontextmanager
@@ -85,7 +84,7 @@ async def _eye(endpoint: Endpoint, wire: WireSettings = PATIENT) -> AsyncIterato
     await vision.close()
 
 
-def _pointed(vision: VisionModel) -> DetectedBoxes:
+def _pointed(vision: VisionModel) -> FoundObjects:
     with call_context(CallContext(lambda artifact, _: artifact, vision=vision)):
         return locate_by_model(np.zeros((100, 100, 3), np.uint8), (0, 0, 100, 100), "apple")
 
@@ -201,7 +200,7 @@ async def test_a_bad_reply_is_shown_to_the_model_with_what_is_wrong(tmp_path: Pa
     ],
 )
 def test_json_is_read_as_models_write_it(reply: str) -> None:
-    assert len(_pointed(ModelReplies("eye", [reply])).boxes) == 2
+    assert len(_pointed(Replies([reply], "eye")).boxes) == 2
 
 
 async def test_too_many_requests_are_waited_for() -> None:
@@ -328,7 +327,7 @@ def test_a_height_model_and_a_class_map_are_read_and_not_looked_at(tmp_path: Pat
 def _named(*replies: str | Body) -> Any:
     pixels = np.zeros((30, 30, 3), np.uint8)
     texts = [reply if isinstance(reply, str) else json.dumps(reply) for reply in replies]
-    with call_context(CallContext(lambda artifact, _: artifact, vision=ModelReplies("eye", texts))):
+    with call_context(CallContext(lambda artifact, _: artifact, vision=Replies(texts, "eye"))):
         return choose_name(pixels, (0, 0, 30, 30), "weed species", ["Chinee apple", "Lantana", "Snake weed"])
 
 
@@ -345,7 +344,7 @@ def test_a_name_is_one_of_the_list() -> None:
 @given(st.lists(st.text(max_size=300), min_size=2, max_size=2))
 def test_no_reply_does_more_than_fail(replies: list[str]) -> None:
     with suppress(ToolError):
-        pointed = _pointed(ModelReplies("eye", list(replies)))
+        pointed = _pointed(Replies(list(replies), "eye"))
         assert (pointed.boxes >= 0).all()
         assert (pointed.boxes <= 100).all()
 

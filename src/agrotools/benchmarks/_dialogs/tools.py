@@ -14,11 +14,16 @@ from agrotools.tools.contract import Agree, FileArgument, Tool, ToolResult, tool
 from agrotools.tools.general.annotation import add_text, draw_box
 from agrotools.tools.general.calculate import calculate
 from agrotools.tools.general.code import LONGEST_CODE, plot_code, run_in_sandbox, solve_equations
-from agrotools.tools.general.description import describe_attribute, describe_image
-from agrotools.tools.general.generation import generate_image, stylize_image
+from agrotools.tools.general.large_models import (
+    describe_attribute,
+    describe_image,
+    generate_image,
+    read_formula,
+    stylize_image,
+)
 from agrotools.tools.general.objects import count_given_object, locate_objects
 from agrotools.tools.general.search_web import search_web
-from agrotools.tools.general.text import read_formula, read_text
+from agrotools.tools.general.text import read_text
 from agrotools.vision import Box
 
 P = ParamSpec("P")
@@ -170,7 +175,7 @@ def ImageDescription(image: PictureFile) -> PublishedText:
     """Describe an image in a few words.
 
     Raises:
-        ToolError: as :func:`agrotools.tools.general.description.describe_image`.
+        ToolError: as :func:`agrotools.tools.general.large_models.describe_image`.
     """
     result = describe_image.function(image)
     return text_output(result.description, result)
@@ -199,7 +204,7 @@ def RegionAttributeDescription(
     """Describe an attribute of what is in a box of an image.
 
     Raises:
-        ToolError: as :func:`agrotools.tools.general.description.describe_attribute`.
+        ToolError: as :func:`agrotools.tools.general.large_models.describe_attribute`.
     """
     result = describe_attribute.function(image, read_box(bbox), attribute)
     return text_output(result.description, result)
@@ -237,7 +242,7 @@ def MathOCR(image: PictureFile) -> PublishedText:
     """Read a mathematical expression in an image. Gives JSON that holds it as LaTeX.
 
     Raises:
-        ToolError: as :func:`agrotools.tools.general.text.read_formula`.
+        ToolError: as :func:`agrotools.tools.general.large_models.read_formula`.
     """
     result = read_formula.function(image)
     return text_output(json.dumps({"text": f"$ {result.latex} $", "latex_styled": result.latex}), result)
@@ -297,7 +302,7 @@ def TextToImage(
     """Make an image of what keywords say.
 
     Raises:
-        ToolError: as :func:`agrotools.tools.general.generation.generate_image`.
+        ToolError: as :func:`agrotools.tools.general.large_models.generate_image`.
     """
     result = generate_image.function(keywords)
     return image_output(result.image, result)
@@ -311,7 +316,7 @@ def ImageStylization(
     """Change an image as an instruction says, for instance: turn him into a cyborg.
 
     Raises:
-        ToolError: as :func:`agrotools.tools.general.generation.stylize_image`.
+        ToolError: as :func:`agrotools.tools.general.large_models.stylize_image`.
     """
     result = stylize_image.function(image, instruction)
     return image_output(result.image, result)

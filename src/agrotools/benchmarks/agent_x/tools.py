@@ -29,8 +29,7 @@ from agrotools.benchmarks._dialogs.tools import (
 )
 from agrotools.tools.general.annotation import add_text, draw_box
 from agrotools.tools.general.code import plot_code
-from agrotools.tools.general.description import describe_attribute, describe_image
-from agrotools.tools.general.generation import generate_image
+from agrotools.tools.general.large_models import describe_attribute, describe_image, generate_image
 from agrotools.tools.general.objects import count_given_object, locate_objects
 from agrotools.tools.general.search_web import search_web
 

@@ -14,7 +14,7 @@ from agrotools.benchmarks._dialogs.tools import (
     scored_text,
     text_output,
 )
-from agrotools.tools.general.description import compare_images
+from agrotools.tools.general.large_models import compare_images
 from agrotools.tools.general.objects import detect_objects, segment_objects
 
 
@@ -54,7 +54,7 @@ def ChangeDetection(
     """Describe the change between two images of one place, before and after.
 
     Raises:
-        ToolError: as :func:`agrotools.tools.general.description.compare_images`.
+        ToolError: as :func:`agrotools.tools.general.large_models.compare_images`.
     """
     result = compare_images.function(pre_image, post_image, text)
     return text_output(result.answer, result)

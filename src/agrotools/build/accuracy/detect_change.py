@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from agrotools.build.accuracy.study import Bench, Columns, Figure, Study, mean_of
 from agrotools.core.files import fold_of
 from agrotools.tools.change.buildings import RoofRule, TextureRule, built_change
-from agrotools.tools.change.picture_pairs import shift_back, shift_between
+from agrotools.tools.change.pairs import shift_back, shift_between
 from agrotools.tools.change.result import CHANGED, GAINED, LOST
 from agrotools.vision.reading import read_image, read_labels
 

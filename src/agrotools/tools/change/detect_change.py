@@ -300,14 +300,13 @@ def _from_pictures(
     request: ChangeRequest,
 ) -> "ChangeInputs":
     from agrotools.tools.change.index_change import has_index, has_land_bands, index_change, land_class_change
-    from agrotools.tools.change.pairs import are_rasters
+    from agrotools.tools.change.pairs import are_rasters, read_pictures
     from agrotools.tools.change.picture_change import (
         built_up_change,
         plant_cover_change,
         unsupervised_change,
         water_change,
     )
-    from agrotools.tools.change.picture_pairs import read_pictures
 
     if threshold != "otsu" and threshold <= 0:
         raise ToolError("invalid_argument", "threshold must be above 0", argument="threshold")
@@ -339,8 +338,7 @@ def _is_labels(before: Path, after: Path) -> bool:
 
 
 def _has_colours(path: Path, argument: str, bands: Bands | None) -> bool:
-    from agrotools.vision.band_roles import chosen_roles, roles_by_name
-    from agrotools.vision.rasters import open_raster
+    from agrotools.vision.rasters import chosen_roles, open_raster, roles_by_name
 
     with open_raster(path, argument=argument, shown_as=shown_name(path)) as source:
         info = file_info(path)

@@ -18,9 +18,9 @@ from agrotools.tools.change.pairs import (
     band_roles,
     blocks_of_rows,
     check_common,
+    frame_of,
     grey_pair,
     open_raster_pair,
-    pair_scale,
     refuse_too_large,
     thumbnail,
 )
@@ -37,9 +37,7 @@ from agrotools.tools.change.result import (
 )
 from agrotools.tools.workspace import shown_name
 from agrotools.vision import Box, Index, Role
-from agrotools.vision.band_roles import chosen_roles, listed_bands
-from agrotools.vision.formats import clipped_region
-from agrotools.vision.rasters import RasterSource, open_raster
+from agrotools.vision.rasters import RasterSource, chosen_roles, listed_bands, open_raster
 from agrotools.vision.reading import stretched_picture
 from agrotools.vision.vegetation import INDICES, index_values, otsu_of_counts
 
@@ -101,17 +99,12 @@ def index_change(
     names = shown_name(before), shown_name(after)
     with _open_indices(before, after, bands, names) as indices:
         source = indices.pair.first
-        box, clipped = clipped_region(request.region, source.width, source.height, names[0])
-        scale = pair_scale(request.gsd_m, (before, after), source.sampling.gsd_m)
-        least = request.least_px(scale.gsd_m, 1)
-        pixels = 2_000_000
-        if least > 1:
-            refuse_too_large(box[2] - box[0], box[3] - box[1], names[0], "taking out small patches")
-            pixels = (box[2] - box[0]) * (box[3] - box[1])
+        frame = frame_of(request, (source.width, source.height), names[0], (before, after), source.sampling.gsd_m)
+        box = frame.box
         level = _otsu_level(indices, box) if threshold == "otsu" else float(threshold)
         sums, number = np.zeros(2), 0
         changes = np.full((source.height, source.width), NO_DATA, np.uint8)
-        for part in blocks_of_rows(box, pixels, indices.pair.block_rows if least == 1 else 1):
+        for part in frame.strips(indices.pair.block_rows):
             first, second = indices.read(part)
             difference = second - first
             valid = np.isfinite(difference)
@@ -121,7 +114,7 @@ def index_change(
             kinds[difference > level] = GAINED
             kinds[difference < -level] = LOST
             kinds[~valid] = NO_DATA
-            changes[part[1] : part[3], part[0] : part[2]] = without_specks(kinds, least)
+            changes[part[1] : part[3], part[0] : part[2]] = without_specks(kinds, frame.least_px)
         check_common(np.array([number > 0]), names)
         pictures = grey_pair(*indices.thumbnails())
         pair = indices.pair
@@ -136,7 +129,7 @@ def index_change(
         method="index_difference",
         changed=changed,
         words={GAINED: f"{name} up", LOST: f"{name} down"},
-        gsd_m=scale.gsd_m,
+        gsd_m=frame.scale.gsd_m,
         vegetation=VegetationChange(
             index=indices.index,
             mean_before=float(sums[0] / number),
@@ -149,11 +142,10 @@ def index_change(
             f"{name} of the two dates subtracted; gain or loss where it differs by over {level:.4g}"
             + (f" (Otsu, at least {LEAST_DIFFERENCE:g})" if threshold == "otsu" else ""),
             *why,
-            *source.sampling.notes,
             *pair.notes,
-            *scale.notes,
+            *frame.scale.notes,
         ),
-        flags=(*flags, *source.sampling.flags, *pair.flags, *scale.flags, *clipped),
+        flags=(*flags, *pair.flags, *frame.flags),
     )
 
 
@@ -254,9 +246,7 @@ def land_class_change(
     with open_raster_pair(before, after, names) as pair:
         first = pair.first
         refuse_too_large(first.width, first.height, names[0], "classifying land")
-        box, clipped = clipped_region(request.region, first.width, first.height, names[0])
-        scale = pair_scale(request.gsd_m, (before, after), first.sampling.gsd_m)
-        least = request.least_px(scale.gsd_m, 1)
+        frame = frame_of(request, (first.width, first.height), names[0], (before, after), first.sampling.gsd_m)
         was, seen = _classify(first, before, bands)
         is_, seen_after = _classify(pair.second, after, bands)
     valid = (was >= 0) & (is_ >= 0)
@@ -269,7 +259,8 @@ def land_class_change(
     else:
         changes[is_ != was] = CHANGED
     changes[~valid] = NO_DATA
-    changes = without_specks(changes, least)
+    changes = without_specks(changes, frame.least_px)
+    box = frame.box
     inside = slice(box[1], box[3]), slice(box[0], box[2])
     final_classes = np.where(changes == SAME, was, is_)[inside][valid[inside]]
     titles = ("no water", "water") if water_only else CLASSES
@@ -289,10 +280,10 @@ def land_class_change(
         changed=None if moved else False,
         words={GAINED: "water gained", LOST: "water lost"} if water_only else {CHANGED: "another class"},
         counts=counts,
-        gsd_m=scale.gsd_m,
+        gsd_m=frame.scale.gsd_m,
         pond=pond,
-        notes=tuple(note for note in (how, why, *first.sampling.notes, *pair.notes, *scale.notes) if note),
-        flags=(*(("phenology_risk",) if moved else ()), *first.sampling.flags, *pair.flags, *scale.flags, *clipped),
+        notes=tuple(note for note in (how, why, *pair.notes, *frame.scale.notes) if note),
+        flags=(*(("phenology_risk",) if moved else ()), *pair.flags, *frame.flags),
     )
 
 
@@ -304,14 +295,8 @@ def _classify(
     green, red, infrared = source.read([roles[role] for role in _NEEDED])
     there = np.isfinite(green) & np.isfinite(red) & np.isfinite(infrared)
     classes = np.zeros(there.shape, np.int64)
-    classes[_normalised_difference(infrared, red) > PLANTS_FROM] = 1
-    classes[_normalised_difference(green, infrared) > 0] = 2
+    bands_of: dict[Role, NDArray[np.float32]] = {"G": green, "R": red, "NIR": infrared}
+    classes[index_values("ndvi", bands_of) > PLANTS_FROM] = 1
+    classes[index_values("gndvi", bands_of) < 0] = 2  # NDWI, its sign turned
     classes[~there] = -1
-    return classes, stretched_picture({"G": green, "R": red, "NIR": infrared})
-
-
-def _normalised_difference(first: NDArray[np.float32], second: NDArray[np.float32]) -> NDArray[np.float32]:
-    total = first + second
-    with np.errstate(invalid="ignore"):
-        usable = np.isfinite(total) & (total != 0)
-    return np.where(usable, (first - second) / np.where(usable, total, 1), 0).astype(np.float32)
+    return classes, stretched_picture(bands_of)

@@ -14,10 +14,8 @@ from agrotools.tools.change.pairs import (
     are_rasters,
     blocks_of_rows,
     check_common,
-    check_sizes,
+    frame_of,
     open_raster_pair,
-    pair_scale,
-    refuse_too_large,
     thumbnail,
 )
 from agrotools.tools.change.result import (
@@ -32,7 +30,7 @@ from agrotools.tools.change.result import (
 )
 from agrotools.tools.workspace import file_info, shown_name
 from agrotools.vision import Box
-from agrotools.vision.formats import clipped_region
+from agrotools.vision.alignment import check_sizes
 from agrotools.vision.rasters import RasterSource
 from agrotools.vision.reading import read_labels
 
@@ -184,13 +182,9 @@ def label_change(
     """
     infos = file_info(files.before), file_info(files.after)
     with _open_labels(files) as labels:
-        box, clipped = clipped_region(request.region, labels.width, labels.height, files.names[0])
-        scale = pair_scale(request.gsd_m, (files.before, files.after, *files.images), labels.in_file_m)
-        least = request.least_px(scale.gsd_m, 1)
-        pixels = 2_000_000
-        if least > 1:
-            refuse_too_large(box[2] - box[0], box[3] - box[1], files.names[0], "taking out small patches")
-            pixels = (box[2] - box[0]) * (box[3] - box[1])
+        known = (files.before, files.after, *files.images)
+        frame = frame_of(request, (labels.width, labels.height), files.names[0], known, labels.in_file_m)
+        box, least = frame.box, frame.least_px
         present = _present(labels, box, files.names)
         table = class_table(
             present, label_map, (infos[0] and infos[0].classes, infos[1] and infos[1].classes), marked, files.names
@@ -198,7 +192,7 @@ def label_change(
         changes = np.full((labels.height, labels.width), NO_DATA, np.uint8)
         size = len(table.names)
         counts = np.zeros((size, size), np.int64)
-        for part in blocks_of_rows(box, pixels, labels.block_rows if least == 1 else 1):
+        for part in frame.strips(labels.block_rows):
             kinds, cells = _compare(labels.read(part), table, least)
             changes[part[1] : part[3], part[0] : part[2]] = kinds
             counts += cells
@@ -218,9 +212,9 @@ def label_change(
         changed=moved > 0,
         words=words if table.is_marked and size == 2 else {CHANGED: "another class"},
         counts=ChangeCounts(table.names, counts),
-        gsd_m=scale.gsd_m,
-        notes=(note, *speckless, *labels.notes, *table.notes, *scale.notes),
-        flags=(*labels.flags, *table.flags, *scale.flags, *clipped),
+        gsd_m=frame.scale.gsd_m,
+        notes=(note, *speckless, *labels.notes, *table.notes, *frame.scale.notes),
+        flags=(*labels.flags, *table.flags, *frame.flags),
     )
 
 
@@ -326,7 +320,7 @@ def _open_rasters(files: LabelFiles) -> Iterator[_Labels]:
 
         yield _Labels(
             pair.first.width, pair.first.height, read, draw, pair.first.sampling.gsd_m, pair.block_rows,
-            (*pair.first.sampling.notes, *pair.notes), (*pair.first.sampling.flags, *pair.flags),
+            pair.notes, pair.flags,
         )  # fmt: skip
 
 

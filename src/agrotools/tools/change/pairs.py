@@ -1,48 +1,26 @@
-"""Pairs of pictures on one grid: the second raster is warped to the first, photographs must have one size."""
+"""Pairs of pictures on one grid and in register; photographs must have one size, rasters are resampled."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
+import cv2
 import numpy as np
 from numpy.typing import NDArray
 
 from agrotools.core import ToolError
+from agrotools.tools.change.detect_change import ChangeRequest
 from agrotools.tools.change.result import PANEL_PX
-from agrotools.tools.inputs import Scale, choose_scale
-from agrotools.tools.workspace import file_info
+from agrotools.tools.pictures import Scale, choose_scale
+from agrotools.tools.workspace import file_info, shown_name
 from agrotools.vision import Box, Role
-from agrotools.vision.band_roles import chosen_roles, roles_by_name
-from agrotools.vision.formats import file_format
-from agrotools.vision.rasters import RasterSource, open_raster
-from agrotools.vision.reading import read_image
+from agrotools.vision.alignment import align, check_sizes
+from agrotools.vision.formats import clipped_region, file_format
+from agrotools.vision.rasters import RasterSource, chosen_roles, open_raster, roles_by_name
+from agrotools.vision.reading import picture_of, read_image, stretched_picture
 
 _TALLEST_BLOCK = 1024
-_SAME_GRID_PX = 0.01
-"""Grids that differ by less than this part of a pixel are one grid."""
-
-
-@dataclass(frozen=True, eq=False)
-class _ResampledRaster(RasterSource):
-    """A warped raster; ``cover`` is the number of the band, added in warping, that is 0 where the raster ends."""
-
-    cover: int | None = None
-
-    @property
-    def count(self) -> int:
-        return self.dataset.count - (self.cover is not None)
-
-    @property
-    def band_names(self) -> tuple[str | None, ...]:
-        return super().band_names[: self.count]
-
-    def read(self, bands: Sequence[int], region: Box | None = None) -> NDArray[np.float32]:
-        values = super().read(bands, region)
-        if self.cover is not None:
-            values[:, ~(super().read([self.cover], region)[0] > 0)] = np.nan
-        return values
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,45 +71,21 @@ def open_raster_pair(
     labels: bool = False,
     arguments: tuple[str, str] = ("before", "after"),
 ) -> Iterator[RasterPair]:
-    """Open two rasters on the grid of the first.
-
-    The second is resampled in memory where its grid or coordinate system differs: bilinear, or to the nearest pixel
-    for labels and for rasters that do not declare what stands for no data.
-
-    Args:
-        names: of the two files, in messages.
-        labels: whether the values are class numbers.
+    """Open two rasters on the grid of the first; ``names`` are those of the files in messages.
 
     Raises:
-        ToolError: as :func:`~agrotools.vision.rasters.open_raster`; ``crs_mismatch`` where only one has a coordinate
-            reference system, ``shape_mismatch`` where none has and the sizes differ, ``nothing_found`` where they do
-            not overlap.
+        ToolError: as :func:`~agrotools.vision.rasters.open_raster` and :func:`~agrotools.vision.alignment.align`.
     """
     with (
         open_raster(before, argument=arguments[0], shown_as=names[0]) as first,
         open_raster(after, argument=arguments[1], shown_as=names[1]) as second,
     ):
-        located = [_is_georeferenced(source.dataset) for source in (first, second)]
-        if located[0] != located[1]:
-            missing = names[located.index(False)]
-            raise ToolError(
-                "crs_mismatch",
-                f"{missing} has no coordinate reference system and the other file of the pair has one",
-                argument=arguments[located.index(False)],
-                hint="georeference both, or give both as plain pictures of the same size",
-            )
-        if not located[0]:
-            check_sizes((first.height, first.width), (second.height, second.width), names, arguments[1])
-            yield RasterPair(first, second)
-        elif _one_grid(first.dataset, second.dataset):
-            yield RasterPair(first, second)
-        else:
-            _check_overlap(first.dataset, second.dataset, names, arguments[1])
-            with _warp(first.dataset, second.dataset, names[1], arguments[1], labels) as vrt:
-                cover = vrt.count if vrt.count > second.count else None
-                moved = _ResampledRaster(vrt, names[1], arguments[1], first.sampling, cover)
-                note = f"{names[1]} was resampled to the grid of {names[0]}"
-                yield RasterPair(first, moved, (note,), ("resampled_to_before",))
+        aligned = align(first, second, labels=labels)
+        notes, flags = first.sampling.notes, first.sampling.flags
+        if aligned is not second:
+            notes = (*notes, f"{names[1]} was resampled to the grid of {names[0]}")
+            flags = (*flags, "resampled_to_before")
+        yield RasterPair(first, aligned, notes, flags)
 
 
 def read_photo_pair(before: Path, after: Path, names: tuple[str, str]) -> PhotoPair:
@@ -151,21 +105,6 @@ def read_photo_pair(before: Path, after: Path, names: tuple[str, str]) -> PhotoP
     check_common(valid, names)
     notes = [f"{name}: {note}" for name, image in zip(names, (first, second), strict=True) for note in image.notes]
     return PhotoPair(first.pixels, second.pixels, valid, tuple(notes), tuple({*first.flags, *second.flags}))
-
-
-def check_sizes(first: tuple[int, int], second: tuple[int, int], names: tuple[str, str], argument: str) -> None:
-    """Refuse pictures of different sizes, given as (rows, columns).
-
-    Raises:
-        ToolError: ``shape_mismatch``.
-    """
-    if first != second:
-        raise ToolError(
-            "shape_mismatch",
-            f"{names[0]} is {first[1]} x {first[0]} pixels and {names[1]} {second[1]} x {second[0]}",
-            argument=argument,
-            hint="without a coordinate reference system the two must show the same place pixel by pixel",
-        )
 
 
 def check_common(valid: NDArray[np.bool_], names: tuple[str, str]) -> None:
@@ -200,71 +139,6 @@ def blocks_of_rows(box: Box, pixels: int = 2_000_000, stored: int = 1) -> Iterat
         top = bottom
 
 
-def _is_georeferenced(dataset: Any) -> bool:
-    return dataset.crs is not None and not dataset.transform.is_identity
-
-
-def _one_grid(first: Any, second: Any) -> bool:
-    if first.crs != second.crs or (first.width, first.height) != (second.width, second.height):
-        return False
-    # Corners of the second grid, in pixels of the first.
-    back = ~first.transform * second.transform
-    corners = ((0, 0), (first.width, first.height))
-    return all(
-        max(abs(a - b) for a, b in zip(back * corner, corner, strict=True)) < _SAME_GRID_PX for corner in corners
-    )
-
-
-def _check_overlap(first: Any, second: Any, names: tuple[str, str], argument: str) -> None:
-    from rasterio.errors import RasterioError
-    from rasterio.warp import transform_bounds
-
-    try:
-        west, south, east, north = transform_bounds(second.crs, first.crs, *second.bounds)
-    except (RasterioError, ValueError) as error:
-        raise ToolError(
-            "crs_mismatch",
-            f"{names[1]} cannot be brought into the coordinate system of {names[0]}",
-            argument=argument,
-            hint="give both in one coordinate reference system",
-        ) from error
-    left, low, right, high = first.bounds
-    if west >= max(left, right) or east <= min(left, right) or south >= max(low, high) or north <= min(low, high):
-        raise ToolError(
-            "nothing_found",
-            f"{names[0]} and {names[1]} show different places: they do not overlap",
-            argument=argument,
-            hint="give two rasters of the same place",
-        )
-
-
-def _warp(first: Any, second: Any, name: str, argument: str, labels: bool) -> Any:
-    from rasterio.enums import MaskFlags, Resampling
-    from rasterio.errors import RasterioError
-    from rasterio.vrt import WarpedVRT
-
-    nodata = second.nodata
-    undeclared = nodata is None and np.dtype(second.dtypes[0]).kind in "fi"
-    masked_otherwise = any(MaskFlags.all_valid not in flags for flags in second.mask_flag_enums)
-    try:
-        return WarpedVRT(
-            second,
-            crs=first.crs,
-            transform=first.transform,
-            width=first.width,
-            height=first.height,
-            resampling=Resampling.nearest if labels or undeclared else Resampling.bilinear,
-            add_alpha=nodata is None and not masked_otherwise,
-        )
-    except (RasterioError, ValueError) as error:
-        raise ToolError(
-            "crs_mismatch",
-            f"{name} cannot be brought onto the grid of the other file",
-            argument=argument,
-            hint="give both in one coordinate reference system",
-        ) from error
-
-
 LARGEST_WHOLE_PX = 25_000_000
 """Size above which steps that need the whole picture in memory (specks, photographs) are refused."""
 
@@ -273,6 +147,36 @@ def pair_scale(gsd_m: float | None, files: Sequence[Path], in_file: float | None
     """Metres per pixel: the argument, else what is known of any of the files, else what the raster says."""
     gsd_of_files = next((info.gsd_m for info in map(file_info, files) if info and info.gsd_m), None)
     return choose_scale(gsd_m, gsd_of_files, in_file)
+
+
+@dataclass(frozen=True)
+class Frame:
+    """The part of a pair that is compared, its scale, and the smallest patch that counts, pixels."""
+
+    box: Box
+    scale: Scale
+    least_px: int
+    flags: tuple[str, ...]
+
+    def strips(self, stored: int) -> Iterator[Box]:
+        """The box in strips, see :func:`blocks_of_rows`; in one piece where patches, which reach over strips, count."""
+        return blocks_of_rows(self.box, stored=stored) if self.least_px == 1 else iter((self.box,))
+
+
+def frame_of(
+    request: ChangeRequest, size: tuple[int, int], name: str, files: Sequence[Path], in_file: float | None
+) -> Frame:
+    """The part of a pair of that size (width, height) that a call asks for; see :func:`pair_scale`.
+
+    Raises:
+        ToolError: ``region_empty``, ``missing_metadata``, ``limit``.
+    """
+    box, clipped = clipped_region(request.region, *size, name)
+    scale = pair_scale(request.gsd_m, files, in_file)
+    least = request.least_px(scale.gsd_m, 1)
+    if least > 1:
+        refuse_too_large(box[2] - box[0], box[3] - box[1], name, "taking out small patches")
+    return Frame(box, scale, least, (*scale.flags, *clipped))
 
 
 def refuse_too_large(width: int, height: int, name: str, why: str) -> None:
@@ -336,3 +240,250 @@ def band_roles(source: RasterSource, path: Path, bands: Mapping[str, int | str] 
     if bands is not None:
         return chosen_roles(bands, names, file=source.name)
     return roles_by_name(names) or source.roles
+
+
+_LONGEST_SIDE = 1024
+"""Larger pictures are compared at this size: the shift is then known to a fraction of a pixel of the larger grid."""
+_SMALLEST_SIDE = 32
+_CLEAR_GAIN = 0.02
+_CLEAR_AGREEMENT = 0.12
+"""Correlation of edge strengths from which two pictures show the same outlines. Scenes that were rebuilt lie below."""
+_AGREEMENT_TO_MOVE = 0.2
+"""A shift is only undone on better grounds than it takes to see that there is none."""
+
+
+@dataclass(frozen=True)
+class Shift:
+    """``dx``, ``dy``: how far the second picture's content lies to the right and down, pixels.
+
+    ``agreement``: correlation of edge strengths once the shift is undone, -1..1. ``is_clear``: whether the shift can be
+    trusted; where not, ``dx`` and ``dy`` are 0.
+    """
+
+    dx: float
+    dy: float
+    agreement: float
+    is_clear: bool
+
+    @property
+    def is_worth_moving(self) -> bool:
+        return self.is_clear and (round(self.dx), round(self.dy)) != (0, 0)
+
+
+def shift_between(before: NDArray[np.uint8], after: NDArray[np.uint8], valid: NDArray[np.bool_]) -> Shift:
+    """The shift of ``after`` against ``before`` by phase correlation (Kuglin and Hines 1975) of edge strengths.
+
+    Edges, not brightness: light and season change less of them. The shift counts as clear where edge strengths then
+    correlate, and better than without it.
+
+    Args:
+        before, after: uint8 (rows, columns, 3).
+        valid: bool (rows, columns), where both have data.
+    """
+    height, width = valid.shape
+    if min(height, width) < _SMALLEST_SIDE:
+        return Shift(0.0, 0.0, 0.0, is_clear=False)
+    shrink = min(1.0, _LONGEST_SIDE / max(height, width))
+    size = (max(1, round(width * shrink)), max(1, round(height * shrink)))
+    there = cv2.resize(valid.astype(np.float32), size, interpolation=cv2.INTER_AREA) > 0.99
+    first, second = (_edges(picture, there, size) for picture in (before, after))
+    if not first.any() or not second.any():
+        return Shift(0.0, 0.0, 0.0, is_clear=False)
+    window = np.asarray(cv2.createHanningWindow(size, cv2.CV_32F), np.float32)
+    (dx, dy), _ = cv2.phaseCorrelate(first, second, window)
+    still = _correlation(first, second)
+    moved = _correlation(first, _shift_image(second, -dx, -dy))
+    small = max(abs(dx), abs(dy)) < 1
+    is_clear = moved > (_CLEAR_AGREEMENT if small else _AGREEMENT_TO_MOVE) and (small or moved > still + _CLEAR_GAIN)
+    if not is_clear:
+        return Shift(0.0, 0.0, still, is_clear=still > _CLEAR_AGREEMENT)
+    return Shift(float(dx / shrink), float(dy / shrink), moved, is_clear=True)
+
+
+def shift_back(
+    picture: NDArray[np.uint8], valid: NDArray[np.bool_], shift: Shift
+) -> tuple[NDArray[np.uint8], NDArray[np.bool_]]:
+    """The second picture with its shift undone to the nearest pixel, and where it then has data.
+
+    By whole pixels: interpolation would blur this picture and not the other, and contrast is what is compared.
+    """
+    height, width = valid.shape
+    matrix = np.array([[1, 0, -round(shift.dx)], [0, 1, -round(shift.dy)]], np.float32)
+    flat = cv2.warpAffine(picture, matrix, (width, height), flags=cv2.INTER_NEAREST, borderMode=cv2.BORDER_REPLICATE)
+    there = cv2.warpAffine(valid.astype(np.uint8), matrix, (width, height), flags=cv2.INTER_NEAREST, borderValue=0)
+    return np.asarray(flat, np.uint8), np.asarray(there > 0)
+
+
+def _edges(picture: NDArray[np.uint8], valid: NDArray[np.bool_], size: tuple[int, int]) -> NDArray[np.float32]:
+    """Gradient magnitude of lightness, compressed so that a few strong edges do not decide, mean 0 where valid."""
+    grey = cv2.cvtColor(cv2.resize(picture, size, interpolation=cv2.INTER_AREA), cv2.COLOR_RGB2GRAY).astype(np.float32)
+    grey = cv2.GaussianBlur(grey, (0, 0), 1.0)
+    strength = np.sqrt(np.hypot(cv2.Sobel(grey, cv2.CV_32F, 1, 0), cv2.Sobel(grey, cv2.CV_32F, 0, 1)))
+    inside = cv2.erode(valid.astype(np.uint8), np.ones((5, 5), np.uint8), borderValue=1) > 0
+    if not inside.any():
+        return np.zeros_like(strength)
+    strength = strength - strength[inside].mean()
+    strength[~inside] = 0
+    return np.asarray(strength, np.float32)
+
+
+def _shift_image(picture: NDArray[np.float32], dx: float, dy: float) -> NDArray[np.float32]:
+    matrix = np.array([[1, 0, dx], [0, 1, dy]], np.float32)
+    return np.asarray(cv2.warpAffine(picture, matrix, picture.shape[::-1], flags=cv2.INTER_LINEAR), np.float32)
+
+
+def _correlation(first: NDArray[np.float32], second: NDArray[np.float32]) -> float:
+    size = float(np.sqrt((first * first).sum(dtype=np.float64) * (second * second).sum(dtype=np.float64)))
+    return float((first * second).sum(dtype=np.float64)) / size if size else 0.0
+
+
+LARGEST_SHIFT = 0.05
+"""Share of the width: pictures further apart are refused rather than shifted."""
+_DARK = 12.0
+_FLAT = 1.0
+_SAMPLE_PX = 100_000
+
+
+@dataclass(frozen=True, eq=False)
+class Pictures:
+    """A pair on one grid and in register.
+
+    ``before``, ``after``: uint8 (rows, columns, 3). ``bands``: both dates as float32 (bands, rows, columns) where the
+    files are rasters, else None. ``infrared``: near infrared of both dates, scaled as the colours, where there is one.
+    ``is_clear``: whether coordinates or outlines show that the two lie on each other.
+    """
+
+    before: NDArray[np.uint8]
+    after: NDArray[np.uint8]
+    valid: NDArray[np.bool_]
+    box: Box
+    gsd_m: float | None
+    shift_px: tuple[float, float] | None
+    is_clear: bool
+    bands: tuple[NDArray[np.float32], NDArray[np.float32]] | None
+    infrared: tuple[NDArray[np.float32], NDArray[np.float32]] | None
+    notes: tuple[str, ...]
+    flags: tuple[str, ...]
+
+
+def read_pictures(
+    before: Path,
+    after: Path,
+    bands: Mapping[str, int | str] | None,
+    request: ChangeRequest,
+    register: bool,
+) -> Pictures:
+    """Read a pair, bring it onto one grid, undo a shift.
+
+    Raises:
+        ToolError: as the readers; ``shape_mismatch`` (sizes; a shift of over 5 % of the width), ``crs_mismatch``,
+            ``limit``, ``region_empty``, ``nothing_found``.
+    """
+    names = shown_name(before), shown_name(after)
+    raw: tuple[NDArray[np.float32], NDArray[np.float32]] | None = None
+    infrared: tuple[NDArray[np.float32], NDArray[np.float32]] | None = None
+    in_file, is_located = None, False
+    if bands is not None or are_rasters(before, after, names):
+        with open_raster_pair(before, after, names) as pair:
+            refuse_too_large(pair.first.width, pair.first.height, names[0], "comparing pictures")
+            views = _view(pair.first, before, bands), _view(pair.second, after, bands)
+            in_file, is_located = pair.first.sampling.gsd_m, pair.first.dataset.crs is not None
+            reader_notes, reader_flags = (*pair.notes, *views[0].notes, *views[1].notes), pair.flags
+        if views[0].values.shape == views[1].values.shape:
+            raw = views[0].values, views[1].values
+        if views[0].infrared is not None and views[1].infrared is not None:
+            infrared = views[0].infrared, views[1].infrared
+        photos = PhotoPair(views[0].pixels, views[1].pixels, views[0].valid & views[1].valid)
+    else:
+        photos = read_photo_pair(before, after, names)
+        reader_notes, reader_flags = photos.notes, photos.flags
+    first, second, valid = photos.before, photos.after, photos.valid
+    height, width = valid.shape
+    refuse_too_large(width, height, names[0], "comparing pictures")
+    check_common(valid, names)
+    box, clipped = clipped_region(request.region, width, height, names[0])
+    scale = pair_scale(request.gsd_m, (before, after), in_file)
+    shift_px: tuple[float, float] | None = None
+    is_clear = is_located
+    notes, flags = [*reader_notes, *scale.notes], [*reader_flags, *scale.flags, *clipped]
+    if register and not is_located:
+        shift = shift_between(first, second, valid)
+        shift_px, is_clear = (round(shift.dx, 2), round(shift.dy, 2)), shift.is_clear
+        if max(abs(shift.dx), abs(shift.dy)) > LARGEST_SHIFT * width:
+            raise ToolError(
+                "shape_mismatch",
+                f"{names[1]} is shifted by {shift.dx:.0f}, {shift.dy:.0f} px against {names[0]}, over 5 % of its width",
+                argument="after",
+                hint="cut both to the same ground, or give georeferenced rasters",
+            )
+        if not shift.is_clear:
+            flags.append("registration_uncertain")
+            notes.append("too few outlines are alike to tell whether the two are shifted; taken as they are")
+        elif shift.is_worth_moving:
+            second, there = shift_back(second, valid, shift)
+            valid = there & valid
+            notes.append(f"{names[1]} moved back by {round(shift.dx)}, {round(shift.dy)} px (phase correlation)")
+            raw = infrared = None
+    step = max(1, valid.size // _SAMPLE_PX)
+    there = np.ascontiguousarray(valid.ravel()[::step]).view(np.uint8)[None]
+    for picture, name in ((first, names[0]), (second, names[1])):
+        sample = np.ascontiguousarray(picture.reshape(1, -1, 3)[:, ::step])
+        mean, spread = cv2.meanStdDev(sample, mask=there)
+        if there.any() and float(mean.mean()) < _DARK:
+            flags.append("too_dark")
+            notes.append(f"{name} is almost black")
+        if there.any() and float(spread.max()) < _FLAT:
+            flags.append("featureless_image")
+            notes.append(f"{name} is one colour everywhere")
+    return Pictures(
+        first,
+        second,
+        valid,
+        box,
+        scale.gsd_m,
+        shift_px,
+        is_clear,
+        raw,
+        infrared,
+        tuple(notes),
+        tuple(dict.fromkeys(flags)),
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class _View:
+    """One raster: all its bands (or those named), and a picture of it."""
+
+    values: NDArray[np.float32]
+    pixels: NDArray[np.uint8]
+    valid: NDArray[np.bool_]
+    infrared: NDArray[np.float32] | None
+    notes: tuple[str, ...]
+
+
+def _view(source: RasterSource, path: Path, bands: Mapping[str, int | str] | None) -> _View:
+    roles = band_roles(source, path, bands)
+    numbers = list(roles.values())
+    if bands is None:
+        numbers = [number for number in range(1, source.count + 1) if number != source.alpha_band]
+    values = source.read(numbers)
+    valid = np.asarray(np.isfinite(values).all(axis=0))
+    by_role: dict[Role, NDArray[np.float32]] = {
+        role: values[numbers.index(number)] for role, number in roles.items() if number in numbers
+    }
+    if not valid.any() or not by_role:
+        picture = picture_of(source, argument=source.argument)
+        there = valid if picture.valid is None else valid & picture.valid
+        return _View(values, picture.pixels, there, None, tuple(f"{source.name}: {note}" for note in picture.notes))
+    if not {"R", "G", "B"} <= by_role.keys():
+        note = f"{source.name}: bands {', '.join(by_role)} shown stretched"
+        return _View(values, stretched_picture(by_role), valid, None, (note,))
+    colours = np.stack([by_role[role] for role in ("R", "G", "B")])
+    top = 255.0 if source.dtype == "uint8" else float(np.percentile(colours[:, valid], 99.9))
+    factor = np.float32(255.0 / top if top > 0 else 1.0)
+    scaled = np.clip(np.where(valid, colours, 0) * factor, 0, 255).round().astype(np.uint8)
+    infrared = np.where(valid, by_role["NIR"] * factor, 0).astype(np.float32) if "NIR" in by_role else None
+    note = f"{source.name}: bands scaled by one factor ({top:.4g} to 255)"
+    return _View(
+        values, np.ascontiguousarray(scaled.transpose(1, 2, 0)), valid, infrared, () if top == 255.0 else (note,)
+    )

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from agrotools.tools.change.buildings import built_change
 from agrotools.tools.change.detect_change import ChangeRequest, PondChange, VegetationChange
 from agrotools.tools.change.index_change import answer_of_plants
-from agrotools.tools.change.picture_pairs import Pictures
+from agrotools.tools.change.pairs import Pictures
 from agrotools.tools.change.result import (
     CHANGED,
     GAINED,

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal, cast
+from typing import TYPE_CHECKING, Annotated, Literal, cast, get_args
 
 import numpy as np
 from pydantic import Field, JsonValue
@@ -62,7 +62,7 @@ class ObjectCount(ToolResult):
 
 def _resolve(call: Arguments, known: ReferenceCall) -> Arguments:
     """The detector, what the target means to it, and the file that it looks at."""
-    from agrotools.tools.counting.targets import detector_target, mode_for
+    from agrotools.tools.counting.count_objects import detector_target, mode_for
 
     if known.result.get("mode") in ("vlm", "learned"):
         return call
@@ -144,6 +144,7 @@ def count_objects(
         :mod:`agrotools.vision.vegetation`; fruit, :mod:`agrotools.tools.counting.fruit_net`; touching objects parted
         by the distance to their edge (Beucher and Lantuejoul 1979).
     """
+    from agrotools.tools.counting.count_objects import fruits_of_net, mode_for
     from agrotools.tools.counting.methods import (
         crowns_in_colours,
         fruit_by_colour,
@@ -153,10 +154,8 @@ def count_objects(
         round_spots,
     )
     from agrotools.tools.counting.result import count_result
-    from agrotools.tools.counting.targets import fruits_of_net, mode_for
-    from agrotools.tools.field_picture import colour_bands, read_field_picture
-    from agrotools.tools.inputs import choose_scale
     from agrotools.tools.learned import find_learned
+    from agrotools.tools.pictures import choose_scale, colour_bands, read_field_picture
     from agrotools.vision.formats import clipped_region
     from agrotools.vision.reading import read_image
     from agrotools.vision.vegetation import choose_index, segment
@@ -198,7 +197,7 @@ def count_objects(
         scale = choose_scale(gsd_m, (info.gsd_m if info else None) or _gsd_of_raster(image))
         if by_model:
             if chosen == "vlm":
-                from agrotools.tools.services.vision_tasks import locate_by_model
+                from agrotools.tools.services.vision import locate_by_model
 
                 located = locate_by_model(display, box, target)
             else:
@@ -252,7 +251,7 @@ def _count_in_heights(
 ) -> ObjectCount:
     from agrotools.tools.counting.crowns import crowns_of_raster
     from agrotools.tools.counting.result import count_result
-    from agrotools.tools.inputs import choose_scale
+    from agrotools.tools.pictures import choose_scale
     from agrotools.vision.rasters import open_raster
     from agrotools.vision.reading import read_image
 
@@ -357,7 +356,7 @@ def _size(image: Path) -> tuple[int, int]:
 
 def _doubt_notes(target: str, mode: Mode) -> tuple[str, ...]:
     """Say so where a detector was asked for that is not the one for such things."""
-    from agrotools.tools.counting.targets import mode_for
+    from agrotools.tools.counting.count_objects import mode_for
 
     try:
         fitting = mode_for(target, mode == "crown_chm")
@@ -366,3 +365,81 @@ def _doubt_notes(target: str, mode: Mode) -> tuple[str, ...]:
     if fitting == mode:
         return ()
     return (f"{mode} does not know what {target[:60]!r} is: it counts all that its method finds",)
+
+
+FruitName = Literal["apple", "pear", "cherry", "tomato"]
+"""Fruit that the shipped net knows."""
+DETECTORS: dict[Mode, str] = {
+    "crown_chm": "tree crowns in a canopy height model",
+    "crown_rgb": "tree crowns in a colour picture from above",
+    "fruit": "fruit on the plant",
+    "plant": "single plants on soil",
+    "blob": "round spots",
+}
+_WORDS: dict[Mode, frozenset[str]] = {
+    "crown_rgb": frozenset("tree crown palm canopy conifer pine spruce".split()),
+    "fruit": frozenset("fruit apple orange tomato cherry peach nectarine strawberry plum citrus mandarin pear".split()),
+    "plant": frozenset("plant seedling crop weed lettuce cabbage beet sunflower maize corn rosette".split()),
+    "blob": frozenset("blob spot dot disc colony bale".split()),
+}
+_TOWARDS: dict[str, tuple[float, float]] = {
+    "orange": (0.75, 0.65), "citrus": (0.75, 0.65), "mandarin": (0.75, 0.65), "peach": (0.9, 0.4),
+    "nectarine": (0.9, 0.4), "pear": (0.7, 0.7),
+}  # fmt: skip
+"""Towards which (a*, b*) of Lab a fruit differs from leaves; red ones towards a* alone."""
+
+
+def mode_for(target: str, has_chm: bool) -> Mode:
+    """The detector that finds such things.
+
+    Raises:
+        ToolError: ``backend_unavailable`` where none does.
+    """
+    words = target_words(target)
+    last = singular(words[-1]) if words else ""
+    for mode, known in _WORDS.items():
+        if last in known:
+            return "crown_chm" if mode == "crown_rgb" and has_chm else mode
+    offline = ", ".join(f"{mode} ({what})" for mode, what in DETECTORS.items())
+    raise ToolError(
+        "backend_unavailable",
+        f"no offline detector finds {target[:60]!r}: that needs a learned back-end; offline detectors: {offline}",
+        argument="target",
+        hint="choose a mode yourself if one of them fits, e.g. mode='blob' for round things on a plain background",
+    )
+
+
+def detector_target(target: str, mode: Mode) -> str:
+    """Target as a detector takes it: fruit by kind, all else by its name."""
+    if mode != "fruit":
+        return mode
+    along_a, along_b = colour_direction(target)
+    return "_".join((*fruits_of_net(target), f"{along_a:g}_{along_b:g}"))
+
+
+def colour_direction(target: str) -> tuple[float, float]:
+    """Direction in (a*, b*) in which a fruit stands out from leaves."""
+    words = target.lower().split()
+    return _TOWARDS.get(singular(words[-1]) if words else "", (1.0, 0.0))
+
+
+def target_words(target: str) -> list[str]:
+    """Words of a target in lower case."""
+    return target.lower().replace("_", " ").replace("-", " ").split()
+
+
+def singular(word: str) -> str:
+    """A plain English noun in the singular."""
+    if word.endswith("ies") and len(word) > 4:
+        return word[:-3] + "y"
+    if word.endswith(("oes", "ches", "shes", "xes")):
+        return word[:-2]
+    return word[:-1] if word.endswith("s") and not word.endswith("ss") else word
+
+
+def fruits_of_net(target: str) -> tuple[FruitName, ...]:
+    """The kinds of fruit that the net knows and that a target means; empty where it means others."""
+    words = target_words(target)
+    last = singular(words[-1]) if words else ""
+    names: tuple[FruitName, ...] = get_args(FruitName)
+    return names if last == "fruit" and len(words) == 1 else tuple(name for name in names if name == last)

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agrotools.core import ToolError
-from agrotools.tools.canopy.heights import height_scale_of, in_metres, refuse_many_bands
+from agrotools.tools.canopy_height import height_scale_of, in_metres, refuse_many_bands
 from agrotools.tools.counting.methods import CountedObjects
 from agrotools.vision import Box
 from agrotools.vision.blocks import SmallPicture, block_boxes, tile_shape

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from pydantic import Field, FiniteFloat
 
 from agrotools.tools.contract import shipped_file
-from agrotools.tools.counting.targets import FruitName
+from agrotools.tools.counting.count_objects import FruitName
 from agrotools.vision import Box
 from agrotools.vision.nets import DescribedNet, DescriptionPart, read_whole_net, unusable_weights
 

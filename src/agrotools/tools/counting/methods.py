@@ -12,8 +12,8 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from agrotools.tools.counting.count_objects import FruitName, colour_direction
 from agrotools.tools.counting.fruit_net import FruitNet, find_fruit, load_fruit_net
-from agrotools.tools.counting.targets import FruitName, colour_direction
 from agrotools.vision import Box
 from agrotools.vision.colours import lab_of
 from agrotools.vision.vegetation import otsu_threshold

@@ -16,8 +16,7 @@ from agrotools.core import SampleFile, ToolError
 from agrotools.tools.crop_weed.measure_crop_weed_area import SeparationChoice
 from agrotools.tools.crop_weed.result import NO_DATA, PLANTS, SOIL, AreaInputs
 from agrotools.tools.crop_weed.separation import NOT_SEPARATED
-from agrotools.tools.field_picture import WHOLE_PX, raster_roles
-from agrotools.tools.inputs import choose_scale
+from agrotools.tools.pictures import WHOLE_PX, choose_scale, raster_roles
 from agrotools.vision import Box, Index, Role
 from agrotools.vision.blocks import SmallPicture, block_boxes, raster_blocks, tile_shape
 from agrotools.vision.formats import clipped_region, file_format

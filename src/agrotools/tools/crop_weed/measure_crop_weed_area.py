@@ -251,8 +251,7 @@ def _from_picture(
     from agrotools.tools.crop_weed.large_rasters import measure_by_blocks
     from agrotools.tools.crop_weed.result import CROP, NO_DATA, PLANTS, SOIL, WEED, AreaInputs, area_result
     from agrotools.tools.crop_weed.separation import separate_crop_in_picture
-    from agrotools.tools.field_picture import colour_bands, read_field_picture
-    from agrotools.tools.inputs import choose_scale
+    from agrotools.tools.pictures import choose_scale, colour_bands, read_field_picture
     from agrotools.vision.vegetation import INDICES, choose_index, segment
 
     info = file_info(image)
@@ -347,7 +346,7 @@ def _picture_below_labels(
     """The image that a label raster belongs to, to draw on, its ground sampling distance, and its bands by name where
     it is a raster."""
     from agrotools.tools.crop_weed.bands import band_numbers
-    from agrotools.tools.inputs import refuse_other_size
+    from agrotools.tools.pictures import refuse_other_size
     from agrotools.vision.rasters import open_raster
     from agrotools.vision.reading import picture_of, read_image
 

@@ -18,7 +18,7 @@ from agrotools.tools.crop_weed.heads import (
     separate_crop,
 )
 from agrotools.tools.crop_weed.measure_crop_weed_area import UNTRAINED, Method, SeparationChoice
-from agrotools.tools.field_picture import FieldPicture
+from agrotools.tools.pictures import FieldPicture
 from agrotools.tools.workspace import backend_in_use
 from agrotools.vision.vegetation import Vegetation, segment
 

@@ -17,11 +17,13 @@ from numpy.typing import NDArray
 from agrotools.core import BenchmarkError, ToolError, UsageError
 from agrotools.core.base import install_command
 from agrotools.core.files import fold_of, pairs_by_hash
-from agrotools.tools.crop_weed.features import FEATURES_VERSION, Cells, cell_features
 from agrotools.tools.crop_weed.heads import (
+    FEATURES_VERSION,
+    Cells,
     Head,
     HeadInfo,
     TrainingImage,
+    cell_features,
     familiarity,
     file_sha256,
     fingerprint,

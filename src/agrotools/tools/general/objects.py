@@ -12,7 +12,7 @@ from agrotools.tools.contract import ImageFile, Region, ToolResult, tool
 from agrotools.tools.general.images import COLOURS, OpenedImage, chosen_backend, draw_boxes, open_image, whole_box
 from agrotools.tools.learned import LEARNED, find_learned, name_common, outline_learned, weight_files
 from agrotools.tools.services import VLM
-from agrotools.tools.services.vision_client import DetectedBoxes
+from agrotools.tools.services.vision import FoundObjects
 from agrotools.tools.workspace import save_artifact
 from agrotools.vision.overlay import Layer, draw_overlay
 
@@ -64,7 +64,7 @@ def detect_objects(
     backend = chosen_backend("finding all common things", learned="PekingU/rtdetr_r50vd")
     looked = open_image(image)
     if backend == VLM:
-        from agrotools.tools.services.vision_tasks import name_things
+        from agrotools.tools.services.vision import name_things
 
         detections = name_things(looked.pixels, looked.box, COCO_NAMES)
     else:
@@ -76,7 +76,7 @@ def detect_objects(
     ]
     objects = tuple(
         NamedObject(
-            name=detections.labels[index],
+            name=detections.names[index],
             box=whole_box(detections.boxes[index].tolist()),
             score=float(detections.scores[index]),
         )
@@ -160,14 +160,14 @@ def locate_objects(
     )
 
 
-def locate_by_backend(backend: str, looked: OpenedImage, text: str, score_min: float) -> DetectedBoxes:
+def locate_by_backend(backend: str, looked: OpenedImage, text: str, score_min: float) -> FoundObjects:
     """Objects named by ``text`` as a back-end finds them, best first, with a score of at least ``score_min``.
 
     Raises:
         ToolError: as :func:`locate_objects`.
     """
     if backend == VLM:
-        from agrotools.tools.services.vision_tasks import locate_by_model
+        from agrotools.tools.services.vision import locate_by_model
 
         detections = locate_by_model(looked.pixels, looked.box, text)
     else:
@@ -281,7 +281,7 @@ def _by_model(
 ) -> tuple[NDArray[np.bool_], NDArray[np.float64], tuple[str, ...], tuple[str, ...]]:
     import cv2
 
-    from agrotools.tools.services.vision_tasks import outline_things
+    from agrotools.tools.services.vision import outline_things
 
     answer = outline_things(looked.pixels, looked.box, text)
     height, width = looked.pixels.shape[:2]

@@ -44,7 +44,7 @@ def search_files(backend: str) -> tuple[Path, ...]:
     Raises:
         ToolError: ``backend_unavailable``: it is not there.
     """
-    from agrotools.tools.services.search import recording_path
+    from agrotools.tools.services.web import recording_path
 
     place = backend.removeprefix(RECORDED)
     path = recording_path(place)
@@ -106,7 +106,7 @@ def numbered_text(page: dict[str, Any]) -> str:
 
 
 def _from_recording(backend: str, query: str, k: int) -> dict[str, Any]:
-    from agrotools.tools.services.search import find_recorded
+    from agrotools.tools.services.web import find_recorded
 
     search_files(backend)
     try:

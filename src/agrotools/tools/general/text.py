@@ -1,4 +1,4 @@
-"""Printed text and formulas in a picture.
+"""Printed text in a picture.
 
 Text is read by the PP-OCR models of PaddleOCR as rapidocr ships them (extra ``ocr``): the weights lie in its own
 package, nothing is downloaded.
@@ -23,8 +23,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from agrotools.core import Artifact, ToolError
 from agrotools.core.base import install_command
 from agrotools.tools.contract import ImageFile, Region, ToolResult, tool
-from agrotools.tools.general.images import OpenedImage, chosen_backend, draw_boxes, open_image, whole_box
-from agrotools.tools.learned import LEARNED, weight_files, write_down_learned
+from agrotools.tools.general.images import OpenedImage, draw_boxes, open_image, whole_box
 from agrotools.tools.services import VLM
 from agrotools.tools.workspace import backend_in_use
 from agrotools.vision import THREADS
@@ -296,37 +295,11 @@ def _by_ocr(looked: OpenedImage) -> tuple[list[ReadLine], list[str], list[str]]:
 
 
 def _by_model(looked: OpenedImage) -> tuple[list[ReadLine], list[str], list[str]]:
-    from agrotools.tools.services.vision_tasks import read_lines
+    from agrotools.tools.services.vision import read_lines
 
     answer = read_lines(looked.pixels, looked.box)
     lines = [
         ReadLine(box=whole_box(box), text=text, score=score)
-        for box, text, score in zip(answer.boxes.tolist(), answer.labels, answer.scores.tolist(), strict=True)
+        for box, text, score in zip(answer.boxes.tolist(), answer.names, answer.scores.tolist(), strict=True)
     ]
     return lines, list(answer.notes), list(answer.flags)
-
-
-class ReadFormula(ToolResult):
-    latex: str
-    """the formula as LaTeX; several formulas on lines of their own"""
-
-
-@tool(category="general", version="1", backends=("offline", LEARNED, VLM), backend_files=weight_files)
-def read_formula(image: ImageFile, region: Region | None = None) -> ReadFormula:
-    """Read a mathematical formula in a picture and write it as LaTeX.
-
-    Needs a large model: vlm, or learned with a model that writes down pictures (Nougat and others of its build).
-
-    Raises:
-        ToolError: ``backend_unavailable``, ``region_empty``, and as the readers.
-    """
-    backend = chosen_backend("reading a formula", learned="facebook/nougat-small")
-    looked = open_image(image, region)
-    if backend == VLM:
-        from agrotools.tools.services.vision_tasks import read_latex
-
-        answer = read_latex(looked.pixels, looked.box)
-    else:
-        answer = write_down_learned(backend, looked.pixels, looked.box)
-    flags = (*looked.flags, *answer.flags, *(() if answer.text else ("no_text_found",)))
-    return ReadFormula(latex=answer.text, notes=(*looked.notes, *answer.notes), flags=flags)

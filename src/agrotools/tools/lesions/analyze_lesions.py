@@ -87,7 +87,7 @@ def _resolve(call: Arguments, known: ReferenceCall) -> Arguments:
     """Resolved call: leaf by mask, or leaf in the field where there turned out to be no board."""
     if call["leaf_mask"] is not None:
         call = drop_arguments(call, "mode")
-    elif call["mode"] == "leaf" and known.left_open("mode", "leaf") and IN_FIELD in known.said("flags"):
+    elif call["mode"] == "leaf" and known.left_open("mode", "leaf") and IN_FIELD in known.listed("flags"):
         call = {**call, "mode": "field"}
     file = known.file(call["image"])
     if call["scale_mm_px"] is None and file and file.gsd_m:
@@ -145,9 +145,9 @@ def analyze_lesions(
         against the leaf's own healthy colour; scales in
         :mod:`agrotools.tools.lesions.result`.
     """
-    from agrotools.tools.inputs import choose_scale
     from agrotools.tools.lesions.result import LesionInputs, lesion_result
     from agrotools.tools.lesions.segmentation import leaf_view
+    from agrotools.tools.pictures import choose_scale
     from agrotools.vision.reading import read_image
 
     info, name = file_info(image), shown_name(image)
@@ -216,8 +216,8 @@ def _leaf(
 
 
 def _leaf_of_mask(pixels: NDArray[np.uint8], path: MaskFile, box: Box, shape: tuple[int, int], name: str) -> "Leaf":
-    from agrotools.tools.inputs import read_mask_pixels
     from agrotools.tools.lesions.leaf import PLAIN_SHARE, Leaf, bounds, estimate_board, shrink_image
+    from agrotools.tools.pictures import read_mask_pixels
     from agrotools.vision.colours import lab_of
 
     mask_name = shown_name(path)

@@ -5,11 +5,12 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from agrotools.core import Arguments, Artifact, ToolError
 from agrotools.tools.arguments import ReferenceCall
 from agrotools.tools.contract import ImageFile, ToolResult, tool
+from agrotools.tools.result import ResultPart
 from agrotools.tools.workspace import save_artifact, shown_name
 from agrotools.vision import Box
 
@@ -20,10 +21,8 @@ MarkColour = Literal["red", "green", "blue", "yellow", "magenta", "cyan", "white
 MarkShape = Literal["box", "ellipse", "polygon", "arrow"]
 
 
-class MarkedRegion(BaseModel):
+class MarkedRegion(ResultPart):
     """One mark and what it encloses."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
     index: int
     """number of the mark, from 1, in reading order"""
@@ -61,7 +60,7 @@ class MarkedRegions(ToolResult):
 def _resolve(call: Arguments, known: ReferenceCall) -> Arguments:
     """The first mark where none is named; the colour and the shape of all marks where the reference found one kind."""
     for argument, open_to_all, mark_key in (("mark_color", "auto", "color"), ("shape", "any", "shape")):
-        marks = [mark.get(mark_key) for mark in known.said("regions") if isinstance(mark, dict)]
+        marks = [mark.get(mark_key) for mark in known.listed("regions") if isinstance(mark, dict)]
         if call[argument] == open_to_all and known.left_open(argument, open_to_all) and len(set(map(str, marks))) == 1:
             call = {**call, argument: marks[0]}
     return {**call, "index": call["index"] or 1}

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agrotools.core import ToolError
-from agrotools.tools.inputs import choose_scale
+from agrotools.tools.pictures import choose_scale
 from agrotools.tools.plants.measure_weed_phenotype import ScaleMarker
 from agrotools.vision import Box
 from agrotools.vision.overlay import (

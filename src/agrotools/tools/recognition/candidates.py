@@ -1,7 +1,6 @@
-"""Recognisers and candidates of the recognising tools: a shipped net, a pack, a net by path, or a larger model."""
+"""Recognisers and candidates of the recognising tools: a shipped net, a pack, or a larger model."""
 
 import hashlib
-import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,25 +8,25 @@ from typing import TYPE_CHECKING, Literal, TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict
 
 from agrotools.core import Artifact, ToolError
 from agrotools.knowledge.entries import Entry
 from agrotools.tools.learned import LEARNED
+from agrotools.tools.result import ResultPart
 from agrotools.tools.services import VLM
 from agrotools.tools.workspace import save_artifact
 from agrotools.vision import Box
 
 if TYPE_CHECKING:
-    from agrotools.tools.recognition.confidence import Judgement
+    from agrotools.tools.recognition.net import Judgement
     from agrotools.vision.reading import RgbImage
 
 NetName = Literal["weeds", "leaves"]
 CandidateKind = Literal["pest", "disease", "weed", "crop", "healthy", "other"]
 _NO_WEED = ("negative", "none", "no weed", "not a weed", "background", "soil", "other")
 _OVERLAY_PX = 512
-PACK, NET = "pack:", "net:"
-BACKENDS = ("offline", PACK, NET, LEARNED, VLM)
+PACK = "pack:"
+BACKENDS = ("offline", PACK, LEARNED, VLM)
 BY_NET = "named by the net"
 NAMED_FROM = 0.5
 """A candidate is the best one where its calibrated score is at least this: more likely right than wrong."""
@@ -44,29 +43,17 @@ def shipped_files(name: NetName) -> tuple[Path, Path]:
 
 
 def backend_files(backend: str) -> tuple[Path, ...]:
-    """The files behind ``pack:NAME``, ``net:PATH`` or ``learned:MODEL``.
+    """The files behind ``pack:NAME`` or ``learned:MODEL``.
 
     Raises:
         ToolError: ``backend_unavailable``, they are not there.
     """
     from agrotools.tools.learned import weight_files
-    from agrotools.tools.recognition.net import net_files
     from agrotools.tools.recognition.packs import pack_files
 
     if backend.startswith(PACK):
         return pack_files(backend.removeprefix(PACK))
-    if backend.startswith(NET):
-        return net_files(_path_of_net(backend))
     return weight_files(backend)
-
-
-def _path_of_net(backend: str) -> Path:
-    value = backend.removeprefix(NET)
-    if os.sep not in value:
-        raise ToolError(
-            "backend_unavailable", f"{backend} names no net", hint="a net's description is named by a path with a slash"
-        )
-    return Path(value).expanduser()
 
 
 def asks_larger_model(backend: str | None) -> TypeGuard[str]:
@@ -129,12 +116,12 @@ class Recogniser:
 
 
 def recogniser_for(backend: str | None, shipped: NetName, image: Path) -> Recogniser:
-    """The net or pack that a back-end names; the shipped one by default.
+    """The pack that a back-end names, or the shipped net.
 
     Raises:
         ToolError: ``backend_unavailable``: it is not there, damaged, or not what its description says.
     """
-    from agrotools.tools.recognition.net import read_net, shipped_net
+    from agrotools.tools.recognition.net import shipped_net
     from agrotools.tools.recognition.packs import load_pack
 
     if backend is not None and backend.startswith(PACK):
@@ -147,10 +134,9 @@ def recogniser_for(backend: str | None, shipped: NetName, image: Path) -> Recogn
         seen = pack.has_seen(hashlib.sha256(image.read_bytes()).hexdigest())
         flags = ("seen_in_training",) if seen else ()
         return Recogniser(f"pack {pack.info.name}", pack.info.classes, {}, False, pack.judge, notes, flags)
-    is_shipped = backend is None or not backend.startswith(NET)
-    net = read_net(_path_of_net(backend)) if backend and not is_shipped else shipped_net(shipped)
+    net = shipped_net(shipped)
     notes = (f"{BY_NET} {net.info.name}, which knows {len(net.info.classes)} classes",)
-    return Recogniser(f"net {net.info.name}", net.info.classes, net.info.crops, is_shipped, net.judge, notes)
+    return Recogniser(f"net {net.info.name}", net.info.classes, net.info.crops, True, net.judge, notes)
 
 
 def judge_part(
@@ -176,10 +162,8 @@ def judge_part(
     return judgement, ranked, flags
 
 
-class Candidate(BaseModel):
+class Candidate(ResultPart):
     """One thing that the picture may show."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
     label: str
     """what the recogniser calls it"""
@@ -271,7 +255,7 @@ def choose_by_larger_model(
         ToolError: ``low_confidence`` where it names nothing; as the back-end.
     """
     from agrotools.tools.learned import name_learned
-    from agrotools.tools.services.vision_tasks import MOST_NAMES, choose_name
+    from agrotools.tools.services.vision import MOST_NAMES, choose_name
 
     pixels, box, choice = looked.picture.pixels, looked.box, names[:MOST_NAMES]
     answer = (

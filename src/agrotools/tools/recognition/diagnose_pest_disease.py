@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from agrotools.core import Arguments, Artifact, ToolError
 from agrotools.knowledge.entries import Entry, Kind, kb_files
@@ -31,6 +31,7 @@ from agrotools.tools.recognition.candidates import (
     shipped_files,
     unknown_names,
 )
+from agrotools.tools.result import ResultPart
 from agrotools.tools.workspace import backend_in_use, shown_name
 from agrotools.vision import Box
 
@@ -58,10 +59,8 @@ _LONG = 0.94
 _LEAST_COLOUR = 0.15
 
 
-class Evidence(BaseModel):
+class Evidence(ResultPart):
     """Symptoms of a leaf by colour rules, whatever the cause."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 
     symptom_colours: tuple[str, ...]
     """colours of the tissue that has lost its green, most frequent first"""
@@ -103,7 +102,7 @@ def _resolve(call: Arguments, known: ReferenceCall) -> Arguments:
     from agrotools.knowledge.kb_names import shipped_names
     from agrotools.tools.recognition.net import read_info
 
-    names, by_net = shipped_names(), any(str(note).startswith(BY_NET) for note in known.said("notes"))
+    names, by_net = shipped_names(), any(str(note).startswith(BY_NET) for note in known.listed("notes"))
     if isinstance(crop := call["crop"], str):
         crops = read_info(shipped_files("leaves")[0]).crops
         call = {**call, "crop": _name_of_crop(crops, crop, names) or names.key_of_crop(crop)}
@@ -280,7 +279,7 @@ def _unknown_crop(crop: str, who: str, known: tuple[str, ...], words: str) -> To
 def _by_larger_model(
     backend: str, looked: ImagePart, kind: ProblemKind, crop: str | None, names: "KbNames", top_k: int
 ) -> _Named:
-    from agrotools.tools.services.vision_tasks import MOST_NAMES
+    from agrotools.tools.services.vision import MOST_NAMES
 
     entries = {entry.title: entry for entry in names.of_kinds(_KINDS[kind], crop)}
     if not entries:

@@ -1,14 +1,14 @@
 """Knowledge about a pest, disease, weed, crop or method, with its sources."""
 
-from datetime import date
 from typing import TYPE_CHECKING, Annotated, Literal, cast, get_args
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from agrotools.core import Arguments, ToolError
 from agrotools.knowledge.entries import Claim, Coverage, Entry, Kind, Passage, kb_files
 from agrotools.tools.arguments import ReferenceCall, drop_arguments
 from agrotools.tools.contract import Agree, ToolResult, tool
+from agrotools.tools.result import ResultPart
 from agrotools.tools.workspace import backend_in_use
 
 if TYPE_CHECKING:
@@ -22,11 +22,7 @@ LABEL_NOTE = (
 )
 
 
-class _Part(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
-
-
-class CitedSource(_Part):
+class CitedSource(ResultPart):
     title: str
     publisher: str
     year: int | None
@@ -36,7 +32,7 @@ class CitedSource(_Part):
     """page read, cited in data set paper, or general knowledge, not verified"""
 
 
-class StatedValue(_Part):
+class StatedValue(ResultPart):
     """A figure that a claim states, with what it holds for."""
 
     value: float | None
@@ -46,7 +42,7 @@ class StatedValue(_Part):
     formula: str | None
 
 
-class KnowledgeHit(_Part):
+class KnowledgeHit(ResultPart):
     kb_id: str
     """id of the entry"""
     title: str
@@ -203,7 +199,7 @@ def _as_hit(hit: "Hit") -> KnowledgeHit:
         score=round(hit.score, 3),
         sources=tuple(_as_source(entry, key) for key in keys if key in entry.sources),
         coverage=entry.coverage,
-        last_reviewed=_day(entry.last_reviewed),
+        last_reviewed=entry.last_reviewed.isoformat(),
         note=LABEL_NOTE if chemical else None,
     )
 
@@ -246,7 +242,3 @@ def names_text(entry: Entry) -> str:
         f"also called {', '.join(also)}" if also else None,
     ]
     return "; ".join(part for part in parts if part) + "."
-
-
-def _day(day: date) -> str:
-    return day.isoformat()

@@ -18,15 +18,19 @@ from numpy.typing import NDArray
 from agrotools.core import ToolError, UsageError
 from agrotools.core.base import install_command
 from agrotools.tools.recognition.candidates import shipped_files
-from agrotools.tools.recognition.confidence import (
+from agrotools.tools.recognition.net import (
+    HAND_VERSION,
+    SHIPPED,
     Floats,
+    Net,
     fit_distribution,
     fit_temperature,
+    picture_features,
     probabilities,
+    shipped_net,
     threshold_for_share,
     wilson,
 )
-from agrotools.tools.recognition.net import HAND_VERSION, SHIPPED, Net, picture_features, shipped_net
 from agrotools.tools.recognition.packs import (
     ClassFigures,
     PackFigures,

@@ -23,8 +23,16 @@ from pydantic import Field, FiniteFloat, ValidationError, model_validator
 from agrotools.core import FrozenModel, ToolError, UsageError
 from agrotools.core.files import cache_dir
 from agrotools.tools.recognition.candidates import NetName
-from agrotools.tools.recognition.confidence import FeatureDistribution, Floats, Judgement
-from agrotools.tools.recognition.net import HAND_VERSION, SHIPPED, Net, picture_features, shipped_net
+from agrotools.tools.recognition.net import (
+    HAND_VERSION,
+    SHIPPED,
+    FeatureDistribution,
+    Floats,
+    Judgement,
+    Net,
+    picture_features,
+    shipped_net,
+)
 from agrotools.vision.nets import Arrays, checked_arrays, pack_arrays, unusable_weights
 
 DESCRIPTION, WEIGHTS = "pack.json", "weights.npz"

@@ -8,24 +8,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agrotools.core import Artifact, ToolError
-from agrotools.tools.inputs import choose_scale, read_mask_pixels
 from agrotools.tools.learned import describe_learned
+from agrotools.tools.pictures import choose_scale, read_mask_pixels
 from agrotools.tools.regions.describe_region import Attribute, RegionDescription, RegionShape
-from agrotools.tools.regions.numbers import (
-    band_values,
-    colours_of,
-    health_of,
-    mean_index,
-    plants_of,
-    shape_of,
-    texture_of,
-)
-from agrotools.tools.regions.picture import (
+from agrotools.tools.regions.measuring import (
     RegionPicture,
+    band_values,
     class_counts,
     class_layers,
+    colours_of,
+    health_of,
     is_label_file,
+    mean_index,
+    plants_of,
     read_region_picture,
+    shape_of,
+    texture_of,
 )
 from agrotools.tools.services import VLM
 from agrotools.tools.workspace import backend_in_use, file_info, save_artifact, shown_name
@@ -37,7 +35,7 @@ from agrotools.vision.reading import read_labels
 from agrotools.vision.vegetation import Vegetation
 
 if TYPE_CHECKING:
-    from agrotools.tools.services.vision_client import TextAnswer
+    from agrotools.tools.services.vision import TextAnswer
 
 _OF_PICTURES = (
     "mean_rgb mean_lab dominant_colours vegetation_pct vegetation_index exg ndvi texture health bands".split()
@@ -115,7 +113,7 @@ def _describe_by_model(
         pixels[outside] = (pixels[outside] * _DIMMED).astype(np.uint8)
     question = question.strip() or None if question else None
     if backend == VLM:
-        from agrotools.tools.services.vision_tasks import describe as describe_by_vlm
+        from agrotools.tools.services.vision import describe as describe_by_vlm
 
         return describe_by_vlm(pixels, picture.box, question)
     return describe_learned(backend, pixels, picture.box, question)

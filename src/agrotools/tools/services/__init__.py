@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from agrotools.core import InfrastructureError, ToolError, UsageError
-from agrotools.tools.workspace import outside_in_use
+from agrotools.tools.workspace import replies_in_use
 
 VLM = "vlm"
 """A vision model behind any OpenAI-compatible endpoint answers in place of a tool's own method."""
@@ -30,46 +30,33 @@ MOST_QUESTIONS = 2
 
 
 @dataclass(frozen=True)
-class Question:
-    """A picture and what is to be said of it.
+class ServiceRequest:
+    """Request to a service. ``pictures``: PNG or JPEG, where it works on pictures."""
 
-    ``jpeg``: the picture, as it is to be shown. ``schema``: JSON Schema of the reply. ``earlier``: a reply to the same
-    question, and what was wrong with it. ``more``: further pictures, shown after the first.
+    service: str
+    """the back-end as it was chosen, with its value: ``serper``, ``openai-images:NAME``, ``vlm``"""
+    body: dict[str, Any]
+    pictures: tuple[bytes, ...] = ()
+
+
+@dataclass(frozen=True)
+class Question:
+    """Pictures and what is to be said of them.
+
+    ``pictures``: JPEG, in the order in which they are shown. ``schema``: JSON Schema of the reply. ``earlier``: a reply
+    to the same question, and what was wrong with it.
     """
 
     text: str
-    jpeg: bytes
+    pictures: tuple[bytes, ...]
     schema: dict[str, Any]
     max_output_tokens: int = 1024
-    earlier: tuple[str, str] | None = None
-    more: tuple[bytes, ...] = ()
+    earlier: Sequence[str] | None = None
 
-    @property
-    def pictures(self) -> tuple[bytes, ...]:
-        """All pictures, in the order in which they are shown."""
-        return (self.jpeg, *self.more)
-
-    def message(self) -> dict[str, Any]:
-        """All but the pictures, as JSON."""
-        return {
-            "text": self.text,
-            "schema": self.schema,
-            "max_output_tokens": self.max_output_tokens,
-            "earlier": self.earlier,
-        }
-
-    @classmethod
-    def of(cls, message: dict[str, Any], pictures: Sequence[bytes]) -> "Question":
-        """The question that :meth:`message` made the message of."""
-        earlier = message["earlier"]
-        return cls(
-            message["text"],
-            pictures[0],
-            message["schema"],
-            message["max_output_tokens"],
-            (earlier[0], earlier[1]) if earlier else None,
-            tuple(pictures[1:]),
-        )
+    def request(self) -> ServiceRequest:
+        """The question as a request; ``Question(**body, pictures=pictures)`` of it is equal to this one."""
+        body = {name: value for name, value in vars(self).items() if name != "pictures"}
+        return ServiceRequest(VLM, body, self.pictures)
 
 
 class VisionModel(Protocol):
@@ -85,71 +72,22 @@ class VisionModel(Protocol):
         ...
 
 
-class ParentRequest(Protocol):
-    """Request of a worker to its parent: a question to a vision model, or a request to a network service."""
-
-    @property
-    def pictures(self) -> tuple[bytes, ...]:
-        """Pictures that go with it."""
-        ...
-
-    def message(self) -> dict[str, Any]:
-        """All but the pictures, as JSON."""
-        ...
-
-
 class AnswerNeeded(BaseException):
     """The tool cannot go on without the answer. Not an error: no tool may catch it."""
 
-    def __init__(self, question: ParentRequest) -> None:
+    def __init__(self, request: ServiceRequest) -> None:
         super().__init__("an answer is needed")
-        self.question = question
+        self.request = request
 
 
 @dataclass
-class ModelReplies:
-    """The vision model of a worker: it knows the replies that came so far, and stops the call for the next one."""
+class Replies:
+    """Replies to a worker's requests so far, and the name of the vision model if that is what answers them."""
 
-    name: str
-    replies: list[str]
+    replies: list[Any] = field(default_factory=list)
+    name: str = ""
 
-    def ask(self, question: Question) -> str:
-        """The next reply.
-
-        Raises:
-            AnswerNeeded: it is not there yet.
-        """
-        if self.replies:
-            return self.replies.pop(0)
-        raise AnswerNeeded(question)
-
-
-@dataclass(frozen=True)
-class ServiceRequest:
-    """Request to a service. ``pictures``: PNG or JPEG, where it works on pictures."""
-
-    service: str
-    """the back-end as it was chosen, with its value: ``serper``, ``openai-images:NAME``"""
-    body: dict[str, Any]
-    pictures: tuple[bytes, ...] = ()
-
-    def message(self) -> dict[str, Any]:
-        """All but the pictures, as JSON."""
-        return {"service": self.service, "body": self.body}
-
-    @classmethod
-    def of(cls, message: dict[str, Any], pictures: list[bytes]) -> "ServiceRequest":
-        """The request that :meth:`message` made the message of."""
-        return cls(message["service"], message["body"], tuple(pictures))
-
-
-@dataclass
-class ServiceReplies:
-    """Replies to a worker's requests so far; the call stops for the next one."""
-
-    replies: list[dict[str, Any]] = field(default_factory=list)
-
-    def ask(self, request: ServiceRequest) -> dict[str, Any]:
+    def send(self, request: ServiceRequest) -> Any:
         """The next reply.
 
         Raises:
@@ -159,6 +97,10 @@ class ServiceReplies:
             return self.replies.pop(0)
         raise AnswerNeeded(request)
 
+    def ask(self, question: Question) -> str:
+        """The vision model's next reply; see :meth:`send`."""
+        return self.send(question.request())
+
 
 def request_service(request: ServiceRequest) -> dict[str, Any]:
     """The reply of a service: from the process that started this worker, or asked for here where this is no worker.
@@ -166,10 +108,9 @@ def request_service(request: ServiceRequest) -> dict[str, Any]:
     Raises:
         ToolError: ``backend_unavailable``, ``timeout``, ``limit`` or ``invalid_argument``, as the service's failure is.
     """
-    injected = outside_in_use()
-    if injected is not None:
-        return injected.ask(request)
-
+    replies = replies_in_use()
+    if replies is not None:
+        return replies.send(request)
     try:
         return _run(answer(request))
     except (UsageError, InfrastructureError) as error:
@@ -186,21 +127,18 @@ def _run(reply: Coroutine[Any, Any, dict[str, Any]]) -> dict[str, Any]:
 
 
 def check_service(backend: str) -> None:
-    """See that what a service needs is there before anything is asked.
+    """Check that what a service needs is there before anything is asked.
 
     Raises:
         UsageError: no key or address, or one that cannot be.
     """
-    from agrotools.tools.services.images import images_settings
-    from agrotools.tools.services.search import search_settings
+    from agrotools.tools.services.web import images_endpoint, search_endpoint
 
     if backend in (SERPER, SEARXNG):
-        search_settings(backend)
+        search_endpoint(backend)
     elif backend.startswith(IMAGES):
-        images_settings()
-    elif backend == SANDBOX:
-        return  # whether there is one is said by the first call that needs it
-    else:
+        images_endpoint()
+    elif backend != SANDBOX:  # whether there is a sandbox is said by the first call that needs it
         raise UsageError(f"{backend!r} is no service on the network")
 
 
@@ -213,7 +151,7 @@ async def answer(request: ServiceRequest) -> dict[str, Any]:
         UsageError: no key or address, or one that the service refuses.
     """
     if request.service in (SERPER, SEARXNG):
-        from agrotools.tools.services.search import search
+        from agrotools.tools.services.web import search
 
         return await search(request.service, request.body["query"], request.body["k"])
     if request.service == SANDBOX:
@@ -221,7 +159,7 @@ async def answer(request: ServiceRequest) -> dict[str, Any]:
 
         return await answer_sandbox(request.body)
     if request.service.startswith(IMAGES):
-        from agrotools.tools.services.images import draw
+        from agrotools.tools.services.web import draw
 
         return await draw(request.service.removeprefix(IMAGES), request.body["prompt"], request.pictures)
     raise UsageError(f"{request.service!r} is no service on the network")

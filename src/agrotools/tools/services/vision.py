@@ -1,29 +1,184 @@
-"""Tasks of tools for a vision model: description, naming, counting, reading, outlining.
+"""Questions of tools to the vision model: pictures as it gets them, the reply in the form that was asked for.
 
-Pictures are uint8 (rows, columns, 3). Every function raises a ``ToolError`` as :func:`ask_model` does.
+Pictures are uint8 (rows, columns, 3). Every task raises a ``ToolError`` as :func:`ask_model` does.
 """
 
-from collections.abc import Sequence
-from typing import Annotated, Any
+import io
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Annotated, Any, NamedTuple, TypeVar
 
 import numpy as np
 import orjson
 from numpy.typing import NDArray
-from pydantic import AliasChoices, Field, StringConstraints, model_validator
+from pydantic import AliasChoices, BaseModel, ConfigDict, Field, StringConstraints, ValidationError, model_validator
 
-from agrotools.tools.services.vision_client import (
-    FLAG,
-    DetectedBoxes,
-    LabelledBoxes,
-    ModelPicture,
-    ModelReply,
-    OutlineSet,
-    RankedNames,
-    TextAnswer,
-    ask_model,
-    picture_for_model,
-)
+from agrotools.core import ToolError
+from agrotools.text.loose_json import NotJson, loads, values_in
+from agrotools.tools.services import MOST_QUESTIONS, NAME_A_MODEL, Question
+from agrotools.tools.workspace import vision_in_use
 from agrotools.vision import Box
+
+FLAG = "model_opinion"
+_LONGEST_REPLY = 100_000
+_LONGEST_QUOTED = 4_000
+_MOST_VALUES = 20
+_SHOWN = 80
+
+ReplyType = TypeVar("ReplyType", bound=BaseModel)
+
+
+class ModelReply(BaseModel):
+    """Base of the replies that are asked for; further fields are ignored."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore", allow_inf_nan=False)
+
+
+def ask_model(
+    text: str,
+    pictures: "tuple[ModelPicture, ...]",
+    reply_type: type[ReplyType],
+    check: Callable[[ReplyType], str | None] = lambda _reply: None,
+    *,
+    max_output_tokens: int = 1024,
+) -> tuple[ReplyType, str]:
+    """Ask the vision model of the running tool; its reply in the form that was asked for, and the note on it.
+
+    A reply that is not in that form gets one question that says what is wrong with it.
+
+    Args:
+        text: what is wanted, in words. The schema of ``reply_type`` is written below it.
+        reply_type: what the reply is read as.
+        check: what is wrong with a reply that has the form; None where nothing is.
+
+    Raises:
+        ToolError: ``backend_unavailable`` (no vision model), ``tool_failed`` (two replies in no usable form), and what
+            the endpoint's failures are told as.
+    """
+    model = vision_in_use()
+    if model is None:
+        raise ToolError("backend_unavailable", "the back-end vlm has no model to ask", hint=NAME_A_MODEL)
+    schema = reply_type.model_json_schema()
+    form = f"Reply with one JSON object and nothing else. Its JSON Schema:\n{orjson.dumps(schema).decode()}"
+    question = Question(f"{text}\n\n{form}", tuple(each.jpeg for each in pictures), schema, max_output_tokens)
+    for _ in range(MOST_QUESTIONS):
+        reply = model.ask(question)
+        read, fault = _read(reply, reply_type, check)
+        if read is not None:
+            return read, f"said by the model {model.name}, not measured"
+        question = replace(question, earlier=(reply[:_LONGEST_QUOTED], fault))
+    raise ToolError(
+        "tool_failed",
+        f"the model {model.name} gave no usable reply: {fault}",  # pyright: ignore[reportPossiblyUnboundVariable]
+        hint="another region or question may work; if not, use another model or back-end",
+    )
+
+
+def _read(
+    reply: str, reply_type: type[ReplyType], check: Callable[[ReplyType], str | None]
+) -> tuple[ReplyType | None, str]:
+    """The last value in a reply that is what was wanted; else what is wrong with the last."""
+    text = reply[-_LONGEST_REPLY:]
+    fault = f"it holds no JSON: {_excerpt(text)}" if text.strip() else "it is empty"
+    is_last = True
+    for start, end in reversed(values_in(text)[-_MOST_VALUES:]):
+        try:
+            read = reply_type.model_validate(loads(text[start:end]))
+            wrong = check(read)
+        except NotJson as error:
+            wrong = f"its JSON cannot be read: {error}"
+        except ValidationError as error:
+            first = error.errors(include_url=False)[0]
+            where = ".".join(map(str, first["loc"])) or "the object"
+            wrong = f"{where}: {first['msg']}"
+        else:
+            if wrong is None:
+                return read, ""
+        if is_last:
+            fault, is_last = wrong[:300], False
+    return None, fault
+
+
+def _excerpt(text: str) -> str:
+    line = " ".join(text[: 10 * _SHOWN].split())
+    return repr(line if len(line) <= _SHOWN else line[:_SHOWN] + "…")
+
+
+LONGEST_SIDE_PX = 1568
+_QUALITY = 90
+
+
+@dataclass(frozen=True)
+class ModelPicture:
+    """The part ``box`` of a picture (in its pixels), encoded; ``width_px`` and ``height_px`` are those sent."""
+
+    jpeg: bytes
+    width_px: int
+    height_px: int
+    box: Box
+
+    @property
+    def size(self) -> str:
+        """Width and height in words."""
+        return f"{self.width_px} x {self.height_px} pixels"
+
+    def original(self, boxes: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Boxes (n, 4) in pixels as sent, in pixels of the picture; what stands over its edge is cut off."""
+        x0, y0, x1, y1 = self.box
+        across, down = (x1 - x0) / self.width_px, (y1 - y0) / self.height_px
+        placed = boxes * np.array([across, down, across, down]) + np.array([x0, y0, x0, y0])
+        return np.clip(placed, [x0, y0, x0, y0], [x1, y1, x1, y1])
+
+
+def picture_for_model(pixels: NDArray[np.uint8], box: Box) -> ModelPicture:
+    """The part ``box`` of a picture, uint8 (rows, columns, 3), as a JPEG of at most 1,568 px a side."""
+    from PIL import Image
+
+    x0, y0, x1, y1 = box
+    image = Image.fromarray(np.ascontiguousarray(pixels[y0:y1, x0:x1]))
+    image.thumbnail((LONGEST_SIDE_PX, LONGEST_SIDE_PX), Image.Resampling.LANCZOS)
+    out = io.BytesIO()
+    image.save(out, "JPEG", quality=_QUALITY)
+    return ModelPicture(out.getvalue(), image.width, image.height, box)
+
+
+class TextAnswer(NamedTuple):
+    """Words, and what to say of them."""
+
+    text: str
+    notes: tuple[str, ...]
+    flags: tuple[str, ...]
+
+
+class FoundObjects(NamedTuple):
+    """Boxes (n, 4) in pixels of the whole picture, scores (n,) and names; what to say of them.
+
+    ``names``: what each is, or the text of a line; empty where all are what was looked for.
+    """
+
+    boxes: NDArray[np.float64]
+    scores: NDArray[np.float64]
+    names: list[str]
+    notes: tuple[str, ...]
+    flags: tuple[str, ...]
+
+
+class RankedNames(NamedTuple):
+    """``candidates``: names of the list with scores in 0..1, best first; empty where the model sees none of them."""
+
+    candidates: tuple[tuple[str, float], ...]
+    notes: tuple[str, ...]
+    flags: tuple[str, ...]
+
+
+class OutlineSet(NamedTuple):
+    """Outlines, each (points, 2) in pixels of the whole picture, and a score of each; what to say of them."""
+
+    outlines: list[NDArray[np.float64]]
+    scores: list[float]
+    notes: tuple[str, ...]
+    flags: tuple[str, ...]
+
 
 LONGEST = 1500
 MOST_THINGS = 300
@@ -38,23 +193,20 @@ Edges = Annotated[
 ]
 
 
+_Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=LONGEST)]
+
+
 class Words(ModelReply):
     """What was asked for, in words."""
 
-    answer: Annotated[
-        str,
-        StringConstraints(strip_whitespace=True, min_length=1, max_length=LONGEST),
-        Field(description="plain text, at most a few sentences"),
-    ]
+    answer: Annotated[_Text, Field(description="plain text, at most a few sentences")]
 
 
 class Formula(ModelReply):
     """A formula."""
 
     latex: Annotated[
-        str,
-        StringConstraints(strip_whitespace=True, min_length=1, max_length=LONGEST),
-        Field(description="LaTeX, without dollar signs around it; several formulas on lines of their own"),
+        _Text, Field(description="LaTeX, without dollar signs around it; several formulas on lines of their own")
     ]
 
 
@@ -95,7 +247,7 @@ def describe_picture(pixels: NDArray[np.uint8], box: Box, question: str | None) 
         if question
         else "Describe what this picture shows: what there is, where, and what it looks like."
     )
-    return _ask_words(instruction, picture_for_model(pixels, box), ())
+    return _ask_words(instruction, picture_for_model(pixels, box))
 
 
 def describe_part(pixels: NDArray[np.uint8], box: Box, attribute: str) -> TextAnswer:
@@ -107,7 +259,7 @@ def describe_part(pixels: NDArray[np.uint8], box: Box, attribute: str) -> TextAn
         "The first picture is a part of the second, where a magenta frame shows it. Say of the thing in the first "
         f"picture what its {_quote(attribute)} is."
     )
-    return _ask_words(instruction, part, (whole.jpeg,))
+    return _ask_words(instruction, part, whole)
 
 
 def compare(before: NDArray[np.uint8], after: NDArray[np.uint8], question: str) -> TextAnswer:
@@ -117,17 +269,17 @@ def compare(before: NDArray[np.uint8], after: NDArray[np.uint8], question: str) 
         "The two pictures show one place, the first one earlier and the second one later. Say what has changed, as "
         f"far as this asks for it: {_quote(question)}"
     )
-    return _ask_words(instruction, first, (second.jpeg,))
+    return _ask_words(instruction, first, second)
 
 
 def read_latex(pixels: NDArray[np.uint8], box: Box) -> TextAnswer:
     """The formula in the part ``box`` of a picture, as LaTeX."""
     picture = picture_for_model(pixels, box)
-    reply, note = ask_model("Write the formula in this picture as LaTeX, exactly as it stands.", picture.jpeg, Formula)
+    reply, note = ask_model("Write the formula in this picture as LaTeX, exactly as it stands.", (picture,), Formula)
     return TextAnswer(reply.latex, (f"formula: {note}",), (FLAG,))
 
 
-def name_things(pixels: NDArray[np.uint8], box: Box, names: tuple[str, ...]) -> LabelledBoxes:
+def name_things(pixels: NDArray[np.uint8], box: Box, names: tuple[str, ...]) -> FoundObjects:
     """All things of ``names`` in the part ``box`` of a picture.
 
     A name outside the list is no usable reply.
@@ -139,7 +291,7 @@ def name_things(pixels: NDArray[np.uint8], box: Box, names: tuple[str, ...]) -> 
     return _ask_things(instruction, pixels, box, frozenset(names))
 
 
-def read_lines(pixels: NDArray[np.uint8], box: Box) -> LabelledBoxes:
+def read_lines(pixels: NDArray[np.uint8], box: Box) -> FoundObjects:
     """The lines of text in the part ``box`` of a picture, in reading order."""
     instruction = (
         "Read all text in the picture, line by line in reading order, exactly as it stands, misprints included: one "
@@ -152,46 +304,51 @@ def outline_things(pixels: NDArray[np.uint8], box: Box, text: str) -> OutlineSet
     """The outlines of what ``text`` names in the part ``box`` of a picture."""
     picture = picture_for_model(pixels, box)
     instruction = (
-        f"Outline every {_quote(text)} in this picture of {picture.width_px} x {picture.height_px} pixels as closely "
+        f"Outline every {_quote(text)} in this picture of {picture.size} as closely "
         "as you can, in pixels of this picture. Outline nothing twice."
     )
 
     def fault(seen: OutlinedThings) -> str | None:
         for number, thing in enumerate(seen.things):
             if not all(_is_inside(picture, x, y) for x, y in thing.outline):
-                return f"things.{number}.outline leaves the picture of {picture.width_px} x {picture.height_px} pixels"
+                return f"things.{number}.outline leaves the picture of {picture.size}"
         return None
 
-    seen, note = ask_model(instruction, picture.jpeg, OutlinedThings, fault, max_output_tokens=_LONG_REPLY)
+    seen, note = ask_model(instruction, (picture,), OutlinedThings, fault, max_output_tokens=_LONG_REPLY)
     outlines = [
         picture.original(np.array([[x, y, x, y] for x, y in thing.outline], np.float64))[:, :2] for thing in seen.things
     ]
     return OutlineSet(outlines, [thing.score for thing in seen.things], (f"outlines: {note}",), (FLAG,))
 
 
-def _ask_words(instruction: str, picture: ModelPicture, more: tuple[bytes, ...]) -> TextAnswer:
-    reply, note = ask_model(instruction, picture.jpeg, Words, more=more)
+def _ask_words(instruction: str, *pictures: ModelPicture) -> TextAnswer:
+    reply, note = ask_model(instruction, pictures, Words)
     return TextAnswer(reply.answer, (f"answer: {note}",), (FLAG,))
 
 
-def _ask_things(instruction: str, pixels: NDArray[np.uint8], box: Box, names: frozenset[str] | None) -> LabelledBoxes:
+def _ask_things(instruction: str, pixels: NDArray[np.uint8], box: Box, names: frozenset[str] | None) -> FoundObjects:
     picture = picture_for_model(pixels, box)
-    size = f"{picture.width_px} x {picture.height_px} pixels"
-    text = f"{instruction} Give each a box that fits it closely, in pixels of this picture of {size}."
+    text = f"{instruction} Give each a box that fits it closely, in pixels of this picture of {picture.size}."
 
     def fault(seen: NamedThings) -> str | None:
         for number, thing in enumerate(seen.things):
             if not _is_box_inside(picture, thing.box):
-                return f"things.{number}.box {list(thing.box)} is no box inside the picture of {size}"
+                return f"things.{number}.box {list(thing.box)} is no box inside the picture of {picture.size}"
             if names is not None and thing.name not in names:
                 return f"things.{number}.name {thing.name[:60]!r} is not in the list"
         return None
 
-    seen, note = ask_model(text, picture.jpeg, NamedThings, fault, max_output_tokens=_LONG_REPLY)
-    boxes = picture.original(np.array([thing.box for thing in seen.things], np.float64).reshape(-1, 4))
-    scores = np.array([thing.score for thing in seen.things], np.float64)
-    labels = [" ".join(thing.name.split()) for thing in seen.things]
-    return LabelledBoxes(boxes, scores, labels, (note, _OWN_WORD), (FLAG,))
+    seen, note = ask_model(text, (picture,), NamedThings, fault, max_output_tokens=_LONG_REPLY)
+    named = [" ".join(thing.name.split()) for thing in seen.things]
+    return FoundObjects(*_placed(picture, seen.things), named, (note, _OWN_WORD), (FLAG,))
+
+
+def _placed(
+    picture: ModelPicture, things: "Sequence[NamedThing | SeenObject]"
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Boxes in pixels of the whole picture, and scores."""
+    boxes = picture.original(np.array([thing.box for thing in things], np.float64).reshape(-1, 4))
+    return boxes, np.array([thing.score for thing in things], np.float64)
 
 
 def _is_inside(picture: ModelPicture, x: float, y: float) -> bool:
@@ -244,39 +401,31 @@ class SeenObjects(ModelReply):
         return {"objects": value} if isinstance(value, list) else value
 
 
-def locate_by_model(pixels: NDArray[np.uint8], box: Box, target: str) -> DetectedBoxes:
-    """Boxes of ``target`` by a vision model in the part ``box`` of a picture, uint8 (rows, columns, 3)."""
+def locate_by_model(pixels: NDArray[np.uint8], box: Box, target: str) -> FoundObjects:
+    """Boxes of ``target`` in the part ``box`` of a picture, best first."""
     picture = picture_for_model(pixels, box)
-    width, height = picture.width_px, picture.height_px
     text = (
-        f"Find every {_quote(target)} in this picture of {width} x {height} pixels. Give each one a box that fits it "
-        f"closely, in pixels of this picture: x from 0 to {width}, y from 0 to {height}. Count nothing twice, and "
-        "leave out nothing that is partly hidden but surely there."
+        f"Find every {_quote(target)} in this picture of {picture.size}. Give each one a box that fits it "
+        f"closely, in pixels of this picture: x from 0 to {picture.width_px}, y from 0 to {picture.height_px}. Count "
+        "nothing twice, and leave out nothing that is partly hidden but surely there."
     )
 
     def fault(seen: SeenObjects) -> str | None:
         for number, thing in enumerate(seen.objects):
             if not _is_box_inside(picture, thing.box):
-                return (
-                    f"objects.{number}.box {list(thing.box)} is no box inside the picture of {width} x {height} pixels"
-                )
+                return f"objects.{number}.box {list(thing.box)} is no box inside the picture of {picture.size}"
         return None
 
-    seen, note = ask_model(text, picture.jpeg, SeenObjects, fault, max_output_tokens=_LONG_REPLY)
-    boxes = picture.original(np.array([thing.box for thing in seen.objects], np.float64).reshape(-1, 4))
-    scores = np.array([thing.score for thing in seen.objects], np.float64)
+    seen, note = ask_model(text, (picture,), SeenObjects, fault, max_output_tokens=_LONG_REPLY)
+    boxes, scores = _placed(picture, seen.objects)
     order = np.lexsort((boxes[:, 0], boxes[:, 1], -scores))
-    return DetectedBoxes(boxes[order], scores[order], (note, _OWN_WORD), (FLAG,))
+    return FoundObjects(boxes[order], scores[order], [], (note, _OWN_WORD), (FLAG,))
 
 
 class SeenRegion(ModelReply):
     """What the picture shows."""
 
-    description: Annotated[
-        str,
-        StringConstraints(strip_whitespace=True, min_length=1, max_length=LONGEST),
-        Field(description="plain text, a few sentences"),
-    ]
+    description: Annotated[_Text, Field(description="plain text, a few sentences")]
 
 
 def describe(pixels: NDArray[np.uint8], box: Box, question: str | None) -> TextAnswer:
@@ -288,7 +437,7 @@ def describe(pixels: NDArray[np.uint8], box: Box, question: str | None) -> TextA
         else "Describe what this picture shows: plants and their state, soil, water, buildings, damage."
     )
     text = f"{instruction} Give no amounts that would have to be measured."
-    seen, note = ask_model(text, picture.jpeg, SeenRegion)
+    seen, note = ask_model(text, (picture,), SeenRegion)
     return TextAnswer(seen.description, (f"description: {note}",), (FLAG,))
 
 
@@ -333,7 +482,7 @@ def choose_name(
         outside = [guess.name for guess in guesses.candidates if _folded(guess.name) not in known]
         return f"{outside[0][:60]!r} is not in the list" if outside else None
 
-    guesses, note = ask_model(text, picture.jpeg, NamedGuesses, fault)
+    guesses, note = ask_model(text, (picture,), NamedGuesses, fault)
     best: dict[str, float] = {}
     for guess in guesses.candidates:
         name = known[_folded(guess.name)]

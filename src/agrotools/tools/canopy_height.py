@@ -1,11 +1,13 @@
 """Height and ground cover of vegetation from rasters of heights."""
 
+from collections.abc import Iterator
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 from pydantic import Field
 
 from agrotools.core import Arguments, Artifact, ToolError
@@ -128,7 +130,7 @@ def estimate_canopy_height(
     Sources: canopy cover as the share of returns or cells above a height break, as in FUSION (McGaughey 2009, USDA
         Forest Service). Mean, shares and extremes are exact; how fine percentiles are is in the notes.
     """
-    from agrotools.tools.inputs import choose_scale
+    from agrotools.tools.pictures import choose_scale
     from agrotools.vision.blocks import RunningStatistics
     from agrotools.vision.rasters import GroundSampling
 
@@ -246,29 +248,24 @@ def _measure(
     given_scale: float | None,
     statistics: "RunningStatistics",
 ) -> _Measurement:
-    from agrotools.tools.canopy.heights import (
-        difference_blocks,
-        ground_below,
-        height_blocks,
-        height_scale_of,
-        refuse_many_bands,
-    )
+    from agrotools.vision.alignment import align
     from agrotools.vision.blocks import SmallPicture
 
     refuse_many_bands(source)
     unit = height_scale_of(source, given_scale)
     box, clipped = clipped_region(region, source.width, source.height, source.name)
     notes, flags = [*unit.notes], [*unit.flags, *clipped]
-    if terrain is None:
-        blocks = height_blocks(source, box, unit.metres)
-    else:
+    ground = None
+    if terrain is not None:
         refuse_many_bands(terrain)
-        ground = ground_below(source, terrain)
-        notes += [f"heights are {source.name} less {terrain.name}", *ground.notes]
-        blocks = difference_blocks(source, ground, box, unit.metres)
+        ground = align(source, terrain)
+        notes.append(f"heights are {source.name} less {terrain.name}")
+        if ground is not terrain:
+            of_crs = "" if source.dataset.crs == terrain.dataset.crs else " and in another coordinate system"
+            notes.append(f"{terrain.name} is on another grid{of_crs}: warped to that of {source.name} (bilinear)")
     picture = SmallPicture(box, _MAP_SIDE)
     negative = below_ground = 0
-    for part, heights in blocks:
+    for part, heights in height_blocks(source, ground, box, unit.metres):
         there = np.isfinite(heights)
         values = heights.ravel() if there.all() else heights[there]
         if values.size and values.min() < 0:
@@ -332,3 +329,77 @@ def _map(
         gsd_m=None if gsd_m is None else gsd_m * measured.picture.factor,
     )
     return save_artifact("canopy_height_map.png", "overlay", picture)
+
+
+METRES_PER_UNIT = {
+    "m": 1.0, "metre": 1.0, "metres": 1.0, "meter": 1.0, "meters": 1.0,
+    "dm": 0.1, "decimetre": 0.1, "decimetres": 0.1, "decimeter": 0.1, "decimeters": 0.1,
+    "cm": 0.01, "centimetre": 0.01, "centimetres": 0.01, "centimeter": 0.01, "centimeters": 0.01,
+    "mm": 0.001, "millimetre": 0.001, "millimetres": 0.001, "millimeter": 0.001, "millimeters": 0.001,
+    "ft": 0.3048, "foot": 0.3048, "feet": 0.3048, "international foot": 0.3048,
+    "us survey foot": 1200 / 3937, "us survey feet": 1200 / 3937, "us_survey_foot": 1200 / 3937,
+    "ftus": 1200 / 3937, "us-ft": 1200 / 3937,
+}  # fmt: skip
+"""Units as files name them (the unit of a GeoTIFF's band), to metres."""
+
+
+@dataclass(frozen=True)
+class HeightScale:
+    """``metres``: what a value of 1 is. ``notes`` and ``flags`` as in a tool's result."""
+
+    metres: float = 1.0
+    notes: tuple[str, ...] = ()
+    flags: tuple[str, ...] = ()
+
+
+def height_scale_of(source: "RasterSource", height_scale: float | None) -> HeightScale:
+    """Metres per unit of the values: what was given, what the file says, else 1."""
+    unit_name = (source.dataset.units[0] or "").strip().lower()
+    if height_scale is not None:
+        return HeightScale(
+            height_scale,
+            (f"values times {height_scale:g} are metres, as height_scale says",) if height_scale != 1 else (),
+        )
+    if unit_name in METRES_PER_UNIT:
+        factor = METRES_PER_UNIT[unit_name]
+        return HeightScale(factor, (f"values are in {unit_name}, as the file says",) if factor != 1 else ())
+    if unit_name:
+        note = f"the file gives its unit as {unit_name[:20]!r}, which is not known here; values taken as metres"
+        return HeightScale(1.0, (note,), ("height_unit_unknown",))
+    crs = source.dataset.crs
+    if crs is not None and crs.is_projected and crs.linear_units_factor[1] < 0.5:
+        note = "the map is in feet and the file does not say in what its heights are; taken as metres"
+        return HeightScale(1.0, (note,), ("height_unit_assumed_metres",))
+    return HeightScale()
+
+
+def refuse_many_bands(source: "RasterSource") -> None:
+    """Refuse what holds more than heights.
+
+    Raises:
+        ToolError: ``invalid_argument``, more than one band.
+    """
+    bands = source.count - (source.alpha_band is not None)
+    if bands != 1:
+        raise ToolError(
+            "invalid_argument",
+            f"{source.name} has {bands} bands; a raster of heights has one",
+            argument=source.argument,
+            hint="pass the raster whose values are heights; a colour picture holds none",
+        )
+
+
+def height_blocks(
+    surface: "RasterSource", ground: "RasterSource | None", region: Box, scale: float
+) -> Iterator[tuple[Box, NDArray[np.float32]]]:
+    """Boxes and heights in metres (less the ground's, on the grid of the surface), NaN where there is no data."""
+    from agrotools.vision.blocks import raster_blocks
+
+    for block in raster_blocks(surface, [1], region):
+        values = block.values[0] if ground is None else block.values[0] - ground.read([1], block.box)[0]
+        yield block.box, in_metres(values, scale)
+
+
+def in_metres(values: NDArray[np.float32], scale: float) -> NDArray[np.float32]:
+    """Values times the scale, rounded once, so that 23 dm are the float32 nearest to 2.3."""
+    return values if scale == 1 else (values.astype(np.float64) * scale).astype(np.float32)

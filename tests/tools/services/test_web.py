@@ -1,6 +1,8 @@
-"""Searching the web against real servers on this machine: what is asked, what is kept, and what is never told."""
+"""Services on the network against real servers on this machine: requests, recordings, and secrets that stay secret."""
 
 import asyncio
+import base64
+import io
 import json
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -11,14 +13,23 @@ import pytest
 from aiohttp import web
 from hypothesis import given
 from hypothesis import strategies as st
+from PIL import Image
 
 from agrotools.benchmarks._dialogs.tools import GoogleSearch
-from agrotools.core import InfrastructureError, ToolCall, ToolError, UsageError
+from agrotools.core import InfrastructureError, SampleFile, ToolCall, ToolError, UsageError
 from agrotools.tools.execution import ToolExecutor
+from agrotools.tools.general.large_models import generate_image
 from agrotools.tools.general.search_web import numbered_text, search_web
-from agrotools.tools.services import http
-from agrotools.tools.services.http import Patience, is_public
-from agrotools.tools.services.search import read_searxng, read_serper, record_search, search
+from agrotools.tools.services.web import (
+    Patience,
+    checked_url,
+    draw,
+    images_endpoint,
+    read_searxng,
+    read_serper,
+    record_search,
+    search,
+)
 from agrotools.tools.workspace import Workspace, artifacts_in
 
 KEY = "planted-key-1f2e3d4c5b6a"
@@ -31,6 +42,7 @@ FOUND = {
         for number in range(1, 15)
     ],
 }
+PAINTER = "openai-images:painter-1"
 Handler = Callable[[web.Request], Any]
 
 
@@ -55,7 +67,8 @@ def _environment_of(pid: int) -> bytes:
 def _environment(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("SERPER_API_KEY", "AGROTOOLS_SEARCH_URL", "AGROTOOLS_SEARCH_RECORD"):
         monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("AGROTOOLS_SEARCH_ALLOW_PRIVATE", "1")
+    monkeypatch.setenv("PAINTER_KEY", KEY)
+    monkeypatch.setenv("AGROTOOLS_IMAGES_KEY_ENV", "PAINTER_KEY")
 
 
 async def test_serper_is_asked_with_the_key_in_a_header(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -163,57 +176,10 @@ async def test_a_silent_and_a_dead_server_end_in_time(monkeypatch: pytest.Monkey
         await search("serper", "rye", 3, patience)
 
 
-@pytest.mark.parametrize(
-    "host",
-    [
-        "127.0.0.1",
-        "[::1]",
-        "10.1.2.3",
-        "169.254.169.254",
-        "192.168.0.1",
-        "[::ffff:10.0.0.1]",
-        "１２７.0.0.1",
-        "127。0。0。1",
-    ],
-)
-async def test_private_addresses_are_refused_unless_allowed(monkeypatch: pytest.MonkeyPatch, host: str) -> None:
-    monkeypatch.delenv("AGROTOOLS_SEARCH_ALLOW_PRIVATE")
-    monkeypatch.setenv("AGROTOOLS_SEARCH_URL", f"http://{host}:9/search")
-    with pytest.raises(UsageError, match="private") as caught:
-        await search("searxng", "rye", 3, QUICK)
-    assert "AGROTOOLS_SEARCH_ALLOW_PRIVATE=1" in str(caught.value)
-
-
-async def test_a_name_that_leads_to_a_private_address_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[str] = []
-
-    async def answer(request: web.Request) -> web.Response:
-        asked.append(request.path)
-        return web.json_response({"results": []})
-
-    monkeypatch.delenv("AGROTOOLS_SEARCH_ALLOW_PRIVATE")
-    async with _server(answer) as address:
-        monkeypatch.setenv("AGROTOOLS_SEARCH_URL", address.replace("127.0.0.1", "localhost"))
-        with pytest.raises(UsageError, match="private network"):
-            await search("searxng", "rye", 3, QUICK)
-    assert asked == []
-
-
-@pytest.mark.parametrize(
-    ("address", "public"),
-    [("8.8.8.8", True), ("2001:4860:4860::8888", True), ("127.0.0.1", False), ("0.0.0.0", False), ("100.64.0.1", False),
-     ("224.0.0.1", False), ("fe80::1%eth0", False), ("::ffff:127.0.0.1", False), ("64:ff9b::7f00:1", False),
-     ("2002:7f00:1::", False), ("::ffff:8.8.8.8", True), ("fc00::1", False), ("nonsense", False),
-     ("fec0::1", False), ("192.0.0.192", False), ("168.63.129.16", False), ("64:ff9b::808:808", True)],
-)  # fmt: skip
-def test_which_addresses_are_public(address: str, public: bool) -> None:
-    assert is_public(address) is public
-
-
 @pytest.mark.parametrize("url", ["", "ftp://a.org", "http://", "http://u:p@a.org", "http://a.org/?key=1", "a.org"])
 def test_addresses_that_are_none_or_hold_a_secret(url: str) -> None:
     with pytest.raises(UsageError) as caught:
-        http.checked_url(url, "AGROTOOLS_SEARCH_URL", private=True)
+        checked_url(url, "AGROTOOLS_SEARCH_URL")
     assert "u:p" not in str(caught.value)
 
 
@@ -311,7 +277,7 @@ def test_damaged_records_are_a_typed_error(tmp_path: Path, entry: dict[str, Any]
 async def test_workers_find_recorded_searches_by_a_relative_path(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    record_search(tmp_path / "searches", "serper", "rye", 10, read_serper(FOUND, 10))
+    record_search(str(tmp_path / "searches"), "serper", "rye", 10, read_serper(FOUND, 10))
     monkeypatch.chdir(tmp_path)
     async with ToolExecutor(workers=1, backends={"WebSearch": "recorded:searches"}) as executor:
         call = ToolCall(tool="WebSearch", arguments={"query": "Rye"})
@@ -348,3 +314,107 @@ def test_replies_of_any_form_give_the_plain_form_or_one_of_the_expected_errors(r
             continue
         assert set(found) == {"answer", "knowledge", "results"}
         numbered_text(found)
+
+
+def _png(colour: tuple[int, int, int] = (200, 30, 30), size: tuple[int, int] = (64, 48)) -> bytes:
+    out = io.BytesIO()
+    Image.new("RGB", size, colour).save(out, "PNG")
+    return out.getvalue()
+
+
+def _reply(**item: Any) -> web.Response:
+    return web.json_response({"data": [item]})
+
+
+async def test_pictures_are_made_and_changed_in_workers_without_keys(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    seen: list[tuple[str, Any, dict[str, Any]]] = []
+
+    async def answer(request: web.Request) -> web.Response:
+        if request.path.endswith("/edits"):
+            form = await request.post()
+            uploaded = form["image"]
+            assert isinstance(uploaded, web.FileField)
+            body = {"prompt": form["prompt"], "model": form["model"], "size": Image.open(uploaded.file).size}
+        else:
+            body = await request.json()
+        seen.append((request.path, request.headers.get("Authorization"), body))
+        return _reply(b64_json=base64.b64encode(_png()).decode(), revised_prompt="a red barn")
+
+    Image.new("RGB", (30, 20), "green").save(tmp_path / "image_1.png")
+    files = (SampleFile(name="image_1.png", path=str(tmp_path / "image_1.png"), kind="image"),)
+    workspace = Workspace(files, tmp_path / "made")
+    names = ["TextToImage", "ImageStylization"]
+    async with _server(answer) as address:
+        monkeypatch.setenv("AGROTOOLS_IMAGES_URL", f"{address}/v1")
+        async with ToolExecutor(workers=1, backends=dict.fromkeys(names, PAINTER)) as executor:
+            made = await executor.run(ToolCall(tool=names[0], arguments={"keywords": "barn, red"}), workspace, names)
+            changed = await executor.run(
+                ToolCall(tool=names[1], arguments={"image": "image_1.png", "instruction": "make it red"}),
+                workspace,
+                names,
+            )
+    for outcome, name in ((made, "generated.png"), (changed, "stylized.png")):
+        assert outcome.observation.result is not None, outcome.observation.error
+        assert outcome.observation.result["image"] == name
+        with Image.open(tmp_path / "made" / name) as picture:
+            assert picture.size == (64, 48)
+    as_data = {"response_format": "b64_json"}
+    assert seen == [
+        ("/v1/images/generations", f"Bearer {KEY}", {"model": "painter-1", "prompt": "barn, red", "n": 1, **as_data}),
+        ("/v1/images/edits", f"Bearer {KEY}", {"model": "painter-1", "prompt": "make it red", "size": (30, 20)}),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("item", "error"),
+    [
+        ({"b64_json": "%%%"}, InfrastructureError),
+        ({"b64_json": "é"}, InfrastructureError),
+        ({}, InfrastructureError),
+        ({"url": "https://e.org/a.png"}, InfrastructureError),
+        ({"b64_json": base64.b64encode(b"GIF89a no picture").decode()}, ToolError),
+    ],
+)
+def test_what_is_no_picture_is_a_typed_error(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, item: dict[str, Any], error: type[Exception]
+) -> None:
+    async def answer(_request: web.Request) -> web.Response:
+        return web.json_response({"data": [item]})
+
+    async def ask() -> None:
+        async with _server(answer) as address:
+            monkeypatch.setenv("AGROTOOLS_IMAGES_URL", f"{address}/v1")
+            with artifacts_in(tmp_path, backend=PAINTER):
+                await asyncio.to_thread(generate_image, prompt="barn")
+
+    with pytest.raises(ToolError) as caught:
+        asyncio.run(ask())
+    assert caught.value.kind == ("tool_failed" if error is ToolError else "backend_unavailable")
+    assert KEY not in str(caught.value)
+
+
+async def test_a_refused_text_is_the_callers_to_mend(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def answer(_request: web.Request) -> web.Response:
+        return web.json_response({"error": {"message": f"not allowed {KEY}"}}, status=400)
+
+    async with _server(answer) as address:
+        monkeypatch.setenv("AGROTOOLS_IMAGES_URL", f"{address}/v1")
+        with pytest.raises(ToolError, match="not allowed") as caught:
+            await draw("painter-1", "barn", (), QUICK)
+    assert caught.value.kind == "invalid_argument"
+    assert KEY not in str(caught.value)
+
+
+def test_the_key_of_a_vendor_goes_to_no_other_server_unasked(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("AGROTOOLS_IMAGES_KEY_ENV")
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    monkeypatch.setenv("AGROTOOLS_IMAGES_URL", "http://127.0.0.1:8000/v1")
+    assert images_endpoint().key == ""
+    monkeypatch.delenv("AGROTOOLS_IMAGES_URL")
+    assert images_endpoint().key == KEY
+    assert KEY not in repr(images_endpoint())
+    monkeypatch.delenv("OPENAI_API_KEY")
+    with pytest.raises(UsageError, match="OPENAI_API_KEY holds no API key"):
+        ToolExecutor(backends={"generate_image": PAINTER})

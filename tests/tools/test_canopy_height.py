@@ -1,5 +1,6 @@
 """Heights against numpy on rasters made in code, on grids that differ, on every kind of absent data, on bad input."""
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +15,9 @@ from rasterio.warp import transform
 
 from agrotools.core import SampleFile, ToolError
 from agrotools.tools import get_tool
-from agrotools.tools.canopy.estimate_canopy_height import CanopyHeight
+from agrotools.tools.canopy_height import CanopyHeight
 from agrotools.tools.workspace import CallContext, artifacts_in, call_context
+from agrotools.vision.blocks import raster_blocks
 from support.picture_files import field, write_raster
 
 UTM = {"crs": "EPSG:32633", "transform": from_origin(500_000, 5_000_000, 0.5, 0.5)}
@@ -233,7 +235,8 @@ def test_a_large_difference_is_taken_block_by_block(tmp_path: Path, monkeypatch:
     dtm = raster(tmp_path / "d.tif", on_grid((50, 60), grid).astype(np.float32), crs="EPSG:32633", transform=grid)
     dsm = surface(tmp_path / "s.tif", tiled=True, blockxsize=16, blockysize=16)
     whole = numbers(measured(tmp_path, dsm=dsm, dtm=dtm))
-    monkeypatch.setattr("agrotools.tools.canopy.heights.BLOCK_PX", 300)
+    monkeypatch.setattr("agrotools.vision.blocks.raster_blocks", partial(raster_blocks, block_px=300))
+    monkeypatch.setattr("agrotools.vision.alignment._MOST_PX", 300)
     cut = numbers(measured(tmp_path, dsm=dsm, dtm=dtm))
     for name, value in whole.items():
         if name != "bins":

@@ -1,1 +1,0 @@
-"""Height and cover of a canopy from rasters of heights."""

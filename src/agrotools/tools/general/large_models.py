@@ -1,0 +1,308 @@
+"""Tools that only a large model can do: descriptions, formulas, and pictures made or changed by words."""
+
+import base64
+import io
+import warnings
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, cast
+
+from pydantic import Field
+
+from agrotools.core import Arguments, Artifact, ToolError
+from agrotools.tools.arguments import ReferenceCall
+from agrotools.tools.contract import Agree, FileArgument, ImageFile, Region, ToolResult, tool
+from agrotools.tools.general.images import OpenedImage, chosen_backend, open_image
+from agrotools.tools.learned import LEARNED, describe_learned, weight_files, weights_of, write_down_learned
+from agrotools.tools.services import IMAGES, VLM, ServiceRequest, request_service
+from agrotools.tools.workspace import save_artifact
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+    from agrotools.tools.services.vision import TextAnswer
+
+
+def _remarks(looked: OpenedImage, answer: "TextAnswer", *more: str) -> dict[str, Any]:
+    """Notes and flags of a result, from reading the picture and from the model."""
+    return {"notes": (*looked.notes, *answer.notes), "flags": (*looked.flags, *answer.flags, *more)}
+
+
+class ImageDescription(ToolResult):
+    description: str
+    """what the model says of the picture, or its answer to the question"""
+
+
+def _resolve(call: Arguments, _known: ReferenceCall) -> Arguments:
+    return {**call, "question": _stripped_question(cast("str | None", call["question"]))}
+
+
+def _stripped_question(question: str | None) -> str | None:
+    """A question of spaces alone asks nothing."""
+    return (question or "").strip() or None
+
+
+@tool(
+    category="general",
+    version="1",
+    backends=("offline", LEARNED, VLM),
+    backend_files=weight_files,
+    resolves=_resolve,
+)
+def describe_image(
+    image: ImageFile,
+    question: Annotated[
+        str | None, Field(max_length=500, description="what is to be answered; none: a caption")
+    ] = None,
+) -> ImageDescription:
+    """Describe a picture in a few sentences, or answer a question about it.
+
+    Needs a large model: vlm, or learned with Florence-2 (which takes no question) or BLIP.
+
+    Raises:
+        ToolError: ``backend_unavailable``, and as the readers.
+    """
+    backend = chosen_backend("describing a picture", learned="florence-community/Florence-2-base")
+    looked = open_image(image)
+    stripped_question = _stripped_question(question)
+    if backend == VLM:
+        from agrotools.tools.services.vision import describe_picture
+
+        answer = describe_picture(looked.pixels, looked.box, stripped_question)
+    else:
+        answer = describe_learned(backend, looked.pixels, looked.box, stripped_question)
+    return ImageDescription(description=answer.text, **_remarks(looked, answer))
+
+
+class AttributeDescription(ToolResult):
+    description: str
+    """what the model says of the attribute"""
+
+
+@tool(category="general", version="1", backends=("offline", LEARNED, VLM), backend_files=weight_files)
+def describe_attribute(
+    image: ImageFile,
+    region: Region,
+    attribute: Annotated[
+        str, Field(min_length=1, max_length=200, description="what is asked of it: colour, material, brand, pose...")
+    ],
+) -> AttributeDescription:
+    """Say what one attribute of the thing in a region of a picture is.
+
+    Needs a large model: vlm, or learned with a BLIP that answers questions.
+
+    Raises:
+        ToolError: ``backend_unavailable`` (also for a model that takes no question), ``region_empty``, and as the
+            readers.
+    """
+    backend = chosen_backend("naming an attribute", learned="Salesforce/blip-vqa-base")
+    looked = open_image(image, region)
+    if backend == VLM:
+        from agrotools.tools.services.vision import describe_part
+
+        answer = describe_part(looked.pixels, looked.box, attribute)
+    else:
+        answer = describe_learned(backend, looked.pixels, looked.box, f"what is the {attribute} of this?")
+        if "question_not_answered" in answer.flags:
+            raise ToolError(
+                "backend_unavailable",
+                "this model writes captions and takes no question, so it cannot say one attribute",
+                hint="choose a model that answers: learned:Salesforce/blip-vqa-base, or vlm",
+            )
+    return AttributeDescription(description=answer.text, **_remarks(looked, answer))
+
+
+BeforeFile = Annotated[Path, FileArgument("image", "name of the earlier image file")]
+AfterFile = Annotated[Path, FileArgument("image", "name of the later image file")]
+
+
+class ImageComparison(ToolResult):
+    answer: str
+    """what the model says has changed"""
+
+
+@tool(category="general", version="1", backends=("offline", VLM))
+def compare_images(
+    before: BeforeFile,
+    after: AfterFile,
+    question: Annotated[str, Field(min_length=1, max_length=500, description="what is asked about the change")],
+) -> ImageComparison:
+    """Say what changed between two pictures of one place, as far as a question asks for it.
+
+    Needs a vision model (vlm), which sees both pictures. For measured change of fields, buildings and ponds
+    detect_change works without one.
+
+    Raises:
+        ToolError: ``backend_unavailable``, and as the readers.
+    """
+    chosen_backend("comparing two pictures in words")
+    first, second = open_image(before, argument="before"), open_image(after, argument="after")
+    from agrotools.tools.services.vision import compare
+
+    answer = compare(first.pixels, second.pixels, question)
+    sizes = () if first.pixels.shape == second.pixels.shape else ("sizes_differ",)
+    return ImageComparison(
+        answer=answer.text,
+        notes=(*first.notes, *second.notes, *answer.notes),
+        flags=tuple(dict.fromkeys((*first.flags, *second.flags, *answer.flags, *sizes))),
+    )
+
+
+class ReadFormula(ToolResult):
+    latex: str
+    """the formula as LaTeX; several formulas on lines of their own"""
+
+
+@tool(category="general", version="1", backends=("offline", LEARNED, VLM), backend_files=weight_files)
+def read_formula(image: ImageFile, region: Region | None = None) -> ReadFormula:
+    """Read a mathematical formula in a picture and write it as LaTeX.
+
+    Needs a large model: vlm, or learned with a model that writes down pictures (Nougat and others of its build).
+
+    Raises:
+        ToolError: ``backend_unavailable``, ``region_empty``, and as the readers.
+    """
+    backend = chosen_backend("reading a formula", learned="facebook/nougat-small")
+    looked = open_image(image, region)
+    if backend == VLM:
+        from agrotools.tools.services.vision import read_latex
+
+        answer = read_latex(looked.pixels, looked.box)
+    else:
+        answer = write_down_learned(backend, looked.pixels, looked.box)
+    return ReadFormula(latex=answer.text, **_remarks(looked, answer, *(() if answer.text else ("no_text_found",))))
+
+
+BACKENDS = ("offline", LEARNED, IMAGES)
+STEPS = 25
+_MOST_PX = 40_000_000
+
+
+class GeneratedImage(ToolResult):
+    image: Artifact
+    """the picture"""
+    width_px: int
+    height_px: int
+
+
+def picture_files(backend: str) -> tuple[Path, ...]:
+    """The files of the model that a back-end names; an endpoint has none here.
+
+    Raises:
+        ToolError: ``backend_unavailable``, see :func:`agrotools.tools.learned.weight_files`.
+    """
+    return weight_files(backend) if backend.startswith(LEARNED) else ()
+
+
+def by_endpoint(backend: str, prompt: str, pictures: tuple[bytes, ...] = ()) -> tuple["Image", tuple[str, ...]]:
+    """The picture that an images endpoint makes, and notes.
+
+    Raises:
+        ToolError: as :func:`agrotools.tools.services.request_service`; ``tool_failed``: the reply is no image.
+    """
+    from PIL import Image
+
+    model = backend.removeprefix(IMAGES)
+    reply = request_service(ServiceRequest(backend, {"prompt": prompt}, pictures))
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", Image.DecompressionBombWarning)
+            picture = Image.open(io.BytesIO(base64.b64decode(reply["picture"])), formats=["PNG", "JPEG", "WEBP"])
+            if picture.width * picture.height > _MOST_PX:
+                raise ValueError("too large")
+            picture = picture.convert("RGB")
+    except Exception as error:  # decoders raise whatever a damaged picture leads them to
+        raise ToolError("tool_failed", f"what {model} made is no picture that can be read", hint="ask again") from error
+    revised = reply.get("revised_prompt")
+    return picture, (f"made by {model}", *((f"the endpoint reworded it: {revised}",) if revised else ()))
+
+
+@tool(category="general", version="1", backends=BACKENDS, backend_files=picture_files)
+def generate_image(
+    prompt: Annotated[str, Field(min_length=1, max_length=2000, description="what the picture shall show")],
+    seed: Annotated[
+        int, Agree("presentation"), Field(ge=0, le=2**31 - 1, description="another number, another picture")
+    ] = 0,
+) -> GeneratedImage:
+    """Make a picture of what a text says.
+
+    Needs a model that makes pictures: learned with a text-to-image pipeline of diffusers, or an OpenAI images endpoint
+    (which takes no seed). The picture shows nothing that exists.
+
+    Raises:
+        ToolError: ``backend_unavailable``, ``invalid_argument`` (the endpoint refuses the text).
+    """
+    from PIL import Image
+
+    backend = chosen_backend(
+        "making a picture",
+        learned="stable-diffusion-v1-5/stable-diffusion-v1-5",
+        vlm=False,
+        more=f"{IMAGES}gpt-image-1 (key in OPENAI_API_KEY)",
+    )
+    if backend.startswith(LEARNED):
+        from agrotools.vision.learned.description import draw_words
+
+        weights = weights_of(backend)
+        picture = Image.fromarray(draw_words(prompt, weights, seed=seed, steps=STEPS))
+        notes: tuple[str, ...] = (f"made by {weights.name} ({weights.kind}), {STEPS} steps, seed {seed}",)
+    else:
+        picture, notes = by_endpoint(backend, prompt)
+    return GeneratedImage(
+        image=save_artifact("generated.png", "image", picture),
+        width_px=picture.width,
+        height_px=picture.height,
+        notes=notes,
+        flags=("made_up",),
+    )
+
+
+_SENT_PX = 1536
+
+
+@tool(category="general", version="1", backends=BACKENDS, backend_files=picture_files)
+def stylize_image(
+    image: ImageFile,
+    instruction: Annotated[
+        str, Field(min_length=1, max_length=2000, description="how to change it: turn it into an oil painting...")
+    ],
+    seed: Annotated[
+        int, Agree("presentation"), Field(ge=0, le=2**31 - 1, description="another number, another picture")
+    ] = 0,
+) -> GeneratedImage:
+    """Change a picture as an instruction says, its style above all.
+
+    Needs a model that changes pictures: learned with a pipeline of diffusers such as InstructPix2Pix, or an OpenAI
+    images endpoint (which takes no seed). What the model adds is made up.
+
+    Raises:
+        ToolError: ``backend_unavailable``, ``invalid_argument`` (the endpoint refuses the instruction), and as the
+            readers.
+    """
+    from PIL import Image
+
+    backend = chosen_backend(
+        "changing a picture",
+        learned="timbrooks/instruct-pix2pix",
+        vlm=False,
+        more=f"{IMAGES}gpt-image-1 (key in OPENAI_API_KEY)",
+    )
+    looked = open_image(image)
+    if backend.startswith(LEARNED):
+        from agrotools.vision.learned.description import change_picture
+
+        weights = weights_of(backend)
+        picture = Image.fromarray(change_picture(looked.pixels, instruction, weights, seed=seed, steps=STEPS))
+        notes: tuple[str, ...] = (f"changed by {weights.name} ({weights.kind}), {STEPS} steps, seed {seed}",)
+    else:
+        sent = Image.fromarray(looked.pixels)
+        sent.thumbnail((_SENT_PX, _SENT_PX), Image.Resampling.LANCZOS)
+        out = io.BytesIO()
+        sent.save(out, "PNG")
+        picture, notes = by_endpoint(backend, instruction, (out.getvalue(),))
+    return GeneratedImage(
+        image=save_artifact("stylized.png", "image", picture),
+        width_px=picture.width,
+        height_px=picture.height,
+        notes=(*looked.notes, *notes),
+        flags=(*looked.flags, "made_up"),
+    )

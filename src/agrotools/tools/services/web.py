@@ -1,0 +1,399 @@
+"""Services on the network: a search of the web (Serper's API or a SearXNG) and images in the form of OpenAI's endpoint.
+
+Either search becomes the same plain form; no page that was found is opened. Searches can be recorded in a file, one to
+a line, and replayed from it. Redirects are not followed, since they would carry the key elsewhere.
+"""
+
+import asyncio
+import base64
+import json
+import os
+import random
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import aiohttp
+import orjson
+from pydantic import BaseModel, ValidationError
+
+from agrotools.core import InfrastructureError, ToolError, UsageError
+from agrotools.models.refusals import one_line, retry_after
+from agrotools.tools.services import SERPER
+
+SEARCH_URL, SEARCH_KEY, SEARCH_RECORD = "AGROTOOLS_SEARCH_URL", "SERPER_API_KEY", "AGROTOOLS_SEARCH_RECORD"
+SERPER_URL = "https://google.serper.dev/search"
+IMAGES_URL, IMAGES_KEY_NAME = "AGROTOOLS_IMAGES_URL", "AGROTOOLS_IMAGES_KEY_ENV"
+OPENAI_URL = "https://api.openai.com/v1"
+_LARGEST_REPLY = 64 * 2**20
+_LONGEST_TEXT = 2_000
+
+
+@dataclass(frozen=True)
+class Endpoint:
+    """Address and key of a service, ``name`` as messages call it, and the environment variable of the key."""
+
+    name: str
+    url: str
+    key: str = field(default="", repr=False)
+    key_variable: str = ""
+
+
+@dataclass(frozen=True)
+class Patience:
+    """Time limit of one attempt, number of attempts, and total waiting time between them."""
+
+    timeout_s: float = 20.0
+    attempts: int = 3
+    first_wait_s: float = 0.5
+    waits_s: float = 30.0
+
+
+_FOR_SEARCHES = Patience()
+_FOR_IMAGES = Patience(timeout_s=300.0, attempts=3, first_wait_s=1.0, waits_s=120.0)
+
+
+def checked_url(url: str, variable: str) -> str:
+    """The address in the environment variable of that name.
+
+    Raises:
+        UsageError: not an HTTP address, or one that holds a secret.
+    """
+    try:
+        parts = urlsplit(url)
+        usable = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        parts, usable = urlsplit(""), False
+    if not usable or not url.isprintable():
+        raise UsageError(f"{variable} holds no HTTP address", hint="it must look like https://search.example.org")
+    if parts.username or parts.password or parts.query:
+        raise UsageError(
+            f"the address in {variable} holds a user name, a password or a query",
+            hint="give a key in its own environment variable",
+        )
+    return url.rstrip("/")
+
+
+def _is_key(text: str) -> bool:
+    return bool(text) and text.isascii() and text.isprintable()
+
+
+async def exchange(
+    endpoint: Endpoint,
+    method: str,
+    path: str = "",
+    *,
+    patience: Patience,
+    headers: Mapping[str, str] | None = None,
+    form: Any = None,
+    **request: Any,
+) -> Any:
+    """The JSON of a good reply. 408, 429, 5xx and broken connections are tried again; ``Retry-After`` is obeyed.
+
+    Args:
+        form: makes a new form for each attempt, called without arguments.
+        request: ``json`` or ``params``, as aiohttp takes them.
+
+    Raises:
+        UsageError: the service refuses the key or the address.
+        InfrastructureError: no reply within the budget, or one that is not JSON.
+        ToolError: ``invalid_argument``: the service refuses this request; ``limit``: its reply has no end.
+    """
+    attempt, waited_s = 0, 0.0
+    timeout = aiohttp.ClientTimeout(total=patience.timeout_s)
+    async with aiohttp.ClientSession(cookie_jar=aiohttp.DummyCookieJar(), trust_env=True) as session:
+        while True:
+            attempt += 1
+            requested_wait_s: float | None = None
+            try:
+                async with session.request(
+                    method,
+                    endpoint.url + path,
+                    headers=headers,
+                    timeout=timeout,
+                    allow_redirects=False,
+                    data=form() if form else None,
+                    **request,
+                ) as response:
+                    body = await _read(response, endpoint.name)
+                    if 200 <= response.status < 300:
+                        return orjson.loads(body)
+                    message = one_line(_message_in(body), endpoint.key)
+                    fault = f"HTTP {response.status}" + (f": {message}" if message else "")
+                    _raise_for(response.status, fault, endpoint)
+                    requested_wait_s = retry_after(response.headers)
+            except orjson.JSONDecodeError:
+                raise unknown_form(endpoint) from None
+            except TimeoutError:
+                fault = f"no reply within {patience.timeout_s:g} s"
+            except (aiohttp.ClientError, OSError) as error:
+                fault = one_line(f"{type(error).__name__}: {error}", endpoint.key)
+            wait_s = patience.first_wait_s * 2 ** (attempt - 1) * random.uniform(0.5, 1.0)
+            if requested_wait_s is not None:
+                wait_s = requested_wait_s
+            if attempt >= patience.attempts or waited_s + wait_s > patience.waits_s:
+                waits = f"; it asks to wait {requested_wait_s:.0f} s" if requested_wait_s else ""
+                raise InfrastructureError(
+                    f"no reply from {endpoint.name} after {attempt} attempts: {fault}{waits}",
+                    hint="is it up, and its address right? Ask again later, or choose another back-end",
+                )
+            waited_s += wait_s
+            await asyncio.sleep(wait_s)
+
+
+def unknown_form(endpoint: Endpoint, hint: str = "is its address right?") -> InfrastructureError:
+    """The error for a reply that cannot be read."""
+    return InfrastructureError(f"{endpoint.name} replied in no form that is known", hint=hint)
+
+
+async def _read(response: aiohttp.ClientResponse, service: str) -> bytes:
+    content = bytearray()
+    async for piece in response.content.iter_any():
+        content += piece
+        if len(content) > _LARGEST_REPLY:
+            raise ToolError("limit", f"the reply of {service} is longer than {_LARGEST_REPLY >> 20} MiB")
+    return bytes(content)
+
+
+def _raise_for(status: int, fault: str, endpoint: Endpoint) -> None:
+    """Raise the error of a reply that is not retryable."""
+    name, variable = endpoint.name, endpoint.key_variable
+    if status in (401, 403):
+        hint = "does it ask for a key? A SearXNG must allow the format json (search.formats in its settings)"
+        if variable:
+            hint = f"set the environment variable {variable} to a valid key"
+        raise UsageError(f"{name} refuses the request: {fault}", hint=hint)
+    if status in (404, 405) or 300 <= status < 400:
+        raise UsageError(f"{name} is not at that address: {fault}", hint="check the address, redirects included")
+    if status < 500 and status not in (408, 409, 425, 429):
+        raise ToolError("invalid_argument", f"{name} refuses this request: {fault}", hint="another wording may do")
+
+
+def _message_in(body: bytes) -> str:
+    """Error message in a server's reply, in any of the usual forms."""
+    try:
+        value = orjson.loads(body)
+    except orjson.JSONDecodeError:
+        text = body[:2000].decode(errors="replace").strip()
+        return "" if text.startswith("<") else text
+    if isinstance(value, dict):
+        error = value.get("error") or value.get("message") or value.get("detail")
+        return str(error.get("message", "") if isinstance(error, dict) else error or "")
+    return ""
+
+
+def search_endpoint(backend: str) -> Endpoint:
+    """The search service that the environment names: SERPER_API_KEY and AGROTOOLS_SEARCH_URL.
+
+    Raises:
+        UsageError: what the back-end needs is not set, or not an address.
+    """
+    url = os.environ.get(SEARCH_URL, "").strip()
+    if backend == SERPER:
+        key = os.environ.get(SEARCH_KEY, "").strip()
+        if not _is_key(key):
+            raise UsageError(
+                f"the environment variable {SEARCH_KEY} " + ("does not hold an API key" if key else "is not set"),
+                hint="it must hold a key of serper.dev, or of the service that AGROTOOLS_SEARCH_URL names",
+            )
+        return Endpoint("the search service", checked_url(url or SERPER_URL, SEARCH_URL), key, SEARCH_KEY)
+    if not url:
+        raise UsageError(
+            f"the environment variable {SEARCH_URL} is not set", hint="it must hold the address of a SearXNG"
+        )
+    url = checked_url(url, SEARCH_URL)
+    return Endpoint("the SearXNG", url if url.endswith("/search") else f"{url}/search")
+
+
+async def search(backend: str, query: str, k: int, patience: Patience = _FOR_SEARCHES) -> dict[str, Any]:
+    """Results of a service: ``{"answer", "knowledge", "results": [{"title", "url", "snippet"}]}``, k results at most.
+
+    Where AGROTOOLS_SEARCH_RECORD names a folder, what was found is added to the file ``searches.jsonl`` in it.
+
+    Raises:
+        UsageError, InfrastructureError, ToolError: see :func:`exchange`.
+    """
+    endpoint = search_endpoint(backend)
+    if backend == SERPER:
+        headers, body = {"X-API-KEY": endpoint.key}, {"q": query, "num": k}
+        reply = await exchange(endpoint, "POST", patience=patience, headers=headers, json=body)
+    else:
+        reply = await exchange(endpoint, "GET", patience=patience, params={"q": query, "format": "json"})
+    try:
+        page = (read_serper if backend == SERPER else read_searxng)(reply, k)
+    except (ValueError, TypeError, AttributeError, LookupError):
+        raise unknown_form(endpoint) from None
+    if folder := os.environ.get(SEARCH_RECORD, "").strip():
+        record_search(folder, backend, query, k, page)
+    return page
+
+
+def read_serper(reply: dict[str, Any], k: int) -> dict[str, Any]:
+    """A reply of Serper's form in the plain form."""
+    box, graph = reply.get("answerBox") or {}, reply.get("knowledgeGraph") or {}
+    highlighted = box.get("snippetHighlighted")
+    answer = box.get("answer") or box.get("snippet") or highlighted
+    attributes = _text(", ".join(f"{name}: {value}" for name, value in (graph.get("attributes") or {}).items()))
+    parts = [_text(graph.get("type")), _text(graph.get("description")), f"({attributes})" if attributes else ""]
+    return {
+        "answer": _text(", ".join(map(str, answer)) if isinstance(answer, list) else answer) or None,
+        "knowledge": {"title": _text(graph.get("title")), "text": " ".join(part for part in parts if part)}
+        if graph
+        else None,
+        "results": [_page(item, "link", "snippet") for item in (reply.get("organic") or [])[:k]],
+    }
+
+
+def read_searxng(reply: dict[str, Any], k: int) -> dict[str, Any]:
+    """A reply of SearXNG in the plain form."""
+    answers = [item.get("answer") if isinstance(item, dict) else item for item in reply.get("answers") or []]
+    boxes = reply.get("infoboxes") or []
+    return {
+        "answer": _text(answers[0]) if answers else None,
+        "knowledge": {"title": _text(boxes[0].get("infobox")), "text": _text(boxes[0].get("content"))}
+        if boxes
+        else None,
+        "results": [_page(item, "url", "content") for item in reply["results"][:k]],
+    }
+
+
+def _page(item: dict[str, Any], link: str, text: str) -> dict[str, str]:
+    return {"title": _text(item.get("title")), "url": _text(item.get(link)), "snippet": _text(item.get(text))}
+
+
+def _text(value: object) -> str:
+    return "" if value is None else " ".join(str(value)[:_LONGEST_TEXT].split())
+
+
+class SearchHit(BaseModel):
+    title: str
+    url: str
+    snippet: str
+
+
+class Knowledge(BaseModel):
+    title: str
+    text: str
+
+
+class RecordedSearch(BaseModel):
+    """A line of ``searches.jsonl``; when and by which service it was found is there for people."""
+
+    query: str
+    k: int = 0
+    answer: str | None = None
+    knowledge: Knowledge | None = None
+    results: list[SearchHit]
+
+
+def query_key(query: str) -> str:
+    """Key of a query: letter case and spaces do not count."""
+    return " ".join(query.casefold().split())
+
+
+def record_search(place: str, backend: str, query: str, k: int, page: dict[str, Any]) -> None:
+    """Add a search to the folder's file. A disk that is full or read-only costs the record, not the search."""
+    line = {"query": query, "k": k, "service": backend, "at": datetime.now(UTC).isoformat(timespec="seconds"), **page}
+    folder = Path(place).expanduser()
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with recording_path(place).open("ab", buffering=0) as file:  # whole, whoever else adds a line
+            file.write((json.dumps(line, ensure_ascii=False) + "\n").encode())
+    except OSError:
+        return
+
+
+def recording_path(place: str) -> Path:
+    """The file of recorded searches at a path: that file, or the one in that folder."""
+    path = Path(place).expanduser()
+    return path / "searches.jsonl" if path.is_dir() else path
+
+
+def find_recorded(place: str, query: str, k: int) -> dict[str, Any] | None:
+    """The last recorded search of that query that asked for as many results at least, else the last of it; or None.
+
+    Raises:
+        OSError: the file cannot be read.
+        ValueError: a line of it is no recorded search (a torn last line is passed over).
+    """
+    lines = recording_path(place).read_text(encoding="utf-8").split("\n")  # other line breaks may stand in text
+    best: RecordedSearch | None = None
+    for number, line in enumerate(lines, start=1):
+        if not line.strip():
+            continue
+        try:
+            entry = RecordedSearch.model_validate_json(line)
+        except ValidationError as error:
+            if number == len(lines):  # what ends in a line break has an empty last line
+                break
+            raise ValueError(f"line {number} is no recorded search") from error
+        if query_key(entry.query) == query_key(query) and (entry.k >= k or best is None or best.k < k):
+            best = entry
+    if best is None:
+        return None
+    page = best.model_dump(include={"answer", "knowledge", "results"})
+    return {**page, "results": page["results"][:k]}
+
+
+def images_endpoint() -> Endpoint:
+    """The endpoint that the environment names: AGROTOOLS_IMAGES_URL (default: OpenAI's own) and the key in
+    OPENAI_API_KEY, or in the variable that AGROTOOLS_IMAGES_KEY_ENV names.
+
+    Raises:
+        UsageError: no usable address, or no key where OpenAI's own endpoint is asked.
+    """
+    base_url = os.environ.get(IMAGES_URL, "").strip()
+    variable = os.environ.get(IMAGES_KEY_NAME, "").strip() or "OPENAI_API_KEY"
+    key = os.environ.get(variable, "").strip()
+    url = checked_url(base_url, IMAGES_URL) if base_url else OPENAI_URL
+    if (
+        base_url
+        and urlsplit(base_url).hostname != urlsplit(OPENAI_URL).hostname
+        and not os.environ.get(IMAGES_KEY_NAME)
+    ):
+        key = ""  # a vendor's key goes to no other server unasked
+    elif not _is_key(key):
+        raise UsageError(
+            f"the environment variable {variable} holds no API key", hint="it must hold the key for images"
+        )
+    return Endpoint("the images endpoint", url, key, variable)
+
+
+async def draw(
+    model: str, prompt: str, pictures: tuple[bytes, ...] = (), patience: Patience = _FOR_IMAGES
+) -> dict[str, Any]:
+    """A picture made from words, or from words and a picture: ``{"picture": base64, "revised_prompt": text | None}``.
+
+    Raises:
+        UsageError, InfrastructureError, ToolError: see :func:`exchange`; InfrastructureError too for a reply that names
+            an address instead of holding the picture.
+    """
+    endpoint = images_endpoint()
+    fields = {"model": model, "prompt": prompt, "n": 1}
+    if not model.startswith("gpt-image"):  # these send the picture itself, and refuse to be told so
+        fields["response_format"] = "b64_json"
+
+    def form() -> aiohttp.FormData:
+        data = aiohttp.FormData({name: str(value) for name, value in fields.items()})
+        for picture in pictures:
+            data.add_field("image", picture, filename="image.png", content_type="image/png")
+        return data
+
+    reply = await exchange(
+        endpoint,
+        "POST",
+        "/images/edits" if pictures else "/images/generations",
+        patience=patience,
+        headers={"Authorization": f"Bearer {endpoint.key}"} if endpoint.key else {},
+        **({"form": form} if pictures else {"json": fields}),
+    )
+    try:
+        item = reply["data"][0]
+        content, revised = item["b64_json"], item.get("revised_prompt")
+        base64.b64decode(content, validate=True)
+    except (ValueError, LookupError, TypeError, AttributeError):
+        raise unknown_form(endpoint, "it must send the picture itself (b64_json)") from None
+    return {"picture": content, "revised_prompt": str(revised)[:2000] if revised else None}
