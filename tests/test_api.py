@@ -75,7 +75,7 @@ def test_public_names_of_the_tools():
     ]
     functions = ("build_index", "get_tool", "run_code", "save_artifact", "tool_names", "tool_specs")
     assert {name: [*inspect.signature(getattr(tools, name)).parameters] for name in functions} == {
-        "build_index": [*("corpus", "out", "tokens", "memory_mb", "text_field", "title_field", "replace", "progress")],
+        "build_index": [*("corpus", "out", "memory_mb", "replace", "progress")],
         "get_tool": ["name"],
         "run_code": ["code", "call", "inputs", "limits", "runner"],
         "save_artifact": ["name", "kind", "content"],
