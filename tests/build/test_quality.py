@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from PIL import Image, ImageOps
 
-from agrotools.benchmarks.checks.leaks import names_tool, revealed_answer, step_words
+from agrotools.benchmarks.leaks import names_tool, revealed_answer, step_words
 from agrotools.build.quality import Finding, write_findings
 from agrotools.build.quality.checking import (
     check_implicit,

@@ -2,7 +2,7 @@
 
 import difflib
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
 from typing import NamedTuple, TypeVar
@@ -23,9 +23,6 @@ class Loading(NamedTuple):
     data_root: Path | None = None
     options: Mapping[str, str | int | bool] = MappingProxyType({})
     progress: Progress = no_progress
-
-
-Loader = Callable[[Loading], Benchmark]
 
 
 def settings_of(model: type[Settings], benchmark: str, options: Mapping[str, str | int | bool]) -> Settings:

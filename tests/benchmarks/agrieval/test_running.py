@@ -16,7 +16,7 @@ import pytest
 from aiohttp import web
 
 from agrotools.benchmarks import Benchmark, load_benchmark
-from agrotools.benchmarks.agrieval.slots import OptionsSlot
+from agrotools.benchmarks.agrieval.plugin import OptionsSlot
 from agrotools.core import Sample, UsageError
 from agrotools.knowledge.corpus import CorpusIndex, build_index
 from agrotools.runner.config import EvalConfig

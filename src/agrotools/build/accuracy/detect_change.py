@@ -22,7 +22,7 @@ from agrotools.tools.change.result import CHANGED, GAINED, LOST
 from agrotools.vision.reading import read_image, read_labels
 
 if TYPE_CHECKING:
-    from agrotools.build.scenes.ponds import PondScene
+    from agrotools.build.scenes.scene import Scene
 
 PAIRS = 80
 """A quarter of each difficulty. The tests were fitted on seeds 1000 to 1359 and tried on 2000 to 2079."""
@@ -91,7 +91,7 @@ def _without_ponds(bench: Bench) -> list[Figure]:
     ]
 
 
-def _arrays(scene: "PondScene", infrared: bool) -> tuple[list[NDArray[np.uint8]], list[NDArray[np.float32] | None]]:
+def _arrays(scene: "Scene", infrared: bool) -> tuple[list[NDArray[np.uint8]], list[NDArray[np.float32] | None]]:
     """Colours and near infrared of both dates, scaled to 255."""
     if not infrared:
         return [cast(NDArray[np.uint8], scene.images[date]) for date in _DATES], [None, None]

@@ -123,7 +123,7 @@ def _saved(bench: Bench, name: str, pixels: "NDArray[Any]") -> Path:
     from agrotools.build.sources.drawn.saving import save_jpeg, save_png
 
     path = bench.scratch / name
-    (save_jpeg if path.suffix == ".jpg" else save_png)(pixels, path)
+    (save_jpeg if path.suffix == ".jpg" else save_png)(path, pixels)
     return path
 
 

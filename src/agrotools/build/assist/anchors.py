@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from pydantic import JsonValue
 
-from agrotools.benchmarks.checks.leaks import has_word
+from agrotools.benchmarks.leaks import has_word
 from agrotools.core import ChoiceSetSlot, ExactSlot, FileSlot, Sample
 from agrotools.core.record import literal_value
 from agrotools.text.normalise import CJK, WORD, canonical_unit, normalise, unit_pattern

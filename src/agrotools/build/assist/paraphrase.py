@@ -16,7 +16,7 @@ from pydantic import JsonValue
 
 from agrotools.agents.llm import building_prompt_hash, render
 from agrotools.benchmarks import load_folder
-from agrotools.benchmarks.checks.leaks import has_word, named_argument, names_tool, revealed_answer, step_words
+from agrotools.benchmarks.leaks import has_word, named_argument, names_tool, revealed_answer, step_words
 from agrotools.build.assist.anchors import (
     file_names,
     fixed_parts,

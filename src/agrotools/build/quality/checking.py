@@ -12,7 +12,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from agrotools.benchmarks.checks.leaks import (
+from agrotools.benchmarks.leaks import (
     has_word,
     labels_of,
     named_argument,

@@ -9,10 +9,8 @@ from pathlib import Path
 from pydantic import JsonValue
 
 from agrotools.build.sources.assembling import assembled
-from agrotools.build.sources.field.canopy import canopy
-from agrotools.build.sources.field.fruit import apples, orchard
-from agrotools.build.sources.field.land import buildings, land_use, ndvi, scene, trees
-from agrotools.build.sources.field.photos import leaf_photos, leaves, weed_photos
+from agrotools.build.sources.field.land import buildings, canopy, land_use, ndvi
+from agrotools.build.sources.field.photos import apples, leaf_photos, leaves, orchard, weed_photos
 from agrotools.build.sources.field.weeds import weeds
 from agrotools.build.sources.part import Adapter
 from agrotools.core.base import NoFileError, Progress, no_progress
@@ -27,8 +25,6 @@ PARTS: dict[str, Adapter] = {
     "dsifn_cd": land_use,
     "rgbd_apples": apples,
     "s2_ndvi": ndvi,
-    "tree_canopy": trees,
-    "multiband": scene,
     "deepweeds": weed_photos,
     "bean_leaf_class": leaf_photos("bean"),
     "coffee_leaf_class": leaf_photos("coffee"),

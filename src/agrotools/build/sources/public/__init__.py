@@ -24,9 +24,20 @@ DATASETS: Mapping[str, float] = SOURCE_PCTS
 """Names of the data sets, as after ``--source``, with their share of the published queries in percent."""
 
 
+_MODULES = {
+    "agromind": "counts",
+    "clcd": "cropland",
+    "deepnir": "counts",
+    "deepweeds": "plants",
+    "hi_cna": "cropland",
+    "plantseg": "plants",
+}
+"""Modules that hold several adapters; each other data set has one of its own."""
+
+
 def adapter_of(name: str) -> Adapter:
-    """The adapter of a data set: ``read`` of the module of its name in this package."""
-    return import_module(f"{__name__}.{name}").read
+    """The adapter of a data set: the function of its name in a module of this package."""
+    return getattr(import_module(f"{__name__}.{_MODULES.get(name, name)}"), name)
 
 
 def build_public(name: str) -> Callable[[Path, Path, Progress], BenchmarkHeader]:
