@@ -84,10 +84,13 @@ class LazyCommands(TyperGroup):
         return command
 
 
-def _has_no_reader(stream: TextIO) -> bool:
+def _has_no_reader(stream: TextIO | None) -> bool:
     """True if the stream is a pipe whose reader has closed it."""
     poll = select.poll()
-    poll.register(stream.fileno(), 0)
+    try:
+        poll.register(stream.fileno() if stream else -1, 0)
+    except (OSError, ValueError):
+        return False
     return any(event & select.POLLERR for _, event in poll.poll(0))
 
 
@@ -134,6 +137,10 @@ def main() -> None:
     warnings.showwarning = _show_warning
     try:
         app()
+    except SystemExit as end:
+        if end.code == 1 and _has_no_reader(sys.__stdout__):  # of help, which is printed before a command runs
+            sys.exit(0)
+        raise
     except Exception as error:
         # Imported here because --help must not wait for pydantic.
         from agrotools.core.base import AgrotoolsError
