@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from agrotools.benchmarks.checks.leaks import step_words
+from agrotools.benchmarks.leaks import step_words
 from agrotools.build.choosing import ask_subject
 from agrotools.build.own_photos import Column, Plan, cells, detect_columns, open_questions, read_plan, write_plan
 from agrotools.build.own_photos.building import answers_of

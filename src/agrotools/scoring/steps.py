@@ -23,7 +23,6 @@ from agrotools.core import (
     BenchmarkError,
     CallTools,
     Halt,
-    ImageCallsSlot,
     Record,
     ReferenceStep,
     RunStoreError,
@@ -31,11 +30,9 @@ from agrotools.core import (
     SampleFile,
     Score,
     Slot,
-    Step,
     ToolCall,
     ToolError,
     ToolSpec,
-    Trajectory,
     Unparseable,
     UnresolvedRef,
     UsageError,
@@ -319,33 +316,6 @@ def _short(implied: "Implied") -> JsonValue:
     return implied.value[:200] if isinstance(implied.value, str) else implied.value
 
 
-# --- images that the reference makes by calls of tools ---------------------------------------------------------------
-
-
-def score_image_calls(
-    slot: ImageCallsSlot, sample: Sample, trajectory: Trajectory
-) -> tuple[float, dict[str, JsonValue]]:
-    """The share of the reference's calls to ``slot.tools`` that were made, without an error, with agreeing arguments.
-
-    Each call stands for one of the reference at most. Order does not count, nor do further calls. Arguments agree as
-    in ``agrotools.arg_acc``; those of a tool that is not installed where they are equal.
-    """
-    image_steps = [step for step in (sample.reference.steps if sample.reference else ()) if step.tool in slot.tools]
-    if not image_steps:
-        return 0.0, {"rule": "the reference makes no image: there is nothing to compare with"}
-    remaining = [step for step in trajectory.calls if _succeeded(step)]
-    missing: list[JsonValue] = []
-    for step in image_steps:
-        match = next((each for each in remaining if each.call and agrees(sample, each.call, step)), None)
-        if match is None:
-            missing.append(step.tool)
-        else:
-            remaining.remove(match)
-    share = (len(image_steps) - len(missing)) / len(image_steps)
-    reading: dict[str, JsonValue] = {"wanted": [step.tool for step in image_steps], "missing": missing}
-    return share, {**reading, "rule": "calls of the reference that make images, with agreeing arguments"}
-
-
 def agrees(sample: Sample, call: ToolCall, step: ReferenceStep) -> bool:
     """True if a call is that of the reference step: the same tool, and every argument agrees."""
     if call.tool != step.tool:
@@ -355,10 +325,6 @@ def agrees(sample: Sample, call: ToolCall, step: ReferenceStep) -> bool:
     except UsageError:
         tool = _without_schema(step, [*step.arguments, *call.arguments])
     return all(row.agrees for row in compare_calls(sample, tool, call, step))
-
-
-def _succeeded(step: Step) -> bool:
-    return step.call is not None and (step.observation is None or step.observation.ok)
 
 
 def _without_schema(step: ReferenceStep, arguments: Sequence[str]) -> ToolSpec:

@@ -10,8 +10,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
-from agrotools.benchmarks._dialogs.calculating import calculated
-from agrotools.benchmarks._dialogs.tools import AddText, Calculator, DrawBox, box_text, read_box, scored_text
+from agrotools.benchmarks._dialogs.tools import (
+    AddText,
+    Calculator,
+    DrawBox,
+    box_text,
+    calculated,
+    read_box,
+    scored_text,
+)
 from agrotools.core import BENCHMARKS, SampleFile, ToolCall, ToolError
 from agrotools.runner.config import EvalConfig
 from agrotools.tools import GENERAL_TOOLS, get_tool

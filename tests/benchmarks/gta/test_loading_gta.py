@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from agrotools.agents.modes import reference_history
 from agrotools.benchmarks import Benchmark, load_benchmark
+from agrotools.benchmarks._dialogs.plugin_parts import ImageCallsSlot
 from agrotools.benchmarks.gta.load import read_gta
 from agrotools.core import (
     BenchmarkError,
-    ImageCallsSlot,
     KeywordsSlot,
     Observation,
     ReferenceTextsSlot,
@@ -207,7 +207,6 @@ def test_what_was_left_out_stands_in_the_header(tmp_path: Path) -> None:
         (b'{"0": {"tools": [', "is cut off"),
         (b'{"0": oops}', "is no JSON"),
         (b'{"0": {}}x', "is no JSON"),
-        (b'{"0": {"a": 1}, "1": {}, "0": {"b": 2}}', "'0' occurs twice as a key"),
         (b'{"0": "\\ud800"}', "is no JSON"),
         (b"\n<!DOCTYPE html><html><body>404", "is a web page"),
         (b'"text"', "no object of entries"),

@@ -12,7 +12,7 @@ from agrotools.benchmarks import Benchmark, load_benchmark
 from agrotools.benchmarks.checking import check_benchmark
 from agrotools.benchmarks.describing import describe
 from agrotools.benchmarks.gta2.load import GTA2_TOOLS, tree_of
-from agrotools.benchmarks.gta2.slots import DEEPEST_SUB_TASK, SubTask, SubTasksSlot
+from agrotools.benchmarks.gta2.plugin import DEEPEST_SUB_TASK, SubTask, SubTasksSlot
 from agrotools.core import BenchmarkError, UsageError
 from agrotools.report.description import sections
 from agrotools.tools import TOOLS

@@ -19,7 +19,7 @@ from typing import Annotated, Any, Literal, cast
 
 from pydantic import Field
 
-from agrotools.benchmarks.agrieval.slots import OptionKind
+from agrotools.benchmarks.agrieval.plugin import OptionKind
 from agrotools.core import BenchmarkError, FrozenModel
 
 Order = Literal["given", "shuffled", "later", "rotated"]

@@ -13,9 +13,9 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from agrotools.benchmarks.agrieval.plugin import OptionsSlot, ReferenceTextSlot
 from agrotools.benchmarks.agrieval.published_scorer import KINDS, score_choices, score_open
 from agrotools.benchmarks.agrieval.score import read_options, text_values
-from agrotools.benchmarks.agrieval.slots import OptionsSlot, ReferenceTextSlot
 from agrotools.core import BenchmarkError
 from agrotools.plugin import PredictionFormat, PredictionInput
 from agrotools.scoring.predictions import Compared, Part, PublishedScorerStops, SampleParts, Scores, read_json, summed

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 from agrotools.benchmarks.agrieval.items import Item, Order, QuestionSettings, question_key
-from agrotools.benchmarks.agrieval.slots import OptionKind
+from agrotools.benchmarks.agrieval.plugin import OptionKind
 from agrotools.core import UsageError
 
 LATER_SHARE = 0.585

@@ -12,8 +12,7 @@ from collections.abc import Callable, Sequence
 from pydantic import JsonValue
 
 from agrotools.benchmarks.agrieval import lexeval, published_scorer
-from agrotools.benchmarks.agrieval.plugin import ROUGES
-from agrotools.benchmarks.agrieval.slots import OptionsSlot, ReferenceTextSlot
+from agrotools.benchmarks.agrieval.plugin import ROUGES, OptionsSlot, ReferenceTextSlot
 from agrotools.core import FrozenModel, Record, Score, Slot, Trajectory, UsageError
 from agrotools.plugin import JudgedMetric, Judging, Scoring, TextComparisons
 from agrotools.scoring.choices import read_choices
