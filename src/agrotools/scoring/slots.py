@@ -149,13 +149,12 @@ def _row(record: Record, metric: str, score: SlotScore, *, slot: str | None = No
 _MAX_EXCERPT = 240
 _IN_WORDS = OpenTextSlot | KeywordsSlot | ReferenceTextsSlot
 _UNDECIDED = re.compile(
-    r"\b(?:any|all|each) of (?:these|them|those) (?:may|might|could|can) be\b|"
-    r"\bleave (?:the |that |this )?(?:choice|decision)(?: open| to you)|\bin which case\b[^.;]{0,20}\d|"
-    r"\b(?:remains?|stays?|left) (?:undetermined|undecided|unresolved)\b|"
-    r"\b(?:cannot|can't|could not|couldn't|unable to|not able to) (?:choose|decide|tell|say) "
-    r"(?:between|which|whether)\b|\bnot sure which\b|\banswer depends on\b|\beither (?:one )?of (?:the two|these|them)|"
-    r"\beither (?:image|file|map|one|option|answer) (?:could|may|might)\b|"
-    r"无法(?:确定|判断)(?:是)?(?:哪|两者|到底)|(?:无法|难以|不能)区分(?=[,。;]|$)"
+    r"\b(?:any|all|each) of (?:these|them|those) (?:may|might|could|can) be\b|\bleave (?:the |that |this )?(?:choice|"
+    r"decision)(?: open| to you)|\bin which case\b[^.;]{0,20}\d|\b(?:remains?|stays?|left) (?:undetermined|undecided|"
+    r"unresolved)\b|\b(?:cannot|can't|could not|couldn't|unable to|not able to) (?:choose|decide|tell|say) (?:between|"
+    r"which|whether)\b|\bnot sure which\b|\banswer depends on\b|\beither (?:one )?of (?:the two|these|them)|"
+    r"\beither (?:image|file|map|one|option|answer) (?:could|may|might)\b|无法(?:确定|判断)(?:是)?(?:哪|两者|到底)|"
+    r"(?:无法|难以|不能)区分(?=[,。;]|$)"
 )
 
 
