@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
-from agrotools.build.accuracy.extract_marked_region import drawn_on, photos_in, saved_as_jpeg
+from agrotools.build.accuracy.extract_marked_region import draw_mark_on, find_photos, save_as_jpeg
 from agrotools.core import ToolError
 from agrotools.text.agreement_values import box_iou
 from agrotools.tools import get_tool
@@ -226,7 +226,7 @@ def _agreements(seed: int, quarters: int, mirror: bool, colour: Any, shape: Any)
         marks = find_marks(image)
         return box_iou(marks[0].box, box) if len(marks) == 1 else 0.0
 
-    pixels, drawn = drawn_on(field(PLANTS, seed), colour, shape, 3, np.random.default_rng(seed))
+    pixels, drawn = draw_mark_on(field(PLANTS, seed), colour, shape, 3, np.random.default_rng(seed))
     x0, y0, x1, y1 = drawn.box
     turned = np.ascontiguousarray(np.rot90(pixels[:, ::-1] if mirror else pixels, quarters))
     place = np.zeros(pixels.shape[:2], bool)
@@ -265,7 +265,7 @@ def test_turning_and_cropping_move_polygons_along_all_but_a_few() -> None:
 def test_the_sharp_tips_of_a_flat_polygon_belong_to_its_box() -> None:
     # Taken for an ellipse, which ends before the tips; and polygons whose corner is sharper than 40 degrees.
     for seed, colour in ((1433, "red"), (4211, "magenta"), (5451, "red"), (1430, "yellow")):
-        pixels, drawn = drawn_on(field(PLANTS, seed), colour, "polygon", 3, np.random.default_rng(seed))
+        pixels, drawn = draw_mark_on(field(PLANTS, seed), colour, "polygon", 3, np.random.default_rng(seed))
         (mark,) = find_marks(pixels)
         assert box_iou(mark.box, drawn.box) > 0.93
 
@@ -289,14 +289,14 @@ def test_a_picture_of_many_megapixels_is_looked_at_reduced(tmp_path: Path) -> No
 @pytest.mark.slow
 def test_marks_on_real_photographs(tmp_path: Path, field_data: Path) -> None:
     ious: list[float] = []
-    for number, path in enumerate(photos_in(field_data)[::16]):
+    for number, path in enumerate(find_photos(field_data)[::16]):
         pixels = read_image(path).pixels
         if min(pixels.shape[:2]) < 160:
             continue
         draw = np.random.default_rng(number)
         colour, shape = COLOURS[number % len(COLOURS)], ("box", "ellipse", "polygon")[number % 3]
-        picture, drawn = drawn_on(pixels, colour, shape, 2 + number % 5, draw)
-        marks = find_marks(read_image(saved_as_jpeg(picture, 75 + number % 21, tmp_path / "m.jpg")).pixels)
+        picture, drawn = draw_mark_on(pixels, colour, shape, 2 + number % 5, draw)
+        marks = find_marks(read_image(save_as_jpeg(picture, 75 + number % 21, tmp_path / "m.jpg")).pixels)
         ious.append(max((box_iou(mark.box, drawn.box) for mark in marks), default=0.0))
         assert find_marks(pixels) == []
     assert len(ious) >= 15

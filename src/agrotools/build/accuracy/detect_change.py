@@ -174,7 +174,7 @@ def _figures(bench: Bench, scene: Callable[[dict[str, Any]], str], rules: _Rules
     figures: list[Figure] = []
     for target in ("farmland", "any"):
         shipped = f"{target}, as shipped"
-        results, masks = _called(bench, target=target, gsd_m=rules.gsd_m)
+        results, masks = _call_tool(bench, target=target, gsd_m=rules.gsd_m)
         figures += _of_masks(shipped, pairs, masks, "its constants were chosen on these pairs")
         columns = Columns()
         wrong = 0
@@ -192,19 +192,19 @@ def _figures(bench: Bench, scene: Callable[[dict[str, Any]], str], rules: _Rules
         others = "the scenes of the other fold" if len(set(scenes)) > 1 else "other tiles of the same city"
         figures += _of_masks(f"{target}, two-fold", pairs, held_out, f"constants chosen on {others}", goal=_GOAL)
     for method in ("cva", "irmad", "pca_kmeans"):
-        figures += _of_masks(method, pairs, _called(bench, method=method)[1], "nothing chosen")[:1]
+        figures += _of_masks(method, pairs, _call_tool(bench, method=method)[1], "nothing chosen")[:1]
     everything = [np.ones_like(pair.truth) for pair in pairs]
     figures += _of_masks("calling everything changed", pairs, everything, "what any method must beat")[:1]
     return figures
 
 
-def _called(bench: Bench, **arguments: Any) -> tuple[list[Any], list[Mask]]:
+def _call_tool(bench: Bench, **arguments: Any) -> tuple[list[Any], list[Mask]]:
     """Results of the tool for every pair of the folder, and the pixels that it says have changed."""
     results: list[Any] = []
     masks: list[Mask] = []
     for item in bench.items():
         results.append(bench.call(**{date: bench.folder / item[date] for date in _DATES}, **arguments))
-        classes = read_labels(bench.made(results[-1].mask)).classes
+        classes = read_labels(bench.artifact_path(results[-1].mask)).classes
         masks.append(np.isin(classes, (GAINED, LOST, CHANGED)))
     return results, masks
 

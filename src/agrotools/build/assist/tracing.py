@@ -22,8 +22,8 @@ from agrotools.build.assist.traces import (
     TraceRecord,
     TraceStep,
     TraceSummary,
-    asked_hash,
     by_sample_and_model,
+    input_hash,
     summary_of,
     trace_file,
 )
@@ -238,7 +238,7 @@ class _Chain:
         return TraceRecord(
             id=self.sample.id,
             model=self.name,
-            asked=asked_hash(self.sample),
+            asked=input_hash(self.sample),
             steps=tuple(self.steps),
             answer=answer,
             answer_agrees=answer_agrees,
@@ -353,7 +353,7 @@ def trace_folder(
         known = by_sample_and_model(file.records)
         for sample in samples:
             trace = known.get((sample.id, helper.name))
-            if trace is not None and trace.asked == asked_hash(sample):
+            if trace is not None and trace.asked == input_hash(sample):
                 work.records[sample.id] = trace
         todo = [sample for sample in samples if sample.id not in work.records]
         stopped = asyncio.run(_trace(todo, work, workers)) if todo else None
