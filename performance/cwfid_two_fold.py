@@ -65,7 +65,7 @@ def measured(data: Path, scratch: Path) -> tuple[list[dict[str, Any]], dict[str,
     """One row per picture, and the figures over the pixels of all pictures."""
     from PIL import Image
 
-    from agrotools.build.accuracy.measure_crop_weed_area import compared
+    from agrotools.build.accuracy.measure_crop_weed_area import compare_masks
     from agrotools.tools import get_tool
     from agrotools.tools.crop_weed.heads import file_sha256
     from agrotools.tools.crop_weed.training import train_crop_weed_heads
@@ -90,7 +90,7 @@ def measured(data: Path, scratch: Path) -> tuple[list[dict[str, Any]], dict[str,
             predicted = np.asarray(Image.open(made / result.mask.name))
         truth = np.asarray(Image.open(folder / entry["mask"]))
         plants = np.asarray(Image.open(folder / entry["vegetation"])) > 0
-        figures, counts = compared(predicted, truth, plants)
+        figures, counts = compare_masks(predicted, truth, plants)
         for name, both in counts.items():
             sums[name] = sums.get(name, np.zeros(2, np.int64)) + both
         head = next(note for note in result.notes if "parted by head" in note).split("head ")[1].split(" ")[0]

@@ -21,8 +21,8 @@ from agrotools.agents.parsing import parse_output
 from agrotools.benchmarks._dialogs import answer_keywords, lagent_format
 from agrotools.benchmarks.agent_x import replies as agent_x
 from agrotools.benchmarks.agent_x.judge import read_judge_score
+from agrotools.benchmarks.agrieval.plugin import OptionsSlot, ReferenceTextSlot
 from agrotools.benchmarks.agrieval.score import read_options, text_values
-from agrotools.benchmarks.agrieval.slots import OptionsSlot, ReferenceTextSlot
 from agrotools.benchmarks.gta2 import score as gta2
 from agrotools.build.assist.paraphrase import variants_of
 from agrotools.core import (

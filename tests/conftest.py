@@ -105,8 +105,9 @@ def small_benchmark(_own_cache: None) -> Path:
     with (made / "lock").open("w") as lock, pytest.MonkeyPatch.context() as patch:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not (made / "benchmark").is_dir():
-            patch.setattr(benchmark, "MODULES", {"rows": 0})
+            patch.setattr(benchmark, "SCENE_KINDS", {"rows": benchmark.SCENE_KINDS["rows"]})
             shutil.rmtree(made / "unfinished", ignore_errors=True)
-            benchmark.write_scenes(made / "unfinished", made / "scenes", "embedded", 8, wanted=published(8))
+            questions = benchmark.drawn_questions(made / "scenes", 8, wanted=published(8))
+            benchmark.write_scenes(made / "unfinished", questions, "embedded")
             (made / "unfinished").rename(made / "benchmark")
     return made / "benchmark"

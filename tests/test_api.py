@@ -75,7 +75,7 @@ def test_public_names_of_the_tools():
     ]
     functions = ("build_index", "get_tool", "run_code", "save_artifact", "tool_names", "tool_specs")
     assert {name: [*inspect.signature(getattr(tools, name)).parameters] for name in functions} == {
-        "build_index": [*("corpus", "out", "tokens", "memory_mb", "text_field", "title_field", "replace", "progress")],
+        "build_index": [*("corpus", "out", "memory_mb", "replace", "progress")],
         "get_tool": ["name"],
         "run_code": ["code", "call", "inputs", "limits", "runner"],
         "save_artifact": ["name", "kind", "content"],
@@ -154,6 +154,19 @@ def test_mistakes_name_what_to_change(farm: Path):
         run.mode_scores("no_tool")  # pyright: ignore[reportArgumentType]
     with pytest.raises(UsageError, match="needs two runs"):
         at.compare(run)
+
+
+@pytest.mark.parametrize("path", [None, "a\ud800", "a\0b", "nowhere"])
+def test_what_cannot_be_opened_is_a_typed_error(path: Any):
+    for opened in (at.read_run, at.load_benchmark):
+        with pytest.raises(UsageError):
+            opened(path)
+
+
+def test_an_unknown_metric_is_told_the_known_ones(farm: Path):
+    run = at.evaluate(farm, model="baseline:echo", mode="no-tool", limit=1)
+    with pytest.raises(KeyError, match=r"did you mean agrotools\.fas\? it has agrotools\.fas"):
+        run.scores["fas"]
 
 
 def test_an_object_that_cannot_act_is_refused_before_the_run(farm: Path):

@@ -10,9 +10,9 @@ from agrotools.agents.parsing import (
     MAX_CALLS,
     CallError,
     as_text,
+    calls_of,
     excerpt,
     parse_output,
-    parse_tool_calls,
 )
 from agrotools.core import Answer, CallTools, Protocol, Unparseable
 from agrotools.models import RequestedCall
@@ -73,16 +73,15 @@ def test_every_form_of_a_call_is_read_alike(output: str, protocol: Protocol) -> 
 
 
 def test_forms_that_objects_take_are_read_too() -> None:
-    assert [(call.tool, call.arguments) for call in parse_tool_calls({"tool": "calculate", "arguments": TEXT})] == CALL
-    assert [call.tool for call in parse_tool_calls([{"name": "a", "args": {}}, {"name": "b", "args": None}])] == [
+    assert [(call.tool, call.arguments) for call in calls_of({"tool": "calculate", "arguments": TEXT})] == CALL
+    assert [call.tool for call in calls_of([{"name": "a", "args": {}}, {"name": "b", "args": None}])] == [
         "a",
         "b",
     ]
-    assert [call.id for call in parse_tool_calls({"id": "7", "function": {"name": "a", "arguments": "{}"}})] == ["7"]
-    assert parse_tool_calls({"weeds": 4}) == ()
-    assert parse_tool_calls("Just text.") == ()
+    assert [call.id for call in calls_of({"id": "7", "function": {"name": "a", "arguments": "{}"}})] == ["7"]
+    assert calls_of({"weeds": 4}) == []
     with pytest.raises(CallError, match="not a list"):
-        parse_tool_calls({"name": "a", "arguments": [1]})
+        calls_of({"name": "a", "arguments": [1]})
 
 
 def test_several_calls_of_a_message_are_kept_in_order() -> None:

@@ -6,7 +6,7 @@ from typing import Any
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from agrotools.agents.parsing import as_text, parse_output, parse_tool_calls
+from agrotools.agents.parsing import as_text, parse_output
 from agrotools.core import Answer, CallTools, Unparseable
 from agrotools.models import RequestedCall
 from agrotools.text.loose_json import NotJson, loads, values_in
@@ -86,7 +86,6 @@ def test_any_call_in_any_form_is_read_back_equal(name: str, given: dict[str, Any
             action = parse_output(text, protocol=protocol)
             assert isinstance(action, CallTools), (text, action)
             assert [(call.tool, call.arguments) for call in action.calls] == [(name, given)], text
-        assert [(call.tool, call.arguments) for call in parse_tool_calls(text)] == [(name, given)]
 
 
 @given(st.lists(st.tuples(names, arguments), min_size=2, max_size=5))

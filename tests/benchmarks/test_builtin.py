@@ -13,3 +13,9 @@ def test_the_slot_types_of_every_metric_are_listed() -> None:
         predicates = [info.slots for info in plugin.metrics.values() if info.slots]
         about = {type_ for type_, slot in slots.items() if any(belongs(slot) for belongs in predicates)}
         assert about == built_in.slot_types, name
+
+
+def test_the_engine_has_no_slot_type_that_needs_the_calls_of_one_benchmark() -> None:
+    types = [kind.model_fields["type"].default for kind in ENGINE_TYPES]
+    closed, in_words = ["exact", "boolean", "choice_set", "file", "tolerance"], ["keywords", "reference_texts"]
+    assert types == [*closed, "open_text", "plot", *in_words]

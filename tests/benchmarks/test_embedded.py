@@ -4,7 +4,6 @@ import subprocess
 import sys
 import tomllib
 from collections import Counter
-from importlib import import_module
 
 import pytest
 
@@ -28,7 +27,7 @@ def _make_small(patch, folder, scenes):
 
     separate_cache(patch, folder)
     patch.setattr(drawn, "draw_all", draw_missing)
-    patch.setattr(drawn, "MODULES", {"rows": 0})
+    patch.setattr(drawn, "SCENE_KINDS", {"rows": drawn.SCENE_KINDS["rows"]})
     patch.setattr(drawn, "embedded_counts", lambda: None)
     patch.setattr(embedded, "SAMPLES", 8)
     return folder / "benchmarks"
@@ -114,6 +113,7 @@ def test_a_failed_drawing_leaves_nothing_behind(cache, monkeypatch):
         (folder / "benchmark.toml").write_text("half")
         raise RuntimeError("stopped")
 
+    monkeypatch.setattr(drawn, "drawn_questions", lambda *_, **__: None)
     monkeypatch.setattr(drawn, "write_scenes", fail)
     with pytest.raises(BenchmarkError, match="RuntimeError: stopped"):
         load_benchmark("embedded")
@@ -138,7 +138,7 @@ def draw_missing(orders, work, *rest):
     shutil.copytree(sys.argv[1], work, dirs_exist_ok=True)
     return draw_all(orders, work, *rest)
 drawn.draw_all = draw_missing
-drawn.MODULES, drawn.embedded_counts, embedded.SAMPLES = {"rows": 0}, lambda: None, 4
+drawn.SCENE_KINDS, drawn.embedded_counts, embedded.SAMPLES = {"rows": drawn.SCENE_KINDS["rows"]}, lambda: None, 4
 told = []
 benchmark = load_benchmark("embedded", progress=lambda *how: told.append(how))
 print(json.dumps({"hash": benchmark.content_hash, "drew": bool(told)}))
@@ -184,4 +184,4 @@ def test_the_whole_embedded_benchmark():
 
 
 def drawn_sources():
-    return {import_module(f"agrotools.build.sources.drawn.{name}").STANDS_FOR for name in drawn.MODULES}
+    return {kind.stands_for for kind in drawn.SCENE_KINDS.values()}

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from agrotools.benchmarks import load_folder
-from agrotools.benchmarks.checks.leaks import names_tool
+from agrotools.benchmarks.leaks import names_tool
 from agrotools.benchmarks.validate import format_schema, validate_folder
 from agrotools.core import BenchmarkError
 from support.benchmark_folders import HEADER, chart_sample, number_sample, write_folder, write_picture

@@ -9,7 +9,7 @@ import rasterio
 from rasterio.errors import NotGeoreferencedWarning
 
 from agrotools.build.choosing import choose
-from agrotools.build.sources.band_sets import BandTile, band_ranking, set_subject, tile_subject
+from agrotools.build.sources.public.weedmap import BandTile, TileTruth, set_subject, tile_subject
 from agrotools.build.templates import load_templates
 from agrotools.core import SampleFile
 
@@ -38,27 +38,27 @@ def _tile(path: Path, seed: int, noise: float) -> BandTile:
     with pytest.warns(NotGeoreferencedWarning), rasterio.open(path, "w", **profile) as target:
         target.write(values.transpose(2, 0, 1))
     file = SampleFile(name="x", path=path.name, kind="raster", bands=BANDS)
-    return BandTile(file, path, classes, np.ones((160, 200), np.bool_))
+    return BandTile(file, path, TileTruth(classes, np.ones((160, 200), np.bool_)))
 
 
 def test_the_bands_by_which_classes_differ_come_first(tiles: list[BandTile]) -> None:
-    ranking: Any = band_ranking(tiles[0], BANDS)
+    ranking: Any = tiles[0].ranking(BANDS)
     best = ranking["triplets"][0]
     assert set(best["bands"]) == {"R", "RE", "NIR"}
     assert set(ranking["classes"]) == {"soil", "crop", "weed"}
     assert ranking["classes_from"] == "labels"
     assert len(ranking["triplets"]) == 10
-    alone: Any = band_ranking(tiles[0], best["bands"])
+    alone: Any = tiles[0].ranking(best["bands"])
     assert alone["triplets"][0]["expected_accuracy"] == pytest.approx(best["expected_accuracy"], abs=0.01)
 
 
 def test_pixels_without_data_say_nothing(tiles: list[BandTile]) -> None:
     tile = tiles[0]
-    half = np.zeros(tile.valid.shape, np.bool_)
+    half = np.zeros(tile.truth.valid.shape, np.bool_)
     half[:, :100] = True
-    spoilt = BandTile(tile.file, tile.path, np.where(half, tile.classes, 2), half)
-    cut = BandTile(tile.file, tile.path, np.where(half, tile.classes, 0), half)
-    assert band_ranking(spoilt, BANDS) == band_ranking(cut, BANDS)
+    spoilt = BandTile(tile.file, tile.path, TileTruth(np.where(half, tile.truth.classes, 2), half))
+    cut = BandTile(tile.file, tile.path, TileTruth(np.where(half, tile.truth.classes, 0), half))
+    assert spoilt.ranking(BANDS) == cut.ranking(BANDS)
 
 
 def test_what_is_asked_of_bands_follows_from_the_ranking(tiles: list[BandTile]) -> None:

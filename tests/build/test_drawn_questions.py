@@ -2,7 +2,6 @@
 
 import json
 import re
-from importlib import import_module
 
 import numpy as np
 import pytest
@@ -11,7 +10,7 @@ from PIL import Image
 from agrotools.build.scenes.farmland import make_farmland_pair
 from agrotools.build.scenes.marks import STROKE_COLOURS, marked
 from agrotools.build.scenes.scene import save_picture
-from agrotools.build.sources.drawn.benchmark import MODULES
+from agrotools.build.sources.drawn.drawing import SCENE_KINDS
 from agrotools.build.templates.template import exact_result
 from agrotools.build.templates.wording import sentences
 from agrotools.core.record import resolved_value
@@ -29,17 +28,17 @@ STEP_WORDS = (
 )  # fmt: skip
 
 
-@pytest.mark.parametrize("name", MODULES)
+@pytest.mark.parametrize("name", SCENE_KINDS)
 def test_drawing_again_gives_the_same_files_and_record(name, tmp_path):
     first = drawn_scene(name, 2)
-    record = import_module(f"agrotools.build.sources.drawn.{name}").draw(2, 2, tmp_path)
+    record = SCENE_KINDS[name].draw(2, 2, tmp_path)
     assert json.loads(json.dumps(record)) == first.record
     again = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
     assert again == {path.name: path.read_bytes() for path in first.folder.iterdir()}
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", MODULES)
+@pytest.mark.parametrize("name", SCENE_KINDS)
 def test_every_question_can_be_asked_of_some_subject_and_of_its_files(name):
     subjects, originals = drawn_subjects(name)
     assert len({(subject.name, subject.of) for subject in subjects}) == len(subjects)
@@ -60,7 +59,7 @@ def test_every_question_can_be_asked_of_some_subject_and_of_its_files(name):
             assert {name for name in names if name} <= {file.name for file in item.instance.files}
 
 
-@pytest.mark.parametrize("name", MODULES)
+@pytest.mark.parametrize("name", SCENE_KINDS)
 @pytest.mark.parametrize("language", ["en", "zh"])
 def test_a_question_can_be_put_in_many_ways_that_share_no_sentence_and_name_no_step(name, language):
     for question in questions_of(name, language):
@@ -76,14 +75,14 @@ def test_a_question_can_be_put_in_many_ways_that_share_no_sentence_and_name_no_s
         assert ways >= LEAST_WAYS, question.template
 
 
-@pytest.mark.parametrize("name", MODULES)
+@pytest.mark.parametrize("name", SCENE_KINDS)
 def test_both_languages_ask_the_same(name):
     english = [question for question in questions_of(name, "en") if question.template not in ENGLISH_ONLY]
     assert [question.template for question in english] == [each.template for each in questions_of(name, "zh")]
     assert all(slot.label_zh for question in english for slot in question.slots)
 
 
-@pytest.mark.parametrize("name", MODULES)
+@pytest.mark.parametrize("name", SCENE_KINDS)
 def test_chains_use_one_to_four_tools_and_answers_are_of_all_kinds(name):
     items = [item.instance for item in asked_of_drawings(name)]
     lengths = {len({call.tool for call in asked.calls}) for asked in items}
@@ -94,7 +93,7 @@ def test_chains_use_one_to_four_tools_and_answers_are_of_all_kinds(name):
         assert any(slot.type == "plot" for slot in asked.slots) == (asked.answer_type == "plot")
 
 
-@pytest.mark.parametrize("name", MODULES)
+@pytest.mark.parametrize("name", SCENE_KINDS)
 def test_arguments_are_ones_that_tools_take_and_answers_follow_from_what_perfect_tools_return(name):
     checked = 0
     for item in asked_of_drawings(name):

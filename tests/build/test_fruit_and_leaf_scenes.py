@@ -4,30 +4,9 @@ import pytest
 from agrotools.build.scenes.fruits import KINDS
 from agrotools.build.scenes.leaf_photo import HEALTHY, LESION, make_leaf_photo
 from agrotools.build.scenes.lesions import KINDS as LESIONS
-from agrotools.build.scenes.marks import draw_mark
+from agrotools.build.scenes.marks import mark_each
 from agrotools.build.scenes.orchard import make_orchard
 from agrotools.build.scenes.wheat import make_wheat
-
-MAKERS = [make_orchard, make_wheat, make_leaf_photo]
-
-
-@pytest.mark.parametrize("make", MAKERS)
-def test_the_same_seed_draws_the_same_scene(make):
-    first, second = make(5, 2), make(5, 2)
-    for part in ("images", "masks"):
-        for key, plane in getattr(first, part).items():
-            np.testing.assert_array_equal(plane, getattr(second, part)[key])
-    assert first.truth == second.truth
-    for other in (make(6, 2), make(5, 3)):
-        assert not np.array_equal(first.images["rgb"], other.images["rgb"])
-
-
-@pytest.mark.parametrize("make", MAKERS)
-def test_wrong_arguments_are_refused(make):
-    with pytest.raises(ValueError, match="difficulty"):
-        make(1, 4)
-    with pytest.raises(ValueError, match="seed"):
-        make(-1, 0)
 
 
 def test_unknown_kinds_are_refused():
@@ -134,11 +113,17 @@ def test_leaves_side_by_side_are_told_apart():
     assert set(np.unique(scene.masks["leaves"])) == {0, 1, 2, 3}
 
 
-def test_a_mark_leaves_alone_what_it_encloses():
+def test_marks_leave_alone_what_they_enclose_and_keep_apart():
     photo = np.full((100, 120, 3), 90, np.uint8)
-    outer = draw_mark(photo, (20, 30, 60, 80), "blue", "box", 3)
-    assert outer == (17, 27, 63, 83)
+    boxes = [(1, 30, 60, 80), (20, 30, 60, 80), (50, 40, 90, 70)]
+    (mark,) = mark_each(photo, boxes, ["blue", "cyan"], np.random.default_rng(1), shapes=("box",))
+    (region,) = mark["truth"]["regions"]
+    assert (mark["place"], mark["color"]) == (1, "blue")
+    assert region["box"] == [
+        20 - region["stroke_px"],
+        30 - region["stroke_px"],
+        60 + region["stroke_px"],
+        80 + region["stroke_px"],
+    ]
     assert (photo[30:80, 20:60] == 90).all()
     assert tuple(photo[28, 40]) == (0, 40, 255)
-    with pytest.raises(ValueError, match="leaves the picture"):
-        draw_mark(photo, (1, 30, 60, 80), "blue", "box", 3)

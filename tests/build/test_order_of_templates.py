@@ -8,7 +8,7 @@ from typing import Any, cast
 import pytest
 
 from agrotools.build.quality.order import order_faults
-from agrotools.build.sources.drawn.benchmark import MODULES
+from agrotools.build.sources.drawn.drawing import SCENE_KINDS
 from agrotools.build.templates import Template, load_templates
 from agrotools.build.templates.template import exact_result
 from agrotools.build.templates.thing import QuestionInstance
@@ -46,7 +46,7 @@ def _sample(asked: QuestionInstance) -> Sample:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", MODULES)
+@pytest.mark.parametrize("name", SCENE_KINDS)
 def test_no_other_order_answers_what_is_asked_of_drawings(name: str):
     faults: dict[str, Any] = {}
     seen = Counter[str]()

@@ -6,14 +6,21 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from agrotools.benchmarks.checks.leaks import step_words
+from agrotools.benchmarks.leaks import step_words
 from agrotools.build.choosing import ask_subject
 from agrotools.build.own_photos import Column, Plan, cells, detect_columns, open_questions, read_plan, write_plan
-from agrotools.build.own_photos.answers import answers_of
-from agrotools.build.own_photos.asking import round_limits, templates_for
+from agrotools.build.own_photos.building import answers_of
 from agrotools.build.own_photos.plan import SkippedRows
 from agrotools.build.own_photos.proposal import kind_of, mixed_units, propose_plan
-from agrotools.build.own_photos.subjects import Pictured, arguments_of, grouped, note_of, subjects_of
+from agrotools.build.own_photos.questions import (
+    Pictured,
+    arguments_of,
+    grouped,
+    note_of,
+    round_limits,
+    subjects_of,
+    templates_for,
+)
 from agrotools.build.templates import load_templates
 from agrotools.core import BenchmarkError, SampleFile
 

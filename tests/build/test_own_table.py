@@ -7,8 +7,7 @@ import pytest
 
 from agrotools.build.own_photos import cells
 from agrotools.build.own_photos.cells import CellFault, Quantity
-from agrotools.build.own_photos.detect import Images
-from agrotools.build.own_photos.table import open_table
+from agrotools.build.own_photos.table import Images, open_table
 from agrotools.core import BenchmarkError
 
 TEXT = "photo,Größe (mm),Befund\nIMG_1.jpg,12,Mehltau\nIMG_2.jpg,15,Rost\n"

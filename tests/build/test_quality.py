@@ -7,15 +7,15 @@ import numpy as np
 import pytest
 from PIL import Image, ImageOps
 
-from agrotools.benchmarks.checks.leaks import names_tool, revealed_answer, step_words
+from agrotools.benchmarks.leaks import names_tool, revealed_answer, step_words
 from agrotools.build.quality import Finding, write_findings
 from agrotools.build.quality.checking import (
     check_implicit,
     check_metadata,
     check_near_duplicates,
     check_queries,
+    check_revealed,
     check_scale,
-    check_told,
     check_written,
     look_of,
     near_pairs,
@@ -140,7 +140,7 @@ def test_answers_are_found_in_question_and_notes_also_in_chinese():
     sample = plain_sample(
         query="The label says leaf rust. What is it?", files=(_file("x.jpg", note="锈病叶片"),), answer=(RUST,)
     )
-    assert _checks(check_told([sample])) == ["answer_in_query", "answer_in_note"]
+    assert _checks(check_revealed([sample])) == ["answer_in_query", "answer_in_note"]
 
 
 def test_answers_and_places_in_exif_are_found(tmp_path: Path):

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from agrotools.benchmarks import load_folder
-from agrotools.build.assist.traces import TraceRecord, TraceStep, asked_hash, trace_file
-from agrotools.build.review.agreement import Edits, checks_of, edited, effective_edits
+from agrotools.build.assist.traces import TraceRecord, TraceStep, input_hash, trace_file
+from agrotools.build.review.agreement import Edits, apply_edits, checks_of, effective_edits
 from agrotools.build.review.app import render
 from agrotools.build.review.material import (
     TOOL_FAILED,
@@ -107,7 +107,7 @@ def test_checks_of_figures_and_open_answers_are_asked_only_where_there_are_any(t
 def test_edits_change_wording_labels_and_tolerances_and_nothing_else(tmp_path: Path):
     sample = sample_of(tmp_path)
     edits = Edits.model_validate({"query": "How much?", "slots": {"green": {"label": "share", "rel_tol": 0.1}}})
-    changed = edited(sample, edits)
+    changed = apply_edits(sample, edits)
     assert (changed.query, changed.answer[0].label) == ("How much?", "share")
     assert changed.answer[0].model_dump()["rel_tol"] == 0.1
     kept = {"query", "answer"}
@@ -150,7 +150,7 @@ def test_a_chain_that_a_model_filled_in_stands_beside_the_reference_until_its_sa
         reason="<i>expression</i>",
     )
     with trace_file(folder) as file:
-        file.add(TraceRecord(id=first.id, model="m<b>", asked=asked_hash(first), steps=(wrong,), complete=True))
+        file.add(TraceRecord(id=first.id, model="m<b>", asked=input_hash(first), steps=(wrong,), complete=True))
         file.add(TraceRecord(id=first.id, model="old", asked="0" * 16))
     material = open_material(str(folder))
     assert material.notes == ["1 traces are of samples as they no longer are, and not shown"]

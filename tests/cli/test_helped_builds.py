@@ -67,7 +67,7 @@ def test_both_kinds_of_help(build, small_benchmark: Path, tmp_path: Path):
         assert "paraphrases by m: 8 of 8 questions reworded" in done.output
         assert "16 wordings refused" in done.output
         assert "(100 %)" in done.output
-        assert "8 samples in" in done.output
+        assert "8 samples (" in done.output
         assert len(read_traces(tmp_path / "out")) == 8
         assert all(sample.query.startswith("For my records, ") for sample in load_folder(tmp_path / "out").samples)
         again = build("--paraphrase", "m", "--traces", "m", "--base-url", endpoint.base_url)
@@ -90,7 +90,7 @@ def test_without_a_model_that_works_the_benchmark_is_built(
         done = build(option, "m", "--base-url", url)
     assert done.exit_code == 0, done.output
     assert "warning: " in done.output
-    assert "8 samples in" in done.output
+    assert "8 samples (" in done.output
     samples, wanted = load_folder(tmp_path / "out").samples, load_folder(small_benchmark).samples
     assert [sample.query for sample in samples] == [sample.query for sample in wanted]
     missing = "template kept: 8 questions" if option == "--paraphrase" else "8 samples without a trace"

@@ -1,5 +1,7 @@
 """One exit code for one kind of fault, whichever command meets it."""
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -49,6 +51,21 @@ def test_users_are_told_every_code() -> None:
     assert {
         int(line.split("|")[1]) for line in told.splitlines() if line.startswith("| ") and "code" not in line
     } == codes
+
+
+@pytest.mark.process
+def test_a_reader_that_goes_away_ends_a_command_quietly() -> None:
+    command = f"{sys.executable} -m agrotools kb list | head -1; echo codes ${{PIPESTATUS[@]}}"
+    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False)
+    assert done.stderr == ""
+    assert done.stdout.splitlines()[-1] == "codes 0 0"
+
+
+def test_the_options_of_an_evaluation_are_grouped() -> None:
+    text = CliRunner().invoke(app, ["eval", "--help"]).stdout
+    panels = [line for line in text.splitlines() if line.endswith(":") and not line.startswith(" ")]
+    assert panels[:2] == ["Arguments:", "Options:"]
+    assert {"Model and endpoint:", "Samples:", "Speed and cost:", "Judges:", "Output:"} < set(panels)
 
 
 def _run_calculate(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, error: OSError, *, in_keeping: bool) -> str:

@@ -17,9 +17,8 @@ from agrotools.benchmarks.agent_x import published_scorer
 from agrotools.benchmarks.agent_x import score as corrected_scorer
 from agrotools.benchmarks.agent_x.judge import JudgeTable
 from agrotools.benchmarks.gta.score import RULES as GTA
-from agrotools.benchmarks.thinkgeo.judge import Judgement
 from agrotools.benchmarks.thinkgeo.score import RULES as THINKGEO
-from agrotools.benchmarks.thinkgeo.score import score_end, with_llm_score
+from agrotools.benchmarks.thinkgeo.score import Judgement, score_end, with_llm_score
 from agrotools.cli.main import app
 from agrotools.scoring.predictions import FORMATS, Figure, Scores, compare_file, prediction_format
 from support.gta_files import (

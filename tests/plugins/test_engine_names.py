@@ -12,8 +12,9 @@ import agrotools
 ENGINE = (
     "core text models tools vision knowledge sandbox agents scoring formats runner report serve api.py plugin"
 ).split()
-BENCHMARK_ID = re.compile(r"(?<![A-Za-z])(?:agent[-_]?x|agrieval|gta|gta-?2|thinkgeo|cmmlu)(?![A-Za-z])", re.IGNORECASE)
-ANY_ID = re.compile(r"agent[-_]?x|agrieval|gta|thinkgeo|cmmlu", re.IGNORECASE)
+NAMES = r"agent[-_]?x|agrieval|gta|gta-?2|thinkgeo|cmmlu|image_?calls(?:slot)?"
+BENCHMARK_ID = re.compile(rf"(?<![A-Za-z])(?:{NAMES})(?![A-Za-z])", re.IGNORECASE)
+ANY_ID = re.compile(NAMES, re.IGNORECASE)
 """Of files in which this is not found nothing needs to be parsed."""
 ROOT = Path(agrotools.__file__).parent
 

@@ -1,14 +1,18 @@
 """Contract of benchmark plug-ins: entry points that name no plug-in, and imports of the contract."""
 
+import json
+import os
 import subprocess
 import sys
+from importlib.metadata import EntryPoint
 from typing import Literal
 
 import pytest
 
 from agrotools.benchmarks import load_benchmark
-from agrotools.core import BENCHMARKS, BenchmarkError, Slot, UsageError
-from agrotools.core.registry import Registry
+from agrotools.core import BENCHMARKS, BenchmarkError, PluginWarning, Slot, UsageError
+from agrotools.core import registry as registries
+from agrotools.core.registry import Registry, join_tables
 from agrotools.plugin import BenchmarkPlugin
 
 
@@ -65,3 +69,46 @@ def test_a_slot_type_of_agrotools_is_taken() -> None:
 
     with pytest.raises(TypeError, match="'exact' is a slot type of agrotools already"):
         BenchmarkPlugin("mine", lambda loading: load_benchmark("mine", loading.data_root), slots=(Exact,))
+
+
+def test_a_name_that_two_packages_claim_is_the_first_ones_and_a_warning_names_both(monkeypatch) -> None:
+    monkeypatch.setattr(registries, "CLASHES", [])
+    entries = [EntryPoint("gta", f"{package}.plugin:PLUGIN", "g") for package in ("stranger", "stranger")]
+    monkeypatch.setattr(registries, "entry_points", lambda group: entries)
+    registry: Registry[object] = Registry("benchmark", "g", {"gta": "agrotools.benchmarks.gta.plugin:PLUGIN"})
+    with pytest.warns(PluginWarning, match="'gta' of the package stranger is ignored: agrotools has one") as told:
+        assert registry.names() == ("gta",)
+    assert len(told) == 1
+    assert registry.package_of("gta") == "agrotools"
+    with pytest.warns(PluginWarning, match="metric 'a.b' of the package two is ignored: one has one of that name"):
+        assert join_tables("metric", [("one", {"a.b": 1}), ("two", {"a.b": 2}), ("three", {"a.b": 1})]) == {"a.b": 1}
+
+
+STRANGER = """
+import agrotools.plugin as p
+PLUGIN = p.BenchmarkPlugin("stranger", print, aliases=("gta",), tools={"calculate": "stranger:calculate"})
+"""
+
+
+@pytest.mark.process
+def test_doctor_lists_plugins_with_their_faults_and_clashing_names(tmp_path) -> None:
+    (tmp_path / "stranger.py").write_text(STRANGER)
+    (tmp_path / "lost.py").write_text("raise ValueError('boom')")
+    info = tmp_path / "stranger-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: stranger\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text(
+        "[agrotools.benchmarks]\nstranger = stranger:PLUGIN\nlost = lost:PLUGIN\nembedded = stranger:PLUGIN\n"
+    )
+    command = [sys.executable, "-m", "agrotools", "doctor", "--json"]
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    plugins = json.loads(done.stdout)["plugins"]
+    faults = {each["name"]: each["fault"] for each in plugins["installed"]}
+    assert faults["stranger"] is None
+    assert "ValueError: boom" in faults["lost"]
+    heads = [
+        f"{noun} of the package stranger"
+        for noun in ("benchmark 'embedded'", "benchmark alias 'gta'", "tool 'calculate'")
+    ]
+    assert all(any(text.startswith(head) for text in plugins["clashes"]) for head in heads), plugins

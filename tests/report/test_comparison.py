@@ -67,7 +67,7 @@ def test_differences_stand_with_interval_size_and_smallest_detectable_difference
     assert "12.3" in text
     assert "apple size" in text
     assert "-25.0" in text
-    assert "3 samples are excluded" in text
+    assert "valid record of 3 samples" in text
 
 
 def test_runs_without_a_common_mode_are_said_to_have_none():

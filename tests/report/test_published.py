@@ -9,7 +9,6 @@ from importlib.resources import files
 
 import pytest
 
-from agrotools.benchmarks.agrieval.taxonomy import FIELDS, TASKS
 from agrotools.core import UsageError
 from agrotools.report.published import (
     IN_TEXT,
@@ -165,20 +164,6 @@ def test_figures_of_agrieval_are_whole_numbers_out_of_the_implied_questions():
     assert all(fits(row.value, 3 * row.n_implied) for row in rows if row.n_implied < 2_000)
 
 
-def test_under_the_printed_headings_they_are_not():
-    sizes = {row.group_checked: row.n_implied for row in choice_rows()}
-    for tables in (("4", "9"), ("10", "12")):
-        moved = [
-            row
-            for row in choice_rows()
-            if row.table in tables and row.group != row.group_checked and row.group in sizes
-        ]
-        assert len(moved) > 100
-        misfits = [row for row in moved if not fits(row.value, 3 * sizes[row.group])]
-        assert len(misfits) > len(moved) / 4
-        assert all(any("elabelled" in doubt for doubt in row.doubts) for row in moved)
-
-
 @pytest.mark.parametrize("table", ["8", "10", "12"])
 def test_overall_is_the_mean_of_the_domains_weighted_by_the_implied_questions(table):
     for columns in cells(table).values():
@@ -186,18 +171,6 @@ def test_overall_is_the_mean_of_the_domains_weighted_by_the_implied_questions(ta
         mean = sum(row.number * row.n_implied for row in parts) / sum(row.n_implied for row in parts)
         assert abs(mean - columns["overall"].number) < Decimal("0.01")
         assert sum(row.n_implied for row in parts) == columns["overall"].n_implied == 14_490
-
-
-def test_rouge_of_all_open_questions_fits_the_checked_columns_alone():
-    for columns in cells("13").values():
-        parts = [row for name, row in columns.items() if name != "overall"]
-        mean = sum(row.number * row.n_implied for row in parts) / 2167
-        assert abs(mean - columns["overall"].number) < Decimal("0.001")
-    by_header = [
-        abs(1700 * c["G-CA?"].number + 325 * c["G-PS"].number + 142 * c["G-QA?"].number - 2167 * c["overall"].number)
-        for c in cells("13").values()
-    ]
-    assert sum(by_header) / len(by_header) / 2167 > Decimal("0.05")
 
 
 def test_implied_questions_of_the_other_benchmarks_fit_every_row():
@@ -260,10 +233,9 @@ def test_files_name_the_paper_they_are_from():
 
 def test_sizes_of_the_data_sets():
     figures = {(one.table, one.item, one.quantity): one for one in published_set("agrieval")}
-    for task in TASKS:
-        assert figures["1", task.code, "questions"].number == task.questions
-    for field in FIELDS:
-        assert figures["5", field.id, "questions"].number == field.questions
+    for number, parts in (("1", 15), ("5", 29)):
+        counts = [one.number or 0 for one in figures.values() if (one.table, one.quantity) == (number, "questions")]
+        assert (len(counts), sum(counts)) == (parts, 14_697 + 2_167)
     assert figures["text", "all", "choice questions"].number == 14_697
     assert figures["text", "answers of open questions", "mean tokens"].value == "467.30"
     thinkgeo = {(one.item, one.quantity): one for one in published_set("thinkgeo")}

@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from agrotools.core import InfrastructureError, Record
-from agrotools.models import WireSettings
 from agrotools.runner.config import EvalConfig
 from agrotools.runner.evaluate import evaluate
 from agrotools.runner.records import iter_records
@@ -15,14 +14,6 @@ from support.plain_sample import plain_sample
 from support.slow_server import Hung, HungFor, Queue, Shared, Slowing, SlowServer, Work, slow_server
 
 SAMPLES = 30
-
-
-class _Config(EvalConfig):
-    """Waits between attempts that suit a test."""
-
-    @property
-    def wire(self) -> WireSettings:
-        return super().wire.model_copy(update={"first_wait_s": 0.02, "longest_wait_s": 0.2})
 
 
 @pytest.fixture(autouse=True)
@@ -44,13 +35,13 @@ def run(
     lines = [sample.model_dump_json(by_alias=True, exclude_none=True) + "\n" for sample in made]
     (benchmark / "samples.jsonl").write_text("".join(lines))
     with slow_server(work) as server:
-        config = _Config(
+        config = EvalConfig(
             benchmark=str(benchmark), model="m", base_url=server.base_url, mode="no-tool", out=folder / "run",
             **{"timeout_s": 1.0, "concurrency": 32, **settings},  # pyright: ignore[reportArgumentType]
         )  # fmt: skip
         with suppress(InfrastructureError):  # the endpoint is gone: the records say the same
             evaluate(config, io.StringIO())
-    return {record.sample.id: record for record in list(iter_records(folder / "run"))}, server
+    return {record.sample.id: record for record in iter_records(folder / "run")}, server
 
 
 def ends(records: dict[str, Record]) -> set[str]:

@@ -6,7 +6,7 @@ from pathlib import Path
 import orjson
 import pytest
 
-from agrotools.benchmarks.agrieval.slots import ReferenceTextSlot
+from agrotools.benchmarks.agrieval.plugin import ReferenceTextSlot
 from agrotools.core import Record, RunStoreError, Step, Trajectory, UsageError
 from agrotools.plugin import TextComparisons
 from agrotools.report import tables_text

@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 
 from agrotools.agents.baselines.prior import PriorTable
 from agrotools.agents.baselines.simple import answer_from, random_answer
+from agrotools.benchmarks._dialogs.plugin_parts import ImageCallsSlot
 from agrotools.build.export.gta import gt_answer
 from agrotools.core import (
     ErrorInfo,
-    ImageCallsSlot,
     KeywordsSlot,
     Observation,
     Record,

@@ -3,13 +3,13 @@
 import fcntl
 import os
 from functools import cache
-from importlib import import_module
 from pathlib import Path
 
 import orjson
 
 from agrotools.build.choosing import Chosen, ask_subject
 from agrotools.build.sources.drawn import DrawnScene
+from agrotools.build.sources.drawn.drawing import SCENE_KINDS
 from agrotools.build.sources.part import Originals
 from agrotools.build.templates import load_templates
 from agrotools.build.templates.template import Template
@@ -17,15 +17,14 @@ from agrotools.build.templates.thing import Subject
 
 
 def drawn_scene(name: str, seed: int) -> DrawnScene:
-    """Scene ``seed`` of a drawing module, its difficulty the remainder of the seed by four."""
+    """Scene ``seed`` of a kind, its difficulty the remainder of the seed by four."""
     place = Path(os.environ["AGROTOOLS_CACHE"]) / "scenes-of-tests" / f"{name}-{seed}"
     place.mkdir(parents=True, exist_ok=True)
     record = place.with_suffix(".json")
     with place.with_suffix(".lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not record.is_file():
-            code = import_module(f"agrotools.build.sources.drawn.{name}")
-            record.write_bytes(orjson.dumps(code.draw(seed, seed % 4, place)))
+            record.write_bytes(orjson.dumps(SCENE_KINDS[name].draw(seed, seed % 4, place)))
     return DrawnScene(name, seed, seed % 4, place, orjson.loads(record.read_bytes()))
 
 
@@ -41,22 +40,20 @@ RARER = {
 
 @cache
 def drawn_subjects(name: str) -> tuple[list[Subject], Originals]:
-    """The subjects of a module's scenes, of all difficulties, and the files that they show."""
-    code = import_module(f"agrotools.build.sources.drawn.{name}")
+    """The subjects of a kind of scene, of all difficulties, and the files that they show."""
     originals = Originals(Path(os.environ["AGROTOOLS_CACHE"]) / "scenes-of-tests")
     scenes = [drawn_scene(name, seed) for seed in (*range(4), *RARER.get(name, ()))]
-    return [subject for scene in scenes for subject in code.subjects(scene, originals)], originals
+    return [subject for scene in scenes for subject in SCENE_KINDS[name].subjects(scene, originals)], originals
 
 
 def questions_of(name: str, language: str) -> list[Template]:
-    """All kinds of questions that are asked of a module's scenes."""
-    code = import_module(f"agrotools.build.sources.drawn.{name}")
-    return [template for file in code.TEMPLATES for template in load_templates(file, language)]
+    """All kinds of questions that are asked of a kind of scene."""
+    return [template for file in SCENE_KINDS[name].templates for template in load_templates(file, language)]
 
 
 @cache
 def asked_of_drawings(name: str, language: str = "en") -> list[Chosen]:
-    """Every kind of question asked of every subject of a module of which it can be asked."""
+    """Every kind of question asked of every subject of a kind of scene of which it can be asked."""
     subjects, _ = drawn_subjects(name)
     return [
         item

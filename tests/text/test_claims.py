@@ -84,7 +84,6 @@ DENIED = (
     "Whoever told you that hygiene, rotation, or mulch keeps it away was wrong.",
     "Rotate, if you enjoy pointless work.",
     "You will hear that rotation helps. Take it from me: it doesn't.",
-    "Forget about plant food, cover crops and rotation.",
     "Rotation and mulch accomplish nothing.",
     "Rotation is a gadget for the gullible.",
     "Rotation, hygiene: the blight is not impressed.",

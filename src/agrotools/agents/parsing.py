@@ -100,17 +100,6 @@ def _clean(call: RequestedCall) -> RequestedCall:
     )
 
 
-def parse_tool_calls(source: object) -> tuple[ToolCall, ...]:
-    """All calls in ``source``: text in any form, or a decoded object or list. Empty where there is none.
-
-    Raises:
-        CallError: something is meant as a call but cannot be read as one.
-    """
-    if isinstance(source, str):
-        return tuple(_TextReader(_unquoted(_split_thinking(without_surrogates(source))[1])).calls)
-    return tuple(calls_of(source))
-
-
 def as_text(call: RequestedCall) -> str:
     """A native call as text that :func:`parse_output` reads back."""
     fields = {"name": call.name, "arguments": call.arguments} | ({"id": call.id} if call.id else {})

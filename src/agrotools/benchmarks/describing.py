@@ -2,6 +2,8 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping
+from functools import cache
+from statistics import median
 
 from agrotools.core import FAMILIES, FrozenModel, SampleFile, UsageError
 from agrotools.formats.benchmark import Benchmark
@@ -51,37 +53,37 @@ class Description(FrozenModel):
 
 def describe(benchmark: Benchmark) -> Description:
     """Count everything of ``benchmark``, whichever it is."""
-    counted: dict[str, Counter[str]] = defaultdict(Counter)
-    numbers: dict[str, Counter[int]] = defaultdict(Counter)
+    counted: dict[str, Counter[str]] = {name: Counter() for name in _COUNTED}
+    numbers: dict[str, Counter[int]] = {name: Counter() for name in _NUMBERS}
+    modes: dict[str, int] = dict.fromkeys(benchmark.modes, 0)
     groups: dict[str, Counter[str]] = defaultdict(Counter)
     kinds: dict[str, str] = {}
-    clusters: set[str | None] = set()
     words: list[float] = []
-    categories = _Categories()
+    categories = _tool_categories()
     for sample in benchmark.samples:
         called = sample.reference.tools if sample.reference else ()
         distinct = dict.fromkeys(called)
-        clusters.add(sample.cluster)
         kinds |= {file.path: _kind(file, benchmark) for file in sample.files}
         words.append(count_words(sample.query))
-        numbers["files"][len(sample.files)] += 1
+        numbers["files_per_question"][len(sample.files)] += 1
         counted["answer_types"][sample.answer_type] += 1
         counted["slots"].update(slot.type for slot in sample.answer)
         counted["families"][FAMILIES.get(sample.family, sample.family)] += 1
         counted["task_types"][sample.task_type] += 1
         counted["sources"][sample.source] += 1
-        for mode in benchmark.modes:
+        for mode in modes:
             runs = sample.no_tool_eligible if mode == "no-tool" else mode == "end-to-end" or sample.reference
-            counted["modes"][mode] += bool(runs)
+            modes[mode] += bool(runs)
         for group, value in sample.groups.items():
             groups[group][value] += 1
         if sample.reference is not None:
-            numbers["steps"][len(called)] += 1
-            numbers["tools"][len(distinct)] += 1
+            numbers["steps_per_question"][len(called)] += 1
+            numbers["tools_per_question"][len(distinct)] += 1
             counted["tools"].update(called)
-            counted["with_tool"].update([*distinct])
+            counted["questions_with_tool"].update([*distinct])
             counted["combinations"][" + ".join(sorted(distinct)) or "none"] += 1
-            counted["category_combinations"][categories.of(distinct)] += 1
+            of_tools = {categories.get(tool) or _category(tool) for tool in distinct}
+            counted["category_combinations"][" + ".join(sorted(of_tools)) or "none"] += 1
     notes = benchmark.header.metadata.get("notes")
     return Description(
         name=benchmark.name,
@@ -90,67 +92,51 @@ def describe(benchmark: Benchmark) -> Description:
         description=benchmark.header.description,
         synthetic=benchmark.synthetic,
         questions=len(benchmark.samples),
-        clusters=len(clusters),
+        clusters=len({sample.cluster for sample in benchmark.samples}),
         calls=counted["tools"].total(),
         files=len(kinds),
         offered_tools=len(benchmark.toolset),
-        modes=dict(counted["modes"]),
-        steps_per_question=_ascending(numbers["steps"]),
-        tools_per_question=_ascending(numbers["tools"]),
-        files_per_question=_ascending(numbers["files"]),
+        modes=modes,
         file_kinds=_by_frequency(Counter(kinds.values())),
-        tools=_by_frequency(counted["tools"]),
-        questions_with_tool=_by_frequency(counted["with_tool"]),
-        combinations=_by_frequency(counted["combinations"]),
-        category_combinations=_by_frequency(counted["category_combinations"]),
-        answer_types=_by_frequency(counted["answer_types"]),
-        slots=_by_frequency(counted["slots"]),
-        families=_by_frequency(counted["families"]),
-        task_types=_by_frequency(counted["task_types"]),
-        sources=_by_frequency(counted["sources"]),
         groups={group: _sort_counts(members) for group, members in sorted(groups.items())},
-        words_per_question=_spread(words),
+        words_per_question={"least": min(words), "median": median(words), "most": max(words)} if words else {},
         notes=tuple(str(note) for note in notes) if isinstance(notes, list) else (),
+        **{name: {str(number): counts[number] for number in sorted(counts)} for name, counts in numbers.items()},
+        **{name: _by_frequency(counts) for name, counts in counted.items()},
     )
 
 
+_NUMBERS = ("steps_per_question", "tools_per_question", "files_per_question")
+_COUNTED = (
+    *("tools", "questions_with_tool", "combinations", "category_combinations", "answer_types", "slots", "families"),
+    *("task_types", "sources"),
+)
+
+
 def _kind(file: SampleFile, benchmark: Benchmark) -> str:
-    """The kind of a file; frames, which loading took from videos, are told apart from published images."""
+    """Kind of a file; a frame that loading took from a video has a kind of its own."""
     return "frame of a video" if file.path.partition("/")[0] in benchmark.elsewhere else file.kind
 
 
-class _Categories:
-    """Categories of tools: the published ones, else what an installed tool says of itself."""
+def _tool_categories() -> Mapping[str, str]:
+    """Published categories of tools, by tool."""
+    tables = [table for plugin in plugins() for table in plugin.tool_categories.items()]
+    return {tool: category for category, tools in tables for tool in tools}
 
-    def __init__(self) -> None:
-        self._known: dict[str, str] = {
-            tool: category
-            for plugin in plugins()
-            for category, tools in plugin.tool_categories.items()
-            for tool in tools
-        }
 
-    def of(self, tools: Mapping[str, None]) -> str:
-        """The categories of ``tools``, each once."""
-        return " + ".join(sorted({self._category(tool) for tool in tools})) or "none"
+@cache
+def _category(tool: str) -> str:
+    """The category that an installed tool gives itself."""
+    from agrotools.tools import get_tool
 
-    def _category(self, tool: str) -> str:
-        from agrotools.tools import get_tool
-
-        if tool not in self._known:
-            try:
-                self._known[tool] = get_tool(tool).spec.category
-            except UsageError:
-                self._known[tool] = "other"
-        return self._known[tool]
+    try:
+        return get_tool(tool).spec.category
+    except UsageError:
+        return "other"
 
 
 def _by_frequency(counts: Counter[str]) -> Counts:
     return dict(sorted(counts.items(), key=lambda item: (-item[1], item[0])))
-
-
-def _ascending(counts: Counter[int]) -> Counts:
-    return {str(number): counts[number] for number in sorted(counts)}
 
 
 def _sort_counts(counts: Counter[str]) -> Counts:
@@ -158,12 +144,6 @@ def _sort_counts(counts: Counter[str]) -> Counts:
     if all(value.isdecimal() for value in counts):
         return {value: counts[value] for value in sorted(counts, key=int)}
     return _by_frequency(counts)
-
-
-def _spread(numbers: list[float]) -> dict[str, float]:
-    from statistics import median
-
-    return {"least": min(numbers), "median": median(numbers), "most": max(numbers)} if numbers else {}
 
 
 def counts_of(benchmark: Benchmark) -> dict[str, dict[str, int]]:

@@ -2,7 +2,7 @@
 
 import difflib
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
 from typing import NamedTuple, TypeVar
@@ -10,7 +10,7 @@ from typing import NamedTuple, TypeVar
 from pydantic import ValidationError
 
 from agrotools.core import BENCHMARKS, AgrotoolsError, BenchmarkError, FrozenModel, UsageError
-from agrotools.core.base import Progress, no_progress
+from agrotools.core.base import NoFileError, Progress, no_progress
 from agrotools.formats.benchmark import HEADER_FILE, Benchmark, load_folder
 from agrotools.plugin import benchmark_id
 
@@ -23,9 +23,6 @@ class Loading(NamedTuple):
     data_root: Path | None = None
     options: Mapping[str, str | int | bool] = MappingProxyType({})
     progress: Progress = no_progress
-
-
-Loader = Callable[[Loading], Benchmark]
 
 
 def settings_of(model: type[Settings], benchmark: str, options: Mapping[str, str | int | bool]) -> Settings:
@@ -77,6 +74,8 @@ def load_benchmark(
         UsageError: no such benchmark (with the closest names), or no such option.
         BenchmarkError: the folder is there but cannot be read as a benchmark.
     """
+    if not isinstance(name_or_path, str | Path):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise UsageError(f"a benchmark is given by its name or folder, not by {name_or_path!r}", hint='e.g. "embedded"')
     text = str(name_or_path)
     plain = isinstance(name_or_path, str) and Path(text).name == text and text not in (".", "..")
     if plain and (benchmark := benchmark_id(text)) in BENCHMARKS:
@@ -87,8 +86,10 @@ def load_benchmark(
     for folder in (beside, path):
         if (folder / HEADER_FILE).is_file() or (folder.is_dir() and not plain):
             return load_folder(folder)
-    if plain and not beside.is_dir() and not path.is_dir():
-        BENCHMARKS.get(text)
+    if not beside.is_dir() and not path.is_dir():
+        if plain:
+            BENCHMARKS.get(text)
+        raise NoFileError(f"there is no folder {path}", hint=f"give a folder, or one of {', '.join(BENCHMARKS)}")
     return load_folder(path if path.is_dir() else beside)
 
 

@@ -1,23 +1,47 @@
 """``agrotools validate``: all that is wrong with a benchmark folder, in one pass."""
 
 import tomllib
-from collections.abc import Iterable, Sequence
+import warnings
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import orjson
 from pydantic import JsonValue, TypeAdapter, ValidationError
 
-from agrotools.benchmarks.checks.answers import check_answer
-from agrotools.benchmarks.checks.fault import Checked, Fault, Tools, schema_faults
-from agrotools.benchmarks.checks.files import check_described, check_files
-from agrotools.benchmarks.checks.leaks import check_leaks
-from agrotools.benchmarks.checks.reference import check_reference
-from agrotools.core import BenchmarkError, Sample
+from agrotools.benchmarks.leaks import check_leaks
+from agrotools.benchmarks.sample_checks import Checked, Remark, Tools, check_answer, check_reference, dotted
+from agrotools.core import BenchmarkError, FrozenModel, Sample, SampleFile
+from agrotools.core.files import sha256_of_file
 from agrotools.core.taxonomy import PlotSpec
-from agrotools.formats.benchmark import HEADER_FILE, SAMPLES_FILE, BenchmarkHeader
+from agrotools.formats.benchmark import CROISSANT_FILE, HEADER_FILE, SAMPLES_FILE, BenchmarkHeader, resolve_file
 from agrotools.tools import get_tool
+
+_IMAGE_SUFFIXES = {".jpg", ".jpeg", ".png", ".tif", ".tiff", ".webp", ".bmp"}
+
+
+class Fault(FrozenModel):
+    """One fault. ``file`` is relative to the folder; ``line``, ``sample`` and ``field`` narrow it down."""
+
+    code: str
+    message: str
+    hint: str
+    file: str
+    line: int | None = None
+    sample: str | None = None
+    field: str | None = None
+
+    @property
+    def where(self) -> str:
+        """``samples.jsonl:12, sample weeds-03, answer[0].from``."""
+        at = f"{self.file}:{self.line}" if self.line else self.file
+        return ", ".join(part for part in (at, self.sample and f"sample {self.sample}", self.field) if part)
+
+
+def _in_samples(code: str, message: str, hint: str, line: int | None = None, **fields: str | None) -> Fault:
+    return Fault(code=code, message=message, hint=hint, file=SAMPLES_FILE, line=line, **fields)
 
 
 def validate_folder(path: str | Path) -> list[Fault]:
@@ -31,20 +55,19 @@ def validate_folder(path: str | Path) -> list[Fault]:
     root = Path(path).expanduser().resolve()
     if not root.is_dir():
         raise BenchmarkError(f"{path} is not a folder", hint="give the folder that holds benchmark.toml")
-    tools = Tools(get_tool)
+    tools, files = Tools(get_tool), _Files(root)
     header, faults = _checked_header(root, tools)
-    hashes: dict[Path, str] = {}
     samples: list[tuple[int, Sample]] = []
     for line, sample in _checked_lines(root, faults):
         samples.append((line, sample))
-        at = Checked(sample, line, root, tools, header)
-        check_files(at, hashes)
-        check_reference(at)
-        check_answer(at)
-        check_leaks(at)
-        faults.extend(at.faults)
-    faults.extend(_repeats(samples))
-    faults.extend(check_described(root, hashes))
+        at = Checked(sample, root, tools, header)
+        for check in (files.check, check_reference, check_answer, check_leaks):
+            faults += [
+                _in_samples(code, message, hint, line, sample=sample.id, field=field)
+                for code, field, message, hint in check(at)
+            ]
+    faults += _repeats(samples)
+    faults += files.check_croissant()
     return sorted(faults, key=lambda fault: (fault.file != HEADER_FILE, fault.line or 0))
 
 
@@ -84,27 +107,38 @@ def _checked_header(root: Path, tools: Tools) -> tuple[BenchmarkHeader | None, l
     try:
         header = BenchmarkHeader.model_validate_json(data)
     except ValidationError as error:
-        return None, list(schema_faults(error, HEADER_FILE))
-    faults = [
-        fault(
-            "unknown_tool", f"there is no tool {name!r}", "`agrotools tools list` names the tools", f"toolset[{index}]"
-        )
-        for index, name in enumerate(header.toolset)
-        if tools.get(name) is None
-    ]
+        return None, list(_schema_faults(error, HEADER_FILE))
+    faults: list[Fault] = []
+    for index, name in enumerate(header.toolset):
+        if tools.get(name) is None:
+            message, hint = f"there is no tool {name!r}", "`agrotools tools list` names the tools"
+            faults.append(fault("unknown_tool", message, hint, f"toolset[{index}]"))
     for field, values in (("toolset", header.toolset), ("modes", header.modes)):
         if len(set(values)) < len(values):
             faults.append(fault("repeated_value", f"{field} names something twice", "name each once", field))
     return header, faults
 
 
-def _checked_lines(root: Path, faults: list[Fault]) -> Iterable[tuple[int, Sample]]:
+def _schema_faults(
+    error: ValidationError, file: str, line: int | None = None, sample: str | None = None
+) -> Iterator[Fault]:
+    """One fault for each thing that pydantic found."""
+    known = {
+        "extra_forbidden": ("unknown_field", "remove it, or see `agrotools validate --schema` for the known fields"),
+        "missing": ("missing_field", "add it; `agrotools validate --schema` says what it holds"),
+    }
+    for detail in error.errors(include_url=False, include_input=False):
+        code, hint = known.get(detail["type"], ("schema", "`agrotools validate --schema` says what it may hold"))
+        field = dotted(cast("Sequence[int | str]", detail["loc"]))
+        yield Fault(code=code, message=detail["msg"], hint=hint, file=file, line=line, sample=sample, field=field)
+
+
+def _checked_lines(root: Path, faults: list[Fault]) -> Iterator[tuple[int, Sample]]:
+    """Samples of the lines that can be read, with their numbers; ``faults`` gets what is wrong with the others."""
     path = root / SAMPLES_FILE
     if not path.is_file():
         hint = "add it: one sample as JSON on each line"
-        faults.append(
-            Fault(code="missing_samples", message=f"there is no {SAMPLES_FILE}", hint=hint, file=SAMPLES_FILE)
-        )
+        faults.append(_in_samples("missing_samples", f"there is no {SAMPLES_FILE}", hint))
         return
     has_lines = False
     with path.open("rb") as file:
@@ -112,49 +146,142 @@ def _checked_lines(root: Path, faults: list[Fault]) -> Iterable[tuple[int, Sampl
             if not line.strip():
                 continue
             has_lines = True
-            sample = _checked_line(line, number, faults)
-            if sample is not None:
-                yield number, sample
+            raw: Any = None
+            try:
+                raw = orjson.loads(line)
+                yield number, Sample.model_validate_json(line)
+            except orjson.JSONDecodeError as error:
+                faults.append(_in_samples("broken_json", str(error), "write one JSON object on one line", number))
+            except ValidationError as error:
+                name = raw.get("id") if isinstance(raw, dict) else None
+                faults += _schema_faults(error, SAMPLES_FILE, number, name if isinstance(name, str) else None)
     if not has_lines:
-        hint = "add one sample as JSON on each line"
-        faults.append(Fault(code="no_samples", message="it holds no sample", hint=hint, file=SAMPLES_FILE))
+        faults.append(_in_samples("no_samples", "it holds no sample", "add one sample as JSON on each line"))
 
 
-def _checked_line(line: bytes, number: int, faults: list[Fault]) -> Sample | None:
-    try:
-        raw = orjson.loads(line)
-    except orjson.JSONDecodeError as error:
-        hint = "write one JSON object on one line"
-        faults.append(Fault(code="broken_json", message=str(error), hint=hint, file=SAMPLES_FILE, line=number))
-        return None
-    try:
-        return Sample.model_validate_json(line)
-    except ValidationError as error:
-        name = raw.get("id") if isinstance(raw, dict) else None
-        faults.extend(schema_faults(error, SAMPLES_FILE, number, name if isinstance(name, str) else None))
-        return None
-
-
-def _repeats(samples: Sequence[tuple[int, Sample]]) -> Iterable[Fault]:
+def _repeats(samples: Sequence[tuple[int, Sample]]) -> Iterator[Fault]:
     """Ids used twice, and questions asked twice about the same files."""
     ids: dict[str, int] = {}
     questions: dict[tuple[str, ...], tuple[int, str]] = {}
     for line, sample in samples:
         if sample.id in ids:
-            message = f"line {ids[sample.id]} has the same id"
-            yield Fault(code="duplicate_id", message=message, hint="give each sample its own id", file=SAMPLES_FILE,
-                        line=line, sample=sample.id, field="id")  # fmt: skip
+            message, hint = f"line {ids[sample.id]} has the same id", "give each sample its own id"
+            yield _in_samples("duplicate_id", message, hint, line, sample=sample.id, field="id")
         ids.setdefault(sample.id, line)
         key = (" ".join(sample.query.casefold().split()), *sorted(file.sha256 or file.path for file in sample.files))
         if key in questions:
             message = f"line {questions[key][0]} ({questions[key][1]}) asks the same about the same files"
-            yield Fault(code="duplicate_question", message=message, hint="remove one of them", file=SAMPLES_FILE,
-                        line=line, sample=sample.id, field="query")  # fmt: skip
+            yield _in_samples(
+                "duplicate_question", message, "remove one of them", line, sample=sample.id, field="query"
+            )
         questions.setdefault(key, (line, sample.id))
 
 
+class _Files:
+    """Files of a benchmark: present, inside the folder, unaltered. Each is hashed once over all samples."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+        self._hashes: dict[Path, str] = {}
+
+    def _hash(self, real: Path) -> str:
+        return self._hashes.get(real) or self._hashes.setdefault(real, sha256_of_file(real))
+
+    def check(self, at: Checked) -> Iterator[Remark]:
+        """Codes: duplicate_file_name, path_outside, missing_file, not_a_file, altered_file, no_hash, unreadable_file,
+        wrong_size, missing_bands, missing_classes."""
+        names: set[str] = set()
+        for index, file in enumerate(at.sample.files):
+            where = f"files[{index}]"
+            if file.name in names:
+                hint = "give each file of a sample its own name"
+                yield "duplicate_file_name", f"{where}.name", f"two files are called {file.name!r}", hint
+            names.add(file.name)
+            try:
+                real = resolve_file(self._root, file.path)
+                actual = self._hash(real)
+            except BenchmarkError as error:
+                yield _path_code(error), f"{where}.path", error.message, error.hint or "correct the path"
+                continue
+            except OSError as error:
+                yield "unreadable_file", f"{where}.path", f"{file.path}: {error.strerror}", "make the file readable"
+                continue
+            if file.sha256 is None:
+                message = f"the hash of {file.path} is not recorded"
+                yield "no_hash", f"{where}.sha256", message, f'add "sha256": "{actual}"'
+            elif file.sha256 != actual:
+                message = f"{file.path} has sha256 {actual[:12]}..., recorded {file.sha256[:12]}..."
+                hint = "put the recorded file back, or build the benchmark again"
+                yield "altered_file", f"{where}.sha256", message, hint
+            if file.kind in ("image", "mask") and real.suffix.lower() in _IMAGE_SUFFIXES:
+                yield from _check_image(file, where, real, actual)
+            if file.kind == "raster" and not file.bands:
+                message = f"{file.name} is a raster without band names"
+                yield "missing_bands", f"{where}.bands", message, "list its bands"
+            if file.kind == "mask" and not file.classes:
+                hint = 'say what its values mean, e.g. {"1": "crop"}'
+                yield "missing_classes", f"{where}.classes", f"{file.name} is a mask without class meanings", hint
+
+    def check_croissant(self) -> Iterator[Fault]:
+        """Codes: broken_croissant, stale_croissant."""
+
+        def fault(code: str, message: str) -> Fault:
+            hint = "write it anew: agrotools export DIR --format croissant"
+            return Fault(code=code, message=message, hint=hint, file=CROISSANT_FILE)
+
+        path = self._root / CROISSANT_FILE
+        if not path.is_file():
+            return
+        try:
+            described = orjson.loads(path.read_bytes())
+            files = [(str(file["contentUrl"]), str(file["sha256"])) for file in cast(Any, described)["distribution"]]
+        except (OSError, orjson.JSONDecodeError, KeyError, TypeError) as error:
+            yield fault("broken_croissant", f"it lists no files with their hashes: {error}")
+            return
+        for name, sha256 in files:
+            if name.startswith(("http://", "https://")):
+                continue
+            try:
+                if self._hash(resolve_file(self._root, name)) != sha256:
+                    yield fault("stale_croissant", f"{name} is not the file that it describes (sha256 differs)")
+            except (BenchmarkError, OSError) as error:
+                yield fault("stale_croissant", f"it lists {name}: {error}")
+
+
+def _path_code(error: BenchmarkError) -> str:
+    if "leads out" in error.message:
+        return "path_outside"
+    return "missing_file" if "there is no file" in error.message else "not_a_file"
+
+
+def _check_image(file: SampleFile, where: str, real: Path, sha256: str) -> Iterator[Remark]:
+    from PIL import Image
+
+    try:
+        width, height = _decoded_size(real, sha256)
+    except (OSError, ValueError, SyntaxError, Image.DecompressionBombError, Warning) as error:
+        yield "unreadable_file", f"{where}.path", f"{file.path} is no readable image: {error}", "replace the file"
+        return
+    recorded = (file.width_px or width, file.height_px or height)
+    if recorded != (width, height):
+        message = f"{file.path} has {width} x {height} px, recorded {recorded[0]} x {recorded[1]}"
+        yield "wrong_size", f"{where}.width_px", message, "correct width_px and height_px"
+
+
+@lru_cache(maxsize=4096)
+def _decoded_size(path: Path, _sha256: str) -> tuple[int, int]:
+    """Width and height of an image that decodes to its end. Many samples share an image of one content."""
+    from PIL import Image
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", Image.DecompressionBombWarning)
+        with Image.open(path) as image:
+            image.load()
+            return image.size
+
+
 def first_form_remarks(root: Path) -> list[str]:
-    """Remarks on a folder whose lines and header can be read; what cannot is passed over, as a fault tells of it."""
+    """Remarks on a folder: samples in the first form, no canary. Unreadable parts are skipped."""
     remarks: list[str] = []
     of_first_form = 0
     with suppress(OSError), (root / SAMPLES_FILE).open("rb") as file:
@@ -174,11 +301,9 @@ def first_form_remarks(root: Path) -> list[str]:
 
 def _has_first_form(sample: Any) -> bool:
     slots = sample.get("answer") if isinstance(sample, dict) else None
-    return any(
-        isinstance(slot, dict) and slot.get("type") == "exact" and (slot.get("distractors") or _listed(slot))
-        for slot in (slots if isinstance(slots, list) else ())
+    exact = (
+        [slot for slot in slots if isinstance(slot, dict) and slot.get("type") == "exact"]
+        if isinstance(slots, list)
+        else []
     )
-
-
-def _listed(slot: dict[str, Any]) -> bool:
-    return bool(slot.get("aliases")) and isinstance(slot["aliases"], list)
+    return any(slot.get("distractors") or (slot.get("aliases") and isinstance(slot["aliases"], list)) for slot in exact)

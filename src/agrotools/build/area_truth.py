@@ -1,9 +1,9 @@
 """Ground truth of areas in a picture or a part of it (crop, weeds, vegetation, soil) and tolerances of their values."""
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,6 +32,14 @@ def quarters(columns: int, rows: int) -> list[Part]:
         ("bottom left", (0, y, x, rows)),
         ("bottom right", (x, y, columns, rows)),
     ]
+
+
+def cut_out(pixels: NDArray[Any], region: Region | Sequence[int] | None) -> NDArray[Any]:
+    """The pixels (rows, columns) in a region, or all."""
+    if region is None:
+        return pixels
+    x0, y0, x1, y1 = region
+    return pixels[y0:y1, x0:x1]
 
 
 _DIGITS = 6
@@ -139,16 +147,13 @@ def count_area(
     ``vegetation`` adds the plants that the class mask leaves unnamed; a named pixel is vegetation in any case.
     ``valid`` says where the picture holds data; other pixels do not count.
     """
-    if region is not None:
-        x0, y0, x1, y1 = region
-        classes = classes[y0:y1, x0:x1]
-        vegetation = None if vegetation is None else vegetation[y0:y1, x0:x1]
-        valid = None if valid is None else valid[y0:y1, x0:x1]
+    classes = cut_out(classes, region)
+    plants = np.zeros(classes.shape, np.bool_) if vegetation is None else cut_out(vegetation, region)
     if valid is not None:
-        classes = classes[valid]
-        vegetation = None if vegetation is None else vegetation[valid]
+        inside = cut_out(valid, region)
+        classes, plants = classes[inside], plants[inside]
     crop, weed = int(np.count_nonzero(classes == 1)), int(np.count_nonzero(classes == 2))
-    unnamed = 0 if vegetation is None else int(np.count_nonzero(vegetation & (classes == 0)))
+    unnamed = int(np.count_nonzero(plants & (classes == 0)))
     return AreaTruth(crop, weed, unnamed, classes.size)
 
 

@@ -115,16 +115,19 @@ def tell_result(header: "BenchmarkHeader", out: Path, started: float) -> None:
     from agrotools.build.references import build_notes
     from agrotools.cli.validate import print_findings
     from agrotools.runner.progress import stage_progress
+    from agrotools.scoring.statistics import MIN_CLUSTERS
 
     faults = validate_folder(out)
     for fault in faults:
         typer.echo(f"{fault.where}: {fault.code}: {fault.message} ({fault.hint})", err=True)
     benchmark = load_folder(out)
-    clusters = count_text(len({sample.cluster for sample in benchmark.samples}), "cluster")
+    clusters = len({sample.cluster for sample in benchmark.samples})
     samples = count_text(len(benchmark.samples), "sample")
-    typer.echo(f"{header.name} {header.version}: {samples} ({clusters}) in {out}")
+    typer.echo(f"{header.name} {header.version}: {samples} ({count_text(clusters, 'cluster')}) in {out}")
     for what, counts in counts_of(benchmark).items():
         typer.echo(f"  {what}: {', '.join(f'{name} ({count})' for name, count in counts.items())}")
+    if clusters < MIN_CLUSTERS:
+        typer.echo(f"  intervals need {MIN_CLUSTERS} clusters (groups of samples that share pictures): add pictures")
     for line in build_notes(header.metadata):
         typer.echo(f"  {line}")
     typer.echo(f"  content: {benchmark.content_hash[:16]}, {time.monotonic() - started:.0f} s")

@@ -1,10 +1,11 @@
 """The ``agrotools`` command: one file per sub-command, imported when it runs."""
 
 import gc
+import select
 import sys
 import warnings
 from importlib import import_module
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TextIO
 
 import typer
 from typer.core import TyperCommand, TyperGroup
@@ -58,14 +59,12 @@ class LazyCommands(TyperGroup):
             finally:
                 sys.stdout.flush()
         except BrokenPipeError:
+            if not _has_no_reader(sys.stdout):
+                raise
             from agrotools.runner.progress import redirect_to_null
 
-            try:
-                sys.stdout.flush()
-            except BrokenPipeError:
-                redirect_to_null(sys.stdout)
-                raise typer.Exit from None
-            raise
+            redirect_to_null(sys.stdout)
+            raise typer.Exit from None
 
     def list_commands(self, ctx: "Context") -> list[str]:  # noqa: ARG002
         return list(COMMANDS)
@@ -83,6 +82,16 @@ class LazyCommands(TyperGroup):
             command = typer.main.get_command(alone)
         command.name = cmd_name
         return command
+
+
+def _has_no_reader(stream: TextIO | None) -> bool:
+    """True if the stream is a pipe whose reader has closed it."""
+    poll = select.poll()
+    try:
+        poll.register(stream.fileno() if stream else -1, 0)
+    except (OSError, ValueError):
+        return False
+    return any(event & select.POLLERR for _, event in poll.poll(0))
 
 
 SETTINGS: dict[str, Any] = {
@@ -128,6 +137,10 @@ def main() -> None:
     warnings.showwarning = _show_warning
     try:
         app()
+    except SystemExit as end:
+        if end.code == 1 and _has_no_reader(sys.__stdout__):  # of help, which is printed before a command runs
+            sys.exit(0)
+        raise
     except Exception as error:
         # Imported here because --help must not wait for pydantic.
         from agrotools.core.base import AgrotoolsError

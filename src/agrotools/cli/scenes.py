@@ -10,10 +10,12 @@ from agrotools.cli.helping import ApiKeyEnv, BaseUrl, Budget, Concurrency, Parap
 
 def scenes(
     out: Annotated[Path, typer.Option(help="Folder of the benchmark. An older benchmark there is replaced.")],
-    count: Annotated[int, typer.Option(min=20, max=2000, help="Number of questions.")] = 539,
+    count: Annotated[int, typer.Option(min=20, max=2000, help="Number of questions (samples).")] = 539,
     seed: Annotated[int, typer.Option(min=0, help="Random seed of the scenes.")] = 20261120,
-    language: Annotated[str, typer.Option(help="en or zh.")] = "en",
-    workers: Annotated[int, typer.Option(min=1, max=64, help="Number of processes that draw and run tools.")] = 2,
+    language: Annotated[str, typer.Option(help="Language of the questions: en or zh.")] = "en",
+    workers: Annotated[
+        int, typer.Option(min=1, max=64, help="Number of processes that draw scenes and run tools.")
+    ] = 2,
     paraphrase: Paraphrase = None,
     traces: Traces = None,
     base_url: BaseUrl = None,
@@ -22,10 +24,11 @@ def scenes(
     price: Price = None,
     concurrency: Concurrency = None,
 ) -> None:
-    """Draw scenes of fields, trees, fruit, leaves and ponds, ask about them, and run the reference calls.
+    """Build a benchmark from drawn scenes of fields, trees, fruit, leaves and ponds.
 
-    The mix of questions follows the AgroTools benchmark as closely as --count allows. Run the same command again to
-    resume. All images are synthetic: they test how tools are used, not how well models see.
+    Generates the questions, in the proportions of the AgroTools benchmark as closely as --count allows, and runs the
+    reference calls. All images are synthetic: they test how tools are used, not how well models see. Run the same
+    command again to resume.
     """
     import sys
     import time

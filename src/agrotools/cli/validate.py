@@ -12,8 +12,8 @@ from agrotools.cli.output import count_text, print_json
 if TYPE_CHECKING:
     from pydantic import JsonValue
 
-    from agrotools.benchmarks.checks.fault import Fault
     from agrotools.benchmarks.rerunning import Difference, Rerun
+    from agrotools.benchmarks.validate import Fault
     from agrotools.build.assist.screening import Screened
     from agrotools.build.quality import Finding
 

@@ -214,6 +214,7 @@ class PlotSlot(Slot):
     """A figure, scored by the canonical specification of what was drawn."""
 
     made: ClassVar[bool] = True
+    form_closing: ClassVar[str] = "When the figure is drawn, end with one sentence that says what it shows."
     type: Literal["plot"] = "plot"
     value: dict[str, JsonValue]
     """Canonical plot specification (see ``PlotSpec`` in :mod:`agrotools.core.taxonomy`) as data."""
@@ -243,14 +244,6 @@ class ReferenceTextsSlot(Slot):
     values: Annotated[tuple[str, ...], Field(min_length=1)]
 
 
-class ImageCallsSlot(Slot):
-    """An image, scored by the calls that make it: those of the reference trajectory to ``tools``."""
-
-    made: ClassVar[bool] = True
-    type: Literal["image_calls"] = "image_calls"
-    tools: Annotated[tuple[str, ...], Field(min_length=1)]
-
-
 SLOT_TYPES: tuple[type[Slot], ...] = (
     ExactSlot,
     BooleanSlot,
@@ -261,7 +254,6 @@ SLOT_TYPES: tuple[type[Slot], ...] = (
     PlotSlot,
     KeywordsSlot,
     ReferenceTextsSlot,
-    ImageCallsSlot,
 )
 """Slot types that any benchmark may use."""
 

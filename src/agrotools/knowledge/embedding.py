@@ -9,9 +9,11 @@ from __future__ import annotations
 import json
 import unicodedata
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import lru_cache
 from hashlib import sha256
 from importlib.util import find_spec
+from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agrotools.core import ToolError, UsageError
-from agrotools.core.files import cache_dir
+from agrotools.core.files import cache_dir, write_whole
 
 if TYPE_CHECKING:
     from agrotools.knowledge.retrieval import KnowledgeIndex
@@ -104,13 +106,11 @@ _vectors_of_digest: dict[str, Vectors] = {}
 
 
 def _keep(path: Path, vectors: Vectors) -> None:
-    try:
+    buffer = BytesIO()
+    np.save(buffer, vectors, allow_pickle=False)
+    with suppress(OSError):
         path.parent.mkdir(parents=True, exist_ok=True)
-        beside = path.with_suffix(".part.npy")
-        np.save(beside, vectors, allow_pickle=False)
-        beside.replace(path)
-    except OSError:
-        return
+        write_whole(path, buffer.getvalue(), synced=False)
 
 
 @lru_cache(1)

@@ -72,7 +72,7 @@ class NamesIndex:
         crops = {name for entry in entries if entry.kind == "crop" for name in entry.names.zh}
         self._chinese_crops = sorted(crops, key=lambda name: (-len(name), name))
         self._groups = [is_group(entry) for entry in entries]
-        self._hosts = [_hosts_told(entry) for entry in entries]
+        self._hosts = [_all_hosts(entry) for entry in entries]
         self._named_hosts = [_hosts_of_names(entry) or hosts for entry, hosts in zip(entries, self._hosts, strict=True)]
         self._longest = max((len(name.split()) for name in self.names), default=1)
         self.lexicon = Lexicon(_known_words(entries))
@@ -267,7 +267,7 @@ def _hosts_of_names(entry: Entry) -> frozenset[str]:
     return frozenset(host for name in entry.names.all() for host in _host_and_rest(folded(name))[0])
 
 
-def _hosts_told(entry: Entry) -> frozenset[str]:
+def _all_hosts(entry: Entry) -> frozenset[str]:
     return _hosts_of_names(entry).union(host for crop in entry.crops for host in hosts_of(crop))
 
 

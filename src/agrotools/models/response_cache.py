@@ -2,7 +2,8 @@
 
 Opt-in, since a cached reply says what an endpoint served once, not what it serves now. One SQLite file per name, in
 write-ahead mode: readers never wait for a writer, a killed process leaves it whole, and any number of processes share
-it. Replies are written by a thread in batches; a read takes some ten microseconds and is done on the spot.
+it. A read or a write takes less than a tenth of a millisecond and is done on the spot; what another process keeps out
+for a moment is written with the next reply.
 
 Whatever is wrong with the file or the disk never costs a run: ``fault`` says it once, and the run goes on without.
 """
@@ -10,7 +11,6 @@ Whatever is wrong with the file or the disk never costs a run: ``fault`` says it
 import asyncio
 import re
 import sqlite3
-import threading
 import time
 from collections.abc import Sequence
 from functools import lru_cache
@@ -31,11 +31,9 @@ started rather than from the request, and a refusal is had again at once and for
 
 _TABLE = "CREATE TABLE replies (key TEXT PRIMARY KEY, entry BLOB NOT NULL)"
 _DIGEST_BYTES = 16
-_GATHER_S = 0.05
 _OPEN_WAIT_S = 2.0
-_WRITE_WAIT_S = 2.0
-_CLOSE_WAIT_S = 6.0
-_MOST_PENDING = 20_000
+_CLOSE_WAIT_S = 2.0
+_MOST_UNWRITTEN = 20_000
 
 
 class _Unusable(Exception):
@@ -65,30 +63,17 @@ class ResponseCache:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.fault: str | None = None
-        self._pending: dict[str, bytes] = {}
-        self._guard = threading.Lock()
-        self._wake = threading.Event()
-        self._closing = threading.Event()
-        self._reader: sqlite3.Connection | None = None
-        self._thread: threading.Thread | None = None
-        writer: sqlite3.Connection | None = None
+        self._unwritten: dict[str, bytes] = {}
+        self._connection: sqlite3.Connection | None = None
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            writer = _opened(path)
-            self._reader = _opened(path)
-            # A read that would have to wait counts as a miss: the event loop waits for nobody.
-            self._reader.execute("PRAGMA busy_timeout = 0")
+            self._connection = _opened(path)
         except (OSError, sqlite3.Error, _Unusable) as error:
             self._failed(error)
-            if writer is not None:
-                writer.close()
-            return
-        self._thread = threading.Thread(target=self._write, args=(writer,), name="response-cache", daemon=True)
-        self._thread.start()
 
     def get(self, key: str) -> Completion | None:
         """The reply under ``key``, marked as cached; None where there is none that reads back as it was written."""
-        entry = self._pending.get(key) or self._stored(key)
+        entry = self._unwritten.get(key) or self._stored(key)
         if entry is None or not entry.startswith(_digest(key, entry[_DIGEST_BYTES:])):
             return None
         try:
@@ -98,25 +83,27 @@ class ResponseCache:
         return completion.model_copy(update={"cached": True, "seconds": 0.0, "attempts": 0})
 
     def put(self, key: str, completion: Completion) -> None:
-        """Store a reply. It can be read at once, and is on disk within a fraction of a second."""
-        if self._thread is None or self._closing.is_set():
+        """Store a reply."""
+        if self._connection is None:
             return
         try:
             body = orjson.dumps(completion.model_dump(mode="json", exclude_defaults=True))
         except orjson.JSONEncodeError:
             return  # Text that is no Unicode.
-        with self._guard:
-            if len(self._pending) < _MOST_PENDING:
-                self._pending[key] = _digest(key, body) + body
-        self._wake.set()
+        if len(self._unwritten) < _MOST_UNWRITTEN:
+            self._unwritten[key] = _digest(key, body) + body
+        self._write(self._connection)
 
     def close(self) -> None:
-        """Write pending replies and close the file."""
-        self._closing.set()
-        self._wake.set()
-        if self._thread is not None:
-            self._thread.join(_CLOSE_WAIT_S)
-        self._drop_reader()
+        """Write what a lock kept out, and close the file."""
+        if self._connection is not None and self._unwritten:
+            try:
+                self._connection.execute(f"PRAGMA busy_timeout = {int(_CLOSE_WAIT_S * 1000)}")
+            except sqlite3.Error as error:
+                self._failed(error)
+            if not self._write(self._connection) and self.fault is None:
+                self.fault = _fault(self.path, "another program holds it locked")
+        self._drop()
 
     def __enter__(self) -> "ResponseCache":
         return self
@@ -127,71 +114,43 @@ class ResponseCache:
         self.close()
 
     def _stored(self, key: str) -> bytes | None:
-        if self._reader is None:
+        if self._connection is None:
             return None
         try:
-            row = self._reader.execute("SELECT entry FROM replies WHERE key = ?", (key,)).fetchone()
+            row = self._connection.execute("SELECT entry FROM replies WHERE key = ?", (key,)).fetchone()
         except sqlite3.Error as error:
-            self._failed(error)
-            if not _is_busy(error):
-                self._drop_reader()
+            if not _is_busy(error):  # a read that would have to wait counts as a miss
+                self._failed(error)
             return None
         return row[0] if row and isinstance(row[0], bytes) else None
 
-    def _drop_reader(self) -> None:
-        reader, self._reader = self._reader, None
-        if reader is not None:
-            reader.close()
-
-    def _write(self, writer: sqlite3.Connection) -> None:
+    def _write(self, connection: sqlite3.Connection) -> bool:
+        """Write what is unwritten; False where another process holds the file, or it fails."""
         try:
-            writer.execute(f"PRAGMA busy_timeout = {int(_WRITE_WAIT_S * 1000)}")
-            while True:
-                self._wake.wait()
-                self._closing.wait(_GATHER_S)
-                last = self._closing.is_set()
-                self._wake.clear()
-                with self._guard:
-                    batch = list(self._pending.items())
-                if batch and not self._written(writer, batch) and not last:
-                    self._wake.set()  # Another process holds the file; these stay pending.
-                    continue
-                with self._guard:
-                    for key, entry in batch:
-                        if self._pending.get(key) is entry:
-                            del self._pending[key]
-                if last:
-                    return
+            connection.execute("BEGIN IMMEDIATE")
+            connection.executemany("INSERT OR REPLACE INTO replies VALUES (?, ?)", self._unwritten.items())
+            connection.execute("COMMIT")
         except sqlite3.Error as error:
-            self._failed(error)
-        finally:
-            self._closing.set()
-            with self._guard:
-                self._pending.clear()
-            writer.close()
-
-    def _written(self, writer: sqlite3.Connection, batch: Sequence[tuple[str, bytes]]) -> bool:
-        """Write a batch whole; False where the file is locked.
-
-        Raises:
-            sqlite3.Error: it cannot be written.
-        """
-        try:
-            writer.execute("BEGIN IMMEDIATE")
-            writer.executemany("INSERT OR REPLACE INTO replies VALUES (?, ?)", batch)
-            writer.execute("COMMIT")
-        except sqlite3.Error as error:
-            if writer.in_transaction:
-                writer.execute("ROLLBACK")
             if not _is_busy(error):
-                raise
-            self._failed(error)
+                self._failed(error)
+            elif connection.in_transaction:
+                connection.execute("ROLLBACK")
             return False
+        self._unwritten.clear()
         return True
 
     def _failed(self, error: Exception) -> None:
-        if self.fault is None:
-            self.fault = f"the response cache {self.path} fails: {_error_text(error)}; the run goes on without it"
+        self.fault = self.fault or _fault(self.path, _error_text(error))
+        self._drop()
+
+    def _drop(self) -> None:
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            connection.close()
+
+
+def _fault(path: Path, reason: str) -> str:
+    return f"the response cache {path} fails: {reason}; the run goes on without it"
 
 
 class CachedModel(ModelAround):
@@ -261,9 +220,10 @@ def _opened(path: Path) -> sqlite3.Connection:
         raise _Unusable("it is not a file")
     deadline = time.monotonic() + _OPEN_WAIT_S
     while True:
-        connection = sqlite3.connect(path, timeout=0.2, isolation_level=None, check_same_thread=False)
+        connection = sqlite3.connect(path, timeout=0.2, isolation_level=None)
         try:
             _prepare(connection)
+            connection.execute("PRAGMA busy_timeout = 0")  # the event loop waits for nobody
             return connection
         except BaseException as error:
             connection.close()

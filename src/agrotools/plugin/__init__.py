@@ -64,7 +64,7 @@ if TYPE_CHECKING:
     from agrotools.benchmarks import Loading, with_clusters
     from agrotools.build.accuracy.study import Bench, Figure, Study, mean_of
     from agrotools.build.sources.assembling import assembled
-    from agrotools.build.sources.field.fruit import fruit_subjects
+    from agrotools.build.sources.field.photos import fruit_subjects
     from agrotools.build.sources.part import Originals, Part
     from agrotools.build.templates import load_templates
     from agrotools.core.base import Progress, no_progress
@@ -79,7 +79,7 @@ _MODULES = {
     **dict.fromkeys(("Loading", "with_clusters"), "agrotools.benchmarks"),
     **dict.fromkeys(("Bench", "Figure", "Study", "mean_of"), "agrotools.build.accuracy.study"),
     "assembled": "agrotools.build.sources.assembling",
-    "fruit_subjects": "agrotools.build.sources.field.fruit",
+    "fruit_subjects": "agrotools.build.sources.field.photos",
     **dict.fromkeys(("Originals", "Part"), "agrotools.build.sources.part"),
     "load_templates": "agrotools.build.templates",
     **dict.fromkeys(("Progress", "no_progress"), "agrotools.core.base"),

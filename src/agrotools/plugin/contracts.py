@@ -120,6 +120,8 @@ class Scoring:
     slot_scorers: Mapping[str, "Callable[[Slot, Sequence[Slot], str], SlotScore]"] = field(default_factory=dict)
     """By slot type: the score of a slot, 0 to 1, from the slot, all slots of the sample and the answer in words. The
     engine takes the weighted means that :class:`MetricInfo` asks for. A sample without an answer scores 0."""
+    call_scorers: "Mapping[str, Callable[[Slot, Sample, Trajectory], SlotScore]]" = field(default_factory=dict)
+    """By slot type: the score of a slot whose answer is made by calls of tools, from the sample and what was done."""
     score_record: "Callable[[Record, Trajectory, TextComparisons], list[Score]] | None" = None
     """All rows of a record with a slot type of the plug-in, in place of the engine's."""
     comparisons: Mapping[str, str] = field(default_factory=dict)

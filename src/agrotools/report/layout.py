@@ -10,7 +10,6 @@ from agrotools.core import (
     BooleanSlot,
     ChoiceSetSlot,
     ExactSlot,
-    ImageCallsSlot,
     KeywordsSlot,
     OpenTextSlot,
     PlotSlot,
@@ -102,8 +101,6 @@ def expected_text(slot: Slot) -> str:
         return f"{groups or 'anything'}{f', not {wrong}' if wrong else ''}"
     if isinstance(slot, ReferenceTextsSlot):
         return " or: ".join(slot.values)
-    if isinstance(slot, ImageCallsSlot):
-        return f"an image made by the calls of the reference to {', '.join(slot.tools)}"
     if isinstance(slot, PlotSlot):
         source = "values of the reference tools" if slot.value_from == "tool" else "ground truth"
         chart_text = f"{value_text(slot.value.get('kind'))} of {_series_text(slot.value.get('series'))}"

@@ -61,8 +61,7 @@ _LIST_MARK = re.compile(r"(?m)^[^\S\n]*(?:(?:\(?\d{1,2}[.)]|[-*•+>])[^\S\n]+|#
 # A sentence that begins so goes on with the one before it: "There are 14. Or 15."
 _GOES_ON = re.compile(
     r"(?:or|maybe|perhaps|possibly|alternatively|(?:but )?it (?:could|might|may)(?: also)? be|也可能|或者|"
-    r"也许)(?![a-z])|"
-    r"(?:this|that) (?:is|equals|makes|gives|corresponds to) (?:(?:about|approximately|roughly) )?\d"
+    r"也许)(?![a-z])|(?:this|that) (?:is|equals|makes|gives|corresponds to) (?:(?:about|approximately|roughly) )?\d"
 )
 _THOUGHTS = re.compile(r"<(think(?:ing)?|reasoning)>(?:(?!</\1>).)*+</\1>(?=\s*\S)", re.DOTALL)
 LONGEST_ANSWER = 65_536
@@ -122,9 +121,8 @@ def without_markup(text: str) -> str:
 
 _CORRECTION = re.compile(
     r"(?<![a-z])(?:wait|correction|corrected|correcting|(?P<weak>actually)|sorry|oops|mistake|revised|revising|"
-    r"on second thought|let me (?:correct|recount|re-?check|revise)|scratch that|i was wrong|"
-    r"but (?:this|that|it) (?:still )?(?:includes?|included|counts?|counted|contains?|contained))(?![a-z])|"
-    r"更正|纠正|修正|不对,|重新"
+    r"on second thought|let me (?:correct|recount|re-?check|revise)|scratch that|i was wrong|but (?:this|that|"
+    r"it) (?:still )?(?:includes?|included|counts?|counted|contains?|contained))(?![a-z])|更正|纠正|修正|不对,|重新"
 )
 
 

@@ -17,9 +17,8 @@ _ASKING = frozenset("show image photo picture scene file".split())
 """Words of labels that say nothing of what is asked for."""
 _FINE = re.compile(
     r"(?<!not )(?<!n't )\b(?:healthy|unaffected|intact|undamaged|normal|clean|fine|ok|adequate|sufficient|sound|"
-    r"unchanged|"
-    r"unharmed|in (?:good )?order|within (?:the )?(?:\w+ )?(?:limits?|range))\b|(?:might|may|could) be(?=[.;,\n]|$)|"
-    r"(?<!不)正常|完好|良好|健康|未变|充足|充分|允许范围|(?<!不)合格|达标|够用|不缺"
+    r"unchanged|unharmed|in (?:good )?order|within (?:the )?(?:\w+ )?(?:limits?|range))\b|(?:might|may|"
+    r"could) be(?=[.;,\n]|$)|(?<!不)正常|完好|良好|健康|未变|充足|充分|允许范围|(?<!不)合格|达标|够用|不缺"
 )
 """States that a set of affected, changed, failing things leaves out, where the label does not ask for them."""
 _OR = re.compile(r",? (?:or|and/or) (?:the |an? )?|或者?")
@@ -92,15 +91,11 @@ def _referred(text: str, matches: Sequence[LabelMatch], labels: Sequence[str]) -
         elif match["former"] or match["earlier"]:
             label = recent[0] if len(recent) > 1 else None
         elif match["other"]:
-            label = (
-                next((each for each in labels if each not in recent[-1:]), None)
-                if len(labels) == 2 and recent
-                else None
-            )
+            label = next((each for each in labels if each not in recent[-1:]), None) if len(labels) == 2 else None
         else:
             number = next((n for n in range(len(_ORDINALS)) if match[f"n{n}"]), None)
             number = "一二三四五".index(match["cn"]) if match["cn"] else number
-            if number is not None and number < len(labels) and len(labels[0]) and "." in labels[0]:
+            if number is not None and number < len(labels) and "." in labels[0]:
                 label = labels[number]
         if label is not None:
             references.append(LabelMatch(label, match[0], match.start(), match.end(), True))
@@ -128,9 +123,7 @@ def _in_other_forms(text: str, matches: Sequence[LabelMatch], labels: Mapping[st
         parts: dict[int, dict[str, tuple[int, int]]] = {}
         for word in words:
             for hit in islice(word_pattern(word, min_chinese=2).finditer(text), _MOST):
-                # A single word stands for its label where no label is named at all, and not as an adverb.
-                if len(words) > 1 or hit[0] > "\u2e80" or not (matches or hit[0].endswith("ly")):
-                    parts.setdefault(bisect_right(starts, hit.start()), {}).setdefault(word, hit.span())
+                parts.setdefault(bisect_right(starts, hit.start()), {}).setdefault(word, hit.span())
         for spans in parts.values():
             begin, end = min(span[0] for span in spans.values()), max(span[1] for span in spans.values())
             if len(spans) == len(set(words)) and not any(one < end and begin < other for one, other in occupied):

@@ -27,11 +27,10 @@ IS_BEFORE = re.compile(
     rf"等于){ABOUT})$"
 )
 GIVES_BEFORE = re.compile(
-    rf"(?:(?<!{WORD})(?:giv(?:es|e|ing)|mak(?:es|e|ing)|yield(?:s|ing)?|comes? to|amounts? to|equals?|leav(?:es|"
-    rf"ing)|left|remains?|"
-    rf"result(?:s|ing)? in|works out at|corresponds to|that is|or|so|hence|therefore|thus|found|count(?:ed)?|get|"
-    rf"arrive at|total(?:s|ling)?|i\.e\.) {ABOUT}|"
-    rf"(?:得|得到|共|合计|合|即|折合|剩|余|相当于|总共|共计|总计){ABOUT})$"
+    rf"(?:(?<!{WORD})(?:giv(?:es|e|ing)|mak(?:es|e|ing)|yield(?:s|ing)?|comes? to|amounts? to|equals?|leav(?:es|ing)|"
+    rf"left|remains?|result(?:s|ing)? in|works out at|corresponds to|that is|or|so|hence|therefore|thus|found|"
+    rf"count(?:ed)?|get|arrive at|total(?:s|ling)?|i\.e\.) {ABOUT}|(?:得|得到|共|合计|合|即|折合|剩|余|相当于|总共|"
+    rf"共计|总计){ABOUT})$"
 )
 CONCLUDES = re.compile(
     r"\b(?:in total|totals?|total(?:ling|ing)|altogether|in all|sum|combined|so|therefore|thus|hence|consequently|"
@@ -42,21 +41,17 @@ CONCLUDES = re.compile(
 CLAUSE = re.compile(r"[,;。]")
 TOTAL_BEHIND = re.compile(rf"(?: {WORD}+)?,? (?:in all|in total|altogether|overall|combined)(?!{WORD})")
 PRELIMINARY = re.compile(
-    r"\b(?:at first|initial(?:ly)?|first (?:count\w*|pass|impression|glance|guess|estimate|look)|draft|"
-    r"preliminary|raw|"
+    r"\b(?:at first|initial(?:ly)?|first (?:count\w*|pass|impression|glance|guess|estimate|look)|draft|preliminary|raw|"
     r"arrived at|expected|guess(?:ed)?|assum(?:ed|ing)|before|previous(?:ly)?|originally|last (?:year|season|week|"
-    r"month)|"
-    r"yesterday|used to|old|former(?:ly)?)\b|初步|最初|起初|原始|粗|原来|去年|上年|之前|原先|一开始|乍"
+    r"month)|yesterday|used to|old|former(?:ly)?)\b|初步|最初|起初|原始|粗|原来|去年|上年|之前|原先|一开始|乍"
 )
 REFERENCE = re.compile(
-    r"\b(?:threshold|limit|literature|typical(?:ly)?|usual(?:ly)?|normal(?:ly)?|target|recommend\w*|guideline|"
-    r"standard|"
+    r"\b(?:threshold|limit|literature|typical(?:ly)?|usual(?:ly)?|normal(?:ly)?|target|recommend\w*|guideline|standard|"
     r"table|textbook|breeder|manual|class(?:es)?|category|compar\w+|reference|optimum|optimal|critical|requir\w+|"
-    r"capacity|"
-    r"maximum|minimum|allowed|tolera\w+|regional|national|district|neighbou?r\w*|farmer|owner|plan(?:ned)?|sheet|"
-    r"according to|said|set ?points?|nominal|advised|brochure|commercial|claim\w*|report\w*|scale|resolution|"
-    r"pixel|per pixel|error|uncertainty|confidence|probab\w+)\b|"
-    r"阈值|标准|一般|通常|正常|推荐|参考|往年|指标|上限|下限|最大|最小|建议|适宜|临界|据|文献|分辨率|比例尺|误差|置信"
+    r"capacity|maximum|minimum|allowed|tolera\w+|regional|national|district|neighbou?r\w*|farmer|owner|plan(?:ned)?|"
+    r"sheet|according to|said|set ?points?|nominal|advised|brochure|commercial|claim\w*|report\w*|scale|resolution|"
+    r"pixel|per pixel|error|uncertainty|confidence|probab\w+)\b|阈值|标准|一般|通常|正常|推荐|参考|往年|指标|上限|下限|"
+    r"最大|最小|建议|适宜|临界|据|文献|分辨率|比例尺|误差|置信"
 )
 HYPOTHETICAL = re.compile(
     r"\b(?:if|would|should|might|suppose|assuming|unless|when|whenever|once|could|from \d|between)\b|如果|假如|若|"
@@ -77,9 +72,8 @@ COMPARED_WITH = re.compile(
     r"(?: (?:the|an?|only|just|about|some))* ?$"
 )
 DIFFERENCE = re.compile(
-    rf"(?<!{WORD})(?:differ\w*|minus|less|fewer|loss|lost|decreas\w*|fell|drop\w*|declin\w*|more than|gap|gain\w*)"
-    rf"(?!{WORD})|"
-    r"\d\s?-\s?\d|差|减|增|缺|欠|缩"
+    rf"(?<!{WORD})(?:differ\w*|minus|less|fewer|loss|lost|decreas\w*|fell|drop\w*|declin\w*|more than|gap|"
+    rf"gain\w*)(?!{WORD})|\d\s?-\s?\d|差|减|增|缺|欠|缩"
 )
 EACH_HAS = re.compile(r"\b(?:each|every)(?: [a-z]+){1,3} (?:has|holds|contains|have) (?:about )?$")
 RATE = re.compile(
@@ -104,11 +98,10 @@ ARE = re.compile(r" (?:are|were|is|was) (?:the )?([a-z]+)")
 OPERATOR = re.compile(r"[ )\]]*[-+*/×÷·x:][ (\[]*(?:(?:tan|sin|cos|ln|log|exp|sqrt) ?\(?)?")
 WORKED = (" )],°", ("=", "≈", "that is", "i.e.", "which is", "or", "gives", "makes", "is"))
 NO = re.compile(
-    rf"(?:n't any|(?<!{WORD})(?:no|zero|not (?:a single|any)|none of(?: the| these| those)?|without(?: any)?|"
-    r"never any|free of|absence of|lack of))"
-    rf" (?P<of>(?:{WORD}+[ -]?){{1,5}})|(?<!{WORD})(?P<not>(?:(?:do(?:es)?|did|could) ?(?:not|n't)|can(?:not|'t)) "
-    r"(?:see|find|spot|detect|contain|show|have|count|make out)(?: any| a single)?) "
-    rf"(?P<of_2>(?:{WORD}+[ -]?){{1,5}})|(?:没有|未发现|未见|没看到|没发现|未检测到|不存在|"
+    rf"(?:n't any|(?<!{WORD})(?:no|zero|not (?:a single|any)|none of(?: the| these| those)?|without(?: any)?|never any|"
+    rf"free of|absence of|lack of)) (?P<of>(?:{WORD}+[ -]?){{1,5}})|(?<!{WORD})(?P<not>(?:(?:do(?:es)?|did|"
+    rf"could) ?(?:not|n't)|can(?:not|'t)) (?:see|find|spot|detect|contain|show|have|count|make out)(?: any|"
+    rf" a single)?) (?P<of_2>(?:{WORD}+[ -]?){{1,5}})|(?:没有|未发现|未见|没看到|没发现|未检测到|不存在|"
     rf"无(?!人机))(?P<of_3>[{CJK}]{{1,12}})"
 )
 PHRASE_END = re.compile(r"\b(?:to|that|in|on|at|and|but|for|with|way|idea|if|whether|doubt)\b")

@@ -162,15 +162,13 @@ def read_fact(fact: Fact, reply: Reply, occupied: Sequence[Span] = (), *, plain:
     against = [each for each in against if here.isdisjoint(at for span in each.spans for at in range(*span))]
     # What stands in the same sentence as the fact itself sets it off ("tolerant, not susceptible ones"), where it is
     # the opposite of it; a denial of the fact counts wherever it stands.
-    # "do not kill a or b" affirms their protection: that the denial reaches them is no denial of the fact. What is met
-    # "where there is no x" does not speak against x, where the fact is stated.
+    # "do not kill a or b" affirms their protection: that the denial reaches them is no denial of the fact.
     spared = {reply.read.sentence_of(finding.spans[0].start) for finding in for_it if finding.opposite}
     near = {reply.read.sentence_of(finding.spans[0].start) for finding in for_it}
     against = [
         finding
         for finding in against
-        if not (for_it and not finding.opposite and reply.read.is_absent(finding.spans))
-        and reply.read.sentence_of(finding.spans[0].start) not in spared
+        if reply.read.sentence_of(finding.spans[0].start) not in spared
         and not (finding.opposite and reply.read.sentence_of(finding.spans[0].start) in near)
         and not any(set(finding.spans) & set(each.spans) for each in for_it)
     ]

@@ -63,6 +63,12 @@ class Scores:
     samples: tuple[SampleParts, ...] = ()
     embedder: str | None = None
 
+    @property
+    def shares(self) -> dict[str, float | None]:
+        """Each metric as a share, 0 to 1; None where nothing is counted."""
+        values = {metric: figure.value for metric, figure in self.metrics.items()}
+        return {name: None if value is None or math.isnan(value) else value / 100 for name, value in values.items()}
+
     def estimate(self, metric: str) -> Estimate | None:
         """The metric as a share, 0 to 1, with its 95 % interval over samples; None where it is not in ``metrics``.
 

@@ -17,7 +17,6 @@ from agrotools.core import (
     ChoiceSetSlot,
     ExactSlot,
     FileSlot,
-    ImageCallsSlot,
     KeywordsSlot,
     OpenTextSlot,
     PlotSlot,
@@ -118,11 +117,9 @@ def _scored(slot: Slot, sample: Sample, trajectory: Trajectory) -> SlotScore:
             ) from error
         value, reading = score_plot(reference, drawn_spec(trajectory))
         return SlotScore(value=value, reading=reading, used_form=False)
-    if isinstance(slot, ImageCallsSlot):
-        from agrotools.scoring.steps import score_image_calls
-
-        value, reading = score_image_calls(slot, sample, trajectory)
-        return SlotScore(value=value, reading=reading, used_form=False)
+    for plugin in plugins_of_slots((slot,)):
+        if (scorer := plugin.scoring.call_scorers.get(slot.type)) is not None:
+            return scorer(slot, sample, trajectory)
     return score_slot(slot, sample.answer, answer)
 
 
@@ -152,13 +149,12 @@ def _row(record: Record, metric: str, score: SlotScore, *, slot: str | None = No
 _MAX_EXCERPT = 240
 _IN_WORDS = OpenTextSlot | KeywordsSlot | ReferenceTextsSlot
 _UNDECIDED = re.compile(
-    r"\b(?:any|all|each) of (?:these|them|those) (?:may|might|could|can) be\b|"
-    r"\bleave (?:the |that |this )?(?:choice|decision)(?: open| to you)|\bin which case\b[^.;]{0,20}\d|"
-    r"\b(?:remains?|stays?|left) (?:undetermined|undecided|unresolved)\b|"
-    r"\b(?:cannot|can't|could not|couldn't|unable to|not able to) (?:choose|decide|tell|say) "
-    r"(?:between|which|whether)\b|\bnot sure which\b|\banswer depends on\b|\beither (?:one )?of (?:the two|these|them)|"
-    r"\beither (?:image|file|map|one|option|answer) (?:could|may|might)\b|"
-    r"无法(?:确定|判断)(?:是)?(?:哪|两者|到底)|(?:无法|难以|不能)区分(?=[,。;]|$)"
+    r"\b(?:any|all|each) of (?:these|them|those) (?:may|might|could|can) be\b|\bleave (?:the |that |this )?(?:choice|"
+    r"decision)(?: open| to you)|\bin which case\b[^.;]{0,20}\d|\b(?:remains?|stays?|left) (?:undetermined|undecided|"
+    r"unresolved)\b|\b(?:cannot|can't|could not|couldn't|unable to|not able to) (?:choose|decide|tell|say) (?:between|"
+    r"which|whether)\b|\bnot sure which\b|\banswer depends on\b|\beither (?:one )?of (?:the two|these|them)|"
+    r"\beither (?:image|file|map|one|option|answer) (?:could|may|might)\b|无法(?:确定|判断)(?:是)?(?:哪|两者|到底)|"
+    r"(?:无法|难以|不能)区分(?=[,。;]|$)"
 )
 
 
@@ -167,11 +163,11 @@ def score_slot(slot: Slot, slots: Sequence[Slot], answer: str) -> SlotScore:
 
     Slots whose answer is drawn are not scored here, which is no text; nor are those of benchmark plug-ins.
     """
-    if isinstance(slot, PlotSlot | ImageCallsSlot):
-        raise TypeError(f"slots of type {slot.type} are not scored here")
     for plugin in plugins_of_slots((slot,)):
         if (scorer := plugin.scoring.slot_scorers.get(slot.type)) is not None:
             return scorer(slot, slots, answer)
+    if slot.made:
+        raise TypeError(f"slots of type {slot.type} are not scored here")
     read = read_answer(answer)
     score = _score(slot, slots, read)
     if read.unread:

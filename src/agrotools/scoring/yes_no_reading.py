@@ -29,15 +29,12 @@ class Statement(NamedTuple):
     families: tuple[tuple[Family, bool], ...]
     compared: tuple[bool, tuple[re.Pattern[str], ...], tuple[re.Pattern[str], ...]] | None
     entities: dict[str, set[str]]
-    denied: bool
-    universal: bool
     partial: bool
     chinese: bool
 
 
 _COPULA = re.compile(
-    rf"(?<!{WORD})(?:is|are|was|were|has been|have been|has|have|had|does|do|will be|should be|must be|can be|"
-    rf"remains?|"
+    rf"(?<!{WORD})(?:is|are|was|were|has been|have been|has|have|had|does|do|will be|should be|must be|can be|remains?|"
     rf"looks?|appears?|seems?)(?!{WORD})|已经?|正在|处于|属于|位于|为|是|有"
 )
 
@@ -78,8 +75,6 @@ def label_statement(label: str) -> Statement:
         head = subject
     elif not chosen and not compared:
         head = _words_outside(bare, covered, offset) or subject
-    negations = Negations(bare)
-    denied = any(negations.before(start) or negations.after(end) for start, end in covered)
     patterns = _patterns(subject)
     words = dict(zip(_words(bare), _patterns(_words(bare)), strict=True))
     return Statement(
@@ -90,9 +85,7 @@ def label_statement(label: str) -> Statement:
         tuple((family, asserts) for _, _, family, asserts in chosen),
         compared,
         named_entities(text),
-        denied,
-        _WHOLE.search(text) is not None,
-        there is not None or _SOME.search(text) is not None,
+        there is not None,
         max(text) > "\u2e80",
     )
 
@@ -107,12 +100,6 @@ def _patterns(words: Sequence[str]) -> tuple[re.Pattern[str], ...]:
         short = "".join(f"|[{one}][{other}]" for one, other in pairs)
         patterns.append(re.compile(re.escape(word) + short) if short else word_pattern(word))
     return tuple(patterns)
-
-
-_WHOLE = re.compile(rf"(?<!{WORD})(?:all|every|each|entire\w*|whole)(?!{WORD})|所有|全部|都|(?<!平)均|每")
-
-
-_SOME = re.compile(rf"^\W*(?:(?:an?|some|part|any)(?!{WORD})|有)|(?<!{WORD})(?:part|some) of|部分")
 
 
 def _label_families(label: str, offset: int, *, everywhere: bool) -> list[tuple[int, int, Family, bool]]:
@@ -137,35 +124,23 @@ _LOCATIVE = re.compile(rf"(?:between|within|inside)(?!{WORD})(?! (?:the )?(?:\d|
 THAN = re.compile(rf"(?<!{WORD})(?:than|compared (?:to|with)|versus)(?!{WORD})")
 
 
-THAN_CHINESE = re.compile("(?<![百分占对])比(?![例重较])|(?<=[高低多少大小长短优差重轻强早晚])于")
-
-
 def _comparison(
     label: str,
 ) -> tuple[bool, tuple[re.Pattern[str], ...], tuple[re.Pattern[str], ...]] | None:
     """True if a label says more (or less) of one thing than of another, and the words of either that are its own."""
     than = THAN.search(label)
-    chinese = THAN_CHINESE.search(label)
-    if than is None and chinese is None:
+    if than is None:
         return None
     more = comparatives().find(label)
     if not more:
         return None
-    if than:
-        one, other = label[: more[-1][0]], label[than.end() :]
-        if not _words(one):
-            one = label[: than.start()]
-    else:
-        one = label[: more[0][0] if chinese and chinese[0] == "于" else chinese.start()] if chinese else ""
-        other = label[chinese.end() :] if chinese else ""
-    if re.search(r"\d", other) and not re.search(r"(?:19|20)\d\d|image|图|plot", other):
+    one, other = label[: more[-1][0]], label[than.end() :]
+    if not _words(one):
+        one = label[: than.start()]
+    if re.search(r"\d", other):
         return None  # "more than 30 trees"
-    mine, theirs = _own_words(one), _own_words(other)
+    mine, theirs = _words(one), _words(other)
     return more[-1][2], tuple(map(word_pattern, mine)), tuple(map(word_pattern, theirs))
-
-
-def _own_words(text: str) -> list[str]:
-    return _words(text) + re.findall(rf"(?<!{WORD})(?:[a-h]|\d+)(?!{WORD})", text)
 
 
 class YesNo(NamedTuple):
@@ -207,12 +182,8 @@ _NO = re.compile(
 )
 # "Indeed it does", "so it is not": an answer to what was asked.
 _ELLIPTIC = re.compile(
-    rf"(?:(?<!{WORD})(?:indeed,?|(?<=[,.;:?!] )so,?) |^\W*|(?<=\? ))(?:it|they|this|that|there) (?:is|are|was|"
-    rf"were|does|do|did|has|have|"
-    r"had|can|should|must|will)(?P<no> not|n't)?(?: indeed)?(?=\s*(?:[.,;:!]|$))"
-)
-_EITHER = re.compile(
-    r"maybe,? (?:(?:and|or) )?maybe not|(?:may|might) or (?:may|might) not|maybe yes,? maybe no|也许是,?也许不是"
+    rf"(?:(?<!{WORD})(?:indeed,?|(?<=[,.;:?!] )so,?) |^\W*|(?<=\? ))(?:it|they|this|that|there) (?:is|are|was|were|"
+    rf"does|do|did|has|have|had|can|should|must|will)(?P<no> not|n't)?(?: indeed)?(?=\s*(?:[.,;:!]|$))"
 )
 
 # How much a place counts.
@@ -222,36 +193,22 @@ _AT_END = 0.3
 _ALIKE = 0.3
 _SUBJECT = 1.0
 _UNLIKELY = 0.4
-_ASIDE = 0.4
 _IF = 0.1
-_LEAST = 0.5
 _MOST = 300
 """Places of one kind that are looked at, the last ones."""
 
-_PART = re.compile(
-    rf"(?<!{WORD})(?:some|part|parts|most|half|several|many|a few|the (?:other|rest|remaind\w+)|others|"
-    rf"remaining|rest|"
-    rf"(?:\d+|two|three|four|five|six|seven|eight|nine|ten) (?:of|{WORD}+)|\d+ ?%)(?!{WORD})|部分|大部分|其余|其他|"
-    rf"另外|\d+ ?[{CJK}]"
-)
 _HEDGED = re.compile(rf"(?<!{WORD})(?:might|may|could|possibly|perhaps|maybe)(?!{WORD})|可能|也许|或许")
 _OPEN = re.compile(
-    rf"(?<!{WORD})(?:unclear|uncertain|unsure|unknown|undecided|inconclusive|open question|"
-    r"(?:cannot|can't|could not|couldn't|unable to|impossible to|hard to|difficult to|not possible to|not sure) "
-    r"(?:\w+ ){0,2}?(?:tell|say|determine|judge|decide\w*|know|whether|if|answer|establish|confirm|assess)|"
-    r"(?:cannot|can't) be (?:\w+ )?(?:decided|determined|judged|told|answered|established|confirmed|assessed)|"
+    rf"(?<!{WORD})(?:unclear|uncertain|unsure|unknown|undecided|inconclusive|open question|(?:cannot|can't|could not|"
+    rf"couldn't|unable to|impossible to|hard to|difficult to|not possible to|not sure) "
+    r"(?:\w+ ){0,2}?(?:tell|say|determine|judge|decide\w*|know|whether|if|answer|establish|confirm|assess)|(?:cannot|"
+    r"can't) be (?:\w+ )?(?:decided|determined|judged|told|answered|established|confirmed|assessed)|"
     rf"(?:do not|don't) know|leave (?:it|this|that) open|remains open|may or may not|might or might not)(?!{WORD})|"
-    rf"无法(?:判断|确定|得知|回答|确认|判定)|"
-    rf"不能(?:判断|确定|确认)|"
-    r"难以(?:判断|确定|断定)|不确定|不好(?:说|判断)|说不[准清]|尚不清楚|(?:看|判断|分辨|辨认)不(?:出|了|清)来?(?=[,。;是]|$)|"
+    rf"无法(?:判断|确定|得知|回答|确认|判定)|不能(?:判断|确定|确认)|难以(?:判断|确定|断定)|不确定|不好(?:说|判断)|"
+    rf"说不[准清]|尚不清楚|(?:看|判断|分辨|辨认)不(?:出|了|清)来?(?=[,。;是]|$)|"
     r"可能[^。;\n]{1,30}也(?:有)?可能"
 )
 _BARE = re.compile(rf"\W*(?:(?P<no>(?:no|none|not)(?!{WORD})|没|未|不|无|并非)|有|已)")
-_IT = re.compile(rf"(?<!{WORD})(?:it|they|this|these|that|those|both|which)(?!{WORD})|该|其|此|它|这")
-_KEY = re.compile(r"(?:^|[\n|])[^\w\n]{0,8}([^\n|:=?]{2,60}?)[\"'*]* ?(?:[:=|]|\?) ?[\"'*✅❌☑✔ ]*$")
-_ANSWER_KEY = re.compile(
-    r"answer|result|conclusion|verdict|assessment|decision|finding|答案|结论|结果|判断|判定|回答|final|summary"
-)
 
 
 _FORM = re.compile(r"\W*(?:(?P<yes>yes|true|是)|(?P<no>no|false|否))(?![a-z])(?P<rest>[^\n]{0,300})$")
@@ -268,8 +225,6 @@ def read_form_answer(value: str) -> YesNo | None:
 
 def read_yes_no(slot: BooleanSlot, text: str) -> YesNo:
     """Answer of ``text`` to ``slot``: yes and no together are no answer."""
-    if _EITHER.search(text):
-        return YesNo(None, (), "undecided")
     text = _NO_ANSWER.sub(lambda match: " " * len(match[0]), text)
     statement = label_statement(slot.label)
     place = Sentences(text)
@@ -291,8 +246,6 @@ def _decided(votes: Sequence[_Vote]) -> YesNo:
     words = tuple(dict.fromkeys(vote.words for vote in sorted(votes, key=lambda vote: -vote.weight)))[:20]
     if most[None] > best - _ALIKE:
         return YesNo(None, words, "undecided")
-    if best < _LEAST:
-        return YesNo(None, words, "no yes or no")
     if best - other < _ALIKE:
         return YesNo(None, words, "both yes and no")
     return YesNo(side, words, "yes or no" if best >= _PLAIN - 1 else "what is said of the subject")
@@ -337,28 +290,17 @@ def _plain_votes(statement: Statement, text: str, place: Sentences) -> Iterator[
         before = text[max(0, at - 120) : at]
         if _TEMPTED.search(_LAST_CLAUSE.split(before)[-1]):
             continue
-        key = _KEY.search(before)
-        about = place.sentence(sentence - 1) if before.rstrip(" \n\"'*").endswith("?") else key[1] if key else ""
-        if about.strip() and not _ANSWER_KEY.search(about):
-            # "clouds: no" and "Is it cloudy? No" answer what is asked there.
-            about = about.rstrip("? \n")
-            votes = [vote for vote in _votes(statement, about, Sentences(about)) if vote.value is not None]
-            if votes and votes[-1].value is False:
-                verdict = not verdict
-            elif (
-                not votes
-                and not any(pattern.search(about) for pattern in statement.subject)
-                and (text.count("\n") > 1 if key else not text.startswith(",", at + len(word)))
-            ):
-                weight = _ASIDE
+        if before.rstrip(" \n\"'*").endswith("?"):  # "Is it cloudy? No" answers what is asked there.
+            about = place.sentence(sentence - 1).rstrip("? \n")
+            votes = [*_votes(statement, about, Sentences(about))]
+            verdict = verdict != (bool(votes) and votes[-1].value is False)
         yield _Vote(at, verdict, weight, word)
 
 
 _BEHIND = re.compile(
     rf",? (?:is|are|was|were|has|have|had|does|do|did|can|could|will|would|should|may|must|need) (?:not|"
-    rf"never)(?!{WORD})|"
-    rf"n't(?!{WORD})|-free(?!{WORD})| (?:not|never|cannot|[a-z]+n't|no(?! (?:doubt|longer than|more than))|none|"
-    rf"nothing|nowhere|neither)(?!{WORD})|不(?!仅|但|断|过)|未|没有"
+    rf"never)(?!{WORD})|n't(?!{WORD})|-free(?!{WORD})| (?:not|never|cannot|[a-z]+n't|no(?! (?:doubt|longer than|"
+    rf"more than))|none|nothing|nowhere|neither)(?!{WORD})|不(?!仅|但|断|过)|未|没有"
 )
 
 
@@ -404,28 +346,24 @@ def _votes(statement: Statement, text: str, place: Sentences) -> Iterator[_Vote]
         if statement.compared:
             verdict = (asserts == statement.compared[0]) != _turned(statement, clause, start - clause_start)
         denials = negations.count_before(start) + negations.after(end) + (_BEHIND.match(text, end) is not None)
-        verdict = (verdict != (denials % 2 == 1)) != statement.denied
+        verdict = verdict != (denials % 2 == 1)
         yield _Vote(
             start,
             verdict,
-            _weight(statement, place, index, sentence, clause, verdict),
+            _weight(statement, place, index, sentence, clause),
             text[max(clause_start, start - 30) : end],
         )
 
 
-def _weight(statement: Statement, place: Sentences, index: int, sentence: str, clause: str, verdict: bool) -> float:
+def _weight(statement: Statement, place: Sentences, index: int, sentence: str, clause: str) -> float:
     n_subjects = sum(pattern.search(sentence) is not None for pattern in statement.subject)
     fraction = n_subjects / len(statement.subject) if statement.subject else 1.0
-    if not n_subjects and _IT.search(sentence):
-        fraction = 0.5
     weight = 1.0 + _SUBJECT * fraction + _position(place, index)
     if _HEDGED.search(clause):
         weight -= 0.4
     if SUPPOSED.search(clause):
         weight *= _IF
     if OTHER_TIME.search(clause):
-        weight *= _UNLIKELY
-    if statement.universal and verdict and _PART.search(clause):
         weight *= _UNLIKELY
     if not statement.compared and _of_another(statement, clause):
         weight *= _UNLIKELY
@@ -442,7 +380,7 @@ def _turned(statement: Statement, clause: str, at: int) -> bool:
     """True if a comparison puts the two things of the label the other way round."""
     assert statement.compared
     _, mine, theirs = statement.compared
-    than = THAN.search(clause, at) or THAN_CHINESE.search(clause)
+    than = THAN.search(clause, at)
     if than:
         first, second = clause[: than.start()], clause[than.end() :]
     else:

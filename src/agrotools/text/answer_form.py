@@ -25,7 +25,6 @@ from agrotools.core import (
     ChoiceSetSlot,
     ExactSlot,
     FileSlot,
-    ImageCallsSlot,
     OpenTextSlot,
     PlotSlot,
     Sample,
@@ -51,14 +50,9 @@ def answer_form(slots: Sequence[Slot]) -> str:
     if any(isinstance(slot, PlotSlot) for slot in slots):
         figure_labels = "; ".join(slot.label for slot in slots if isinstance(slot, PlotSlot))
         lines.append(f"The answer includes a figure: {figure_labels}. It must be drawn, not described.")
-    if any(isinstance(slot, ImageCallsSlot) for slot in slots):
-        lines.append("The answer is an image. It must be made with the tools, not described.")
     lines += dict.fromkeys(slot.form_opening for slot in slots if slot.form_opening)
-    if not form_slots and (closings := [slot.form_closing for slot in slots if slot.form_closing]):
-        return "\n".join([*lines, closings[0]])
     if not form_slots:
-        product = "figure is drawn" if any(isinstance(slot, PlotSlot) for slot in slots) else "image is made"
-        lines.append(f"When the {product}, end with one sentence that says what it shows.")
+        lines += [slot.form_closing for slot in slots if slot.form_closing][:1]
         return "\n".join(lines)
     lines.append("End your answer with one line per item, in exactly this form:")
     lines += form_lines(slots)

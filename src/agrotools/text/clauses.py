@@ -11,22 +11,19 @@ from typing import NamedTuple
 from agrotools.text.normalise import CJK, WORD, reading_words
 
 CONCLUDES = re.compile(
-    rf"(?<!{WORD})(?:so(?! (?:do|does|did|is|are|was|were|has|have|can)(?! not))|therefore|thus|hence|"
-    rf"consequently|accordingly|overall|in (?:conclusion|short|summary|"
-    rf"other words|all)|"
-    rf"to conclude|conclusion|conclude|answer|verdict|diagnosis|result|this means|(?:that|which) means|means that|"
-    rf"final(?:ly)?|all in all|after all|"
+    rf"(?<!{WORD})(?:so(?! (?:do|does|did|is|are|was|were|has|have|can)(?! not))|therefore|thus|hence|consequently|"
+    rf"accordingly|overall|in (?:conclusion|short|summary|other words|all)|to conclude|conclusion|conclude|answer|"
+    rf"verdict|diagnosis|result|this means|(?:that|which) means|means that|final(?:ly)?|all in all|after all|"
     rf"putting (?:it|this|these|everything)(?: all)? together|on closer|taken together|to sum up|this leaves|"
-    rf"that leaves)(?!{WORD})|"
-    r"因此|所以|综上|总之|故(?!障)|由此可见|说明|结论|答案|判断(?=[为是:])|也就是说|由此|最终|实际(?:上|出现|存在)"
+    rf"that leaves)(?!{WORD})|因此|所以|综上|总之|故(?!障)|由此可见|说明|结论|答案|判断(?=[为是:])|也就是说|由此|最终|"
+    rf"实际(?:上|出现|存在)"
 )
 SUPPOSED = re.compile(
     rf"(?<!{WORD})(?:if|(?<!i )(?<!we )(?<!that )(?<!which )would(?! be (?:wrong|incorrect|mistaken|right|fair|"
-    rf"correct))|unless|whether|"
-    r"suppose|(?:was|were|am) (?:afraid|worried)|feared|(?:might|could|may) (?:suspect|expect|think|assume|"
-    r"believe)|were to|in case|hypothes\w*|assum(?:e|ing)|"
-    r"before (?:one|you|it|they|we)|should (?:it|there|the)|to (?:see|check|find out|decide|determine|judge))"
-    rf"(?!{WORD})|如果|若|假如|倘若|假设|一旦|要是"
+    rf"correct))|unless|whether|suppose|(?:was|were|am) (?:afraid|worried)|feared|(?:might|could|may) (?:suspect|"
+    rf"expect|think|assume|believe)|were to|in case|hypothes\w*|assum(?:e|ing)|before (?:one|you|it|they|we)|"
+    rf"should (?:it|there|the)|to (?:see|check|find out|decide|determine|judge))(?!{WORD})|如果|若|假如|倘若|假设|一旦|"
+    rf"要是"
 )
 OTHER_TIME = re.compile(
     rf"(?<!{WORD})(?:last (?:week|month|year|autumn|spring|summer|winter|season|time)|previous(?:ly)?|earlier|"
@@ -34,11 +31,6 @@ OTHER_TIME = re.compile(
     rf"used to|yesterday|ago|at first|initially|originally|had been|will|going to|expected to|next "
     rf"(?:week|month|year|season)|tomorrow)(?!{WORD})|去年|上周|上月|此前|之前|以前|原(?:来|[为是先本])|曾经?|起初|最初|即将|将要?|"
     rf"预计|明年|下周"
-)
-ELSEWHERE = re.compile(
-    rf"(?<!{WORD})(?:neighbou?ring|neighbou?r's|"
-    rf"adjacent|elsewhere|usually|typically|often|normally|generally|in general|"
-    rf"as a rule|by definition)(?!{WORD})|邻近|旁边|隔壁|相邻|别处|通常|一般|往往|[常多](?=[为是见因])"
 )
 EXCEPTED = re.compile(
     rf"(?<!{WORD})(?:(?:apart|aside) from|except(?: for)?|besides|regardless of|despite|in spite of)(?!{WORD})|"
@@ -96,19 +88,17 @@ _GOES_ON = (
 ).split()
 _NEW_CLAUSE = "".join(rf"(?<!{_B}{word} )" for word in _GOES_ON)
 _CLAUSE_END = re.compile(
-    rf"[;!?。；()\n:,，]|\.(?!\d)|\s-+\s|而是|但|因此|所以|"
-    rf"{_B}(?:(?<!anything )but|(?<=be anything )but|however|although|though|whereas|while|because|therefore|"
-    rf"thus|hence|so(?! (?:much|many|far))){_E}|"
+    rf"[;!?。；()\n:,，]|\.(?!\d)|\s-+\s|而是|但|因此|所以|{_B}(?:(?<!anything )but|(?<=be anything )but|however|"
+    rf"although|though|whereas|while|because|therefore|thus|hence|so(?! (?:much|many|far))){_E}|"
     rf"{_B}and (?=(?:{_PRONOUN}|{_BE}|instead|rather|the|conclude|identify|find|see|choose|settle|think){_E})|"
     rf"{_NEW_CLAUSE}{_B}(?=(?:it|this|these|they|there) {_BE}{_E}|it's{_E}|that's{_E})"
 )
 _ASIDE = re.compile(
     r", (?:which|whose|with) [^,;.!?:\n]{1,80},|"
-    rf"(?:{_B}(?:not|never|n't|cannot)|n't),[^,;.!?\n]{{1,40}},|"
-    rf"\((?:{WORD}+(?:[ -]{WORD}+){{0,3}}|[{CJK}]{{1,8}})\)|"
-    rf"(?:^|(?<=[.;!?\n。]))\W{{0,8}}(?:not? (?:found|seen|present|detected|visible|observed|affected|signs?|trace)|"
-    r"absent|none of|未(?:见|发现|检出|受害)|没有(?:发现|看到))[^.;!?\n。:]{0,20}:[^.;!?\n。]{1,300}|"
-    r"\((?:(?!\b(?:it|is|are|but|instead|rather)\b)[^().:;\n]){1,60}(?:,|、|和|与|\b(?:and|or)\b)[^().:;\n]{1,200}\)"
+    rf"(?:{_B}(?:not|never|n't|cannot)|n't),[^,;.!?\n]{{1,40}},|\((?:{WORD}+(?:[ -]{WORD}+){{0,3}}|[{CJK}]{{1,8}})\)|"
+    r"(?:^|(?<=[.;!?\n。]))\W{0,8}(?:not? (?:found|seen|present|detected|visible|observed|affected|signs?|trace)|"
+    r"absent|none of|未(?:见|发现|检出|受害)|没有(?:发现|看到))[^.;!?\n。:]{0,20}:[^.;!?\n。]{1,300}|\((?:(?!\b(?:it|"
+    r"is|are|but|instead|rather)\b)[^().:;\n]){1,60}(?:,|、|和|与|\b(?:and|or)\b)[^().:;\n]{1,200}\)"
 )
 """``not, in my view, lantana``: the commas of an aside end no clause, nor do the brackets or the heading of a list."""
 
@@ -119,46 +109,36 @@ _AT_FIRST = (
 )
 # Words that deny whatever follows them in their clause.
 _BEFORE = re.compile(
-    rf"{_B}(?:not(?! (?:only|just|merely|simply|to mention){_E})|never|unlike|rather than|instead of|neither|"
-    r"nor|cannot|"
-    rf"unlikely|improbable|impossible|{WORD}+n't|dont|doesnt|isnt|wasnt|rul(?:e[sd]?|ing) out|"
-    r"exclud(?:e[sd]?|ing)|excepts?|except for|other than|as opposed to|"
-    r"(?<!no )(?<!out )(?<!out a )(?<!beyond )doubt(?:s|ful|ed)?|"
-    r"none(?= (?:has|have|had|is|are|was|were|can|could|shows?|of (?:them|these|those))\b)|"
-    r"nothing|nobody|nowhere|hardly|barely|scarcely|free (?:of|from)|(?:unable|fail(?:s|ed)?) to (?:find|see|"
-    r"detect)|forget(?: about)?|no sign of|none (?:in|on|at|for)|let alone|much less|devoid of|absence of|"
-    r"absent(?=:)|(?:little|"
-    r"no) chance|(?:speaks?|argues?) against|(?:wrong|incorrect|mistaken) to|"
-    rf"different from|differs? from|distinct from|(?:distinguish(?:es|ed)?|told|tells?) (?:it |this )?from|"
-    rf"(?:confused|mistaken) (?:with|for)|far from|{_AT_FIRST}){_E}|"
-    rf"(?<!be )anything but|"
-    r"不(?=是|在|像|属于|认为|觉得|为|含|包括|包含|存在|可能|太可能|大可能|会是|应|符合|适|宜|能|可以|会|算|构成)|并非|而非|绝非|并不|并没有|"
-    r"并未|未见|"
-    r"不(?:需要?|必|宜|用|建议|推荐|再)|无需|无须|"
-    r"没(?:看到|看见|见到|发现|找到)|不见|未发现|排除|区别于|不同于|有别于|乍看|起初|最初"
+    rf"{_B}(?:not(?! (?:only|just|merely|simply|to mention){_E})|never|unlike|rather than|instead of|neither|nor|"
+    rf"cannot|unlikely|improbable|impossible|{WORD}+n't|dont|doesnt|isnt|wasnt|rul(?:e[sd]?|ing) out|exclud(?:e[sd]?|"
+    rf"ing)|excepts?|except for|other than|as opposed to|(?<!no )(?<!out )(?<!out a )(?<!beyond )doubt(?:s|ful|ed)?|"
+    rf"none(?= (?:has|have|had|is|are|was|were|can|could|shows?|of (?:them|these|those))\b)|nothing|nobody|nowhere|"
+    rf"hardly|barely|scarcely|free (?:of|from)|(?:unable|fail(?:s|ed)?) to (?:find|see|detect)|forget(?: about)?|"
+    rf"no sign of|none (?:in|on|at|for)|let alone|much less|devoid of|absence of|absent(?=:)|(?:little|no) chance|"
+    rf"(?:speaks?|argues?) against|(?:wrong|incorrect|mistaken) to|different from|differs? from|distinct from|"
+    rf"(?:distinguish(?:es|ed)?|told|tells?) (?:it |this )?from|(?:confused|mistaken) (?:with|for)|far from|"
+    rf"{_AT_FIRST}){_E}|(?<!be )anything but|不(?=是|在|像|属于|认为|觉得|为|含|包括|包含|存在|可能|太可能|大可能|会是|"
+    rf"应|符合|适|宜|能|可以|会|算|构成)|并非|而非|绝非|并不|并没有|并未|未见|不(?:需要?|必|宜|用|建议|推荐|再)|无需|"
+    rf"无须|没(?:看到|看见|见到|发现|找到)|不见|未发现|排除|区别于|不同于|有别于|乍看|起初|最初"
 )
 # Determiners: they deny what follows, of numbers only the next (there is "no" in "no weeds among the 14 trees").
 _WITHOUT = re.compile(
-    rf"{_B}(?:no(?! (?:doubt|question|more than|less than|fewer than){_E})|without(?! (?:a )?(?:doubt|"
-    r"question))|none of|"
-    rf"nothing like|zero(?! \d)){_E}|没有(?!疑问)|没(?![有看发])|无(?!人机|疑|法)|未(?!来)"
+    rf"{_B}(?:no(?! (?:doubt|question|more than|less than|fewer than){_E})|without(?! (?:a )?(?:doubt|question))|"
+    rf"none of|nothing like|zero(?! \d)){_E}|没有(?!疑问)|没(?![有看发])|无(?!人机|疑|法)|未(?!来)"
 )
 # Predicates that deny what stands before them in their clause.
 _AFTER = re.compile(
-    rf"{_B}(?:(?:is|are|was|were|can|could|seems?|looks?|appears?|has|have|been|be|being|very|quite|highly|"
-    rf"rather|now|"
-    rf"therefore|most|thus|also) ){{0,5}}(?:ruled out|struck off|crossed out|set aside|discounted|disregarded|"
-    rf"unlikely|excluded|eliminated|rejected|dismissed|discarded|absent|"
-    rf"impossible|improbable|implausible|incorrect|wrong|false|not (?:likely|possible|present|visible|seen|found|"
-    rf"detected|observed|correct|right|the (?:right|correct|answer|species|case)|it|supported|plausible|a match|"
-    rf"match\w*|fit\w*|consistent|what)|isn't it){_E}|"
-    rf"{_B}(?:does|do|did|can|could|would|should) ?(?:not|n't) (?:match|fit|occur|seem|appear|look|exist|apply|"
-    rf"belong){_E}|"
-    rf"{_B}(?:is|are|was|were) (?:zero|nil){_E}|"
+    rf"{_B}(?:(?:is|are|was|were|can|could|seems?|looks?|appears?|has|have|been|be|being|very|quite|highly|rather|now|"
+    r"therefore|most|thus|also) ){0,5}(?:ruled out|struck off|crossed out|set aside|discounted|disregarded|unlikely|"
+    r"excluded|eliminated|rejected|dismissed|discarded|absent|impossible|improbable|implausible|incorrect|wrong|false|"
+    r"not (?:likely|possible|present|visible|seen|found|detected|observed|correct|right|the (?:right|correct|answer|"
+    r"species|case)|it|supported|plausible|a match|"
+    rf"match\w*|fit\w*|consistent|what)|isn't it){_E}|{_B}(?:does|do|did|can|could|would|should) ?(?:not|n't) (?:match|"
+    rf"fit|occur|seem|appear|look|exist|apply|belong){_E}|{_B}(?:is|are|was|were) (?:zero|nil){_E}|"
     rf"{_B}would be (?:much |far |clearly )?too (?:high|low|large|small|many|few|much){_E}|"
-    rf"{_B}at first(?: glance)?(?=[ ,]{{1,2}}(?:but|however|yet|though){_E})|"
-    r"(?:可以|可|应|已|已经)?被?排除|[均都也]?[未没](?:有)?(?:被)?(?:发现|检出|出现|看到|见到|见|找到)|无关|不可能|"
-    r"不太可能|可能性(?:不大|很小|较小|低)|不存在|不符"
+    rf"{_B}at first(?: glance)?(?=[ ,]{{1,2}}(?:but|however|yet|though){_E})|(?:可以|可|应|已|已经)?被?排除|"
+    rf"[均都也]?[未没](?:有)?(?:被)?(?:发现|检出|出现|看到|见到|见|找到)|无关|不可能|不太可能|可能性(?:不大|很小|较小|"
+    rf"低)|不存在|不符"
 )
 _JOIN = re.compile(rf"\s*(?:,|、|或|{_B}(?:or|nor){_E}|,\s*(?:or|nor){_E})\s*(?:(?:an?|the)\s+)?")
 _BACK_JOIN = re.compile(rf"\)?\s*,?\s*(?:{_B}(?:or|nor|and){_E}|和|与|及|或|、)\s*(?:(?:an?|the)\s+|[{CJK}]{{1,8}}\()?")

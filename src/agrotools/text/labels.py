@@ -7,7 +7,7 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import NamedTuple
 
-from agrotools.text.clauses import ELSEWHERE, OTHER_TIME, SUPPOSED, Negations, Sentences, joined, listed_with
+from agrotools.text.clauses import SUPPOSED, Negations, Sentences, joined, listed_with
 from agrotools.text.normalise import CJK, WORD, normalise
 
 
@@ -75,10 +75,7 @@ def find_labels(text: str, labels: Mapping[str, Iterable[str]]) -> list[LabelMat
         negations.after(end) or _denied_behind(text, end) or _crossed_out(text, start) or _verdict(text, start, end) < 0
         for start, end, _ in outermost
     ]
-    denials = [
-        negations.before(start) or _NOT_BEFORE.search(text, max(0, start - 8), start) is not None or denied
-        for (start, _, _), denied in zip(outermost, behind, strict=True)
-    ]
+    denials = [negations.before(start) or denied for (start, _, _), denied in zip(outermost, behind, strict=True)]
     goes_on = False
     for index in range(1, len(outermost)):
         between = outermost[index - 1][1], outermost[index][0]
@@ -97,10 +94,6 @@ def find_labels(text: str, labels: Mapping[str, Iterable[str]]) -> list[LabelMat
         LabelMatch(label, text[start:end], start, end, not denied)
         for (start, end, label), denied in zip(outermost, denials, strict=True)
     ]
-
-
-_NOT_BEFORE = re.compile(r"(?<![从毫])不(?:是|属|算|[养种放])?于?$|[既也又]不(?:是|属于)?$")
-"""Words that deny a Chinese label that follows at once: 既不偏瘦也不偏肥."""
 
 
 @lru_cache(maxsize=20_000)
@@ -123,9 +116,6 @@ def _outermost(occurrences: list[tuple[int, int, str, int]]) -> list[tuple[int, 
     return outermost
 
 
-_QUESTION = re.compile(r"[^.!?。\n;]{0,200}\?")
-
-
 _AUX = (
     "(?:is|are|was|were|does|do|did|has|have|had|can|could|would|must|may|might|seems?|appears?|looks?|shows?|remains?)"
 )
@@ -137,21 +127,17 @@ _GONE = (
 # What follows a label and denies it.
 _NOT_SO = re.compile(
     rf"(?: (?!(?:and|but|or|so|that|which|then|nor) ){WORD}+)?,? (?:{_AUX}(?: (?:not?|never)|n't)|cannot|can't|"
-    rf"lacks?)(?!{WORD})|"
-    rf" (?:drops?|falls?|fell) out(?!{WORD})|,? {_AUX}(?: (?:also|therefore|thus|be|been|safely|"
-    rf"all))* (?:{_GONE})(?!{WORD})|"
-    r" ?(?:\||:|-|=|->|→)+ ?(?:0|zero|none|absent|not (?:found|seen|present|detected)|not?|nil|❌|✗|✘|✖|无|没有|未见)"
-    r"(?=[ \"']*(?:[|\n,;)]|\.(?!\d)|$))|(?: ?0|[^,;。\n]{0,4}[为是]零)(?=[,;、。)\n头只株]|\.(?!\d)|$)| (?:❌|✗|✘|"
-    r"✖)|, (?:in|by) contrast,|"
-    rf"[^.:;!?\n]{{0,60}}? (?:but|and) (?:found|saw|see|detected|there (?:was|were|is|are)) (?:neither|none|"
-    rf"nothing)(?!{WORD})|"
-    rf"[^.;\n]{{0,60}} without (?:finding|seeing) (?:either|any|them|it)(?!{WORD})|"
+    rf"lacks?)(?!{WORD})| (?:drops?|falls?|fell) out(?!{WORD})|,? {_AUX}(?: (?:also|therefore|thus|be|been|safely|"
+    rf"all))* (?:{_GONE})(?!{WORD})| ?(?:\||:|-|=|->|→)+ ?(?:0|zero|none|absent|not (?:found|seen|present|detected)|"
+    rf"not?|nil|❌|✗|✘|✖|无|没有|未见)"
+    r"(?=[ \"']*(?:[|\n,;)]|\.(?!\d)|$))|(?: ?0|[^,;。\n]{0,4}[为是]零)(?=[,;、。)\n头只株]|\.(?!\d)|$)| (?:❌|✗|✘|✖)|"
+    r", (?:in|by) contrast,|[^.:;!?\n]{0,60}? (?:but|and) (?:found|saw|see|detected|there (?:was|were|is|"
+    r"are)) (?:neither|none|"
+    rf"nothing)(?!{WORD})|[^.;\n]{{0,60}} without (?:finding|seeing) (?:either|any|them|it)(?!{WORD})|"
     r"[^.;\n]{0,40} (?:that|which) (?:(?:i|we|you|one|can|could|must|would|be) ){0,3}(?:excluded?|rule out|dismiss|"
-    r"reject)\b|"
-    r"(?:均|都|也|则|就|还|并)?(?:未|不是|不存在|没有|没|无关|不在)|"
-    rf"[^.:;!?\n]{{0,40}}?,? but (?:it|they|this|that|these|those)(?:'s| is| are| was| were|'re| do|"
-    rf" does)?(?: not|n't)"
-    r"(?: (?:it|them|that|so|the case))?(?=\s*(?:[.,:;!?\n]|$))"
+    r"reject)\b|(?:均|都|也|则|就|还|并)?(?:未|不是|不存在|没有|没|无关|不在)|[^.:;!?\n]{0,40}?,? but (?:it|they|this|"
+    r"that|these|those)(?:'s| is| are| was| were|'re| do| does)?(?: not|n't)(?: (?:it|them|that|so|"
+    r"the case))?(?=\s*(?:[.,:;!?\n]|$))"
 )
 
 
@@ -159,9 +145,8 @@ _ITEM = re.compile(r"\s*(?:[-*•+]|#{1,6}|\d{1,2}[.)])? ?[\"'*_ ]*$")
 _ITEM_BEHIND = re.compile(r"[\"'*_ ]*(?:\([^()\n]{0,60}\)[\"'*_ ]*)?(?:[:.]|-(?= )) ?[\"'*_ ]*(?=[^\n])")
 _FITS = re.compile(
     rf"(?<!{WORD})(?:(?P<no>(?:does|do|did|is|are) ?(?:not|n't) (?:fit|match|seen|visible|here)|none|excluded|"
-    rf"ruled out|absent|not here|(?<=: )no(?=[.!]?$)|"
-    rf"not (?:seen|visible|found|present))|(?:all )?fits|match(?:es)?|yes|confirmed)(?!{WORD})|(?P<zh>不符|排除|"
-    rf"未见|[❌✗✘✖])|符合|吻合|[✅✓✔]"
+    rf"ruled out|absent|not here|(?<=: )no(?=[.!]?$)|not (?:seen|visible|found|present))|(?:all )?fits|match(?:es)?|"
+    rf"yes|confirmed)(?!{WORD})|(?P<zh>不符|排除|未见|[❌✗✘✖])|符合|吻合|[✅✓✔]"
 )
 
 
@@ -185,15 +170,10 @@ def _crossed_out(text: str, start: int) -> bool:
 
 
 def _denied_behind(text: str, end: int) -> bool:
-    """True if the text after a label denies it ("the root shows no damage"), or it is only asked about."""
+    """True if the text after a label denies it ("the root shows no damage")."""
     end += text.startswith(")", end)
     aside = _ASIDE.match(text, end)
-    return _NOT_SO.match(text, aside.end() if aside else end) is not None or _in_question(text, end)
-
-
-def _in_question(text: str, end: int) -> bool:
-    """True if a question holds the label that ends at ``end``."""
-    return _QUESTION.match(text, end) is not None
+    return _NOT_SO.match(text, aside.end() if aside else end) is not None
 
 
 _ADVERB = (
@@ -205,80 +185,50 @@ _ADVERB = (
     "common|mature|young|adult|infected|with|by|单|典型的?|一[种株个张]|最可能|应该?"
 )
 _CLAIM = re.compile(
-    rf"(?:(?<!{WORD})(?:is|are|was|were|it's|this's|that's|(?:that|this|which) makes|(?<!not )only|just|alone|"
-    rf"shows?|depicts?|"
-    r"species|identified|classified|diagnosed|conclude|therefore|thus|hence|so|answer|must be|identify|classify|"
-    r"diagnosis|indicat(?:es?|ing)|suggests?|confirms?|recommend|choose|pick|make it|name is|certain|sure|"
+    rf"(?:(?<!{WORD})(?:is|are|was|were|it's|this's|that's|(?:that|this|which) makes|(?<!not )only|just|alone|shows?|"
+    rf"depicts?|species|identified|classified|diagnosed|conclude|therefore|thus|hence|so|answer|must be|identify|"
+    rf"classify|diagnosis|indicat(?:es?|ing)|suggests?|confirms?|recommend|choose|pick|make it|name is|certain|sure|"
     rf"(?:comes?|stems?|results?) from|points? to|speaks? for|consistent with|characteristic of|typical of|"
-    rf"match(?:es)?|belongs? to|leaves|leaving|"
-    rf"left with)(?!{WORD})|[:=→➡]|->|(?:[为是选属即]|符合|处[于在])(?:[{CJK}]{{1,4}}(?<![不的]))?)"
-    rf"[\s\"'*(:]*(?:(?:{_ADVERB})[\s\"'*(:]+|(?:{_ADVERB})(?=[{CJK}])){{0,6}}(?:{WORD}{{4,}} )?[\"'*(]*$"
+    rf"match(?:es)?|belongs? to|leaves|leaving|left with)(?!{WORD})|[:=→➡]|->|(?:[为是选属即]|符合|"
+    rf"处[于在])(?:[{CJK}]{{1,4}}(?<![不的]))?)[\s\"'*(:]*(?:(?:{_ADVERB})[\s\"'*(:]+|"
+    rf"(?:{_ADVERB})(?=[{CJK}])){{0,6}}(?:{WORD}{{4,}} )?[\"'*(]*$"
 )
 _HEDGE = re.compile(
     rf"(?<!{WORD})(?:possible|could|may|might|possibly|perhaps|maybe|either|or|candidates?|options?|whether|if|"
-    rf"considered?|"
-    rf"consider)(?!{WORD})|可能是|也许|或许|或者|还是"
+    rf"considered?|consider)(?!{WORD})|可能是|也许|或许|或者|还是"
 )
 # What is named beside the answer: to compare, to tell it from, or for another thing.
 _COMPARED = re.compile(
     r"\b(?:than|followed by|ahead of|similar to|similar species|resembl(?:es?|ing)|compared (?:to|with)|"
-    r"(?<!look )(?<!looks )like|mimics?|"
-    r"comparison with|related to|relative of|border (?:to|with)|(?<=,) as|too \w+ for|in contrast (?:to|with)|"
-    r"contrary to|away from|"
-    r"(?:apart|aside) from|"
-    r"with (?:some|a few|scattered|occasional|single)|(?:could|can|may|might|would) (?:look|seem|pass) "
-    r"(?:like|as|for)|mistake (?:this|it) for|"
-    r"together with|unlike|"
-    r"versus|(?:top|rank|no\.?) ?[-#]? ?[2-9]:?|vs\.?|reminiscent of|rule out|suspect(?:ed)?|considered|past|beyond|"
-    r"before|near|beside|next to|instead of|in second place|next(?: comes| is)?) "
-    r"(?:(?:the|that|those)(?: ones?)? )?"
-    r"(?:in |on |at |for |of |with )?(?:the |an? |plain |that of |those of )?$|(?:比|相比|而\s?|(?<![更最很])像|"
-    r"除了?|[离距]|其次[是为]?|"
-    r"[多少高低大小优强早晚]于|超过) ?$"
-)
-_DESCRIBED = re.compile(
-    r"(?:'s)?(?: (?:plants?|leaves|leaf|flowers?|larvae|adults?|weeds?))?(?: also)?"
-    r" (?:ha(?:[sd]|ve)(?! (?:the )?(?:more|most|high|large|few|less|least|low|great))|would|typically|usually|often|"
-    r"tends?|features?|produces?|grows?|gives?|bur(?:y|ies)|makes?|normally|"
-    r"(?:is|are) (?:also )?(?:often|typically|usually|known|characteri[sz]ed|common|rare|native|found|frequent|"
-    r"widespread))\b|"
-    r"(?: \w+)?,? the \w+ is (?:weaker|smaller|lower|less)\b|(?:通常|一般|往往|具有|虽|[都均]是|均为)|"
-    r" ?(?:的|相比|不同|相似|相近|"
-    r"类似)"
+    r"(?<!look )(?<!looks )like|mimics?|comparison with|related to|relative of|border (?:to|with)|(?<=,) as|"
+    r"too \w+ for|in contrast (?:to|with)|contrary to|away from|(?:apart|aside) from|with (?:some|a few|scattered|"
+    r"occasional|single)|(?:could|can|may|might|would) (?:look|seem|pass) (?:like|as|for)|mistake (?:this|it) for|"
+    r"together with|unlike|versus|(?:top|rank|no\.?) ?[-#]? ?[2-9]:?|vs\.?|reminiscent of|rule out|suspect(?:ed)?|"
+    r"considered|past|beyond|before|near|beside|next to|instead of|in second place|next(?: comes| is)?) (?:(?:the|that|"
+    r"those)(?: ones?)? )?(?:in |on |at |for |of |with )?(?:the |an? |plain |that of |those of )?$|(?:比|相比|而\s?|"
+    r"(?<![更最很])像|除了?|[离距]|其次[是为]?|[多少高低大小优强早晚]于|超过) ?$"
 )
 _IF_BEHIND = re.compile(r"[^,;]{0,40}\bif\b|[^,;]{0,30}(?<!\bi )(?<!\bwe )\bwould\b")
 _REASON = re.compile(r"(?:虽然?|尽管)[^,;。\n]*$|\b(?:because|since|whereas|although|though|against)\b[^.;!?\n]*$")
 _PAST = re.compile(
     r"(?: \w+)?(?: (?:is|are|was|were|has|have|had|been|already|now|nearly|just))+ (?:over|past|finished|ended|"
-    r"completed?|behind)\b|"
-    r"[^.;!?,\n]{0,40}\b(?:ago|yesterday|last (?:week|month|year|time))\b| (?:will|starts?|begins?) |刚过|"
-    r"已?过了?[,。]|已?经?结束"
+    r"completed?|behind)\b|[^.;!?,\n]{0,40}\b(?:ago|yesterday|last (?:week|month|year|time))\b| (?:will|starts?|"
+    r"begins?) |刚过|已?过了?[,。]|已?经?结束"
 )
 _ALONE_BEFORE = re.compile(r"(?:^|[.!?。\n])[^\w\n]*(?:an? |the )?$")
 _ALONE_BEHIND = re.compile(r"[^\w\n]*(?:$|\n)|[\"'*)]*[.!。]")
 _BEST = re.compile(r"\)?(?: [a-z]+){1,6} (?:best|most (?:suitable|likely|clearly))\b")
-_ONLY = re.compile(
-    rf"(?<!{WORD})(?<!not )(?:only|just|alone|solely|exclusively)(?!{WORD}| (?:two|three|four|five|\d))|"
-    r"(?:只有|仅)(?!有?[一二两三四五\d])|唯一"
-)
 _CHAIN = re.compile(
-    rf"(?:[\s,/、&(\"'*]|(?<!{WORD})(?:and|or|maybe|perhaps|possibly|likely|probably|even|an?|"
-    rf"the|either|"
+    rf"(?:[\s,/、&(\"'*]|(?<!{WORD})(?:and|or|maybe|perhaps|possibly|likely|probably|even|an?|the|either|"
     rf"both)(?!{WORD})|或者?|和|与|以?及|可能)+"
 )
 _FROM = re.compile(rf"(?<!{WORD})(?:from|between) (?:the |an? )?$|[从由介]于?$")
 _TO = re.compile(rf"[^.;!?\n。]{{0,60}}?(?:(?<!{WORD})(?:to|and) (?:the |an? )?|[到至与和变转为成]+)")
 _CHANGES = re.compile(r"\b(?:chang|convert|turn|bec[ao]m|shift|transform|went|mov|pass|switch)|变|转|改")
-_BRACKETS = re.compile(r"\([^()\n]{0,80}\)")
 _AND = re.compile(r"\band\b|而")
 _CLAUSE = re.compile(r"[!?。\n;,]|\.(?!\d)|\bbut\b|而是|但")
 # "t1.jpg | 4", "frame_06.png: 11.2 cm", "62 % sand": a value of the label.
 _DATUM = re.compile(r"[\"'*)]* ?(?:[|:=→(]|->|-(?= ))? ?[~≈]? ?[+-]?\d| 0?\.\d+(?=[,;.]? |$)")
-_DISMISSED = re.compile(
-    r"\b(?:speaks? against (?:it|that)|(?:is|was)(?: not|n't) the case|(?:does|do|did)(?: not|n't) (?:fit|match|"
-    r"apply))\b|"
-    r"[与和]?[^,。]{0,4}不(?:符|吻合)|对不上|可(?:以)?排除"
-)
 _KEY_BEHIND = re.compile(r" \(?(?:in|on|of|at|for|by|during) ")
 _SHARE = re.compile(r"\d ?% (?:of )?$|\d (?:of )?$")
 
@@ -287,7 +237,6 @@ _IN_PASSING = 0.2
 _OF_DATUM = 0.4
 _CLAIMED = 1.5
 _CONCLUDED = 1.5
-_EXCLUSIVE = 1.5
 _ASKED_WORD = 0.4
 _IN_SENSE = 0.8
 LEAD = 0.4
@@ -320,7 +269,7 @@ def claims(
         _weight(
             text, asserted, chain, number, place, starts, several=several, fits=fits, sense=sense, elsewhere=elsewhere
         )
-        for chain in _chains(asserted, text, several=several)
+        for chain in _chains(asserted, text)
         for number in chain
     ]
     denied = {match.label: match.start for match in matches if not match.asserted}
@@ -332,7 +281,6 @@ def claims(
         for number in order:  # What is joined by comma, or, and counts alike: "it is A or B".
             one, other = asserted[number - 1], asserted[number]
             between = text[one.end : min(other.start, one.end + 100)]
-            between = _BRACKETS.sub("", between) if several else between
             is_list = len(between) <= 24 and _CHAIN.fullmatch(between) is not None
             if is_list and min(weights[number - 1 : number + 1]) >= 1.0:
                 weights[number - 1] = weights[number] = max(weights[number - 1 : number + 1])
@@ -340,7 +288,7 @@ def claims(
         if _FROM.search(text, max(0, one.start - 20), one.start) and _TO.fullmatch(text, one.end, other.start):
             clause = text[max(place.begins[place.of(one.start)], one.start - 80) : other.start]
             if _CHANGES.search(clause):  # "it changed from A to B"
-                weights[number] = _IN_PASSING if not several and elsewhere("earlier") is not False else weights[number]
+                weights[number] = _IN_PASSING
             else:  # "it ranges from A to B"
                 weights[number] = weights[number + 1] = max(1.0, *weights[number : number + 2])
     most = max(weights)
@@ -354,14 +302,14 @@ def claims(
     ]
 
 
-def _chains(asserted: Sequence[LabelMatch], text: str, *, several: bool) -> list[range]:
+def _chains(asserted: Sequence[LabelMatch], text: str) -> list[range]:
     """Runs of labels that are joined by "and", "or" and the like ("A, B and C"), which share their predicate."""
     starts = [0]
     closed = 0
     for number, (one, other) in enumerate(pairwise(asserted), 1):
         between = text[one.end : min(other.start, one.end + 100)]
         is_line = "\n" in between
-        between = (_BRACKETS.sub("", between) if several else between).strip()
+        between = between.strip()
         if (
             is_line
             or len(between) > 24
@@ -436,24 +384,17 @@ def _weight(
         return _IN_PASSING
     if (
         _COMPARED.search(before)
-        or _DISMISSED.search(rest)
         or (not several and _is_remark(text, asserted, number))
         or SUPPOSED.search(head)
         or _IF_BEHIND.match(tail)
         or _PAST.match(behind)
         or (_REASON.search(before) and not is_claim)
-        or OTHER_TIME.search(latest)
-        or (not several and ELSEWHERE.search(latest))
     ):
         return _IN_PASSING
-    if verdict == 0 and not is_claim and not several and _DESCRIBED.match(behind):
-        return _OF_DATUM
     best = _BEST.match(behind) is not None
     weight = 1.0 + _IN_SENSE * (best if several else max(verdict, best, is_elsewhere is False))
     if place.concludes(index, match.start) or _verdict(text, match.start, match.end) > 0:
         weight += _CONCLUDED
-    if _ONLY.search(own_head):
-        weight += _EXCLUSIVE
     if several:
         spans = [(max(each.start, begin), min(each.end, end)) for each in asserted[max(0, number - 20) : number + 20]]
         gaps = pairwise([begin, *(at for span in spans if span[0] < span[1] for at in span), end])

@@ -49,18 +49,13 @@ _FUNCTION_WORDS = reading_words("behind_number") | NUMBER_WORDS
 _CJK_FUNCTION = frozenset("的和或与至到在是为约而比于从对以及则所，、；。")
 
 _NUMERAL = re.compile(
-    rf"(?P<sign>(?<!{WORD})(?<![)\]}}}}])[-+])?"
-    rf"(?<!{WORD})(?<!\d\.)(?<!\^)"
-    r"(?P<digits>"
+    rf"(?P<sign>(?<!{WORD})(?<![)\]}}}}])[-+])?(?<!{WORD})(?<!\d\.)(?<!\^)(?P<digits>"
     # Groups of three digits, parted by a space, an apostrophe or a comma; a point parts them only if it does so twice.
     r"[1-9]\d{0,2}+(?:(?:,\d{3}(?!\d))++|(?:'\d{3}(?!\d))++|(?<!\d [1-9])(?: \d{3}(?![\d]))++)(?:\.\d++|"
-    r"(?<=[ ']\d{3}),\d{1,2}(?!\d))?"
-    r"|[1-9]\d{0,2}+(?:(?:\.\d{3}(?!\d)){2,}+(?:,\d++)?|\.\d{3},\d++)"
+    r"(?<=[ ']\d{3}),\d{1,2}(?!\d))?|[1-9]\d{0,2}+(?:(?:\.\d{3}(?!\d)){2,}+(?:,\d++)?|\.\d{3},\d++)"
     # A comma that can part no groups is a decimal one.
-    r"|(?<!\d,)(?:\d++,(?:\d{1,2}|\d{4,})|0,\d{3})(?!\d)(?!,\d)"
-    r"|\d++(?:\.\d++)?|(?<!\d)\.\d++)"
-    r"(?:e(?P<e>[+-]?\d{1,4})(?!\d))?"
-    r"(?!(?:st|nd|rd|th)(?![a-z]))"
+    r"|(?<!\d,)(?:\d++,(?:\d{1,2}|\d{4,})|0,\d{3})(?!\d)(?!,\d)|\d++(?:\.\d++)?|"
+    r"(?<!\d)\.\d++)(?:e(?P<e>[+-]?\d{1,4})(?!\d))?(?!(?:st|nd|rd|th)(?![a-z]))"
 )
 _DIGITS_ALONE = re.compile(r"\d++")
 _GROUPED = re.compile(r"\d{1,3}(?:([,' ])\d{3})(?:\1\d{3})*(?:[.,]\d+)?|\d{1,3}(?:\.\d{3})+,\d+|\d{1,3}(?:\.\d{3}){2,}")
@@ -76,7 +71,6 @@ _NUMBERED = re.compile(
     r"row|column|zone|region|no\.)\s?#?|#|第|图|表)$"
 )
 _OF_SIDE = re.compile(r"\b(?:left|right|upper|lower|first|second|other|old|new)(?:-hand)? [a-z]+ $")
-_NUMBERED_LIST = re.compile(rf"(?<!{WORD})(?:images|figures|figs\.?|photos|pictures|tiles|plots|bands|files|steps)\s?$")
 _MONTH = (
     "(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sep(?:t(?:ember)?)?|"
     r"oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)\.?"
@@ -86,12 +80,10 @@ _DATE = re.compile(
     r"(?<![\w.,:])(?:\d{4}-\d{1,2}-\d{1,2}|\d{4}/\d{1,2}/\d{1,2}|\d{1,2}/\d{1,2}/\d{4}|\d{2}:[0-5]\d(?::[0-5]\d)?|"
     rf"{_DAY} {_MONTH},? \d{{4}}|{_MONTH} {_DAY},? \d{{4}}|{_MONTH} \d{{4}})(?![\d:])|"
     r"(?:\bin |(?<=\bsince )|(?<=\bfor )|(?<=\bfrom )|(?<=\buntil )|(?<=\bbetween )|(?<=\()|(?<=\bin \d{4} and )|"
-    r"(?<=\bfrom \d{4} to ))(?:19|20)\d\d(?= ?(?:[,;:)|]|$|\.(?!\d)|"
-    r"(?:to|and|but|it|the|there|we|i|that|which|while|against|compared|is|are|was|were|so)\b))|"
-    r"(?:(?<=\A\| )|(?<=\n\| )|(?<![^\n]))(?:19|20)\d\d(?= ?[|:])|"
+    r"(?<=\bfrom \d{4} to ))(?:19|20)\d\d(?= ?(?:[,;:)|]|$|\.(?!\d)|(?:to|and|but|it|the|there|we|i|that|which|while|"
+    r"against|compared|is|are|was|were|so)\b))|(?:(?<=\A\| )|(?<=\n\| )|(?<![^\n]))(?:19|20)\d\d(?= ?[|:])|"
     r"(?<!\d)(?:\d{4}\s?年(?:\s?\d{1,2}\s?月)?(?:\s?\d{1,2}\s?[日号])?|\d{1,2}\s?月\s?\d{1,2}\s?[日号])"
 )
-_SPREAD = re.compile(r"\s?\(?\s?(?:±|\+/-|\+-)\s?")
 _RANGE = re.compile(r"\s?(?:-|~|〜|至|到)\s?|\s(?:to|through)\s")
 _EQUALS = re.compile(r"\s?[)\]]?\s?[=≈]")
 _BY = re.compile(r" by (?:about |approximately )?$")
@@ -115,11 +107,9 @@ _BOUND_BEFORE = re.compile(
 )
 _BOUND_AFTER = re.compile(
     rf"\+(?!\s?[\d(])|\s?(?:(?:or|and) (?:more|less|fewer|greater|higher|above|over|up|beyond)(?!{WORD})|"
-    rf"plus(?! \d)(?!{WORD}))|"
-    r",? which (?:i (?:consider|find)|seems|would be) too |"
-    r"\s?(?:以上|以下|以内|之多(?!少)|[多余](?=[棵株个只头亩公米平]))|\s?个?(?:以上|以下)"
+    rf"plus(?! \d)(?!{WORD}))|,? which (?:i (?:consider|find)|seems|would be) too |\s?(?:以上|以下|以内|之多(?!少)|"
+    rf"[多余](?=[棵株个只头亩公米平]))|\s?个?(?:以上|以下)"
 )
-_OF = re.compile(r" (?:out )?of (?:(?:the|its|their|a total of|all) )?")
 _THREES = re.compile(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?")
 _LONGEST_NUMERAL = 60
 _MOST_NUMBERS = 300
@@ -148,7 +138,7 @@ def _quantities(text: str) -> tuple[Quantity, ...]:
     raw = _raw_quantities(text)
     if len(raw) > _MOST_NUMBERS:
         return ()
-    quantities = _chains(text, _ranges(text, _spreads(text, _added(text, raw))))
+    quantities = _chains(text, _ranges(text, _added(text, raw)))
     negations = Negations(text)
     result: list[Quantity] = []
     negated = False
@@ -191,7 +181,7 @@ def _written_numbers(text: str) -> Iterator[_Written]:
         if at - start > _LONGEST_NUMERAL:
             continue
         before = text[max(0, start - 12) : start]
-        if ("," in digits or " " in digits) and (_NUMBERED.search(before) or _NUMBERED_LIST.search(before)):
+        if ("," in digits or " " in digits) and _NUMBERED.search(before):
             first = _DIGITS_ALONE.match(text, start)
             at = first.end() if first else at
             yield _Written(float(text[start:at]), start, at, False)
@@ -321,18 +311,6 @@ def _added(text: str, quantities: list[Quantity]) -> list[Quantity]:
 _SMALLER = {("ft", "in"), ("m", "cm"), ("km", "m"), ("kg", "g"), ("t", "kg"), ("weeks", "days")}
 
 
-def _spreads(text: str, quantities: list[Quantity]) -> list[Quantity]:
-    """``75 ± 3 mm``: the spread lends its unit and is no candidate."""
-    quantities_left: list[Quantity] = []
-    for quantity in quantities:
-        before = quantities_left[-1] if quantities_left else None
-        if before is not None and _SPREAD.fullmatch(text, before.end, quantity.start):
-            quantities_left[-1] = replace(before, unit=before.unit or quantity.unit, end=quantity.end)
-        else:
-            quantities_left.append(quantity)
-    return quantities_left
-
-
 def _ranges(text: str, quantities: list[Quantity]) -> list[Quantity]:
     """``a-b``, ``a to b``, ``between a and b``, ``a至b``: one candidate."""
     quantities_left: list[Quantity] = []
@@ -374,10 +352,9 @@ def _chains(text: str, quantities: list[Quantity]) -> list[Quantity]:
             linked.append(quantity)
     for index in range(len(linked) - 2, -1, -1):
         this, following = linked[index], linked[index + 1]
-        is_part = following.unit is not None and _OF.fullmatch(text, this.end, following.start) is not None
         if this.bare and following.unit == "%" and math.isclose(100 * this.low, following.low, rel_tol=0.02):
             linked[index] = replace(this, unit="fraction")  # "0.186 or 18.6 %"
-        elif this.bare and (this.chain == following.chain or is_part):
+        elif this.bare and this.chain == following.chain:
             linked[index] = replace(this, unit=following.unit, noun=following.noun)
     return linked
 

@@ -242,4 +242,3 @@ def grammar(name: str) -> frozenset[str]:
 
 
 WORTH_IN_CHINESE = tuple(_GRAMMAR["worth_in_chinese"].split())
-NOUN_HEADS = {verb: frozenset(stems.split()) for verb, stems in _GRAMMAR["noun_heads"].items()}

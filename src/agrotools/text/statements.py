@@ -46,14 +46,12 @@ class Statements:
         self._denials = [0] * (count + 1)
         self._worsened = [0] * (count + 1)
         self._allowed = [0] * (count + 1)
-        self._absent = [0] * (count + 1)
         self._reaches: dict[int, list[Span]] = {}
         self._mark = Span(0, 0)
         self._allowing = False
         self._bounds()
         self._deny()
         self._depths = _depths(self._denials)
-        self._absences = _depths(self._absent)
         self.denied = [depth > 0 for depth in self._depths]
         self.worsened = [depth > 0 for depth in _depths(self._worsened)]
         self.allowed = [depth > 0 for depth in _depths(self._allowed)]
@@ -89,11 +87,6 @@ class Statements:
             if self.denied[at]
         )
 
-    def is_absent(self, spans: Sequence[Span]) -> bool:
-        """True if all that denies the words is a "without"."""
-        words = [at for span in spans for at in range(*span) if self.denied[at]]
-        return bool(words) and all(self._depths[at] == self._absences[at] for at in words)
-
     @property
     def denials(self) -> list[Span]:
         """The words that deny something."""
@@ -112,16 +105,14 @@ class Statements:
 
     def _denies_other(self, clause: Span) -> bool:
         marks = [mark for mark in self._within(*clause) if mark[1] != "worsens"]
-        supposed = self.words[self.sentence_of(clause.start)].written in grammar("supposing")
-        if not marks or supposed:  # "if a helped, nobody would have rust"
+        if not marks:
             return False
         judging = {at for span, _ in marks for at in range(*span)}
         rest = [at for at in range(*clause) if at not in judging]
         pointing = {self.words[at].written for at in rest} & grammar("pointing")
         if self._has_idea(*clause, marks[0][0]) and all(kind == "deny" for _, kind in marks):
             pointing -= {"it", "它"}  # "it is not drought"
-        empty = terms.stems_of_kind("worth") | terms.stems_of_kind("harm")
-        return not pointing and any(self._has_content(at, at + 1) and self.stems[at] not in empty for at in rest)
+        return not pointing
 
     def sentence_of(self, at: int) -> int:
         """The first word of the sentence that contains a word."""
@@ -141,8 +132,6 @@ class Statements:
             if bound > end:
                 at = bound
                 continue
-            if not meanings and self._is_far_from_doing(at):
-                end, meanings = at + 2, ["dismiss"]
             if not meanings:
                 at += 1
                 continue
@@ -171,17 +160,6 @@ class Statements:
             )
             self._contents.append(self._contents[-1] + (not bare))
 
-    def _is_far_from_doing(self, at: int) -> bool:
-        """True if "far from making holes, ..." opens a clause: "far from" any other place denies nothing."""
-        doing = self.words[at + 2].written if at + 2 < len(self.words) else ""
-        opens = self.before[at] >= COMMA or self.words[at - 1].written in grammar("copula")
-        return (
-            self.stems[at : at + 2] == ["far", "from"]
-            and opens
-            and doing.endswith("ing")
-            and doing not in grammar("sites")
-        )
-
     def _deny(self) -> None:
         bad = [span for span, kind in self._marks if kind == "worsens"]
         for span in bad:
@@ -189,8 +167,6 @@ class Statements:
             self._cover(self._worsened, low, high)
         marks = [mark for mark in self._marks if mark[1] != "worsens"]
         for mark, mark_kind in self._uncancelled(marks):
-            if self._is_description(mark):
-                continue
             self._mark = mark
             span, kind = self._with_effect(mark, mark_kind)
             self._judge_all(mark, kind)
@@ -202,28 +178,16 @@ class Statements:
                 if kind == "copula" or self._is_needless(span):
                     self._cover(self._denials, self._group_start(span.start), span.start)
 
-    def _is_description(self, span: Span) -> bool:
-        """True if the denial is a description and no advice: "trees that were skipped", "those you overlooked"."""
-        if self.words[span.start].written not in grammar("described") or span.start == 0:
-            return False
-        before = span.start - 1
-        if self.words[before].written in grammar("copula") or self.words[before].written in grammar("auxiliary"):
-            before -= 1
-        return before >= 0 and self.words[before].written in grammar("who")
-
     def _judge_all(self, span: Span, kind: str) -> None:
         """Deny the whole sentence, or the preceding ones, if a judgement applies to all of it."""
         low, high = self._zone(span)
         segment, _ = self._segment(span)
-        first = [word.written for word in self.words[segment : segment + 3]]
         opening = {word.written for word in self.words[low : min(low + 4, span.start)]}
         after = self.words[span.end].written if span.end < high else ""
         if span.start == low and self.words[low].written in grammar("barely") and after in grammar("none_of"):
             self._deny_over(low, high)  # "Hardly anything that people recommend (a, b) is of use."
         elif kind == "dismiss" and opening & grammar("sayings"):
             self._deny_over(low, span.start)  # "Whoever told you that a, b or c helps was wrong."
-        elif kind == "dismiss" and first[:1] == ["if"] and not grammar("wishes").isdisjoint(first):
-            self._deny_over(self._starts[SENTENCE][low], segment)  # "Do a, if you like pointless work."
         start = self._starts[SENTENCE][span.start]
         begun = self._starts[SENTENCE][start - 1] if start else 0
         elliptic = (
@@ -260,8 +224,6 @@ class Statements:
             at += 1
         if at == span.start or at >= len(self.words) or self.words[at].written not in grammar("pointed"):
             return False
-        if at == span.start + 1 and self.words[span.start].written in ("not", "no"):
-            return False
         return at + 1 >= len(self.words) or self.before[at + 1] != NONE or not self._has_content(at + 1, at + 2)
 
     def _only_judges(self, low: int, high: int) -> bool:
@@ -281,8 +243,7 @@ class Statements:
 
     def _begins_advice(self, at: int) -> bool:
         word = self.words[at].written
-        heads = terms.NOUN_HEADS.get(word, frozenset[str]())
-        return word in terms.words_of_kind("imperatives") and not heads.intersection(self.stems[at + 1 : at + 2])
+        return word in terms.words_of_kind("imperatives")
 
     def _uncancelled(self, marks: list[tuple[Span, str]]) -> list[tuple[Span, str]]:
         """Denials that are not denied themselves: "not useless", "do not avoid", "not possible without"."""
@@ -323,20 +284,14 @@ class Statements:
         if kind != "deny" or span.start == 0:
             return span, kind
         word, before = self.words[span.start].written, self.words[span.start - 1].written
-        if word == "nothing" and self.before[span.start] == NONE and before not in grammar("leaving"):
+        if word == "nothing" and self.before[span.start] == NONE:
             return span, "dismiss"  # "... accomplish nothing"
         after = self.stems[span.end : span.end + 2]
-        earlier = self.words[max(0, span.start - 2)].written
-        if word.endswith("ed") and (before in grammar("copula") or (earlier in grammar("copula") and before != "not")):
+        if word.endswith("ed") and before in grammar("copula"):
             return span, "dismiss"
         if word not in grammar("verdicts"):
             return span, kind
-        if (
-            word in ("fail", "fails", "failed")
-            and after[:1] == ["to"]
-            and after[1:]
-            and after[1] in terms.stems_of_kind("effect")
-        ):
+        if word in ("fail", "fails", "failed") and after[:1] == ["to"]:
             return span, "dismiss"
         if before == "do" and self.before[span.start - 1] != NONE:
             return span, kind  # "Do not apply ..." has no subject to judge.
@@ -460,32 +415,25 @@ class Statements:
         while end < zone_high:
             chain = end <= chained
             if end > span.end and self.before[end] in (COMMA, COLON):
-                also = places and stems[end + ("and" in stems[end : end + 1])] == "where"
                 adds = self.before[end] == COLON and self._begins_advice(end)
-                stop = adds or not (chain or modal or also or (leads and self._goes_on(end, low)))
+                stop = adds or not (chain or modal or (leads and self._goes_on(end)))
             elif stems[end] == "and" and end + 1 < zone_high:
-                stop = not (chain or modal) and self._begins_advice(end + 1)
+                stop = self._begins_advice(end + 1)
             else:
                 stop = end > span.end and stems[end] in grammar("clause") and not (places and stems[end] == "where")
-                # "No spraying on old trees" speaks of the trees, and against the spraying.
-                stop = stop or (stems[end] in ("on", "for", "in") and stems[span.end] in grammar("sprays"))
             if stop:
                 break
             end += 1
         self._cover(self._denials, span.end, end)
 
-    def _goes_on(self, at: int, low: int) -> bool:
+    def _goes_on(self, at: int) -> bool:
         """True if the segment that begins at ``at`` is one more item of the denied list."""
-        if self.words[low].written in grammar("clause"):
-            return False
         begin = at + (self.words[at].written in ("and", "then") and at + 1 < len(self.words))
         if self.words[begin].written[:1] > "ÿ" or self._begins_advice(begin):
             return False
         end = self._ends[COMMA][at]
         words = self.words[at : min(end, at + _LONGEST_ITEM)]
-        return end - at <= _LONGEST_ITEM and not any(
-            word.written in grammar("predicates") or word.stem in terms.stems_of_kind("effect") for word in words
-        )
+        return end - at <= _LONGEST_ITEM and not any(word.written in grammar("predicates") for word in words)
 
     def _deny_over(self, low: int, high: int) -> None:
         self._cover(self._denials, low, high)
@@ -499,8 +447,6 @@ class Statements:
         into[high] -= 1
         if into is self._denials:
             self._reaches.setdefault(self._mark.start, []).append(Span(low, high))
-            if self.stems[self._mark.start : self._mark.end] == ["without"]:
-                self._cover(self._absent, low, high)
 
 
 def _depths(changes: Sequence[int]) -> list[int]:

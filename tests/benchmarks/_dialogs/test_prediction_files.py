@@ -3,7 +3,7 @@ import json
 import pytest
 
 from agrotools.benchmarks._dialogs import prediction_files
-from agrotools.benchmarks.thinkgeo.judge import read_log
+from agrotools.benchmarks.thinkgeo.score import read_log
 from agrotools.core import BenchmarkError
 from agrotools.scoring.predictions import read_json
 from support.gta_files import END_GOLD, GOLD_ENDS, GOLD_STEPS, STEP_GOLD, answer, call

@@ -10,8 +10,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
-from agrotools.benchmarks._dialogs.calculating import calculated
-from agrotools.benchmarks._dialogs.tools import AddText, Calculator, DrawBox, box_text, read_box, scored_text
+from agrotools.benchmarks._dialogs.tools import (
+    AddText,
+    Calculator,
+    DrawBox,
+    box_text,
+    calculated,
+    read_box,
+    scored_text,
+)
 from agrotools.core import BENCHMARKS, SampleFile, ToolCall, ToolError
 from agrotools.runner.config import EvalConfig
 from agrotools.tools import GENERAL_TOOLS, get_tool
@@ -72,12 +79,6 @@ def test_arguments_and_defaults_are_the_published_ones(name: str) -> None:
     assert spec.defaults == {key: value for key, value in arguments.items() if value is not NO_DEFAULT}
     assert output in get_tool(name).result_type.model_fields
     assert get_tool(name).category == "published"
-
-
-@pytest.mark.parametrize("name", GENERAL_TOOLS)
-def test_general_tools_load_under_their_names(name: str) -> None:
-    assert get_tool(name).name == name
-    assert get_tool(name).category == "general"
 
 
 def test_a_change_takes_its_pictures_as_text() -> None:

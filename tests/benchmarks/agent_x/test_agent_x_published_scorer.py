@@ -138,14 +138,3 @@ def test_a_class_of_errors_that_stops_leaves_the_others_their_counts():
         "no_answer_keyword": "prediction 2",
         "no_step_keyword": "prediction 1",
     }
-    again = error_analysis(published_scorer.repair_predictions(predictions), gold, lambda text: text.split())
-    assert not again.stops
-    assert (again.counts["no_answer_keyword"], again.counts["no_step_keyword"]) == (1, 1)
-
-
-@pytest.mark.parametrize("malformed", [None, 3, "text", [], [[]], {"reasoning_steps": 4}, {"final_answer": [1]}])
-def test_nothing_stops_the_counts_of_mended_predictions(malformed):
-    for items in ([{"0": malformed}], [malformed], [{"x": malformed}], [{"0": {"reasoning_steps": [malformed]}}]):
-        repaired = published_scorer.repair_predictions(items)
-        assert published_scorer.tool_call_statistics(repaired).successful == 0
-        assert not error_analysis(repaired, {"0": [WHOLE]}, str.split).stops

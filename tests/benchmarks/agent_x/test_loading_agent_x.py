@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 
 from agrotools.agents.images import file_parts
 from agrotools.benchmarks import Benchmark, load_benchmark
-from agrotools.benchmarks.agent_x.arguments import arguments_of
+from agrotools.benchmarks._dialogs.plugin_parts import ImageCallsSlot
 from agrotools.benchmarks.agent_x.frames import frames_folder, frames_of
-from agrotools.benchmarks.agent_x.load import read_agent_x
+from agrotools.benchmarks.agent_x.load import arguments_of, read_agent_x
 from agrotools.benchmarks.checking import file_roots
-from agrotools.core import BenchmarkError, ImageCallsSlot, KeywordsSlot, ReferenceTextsSlot, Sample, UsageError
+from agrotools.core import BenchmarkError, KeywordsSlot, ReferenceTextsSlot, Sample, UsageError
 from agrotools.report.html.pictures import Places
 from support.made_agent_x import write_agent_x, write_video
 from support.made_gta import draw, write_json

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from agrotools.benchmarks.agrieval.plugin import OptionKind
 from agrotools.benchmarks.agrieval.published_scorer import (
     MOST_STEPS,
     _patterns,
@@ -24,7 +25,6 @@ from agrotools.benchmarks.agrieval.published_scorer import (
     score_open,
     stop_at,
 )
-from agrotools.benchmarks.agrieval.slots import OptionKind
 from agrotools.scoring.predictions import PublishedScorerStops
 
 SEVEN = {letter: letter.lower() for letter in "ABCDEFG"}

@@ -8,7 +8,7 @@ from typing import Any, cast
 import pytest
 
 from agrotools.benchmarks import Benchmark, load_benchmark
-from agrotools.benchmarks.agrieval.slots import OptionsSlot
+from agrotools.benchmarks.agrieval.plugin import OptionsSlot
 from agrotools.core import BenchmarkError, UsageError
 from support.made_agrieval import CHOICE_TASKS, choice_items, write_agrieval
 

@@ -4,8 +4,8 @@ from collections.abc import Callable, Mapping
 
 import pytest
 
+from agrotools.benchmarks.agrieval.plugin import OptionsSlot
 from agrotools.benchmarks.agrieval.score import OptionPlaces, Rotations
-from agrotools.benchmarks.agrieval.slots import OptionsSlot
 from agrotools.core import Record, Sample, Step, Trajectory
 from agrotools.scoring import Summary, summarise
 

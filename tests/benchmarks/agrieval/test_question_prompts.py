@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agrotools.benchmarks.agrieval.items import Item, QuestionSettings
+from agrotools.benchmarks.agrieval.plugin import OptionKind
 from agrotools.benchmarks.agrieval.prompting import LATER_SHARE, Examples, orders_of, prompt_of
-from agrotools.benchmarks.agrieval.slots import OptionKind
 from agrotools.core import UsageError
 
 ITEM = Item("7", "multiple", "哪些{options}叶对生()", ("A", "C"), {"A": "薄荷", "B": "小麦", "C": "丁香"})

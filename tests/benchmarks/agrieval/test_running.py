@@ -16,7 +16,7 @@ import pytest
 from aiohttp import web
 
 from agrotools.benchmarks import Benchmark, load_benchmark
-from agrotools.benchmarks.agrieval.slots import OptionsSlot
+from agrotools.benchmarks.agrieval.plugin import OptionsSlot
 from agrotools.core import Sample, UsageError
 from agrotools.knowledge.corpus import CorpusIndex, build_index
 from agrotools.runner.config import EvalConfig
@@ -179,7 +179,7 @@ def test_a_run_that_is_killed_goes_on_with_what_was_in_flight(made: Path, tmp_pa
         asked = Counter(text_of(body["messages"][0]) for body in endpoint.requests)
     assert len(asked) == 630
     assert sum(asked.values()) <= 630 + 2 * 16, "what was in flight, and no more, was asked again"
-    ids = [record.sample.id for record in list(iter_records(tmp_path / "run"))]
+    ids = [record.sample.id for record in iter_records(tmp_path / "run")]
     assert len(ids) == len(set(ids)) == 630
 
 

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from agrotools.agents.modes import reference_history
 from agrotools.benchmarks import Benchmark, load_benchmark
+from agrotools.benchmarks._dialogs.plugin_parts import ImageCallsSlot
 from agrotools.benchmarks.gta.load import read_gta
 from agrotools.core import (
     BenchmarkError,
-    ImageCallsSlot,
     KeywordsSlot,
     Observation,
     ReferenceTextsSlot,
@@ -207,7 +207,6 @@ def test_what_was_left_out_stands_in_the_header(tmp_path: Path) -> None:
         (b'{"0": {"tools": [', "is cut off"),
         (b'{"0": oops}', "is no JSON"),
         (b'{"0": {}}x', "is no JSON"),
-        (b'{"0": {"a": 1}, "1": {}, "0": {"b": 2}}', "'0' occurs twice as a key"),
         (b'{"0": "\\ud800"}', "is no JSON"),
         (b"\n<!DOCTYPE html><html><body>404", "is a web page"),
         (b'"text"', "no object of entries"),
@@ -293,15 +292,6 @@ def test_a_link_that_leads_out_of_the_folder_is_a_fault(tmp_path: Path) -> None:
     image.symlink_to(tmp_path / "elsewhere.jpg")
     with pytest.raises(BenchmarkError, match="link that leads out"):
         load_benchmark("gta", tmp_path)
-
-
-def test_keys_need_not_be_contiguous_nor_numbers(tmp_path: Path) -> None:
-    samples = loaded(tmp_path, {"7": plain_entry(), "2": plain_entry(), "a b": plain_entry()})
-    assert [(sample.id, sample.metadata["position"]) for sample in samples] == [
-        ("gta-007", 0),
-        ("gta-002", 1),
-        ("gta-a_b", 2),
-    ]
 
 
 def test_a_call_without_a_recorded_observation_returned_nothing(tmp_path: Path) -> None:

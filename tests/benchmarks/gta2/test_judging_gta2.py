@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from agrotools.benchmarks.gta2.slots import SubTasksSlot
+from agrotools.benchmarks.gta2.plugin import SubTasksSlot
 from agrotools.core import Artifact, Observation, Record, Step, ToolCall, Trajectory
 from agrotools.core.files import artifact_path
 from agrotools.models import ImagePart

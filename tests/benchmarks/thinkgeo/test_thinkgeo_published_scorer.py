@@ -2,8 +2,7 @@
 
 import pytest
 
-from agrotools.benchmarks.thinkgeo.judge import Judgement, judge_prompt
-from agrotools.benchmarks.thinkgeo.score import score_end
+from agrotools.benchmarks.thinkgeo.score import Judgement, judge_prompt, score_end
 from agrotools.scoring.predictions import PublishedScorerStops
 from support.gta_files import answer, call, end_sample, overlap
 
@@ -20,48 +19,40 @@ DATA = {
 }
 
 
-def judge_of(prompts):
-    def judge(system: str, user: str) -> str:
-        prompts.append((system, user))
-        first = user.split("\n")[0]
-        return "Yes." if "dot" in first else "Yes" if "4 cars" in first else "No"
-
-    return judge
-
-
-def scored(predictions):
-    prompts = []
+def scored(predictions, judgements=()):
     samples = [
         end_sample(str(i), gold, mine, ref) for i, ((gold, ref), mine) in enumerate(zip(GOLD, predictions, strict=True))
     ]
-    return score_end(samples, overlap, data=DATA, judge=judge_of(prompts)), prompts
+    return score_end(samples, overlap, DATA, judgements)
 
 
 @pytest.mark.parametrize(
-    ("predictions", "expected", "asked"),
+    ("predictions", "replies", "expected"),
     [
         (
             [[GOLD[0][0][0], answer("There are 4 cars")], [GOLD[1][0][0], answer("it is x")], BOXES],
+            [("yes", "yes"), ("no",)],
             [100, 75.7575758, 99.99925, 99.99925, 0, 50],
-            3,
         ),
-        ([[answer("dot 4")], [answer("dot x")], [answer("")]], [100, 66.6666667, 0, 0, 0, 0], 3),
-        ([[call("OCR", {})], [answer("")], BOXES[:1]], [0, 9.0909091, 0, 133.332444, 0, 0], 0),
+        (
+            [[answer("dot 4")], [answer("dot x")], [answer("")]],
+            [("yes.", "yes."), ("yes.",)],
+            [100, 66.6666667, 0, 0, 0, 0],
+        ),
+        ([[call("OCR", {})], [answer("")], BOXES[:1]], [], [0, 9.0909091, 0, 133.332444, 0, 0]),
     ],
 )
-def test_end_to_end(predictions, expected, asked):
-    scores, prompts = scored(predictions)
+def test_end_to_end(predictions, replies, expected):
+    scores = scored(predictions, [Judgement(place, said) for place, said in enumerate(replies)])
     names = ("ans_acc", "ans_i", "p_f1", "o_f1", "l_f1", "llm_score")
     values = [scores.metrics[f"thinkgeo.{name}"].value for name in names]
     assert values == pytest.approx(expected, abs=1e-6)
-    assert len(prompts) == asked
     assert scores.metrics["thinkgeo.llm_score"].n == 2
     assert "thinkgeo.c_f1" not in scores.metrics
 
 
 def test_the_judge_is_asked_in_the_published_words():
-    _, prompts = scored([[answer("There are 4 cars")], [answer("")], BOXES])
-    assert prompts[0] == (
+    assert judge_prompt("There are 4 cars", "Is it 4? ") == (
         "Only respond with 'Yes' or 'No'.",
         "Response: There are 4 cars\nGiven the above response, answer the following question in Yes or No.\n"
         "Question: Is it 4?",
@@ -72,7 +63,7 @@ def test_the_judge_is_asked_in_the_published_words():
 def test_saved_judgements_give_the_same():
     samples = [end_sample(str(i), gold, gold, ref) for i, (gold, ref) in enumerate(GOLD)]
     saved = [Judgement(0, ("yes", "yes")), Judgement(1, ("yes.",))]
-    scores = score_end(samples, overlap, data=DATA, judgements=saved)
+    scores = score_end(samples, overlap, DATA, saved)
     assert scores.metrics["thinkgeo.llm_score"].value == 50
     assert "thinkgeo.llm_score" in score_end(samples, overlap).left_out
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from agrotools.build.accuracy import STUDIES, detect_change, measure_crop_weed_area
-from agrotools.build.accuracy.measure_crop_weed_area import among_best, compared, together, tried
+from agrotools.build.accuracy.measure_crop_weed_area import among_best, both_halves, compare_masks, cross_validate
 from agrotools.build.accuracy.study import Bench, estimate
 from agrotools.tools.crop_weed.bands import CorrectCounts
 
@@ -13,14 +13,14 @@ def test_a_mask_compared_by_hand() -> None:
     truth = np.array([[1, 1, 2, 2, 0, 0]])
     plants = np.array([[1, 1, 1, 1, 1, 0]], bool)
     predicted = np.array([[1, 2, 2, 2, 1, 0]], np.uint8)
-    figures, counts = compared(predicted, truth, plants)
+    figures, counts = compare_masks(predicted, truth, plants)
     assert figures["vegetation_iou"] == 1.0
     assert figures["crop_iou_named"] == pytest.approx(1 / 2)
     assert figures["crop_iou_strict"] == pytest.approx(1 / 3)
     assert figures["weed_iou_named"] == figures["weed_iou_strict"] == pytest.approx(2 / 3)
     assert figures["weed_share_error_pct"] == pytest.approx(25.0)
     assert counts["crop_iou_named"].tolist() == [1, 2]
-    none = compared(predicted, np.array([[1, 1, 1, 1, 0, 0]]), plants)[0]
+    none = compare_masks(predicted, np.array([[1, 1, 1, 1, 0, 0]]), plants)[0]
     assert none["weed_iou_named"] is None
 
 
@@ -30,14 +30,14 @@ def test_a_reference_tells_useful_bands_from_noise(monkeypatch: pytest.MonkeyPat
     truth = np.kron(draw.integers(0, 3, (12, 12)), np.ones((32, 32))).astype(np.uint8)
     bands = draw.normal(3000, 300, (4, *truth.shape))
     bands[:3] += 2000 * np.stack([truth == 1, truth == 2, truth == 0])
-    halves = tried(bands.astype(np.uint16), truth)
-    counts = together(halves)
+    halves = cross_validate(bands.astype(np.uint16), truth)
+    counts = both_halves(halves)
     accuracy = counts.accuracy()
     assert accuracy[0] > 0.99
     assert among_best(counts, strict=True).sum() == 2
     assert counts.there.sum() == (truth.shape[0] // 3) ** 2
     assert 0 < halves[0].there.sum() < counts.there.sum()
-    noise = together(tried(draw.normal(3000, 300, (3, *truth.shape)).astype(np.uint16), truth))
+    noise = both_halves(cross_validate(draw.normal(3000, 300, (3, *truth.shape)).astype(np.uint16), truth))
     assert noise.accuracy()[0] == pytest.approx(1 / 3, abs=0.04)
 
 

@@ -8,9 +8,9 @@ import pytest
 from agrotools.build.accuracy.count_objects import (
     CANOPY_STUDIES,
     _boxes,
-    _matched,
+    _match_tops,
+    _most_pairs,
     _table,
-    _tops_matched,
     canopy_scene,
 )
 from agrotools.build.accuracy.study import Bench
@@ -28,20 +28,20 @@ def test_scenes_are_the_same_each_time_and_their_trees_can_be_seen(kind: str) ->
 
 
 def test_each_object_is_matched_once_and_as_many_as_can_be() -> None:
-    assert _matched(np.array([[True, True], [True, False]])) == 2
-    assert _matched(np.array([[True], [True], [True]])) == 1
-    assert _matched(np.zeros((0, 4), bool)) == 0
+    assert _most_pairs(np.array([[True, True], [True, False]])) == 2
+    assert _most_pairs(np.array([[True], [True], [True]])) == 1
+    assert _most_pairs(np.zeros((0, 4), bool)) == 0
 
 
 def test_tops_are_matched_within_the_crown() -> None:
     scene = canopy_scene("orchard", 2, side=100)
     exact = np.column_stack([scene.tops, np.zeros((len(scene.tops), 7))])
-    assert len(_tops_matched(scene, exact)) == len(scene.tops)
+    assert len(_match_tops(scene, exact)) == len(scene.tops)
     twice = np.concatenate([exact, exact])
-    assert len(_tops_matched(scene, twice)) == len(scene.tops)
+    assert len(_match_tops(scene, twice)) == len(scene.tops)
     away = exact + 1000
-    assert not _tops_matched(scene, away)
-    assert not _tops_matched(scene, np.zeros((0, 9)))
+    assert not _match_tops(scene, away)
+    assert not _match_tops(scene, np.zeros((0, 9)))
 
 
 def test_tables_and_boxes_are_read(tmp_path: Path) -> None:

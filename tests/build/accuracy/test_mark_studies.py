@@ -7,7 +7,7 @@ import pytest
 from PIL import Image
 
 from agrotools.build.accuracy import extract_marked_region
-from agrotools.build.accuracy.extract_marked_region import drawn_on, photos_in
+from agrotools.build.accuracy.extract_marked_region import draw_mark_on, find_photos
 from agrotools.build.accuracy.study import Bench, estimate
 from agrotools.core import BenchmarkError
 from agrotools.text.agreement_values import box_iou
@@ -26,22 +26,16 @@ def data_folder(folder: Path, count: int = 4) -> Path:
 def test_the_truth_of_a_drawn_mark_is_where_pixels_changed() -> None:
     plain = field(discs((180, 220), [(100, 80)], 30))
     for number, shape in enumerate(("box", "ellipse", "polygon", "arrow")):
-        picture, drawn = drawn_on(plain, "magenta", shape, 4, np.random.default_rng(number))
+        picture, drawn = draw_mark_on(plain, "magenta", shape, 4, np.random.default_rng(number))
         changed = (picture != plain).any(axis=2)
         rows, columns = np.flatnonzero(changed.any(axis=1)), np.flatnonzero(changed.any(axis=0))
         there = (columns[0], rows[0], columns[-1] + 1, rows[-1] + 1)
         assert box_iou(drawn.box, there) > 0.9
 
 
-def test_overlap_of_boxes() -> None:
-    assert box_iou((0, 0, 10, 10), (0, 0, 10, 10)) == 1
-    assert box_iou((0, 0, 10, 10), (5, 0, 15, 10)) == pytest.approx(1 / 3)
-    assert box_iou((0, 0, 10, 10), (10, 0, 20, 10)) == 0
-
-
 def test_marks_on_made_up_photographs(tmp_path: Path) -> None:
     data = data_folder(tmp_path / "data")
-    assert len(photos_in(data)) == 4
+    assert len(find_photos(data)) == 4
     found = {}
     for study in extract_marked_region.STUDIES:
         bench = Bench("extract_marked_region", data / study.folder, tmp_path / study.folder)

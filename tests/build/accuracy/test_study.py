@@ -30,7 +30,7 @@ def test_what_a_sample_says_of_a_file_is_known_by_whatever_path(tmp_path: Path, 
     known = SampleFile(name="field.png", path="field.png", kind="image", gsd_m=0.5)
     result = bench.call(infos={path: known}, image=path)
     assert result.gsd_m == 0.5
-    assert bench.made(result.mask).is_file()
+    assert bench.artifact_path(result.mask).is_file()
     assert [overlay.is_file() for overlay in bench.overlays] == [True]
     assert len(bench.call_ms) == 1
     assert bench.call_megapixels == [pytest.approx(0.0024)]

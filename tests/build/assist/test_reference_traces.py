@@ -14,7 +14,7 @@ from aiohttp import web
 
 from agrotools.benchmarks import load_folder
 from agrotools.benchmarks.validate import validate_folder
-from agrotools.build.assist.traces import TRACES_FILE, asked_hash, kept_traces, read_traces
+from agrotools.build.assist.traces import TRACES_FILE, input_hash, kept_traces, read_traces
 from agrotools.build.assist.tracing import Traced, trace_folder
 from agrotools.core import RunStoreError
 from agrotools.models import WireSettings
@@ -280,7 +280,7 @@ def test_a_question_that_changed_is_asked_again(sums: Path):
         trace(sums, endpoint.base_url)
         assert len(endpoint.requests) == 3
     sample = load_folder(sums).samples[0]
-    assert read_traces(sums)[sample.id, "m"].asked == asked_hash(sample)
+    assert read_traces(sums)[sample.id, "m"].asked == input_hash(sample)
 
 
 def test_two_models_keep_their_own_traces(sums: Path):

@@ -7,7 +7,7 @@ import pytest
 from every_slot import HEADER, TOOLS, write_every_slot
 
 from agrotools.benchmarks import Benchmark, load_folder
-from agrotools.benchmarks.gta2.slots import SubTasksSlot
+from agrotools.benchmarks.gta2.plugin import SubTasksSlot
 from agrotools.benchmarks.validate import format_schema, validate_folder
 from agrotools.build.export.gta import export_gta
 from agrotools.build.export.gta_in import build_gta

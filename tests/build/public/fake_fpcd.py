@@ -14,7 +14,6 @@ from PIL import Image
 
 WIDTH, HEIGHT = 256, 192
 VILLAGE = "Akola_Old_Akhatwada"
-TASKS = {"task_1_masks": (1, 2), "task_2_masks": (3, 4), "task_3_masks": (1, 2, 3, 4)}
 
 Ponds = Sequence[tuple[int, int, int, int]]
 """Of each pond what happened to it (1 to 4, 0 nothing), its left and upper corner, its side in pixels."""
@@ -45,10 +44,10 @@ def key(number: int) -> str:
 
 
 def write_fpcd(folder: Path, pairs: Sequence[Ponds], train: int = 2) -> Path:
-    """Pairs of the test list, and so many more of the train list; the train list names all. Returns ``folder``."""
+    """Pairs of the test list, and ``train`` more. Returns ``folder``."""
     root = folder / "FPCD"
     nested = {name: root / name / name for name in ("T0", "multi_class_masks")}
-    places = {name: nested.get(name, root / name) for name in ("T0", "T1", "multi_class_masks", *TASKS)}
+    places = {name: nested.get(name, root / name) for name in ("T0", "T1", "multi_class_masks")}
     for place in places.values():
         place.mkdir(parents=True)
     every = [*pairs, *([[(1, 20, 20, 40)]] * train)]
@@ -59,11 +58,6 @@ def write_fpcd(folder: Path, pairs: Sequence[Ponds], train: int = 2) -> Path:
         mask = Image.fromarray(codes)
         mask.putpalette([0, 0, 0, 0, 255, 0, 255, 0, 0, 255, 255, 0, 0, 0, 255])
         mask.save(places["multi_class_masks"] / f"{key(number)}.png")
-        for task, events in TASKS.items():
-            marked = np.isin(codes, events).astype(np.uint8) * 255
-            Image.fromarray(marked).save(places[task] / f"{key(number)}.jpg", quality=75)
-            (places[task] / f"._{key(number)}.jpg").write_bytes(b"\0\5\26\7")
+        (places["multi_class_masks"] / f"._{key(number)}.png").write_bytes(b"\0\5\26\7")
     (root / "cd_dataset_test.txt").write_text("".join(f"{key(number)}\n" for number in range(len(pairs))))
-    names = [f"T0/{VILLAGE}_200703_{number}.jpg" for number in range(1, len(every))]
-    (root / "cd_dataset_train.txt").write_text("\r\n".join(names))
     return folder

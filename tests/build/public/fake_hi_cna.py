@@ -48,9 +48,8 @@ def draw_bands(seed: int, share_pct: float) -> tuple[NDArray, NDArray, NDArray[n
     return *two, changed
 
 
-def write_hi_cna(folder: Path, shares_pct: list[float], order: str = "BGRN", dtype: str = "uint16") -> Path:
+def write_hi_cna(folder: Path, shares_pct: list[float], dtype: str = "uint16") -> Path:
     """Test pairs of which at least these shares changed, and a train split; returns ``folder``."""
-    places = ["BGRN".index(band) for band in order]
     for split, shares in (("train", [50.0]), ("test", shares_pct)):
         for name in ("image1", "image2", "change"):
             (folder / split / name).mkdir(parents=True)
@@ -58,7 +57,7 @@ def write_hi_cna(folder: Path, shares_pct: list[float], order: str = "BGRN", dty
             before, after, changed = draw_bands(number + 1000 * (split == "train"), share)
             stem = f"gf2_{number}"
             for name, bands in (("image1", before), ("image2", after)):
-                write_bands(folder / split / name / f"{stem}.tif", bands[places], dtype)
+                write_bands(folder / split / name / f"{stem}.tif", bands[[2, 1, 0, 3]], dtype)
             codes = np.where(changed, 255 if number % 2 else 1 + np.arange(SIZE) // 90, 0)
             Image.fromarray(codes.astype(np.uint8)).save(folder / split / "change" / f"{stem}.png")
     return folder

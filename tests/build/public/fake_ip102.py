@@ -40,7 +40,7 @@ def write_ip102(
     _save_as(root / "images" / first, "PNG", "RGBA")
     _save_as(root / "images" / splits["test"][1].split()[0], "JPEG", "L")
     Image.new("RGB", (52, 80), (90, 140, 60)).save(root / "images" / splits["test"][2].split()[0])
-    shutil.copyfile(root / "images" / splits["train"][1].split()[0], root / "images" / splits["test"][3].split()[0])
+    shutil.copyfile(root / "images" / splits["test"][1].split()[0], root / "images" / splits["test"][3].split()[0])
     _picture(labels[0], 40410).save(root / "images" / "40410.jpg")
     splits["test"].append(f"40410.jpg   {labels[0]} ")
     for split, lines in splits.items():

@@ -1,4 +1,4 @@
-"""WeedMap's tiles as their authors lay them out, small: two maps, each with channels, masks and two sorts of labels.
+"""WeedMap's tiles as their authors lay them out, small: two maps, each with channels and labels.
 
 Of a map's tiles most are whole; one reaches over the edge of the map, one lies mostly outside it, one holds crop alone,
 one nothing that grows.
@@ -22,18 +22,15 @@ EDGE, OUTSIDE, CROP_ALONE, EMPTY = 3, 4, 5, 6
 """Frames that are not like the others."""
 
 
-def write_weedmap(
-    folder: Path, *, white_is_data: dict[str, bool] | None = None, frames: int = 8, maps: str = "003 005"
-) -> Path:
-    """``white_is_data``: of a map's masks; returns ``folder``, in which the sensors' folders lie nested."""
+def write_weedmap(folder: Path, *, frames: int = 8, maps: str = "003 005") -> Path:
+    """Returns ``folder``, in which the sensors' folders lie nested."""
     for name in maps.split():
         root = folder / "Tiles" / SENSORS[name] / name
-        for place in ("mask", "groundtruth", *(f"tile/{one}" for one in (*CHANNELS[name], "CIR", "NDVI"))):
+        for place in ("groundtruth", *(f"tile/{one}" for one in (*CHANNELS[name], "CIR", "NDVI"))):
             (root / place).mkdir(parents=True)
             (root / place / ".DS_Store").write_bytes(b"\0\0\0\1Bud1")
-        white = (white_is_data or {}).get(name, False)
         for frame in range(frames):
-            _write_tile(root, name, frame, white)
+            _write_tile(root, name, frame)
         (root / "groundtruth" / f"._{name}_frame0000_GroundTruth_color.png").write_bytes(b"\0\5\x16\7")
     (folder / "__MACOSX").mkdir()
     return folder
@@ -72,8 +69,8 @@ def draw_bands(name: str, frame: int) -> NDArray[np.uint8]:
     return np.array(bands)
 
 
-def _write_tile(root: Path, name: str, frame: int, white_is_data: bool) -> None:
-    classes, valid = draw_labels(name, frame)
+def _write_tile(root: Path, name: str, frame: int) -> None:
+    classes, _ = draw_labels(name, frame)
     bands = dict(zip(CHANNELS[name], draw_bands(name, frame), strict=True))
     stem = f"frame{frame:04d}"
     for channel, values in bands.items():
@@ -82,8 +79,6 @@ def _write_tile(root: Path, name: str, frame: int, white_is_data: bool) -> None:
     composite.save(root / "tile" / "CIR" / f"{stem}.png")
     composite.save(root / "groundtruth" / f"{name}_{stem}.png")
     Image.fromarray(bands["NIR"]).save(root / "tile" / "NDVI" / f"{stem}.png")
-    Image.fromarray(np.where(valid == white_is_data, 255, 0).astype(np.uint8)).save(root / "mask" / f"{stem}.png")
     labels = root / "groundtruth" / f"{name}_{stem}_GroundTruth"
     colours = np.array([(0, 0, 0), (0, 255, 0), (255, 0, 0)], np.uint8)[classes]
     Image.fromarray(colours).save(f"{labels}_color.png")
-    Image.fromarray(np.array([0, 10000, 2], np.uint16)[classes]).save(f"{labels}_iMap.png")

@@ -9,7 +9,7 @@ from parts import sound_benchmark
 from PIL import Image
 
 from agrotools.build.sources import reading
-from agrotools.build.sources.public.clcd import read
+from agrotools.build.sources.public.cropland import clcd
 from agrotools.core import BenchmarkError
 
 SHARES = [0, 6, 12, 2, 30]
@@ -32,7 +32,7 @@ def label(folder: Path, stem: str) -> np.ndarray:
 
 def test_change_is_what_the_masks_of_the_test_split_say(tmp_path: Path) -> None:
     folder = write_clcd(tmp_path / "set", SHARES)
-    part = read(folder, tmp_path, 20)
+    part = clcd(folder, tmp_path, 20)
     scenes = things(part)
     assert sorted(stem for stem, _ in scenes) == [f"{number:05d}" for number in range(len(SHARES))]
     for (stem, _), thing in scenes.items():
@@ -51,7 +51,7 @@ def test_change_is_what_the_masks_of_the_test_split_say(tmp_path: Path) -> None:
 
 def test_the_first_date_comes_first_and_what_cannot_be_shown_becomes_a_png(tmp_path: Path) -> None:
     folder = write_clcd(tmp_path / "set", SHARES)
-    part = read(folder, tmp_path, 20)
+    part = clcd(folder, tmp_path, 20)
     for (stem, _), thing in things(part).items():
         assert [file.name for file in thing.files] == ["before.png", "after.png"]
         assert ["2017" in file.note for file in thing.files] == [True, False]
@@ -64,7 +64,7 @@ def test_the_first_date_comes_first_and_what_cannot_be_shown_becomes_a_png(tmp_p
 
 def test_the_other_names_of_folders_and_a_nested_folder_are_read(tmp_path: Path) -> None:
     write_clcd(tmp_path / "set" / "CLCD-main", SHARES[:3], dates=("image1", "image2"))
-    assert len(things(read(tmp_path / "set", tmp_path, 20))) == 3
+    assert len(things(clcd(tmp_path / "set", tmp_path, 20))) == 3
 
 
 def test_pairs_with_much_little_and_no_change_are_drawn_and_no_other_picture_is_read(
@@ -78,14 +78,14 @@ def test_pairs_with_much_little_and_no_change_are_drawn_and_no_other_picture_is_
         return original(path, shape)
 
     original = reading.read_photo
-    monkeypatch.setattr("agrotools.build.sources.public.clcd.read_photo", counting)
-    part = read(folder, tmp_path, 2)
+    monkeypatch.setattr("agrotools.build.sources.public.cropland.read_photo", counting)
+    part = clcd(folder, tmp_path, 2)
     shares = sorted(thing.truth["change_pct"] for thing in things(part).values())
     assert len(shares) == 4
     assert shares[1] == 0
     assert 10 <= shares[2] < 20 < shares[3]
     assert len(reads) == 8
-    again = things(read(folder, tmp_path, 2))
+    again = things(clcd(folder, tmp_path, 2))
     assert list(again) == list(things(part))
 
 
@@ -98,7 +98,7 @@ def test_incomplete_repeated_and_blank_pairs_are_dropped_and_counted(tmp_path: P
     for place in ("time1", "time2", "label"):
         (test / place / "00006.png").write_bytes((test / place / "00005.png").read_bytes())
     Image.new("RGB", (160, 160)).save(test / "time1" / "00003.png")
-    part = read(folder, tmp_path, 20)
+    part = clcd(folder, tmp_path, 20)
     assert len(things(part)) == 2
     assert part.dropped == {"no label": 2, "no time2": 1, "blank picture": 1, "repeated": 1}
 
@@ -109,7 +109,7 @@ def test_a_mask_that_was_saved_as_jpeg_is_cut_at_the_middle_of_the_scale(tmp_pat
     before = label(folder, "00000")
     Image.open(mask).save(mask.with_suffix(".jpg"), quality=95)
     mask.unlink()
-    (thing,) = things(read(folder, tmp_path, 5)).values()
+    (thing,) = things(clcd(folder, tmp_path, 5)).values()
     assert thing.truth["change_px"] == pytest.approx(before.sum(), rel=0.02)
 
 
@@ -157,12 +157,12 @@ def test_what_is_wrong_is_named_with_where_to_get_it(tmp_path: Path, fault: str)
     elif fault == "other size":
         Image.open(picture).resize((80, 60)).save(picture)
     with pytest.raises(BenchmarkError, match=FAULTS[fault]) as raised:
-        read(folder, tmp_path, 20)
+        clcd(folder, tmp_path, 20)
     assert "liumency/CropLand-CD" in str(raised.value.hint)
 
 
 def test_a_sound_benchmark_is_made_of_it(tmp_path: Path) -> None:
-    part = read(write_clcd(tmp_path / "set", [0, 6, 12, 2, 30, 18]), tmp_path, 6)
+    part = clcd(write_clcd(tmp_path / "set", [0, 6, 12, 2, 30, 18]), tmp_path, 6)
     _, samples = sound_benchmark(part, tmp_path)
     assert {sample.task_type for sample in samples} <= {"farmland_change", "plotting"}
     assert all("converted to or from cropland" in sample.query for sample in samples)

@@ -10,7 +10,7 @@ from parts import original_of, sound_benchmark, things_of
 from agrotools.benchmarks import load_folder
 from agrotools.build.sources.assembling import assembled
 from agrotools.build.sources.part import Part
-from agrotools.build.sources.public.deepnir import PLURAL, read
+from agrotools.build.sources.public.counts import DEEPNIR_PLURAL, deepnir
 from agrotools.build.templates import Thing
 from agrotools.core import BenchmarkError
 
@@ -27,7 +27,7 @@ def _boxes_of(picture: Path) -> int:
 
 
 def test_counts_are_those_of_the_boxes_and_fruits_those_of_the_folders(tmp_path: Path) -> None:
-    things = _things(read(write_deepnir(tmp_path / "set"), tmp_path, 30))
+    things = _things(deepnir(write_deepnir(tmp_path / "set"), tmp_path, 30))
     assert len(things) == 52
     for picture, thing in things.items():
         assert picture.parts[-3] == "test"
@@ -39,16 +39,16 @@ def test_counts_are_those_of_the_boxes_and_fruits_those_of_the_folders(tmp_path:
 
 
 def test_fruits_of_a_pair_are_alike_and_each_fruit_is_named_as_people_do(tmp_path: Path) -> None:
-    part = read(write_deepnir(tmp_path / "set"), tmp_path, 20)
+    part = deepnir(write_deepnir(tmp_path / "set"), tmp_path, 20)
     for subject in part.subjects:
         targets = {subject.shown(index, 1).words["fruits"] for index in range(subject.things)}
         assert len(targets) == 1
-        assert targets <= set(PLURAL.values())
+        assert targets <= set(DEEPNIR_PLURAL.values())
 
 
 def test_what_the_tool_cannot_count_is_asked_about_all_the_same(tmp_path: Path) -> None:
-    part = read(write_deepnir(tmp_path / "set", of_each=4, wheat=12), tmp_path, 30)
-    assert part.metadata["deepnir_test_pictures"] == dict.fromkeys(PLURAL, 4) | {"wheat": 12}
+    part = deepnir(write_deepnir(tmp_path / "set", of_each=4, wheat=12), tmp_path, 30)
+    assert part.metadata["deepnir_test_pictures"] == dict.fromkeys(DEEPNIR_PLURAL, 4) | {"wheat": 12}
     assembled([part], tmp_path / "out", name="deepnir", version="1", description="Counts.", progress=lambda *_: None)
     benchmark = load_folder(tmp_path / "out")
     lacking = 0
@@ -67,16 +67,11 @@ def test_what_the_tool_cannot_count_is_asked_about_all_the_same(tmp_path: Path) 
 
 
 def test_no_more_pictures_are_read_than_samples_need_and_all_fruits_are_there(tmp_path: Path) -> None:
-    things = _things(read(write_deepnir(tmp_path / "set", of_each=6), tmp_path, 8))
+    things = _things(deepnir(write_deepnir(tmp_path / "set", of_each=6), tmp_path, 8))
     counts = Counter(thing.words["fruits"] for thing in things.values())
     assert sum(counts.values()) == 16
-    assert counts.keys() == set(PLURAL.values())
+    assert counts.keys() == set(DEEPNIR_PLURAL.values())
     assert max(counts.values()) - min(counts.values()) <= 1
-
-
-def test_an_archive_that_nests_a_folder_is_read(tmp_path: Path) -> None:
-    write_deepnir(tmp_path / "set" / "deepNIR" / "yolov5")
-    assert read(tmp_path / "set", tmp_path, 20).subjects
 
 
 FAULTS = {
@@ -96,7 +91,7 @@ def test_a_line_that_is_no_box_is_named(tmp_path: Path, fault: str) -> None:
     line, message = FAULTS[fault]
     label.write_text(f"0 0.5 0.5 0.1 0.1\n{line}\n")
     with pytest.raises(BenchmarkError) as raised:
-        read(folder, tmp_path, 20)
+        deepnir(folder, tmp_path, 20)
     assert f"{label}, {message}" in str(raised.value)
     assert "6324489" in str(raised.value.hint)
 
@@ -123,12 +118,12 @@ def test_what_is_missing_is_named_with_where_to_get_it(tmp_path: Path, fault: st
         picture = sorted((place / "images").iterdir())[0]
         picture.write_bytes(picture.read_bytes()[:900])
     with pytest.raises(BenchmarkError) as raised:
-        read(folder, tmp_path, 20)
+        deepnir(folder, tmp_path, 20)
     assert "6324489" in str(raised.value.hint)
 
 
 def test_the_data_set_becomes_a_sound_benchmark(tmp_path: Path) -> None:
-    part = read(write_deepnir(tmp_path / "set"), tmp_path, 12)
+    part = deepnir(write_deepnir(tmp_path / "set"), tmp_path, 12)
     _, samples = sound_benchmark(part, tmp_path)
     assert {sample.task_type for sample in samples} == {"organ_counting", "plotting"}
     for sample in samples:

@@ -9,7 +9,7 @@ from fake_fpcd import HEIGHT, VILLAGE, WIDTH, key, write_fpcd
 from parts import sound_benchmark
 from PIL import Image
 
-from agrotools.build.sources.public.fpcd import LEAST_PX, read
+from agrotools.build.sources.public.fpcd import LEAST_PX, fpcd
 from agrotools.core import BenchmarkError
 
 PAIRS = [
@@ -45,7 +45,7 @@ def picture(folder: Path, number: int, date: str = "T1/{}_201502_{}.jpg") -> Pat
 
 def test_the_truth_is_what_the_masks_of_the_test_list_say(tmp_path: Path) -> None:
     folder = write_fpcd(tmp_path / "set", PAIRS)
-    part = read(folder, tmp_path, 20)
+    part = fpcd(folder, tmp_path, 20)
     found = things(part)
     assert sorted(found) == list(range(len(PAIRS)))
     for number, thing in found.items():
@@ -58,17 +58,12 @@ def test_the_truth_is_what_the_masks_of_the_test_list_say(tmp_path: Path) -> Non
         assert thing.truth["changed"] == bool(mask.any())
         assert thing.truth["pond"] == {"event": WORDS[number]}
         assert thing.truth["change_area_ha"] is None
-    assert part.metadata["fpcd"] == {
-        "lists": {"test": 8, "train": 9, "in_both": 7},
-        "pairs": 8,
-        "specks": 1,
-    }
     assert "CC BY-SA 4.0" in part.source.licence
 
 
 def test_new_ponds_are_the_pieces_of_the_mask_that_are_no_specks(tmp_path: Path) -> None:
     folder = write_fpcd(tmp_path / "set", PAIRS)
-    found = things(read(folder, tmp_path, 20), "new_pond")
+    found = things(fpcd(folder, tmp_path, 20), "new_pond")
     assert sorted(found) == [1, 5]
     for number, ponds in ((1, 1), (5, 3)):
         thing = found[number]
@@ -83,41 +78,12 @@ def test_new_ponds_are_the_pieces_of_the_mask_that_are_no_specks(tmp_path: Path)
 
 def test_the_first_date_comes_first_and_files_are_the_authors_own(tmp_path: Path) -> None:
     folder = write_fpcd(tmp_path / "set", PAIRS)
-    part = read(folder, tmp_path, 20)
+    part = fpcd(folder, tmp_path, 20)
     for number, thing in things(part).items():
         assert [file.name for file in thing.files] == ["before.jpg", "after.jpg"]
         assert ["2007-03" in file.note for file in thing.files] == [True, False]
         originals = [part.files[file.path] for file in thing.files]
         assert originals == [picture(folder, number, "T0/T0/{}_200703_{}.jpg"), picture(folder, number)]
-
-
-def test_without_masks_of_classes_only_where_ponds_changed_is_known(tmp_path: Path) -> None:
-    folder = write_fpcd(tmp_path / "set", PAIRS)
-    sharp = {number: codes(folder, number) > 0 for number in range(len(PAIRS))}
-    shutil.rmtree(folder / "FPCD" / "multi_class_masks")
-    for left in ("task_3_masks", "task_1_masks"):
-        part = read(folder, tmp_path, 20)
-        found = things(part)
-        assert things(part, "new_pond") == {}
-        for number, thing in found.items():
-            assert thing.truth["change_px"] == pytest.approx(np.count_nonzero(sharp[number]), rel=0.02)
-            assert thing.truth["changed"] == sharp[number].any()
-            assert thing.truth["pond"] == {"event": None if sharp[number].any() else "none"}
-        if left == "task_3_masks":
-            shutil.rmtree(folder / "FPCD" / left)
-    (folder / "FPCD" / "task_2_masks" / f"{key(3)}.jpg").unlink()
-    part = read(folder, tmp_path, 20)
-    assert 3 not in things(part)
-    assert part.dropped == {"no mask": 1}
-
-
-def test_a_pair_without_mask_of_classes_is_read_from_those_of_tasks(tmp_path: Path) -> None:
-    folder = write_fpcd(tmp_path / "set", PAIRS)
-    (folder / "FPCD/multi_class_masks/multi_class_masks" / f"{key(2)}.png").unlink()
-    found = things(read(folder, tmp_path, 20))
-    assert found[2].truth["changed"] is True
-    assert found[2].truth["pond"] == {"event": None}
-    assert found[3].truth["pond"] == {"event": "dried"}
 
 
 def test_pictures_of_unlike_size_are_cut_to_what_both_show_and_say_so(tmp_path: Path) -> None:
@@ -126,7 +92,7 @@ def test_pictures_of_unlike_size_are_cut_to_what_both_show_and_say_so(tmp_path: 
     path = picture(folder, 4)
     Image.open(path).crop((0, 0, WIDTH - 6, HEIGHT)).save(path)
     Image.open(picture(folder, 2)).crop((0, 0, WIDTH - 60, HEIGHT)).save(picture(folder, 2))
-    part = read(folder, tmp_path, 20)
+    part = fpcd(folder, tmp_path, 20)
     thing = things(part)[4]
     assert [file.name for file in thing.files] == ["before.png", "after.jpg"]
     assert ["cut to what both" in file.note for file in thing.files] == [True, False]
@@ -140,12 +106,11 @@ def test_pictures_of_unlike_size_are_cut_to_what_both_show_and_say_so(tmp_path: 
 
 
 def test_specks_alone_are_neither_change_nor_none(tmp_path: Path) -> None:
-    part = read(write_fpcd(tmp_path / "set", [*PAIRS, [(1, 50, 50, 5)]]), tmp_path, 20)
+    part = fpcd(write_fpcd(tmp_path / "set", [*PAIRS, [(1, 50, 50, 5)]]), tmp_path, 20)
     truth = things(part)[8].truth
     assert truth["change_px"] == 25
     assert truth["changed"] is None
     assert truth["pond"] == {"event": None}
-    assert part.metadata["fpcd"]["specks"] == 2
 
 
 def test_what_cannot_be_used_is_dropped_and_counted(tmp_path: Path) -> None:
@@ -154,15 +119,13 @@ def test_what_cannot_be_used_is_dropped_and_counted(tmp_path: Path) -> None:
     first, second = root / "T0" / "T0", root / "T1"
     (first / f"{VILLAGE}_200703_0.jpg").unlink()
     (second / f"{VILLAGE}_201502_1.jpg").unlink()
-    for place in (root / "multi_class_masks" / "multi_class_masks", *root.glob("task_*")):
-        for path in place.glob(f"{key(2)}.*"):
-            path.unlink()
+    (root / "multi_class_masks" / "multi_class_masks" / f"{key(2)}.png").unlink()
     shutil.copy(picture(folder, 3), second / f"{VILLAGE}_201702_3.jpg")
     picture(folder, 4).rename(second / f"{VILLAGE}_200612_4.jpg")
     Image.new("RGB", (WIDTH, HEIGHT)).save(picture(folder, 5))
     (first / f"{VILLAGE}_200703_7.jpg").write_bytes((first / f"{VILLAGE}_200703_6.jpg").read_bytes())
     picture(folder, 7).write_bytes(picture(folder, 6).read_bytes())
-    part = read(folder, tmp_path, 20)
+    part = fpcd(folder, tmp_path, 20)
     assert len(things(part)) == 1
     assert part.dropped == {
         "no T0": 1,
@@ -175,26 +138,23 @@ def test_what_cannot_be_used_is_dropped_and_counted(tmp_path: Path) -> None:
     }
 
 
-def test_the_train_list_may_be_absent_and_few_samples_show_all_events(tmp_path: Path) -> None:
+def test_few_samples_show_all_events(tmp_path: Path) -> None:
     folder = write_fpcd(tmp_path / "set", PAIRS * 3)
-    (folder / "FPCD" / "cd_dataset_train.txt").unlink()
-    part = read(folder, tmp_path, 4)
-    assert part.metadata["fpcd"]["lists"] == {"test": 24, "train": None, "in_both": None}
+    part = fpcd(folder, tmp_path, 4)
     events = [thing.truth["pond"]["event"] for thing in things(part).values()]
     assert len(events) == 8
     assert set(events) == set(WORDS)
-    assert list(things(read(folder, tmp_path, 4))) == list(things(part))
+    assert list(things(fpcd(folder, tmp_path, 4))) == list(things(part))
 
 
 FAULTS = {
-    "no folder": "has no cd_dataset_test.txt and T0 and T1",
+    "no folder": "has no cd_dataset_test.txt and T0 and T1 and multi_class_masks",
     "no list": "has no cd_dataset_test.txt",
     "empty list": "names no pair",
     "binary list": "cannot be read",
-    "other list": r"no pair of .* can be used \(1 no T0 and T1\)",
-    "no masks": "has no folder multi_class_masks or task_3_masks",
+    "other list": r"no pair of .* can be used \(1 no T0 and T1 and mask\)",
+    "no masks": "has no cd_dataset_test.txt and T0 and T1 and multi_class_masks",
     "strange mask": r"_1\.png has values other than 0, 1, 2, 3, 4: 7",
-    "strange task mask": r"_1\.png has values other than 0, 255 or 0, 1: 9",
     "coloured mask": r"_1\.png cannot be used",
     "cut mask": r"_1\.png cannot be used",
     "cut picture": r"_2\.jpg cannot be used",
@@ -220,14 +180,9 @@ def test_what_is_wrong_is_named_with_where_to_get_it(tmp_path: Path, fault: str)
     elif fault == "other list":
         names.write_text("Nowhere_At_All_0")
     elif fault == "no masks":
-        for place in (root / "multi_class_masks", root / "task_1_masks", root / "task_3_masks"):
-            shutil.rmtree(place)
+        shutil.rmtree(root / "multi_class_masks")
     elif fault == "strange mask":
         Image.fromarray(np.full((HEIGHT, WIDTH), 7, np.uint8)).save(mask)
-    elif fault == "strange task mask":
-        mask.unlink()
-        (root / "task_3_masks" / f"{key(1)}.jpg").unlink()
-        Image.fromarray(np.full((HEIGHT, WIDTH), 9, np.uint8)).save(root / "task_3_masks" / f"{key(1)}.png")
     elif fault == "coloured mask":
         Image.new("RGB", (WIDTH, HEIGHT), (255, 0, 0)).save(mask)
     elif fault == "cut mask":
@@ -237,12 +192,12 @@ def test_what_is_wrong_is_named_with_where_to_get_it(tmp_path: Path, fault: str)
     elif fault == "empty picture":
         seen.write_bytes(b"")
     with pytest.raises(BenchmarkError, match=FAULTS[fault]) as raised:
-        read(folder, tmp_path, 20)
+        fpcd(folder, tmp_path, 20)
     assert "ctundia/FPCD" in str(raised.value.hint)
 
 
 def test_a_sound_benchmark_is_made_of_it(tmp_path: Path) -> None:
-    part = read(write_fpcd(tmp_path / "set", PAIRS), tmp_path, 12)
+    part = fpcd(write_fpcd(tmp_path / "set", PAIRS), tmp_path, 12)
     _, samples = sound_benchmark(part, tmp_path)
     assert {sample.task_type for sample in samples} == {"farm_pond_change"}
     counts = [sample for sample in samples if sample.template == "new_pond_count"]

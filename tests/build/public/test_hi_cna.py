@@ -10,7 +10,7 @@ from parts import sound_benchmark
 from PIL import Image
 from rasterio.transform import from_origin
 
-from agrotools.build.sources.public.hi_cna import read
+from agrotools.build.sources.public.cropland import hi_cna
 from agrotools.core import BenchmarkError
 
 SHARES = [0, 6, 12, 2, 30]
@@ -29,7 +29,7 @@ def shown(part, thing) -> list[np.ndarray]:
 
 def test_change_is_what_the_masks_of_the_test_split_say(tmp_path: Path) -> None:
     folder = write_hi_cna(tmp_path / "set", SHARES)
-    part = read(folder, tmp_path, 20)
+    part = hi_cna(folder, tmp_path, 20)
     assert sorted(scenes(part)) == [f"gf2_{number}" for number in range(len(SHARES))]
     for stem, thing in scenes(part).items():
         mask = np.asarray(Image.open(folder / "test/change" / f"{stem}.png")) > 0
@@ -44,15 +44,8 @@ def test_change_is_what_the_masks_of_the_test_split_say(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("dtype", ["uint8", "uint16", "float32"])
-@pytest.mark.parametrize("order", ["BGRN", "RGBN"])
-def test_red_is_shown_red_whatever_the_order_of_the_bands(tmp_path: Path, order: str, dtype: str) -> None:
-    part = read(write_hi_cna(tmp_path / "set", SHARES, order, dtype), tmp_path, 20)
-    assert part.metadata["hi_cna_bands"] == {
-        "order": "B, G, R, NIR" if order == "BGRN" else "R, G, B, NIR",
-        "pictures": {"R, G, B, NIR": 10 * (order == "RGBN"), "B, G, R, NIR": 10 * (order == "BGRN")},
-        "infrared_elsewhere": 0,
-        "decided_by": "pictures",
-    }
+def test_red_is_shown_red(tmp_path: Path, dtype: str) -> None:
+    part = hi_cna(write_hi_cna(tmp_path / "set", SHARES, dtype), tmp_path, 20)
     for stem, thing in scenes(part).items():
         for pixels, bands in zip(shown(part, thing), draw_bands(int(stem[4:]), SHARES[int(stem[4:])]), strict=False):
             for channel, band in enumerate((2, 1, 0)):
@@ -67,15 +60,15 @@ def test_ground_that_stayed_as_it_was_looks_as_it_did(tmp_path: Path) -> None:
     write_bands(first, before, "uint16")
     same = np.where(np.mgrid[0:SIZE, 0:SIZE][1] < SIZE // 2, before, after)
     write_bands(second, same, "uint16")
-    part = read(folder, tmp_path, 5)
+    part = hi_cna(folder, tmp_path, 5)
     one, two = shown(part, scenes(part)["gf2_0"])
     assert np.array_equal(one[:, : SIZE // 2], two[:, : SIZE // 2])
     assert not np.array_equal(one, two)
 
 
 def test_eight_bits_stay_as_they_are_where_infrared_calls_itself_alpha_and_is_0(tmp_path: Path) -> None:
-    folder = write_hi_cna(tmp_path / "set", SHARES, "RGBN", "uint8")
-    part = read(folder, tmp_path, 20)
+    folder = write_hi_cna(tmp_path / "set", SHARES, "uint8")
+    part = hi_cna(folder, tmp_path, 20)
     for stem, thing in scenes(part).items():
         for pixels, date in zip(shown(part, thing), ("image1", "image2"), strict=True):
             with rasterio.open(folder / "test" / date / f"{stem}.tif") as raster:
@@ -83,16 +76,6 @@ def test_eight_bits_stay_as_they_are_where_infrared_calls_itself_alpha_and_is_0(
                 bands = raster.read()
             assert (bands[3] == 0).any()
             assert np.array_equal(pixels, bands[:3].transpose(1, 2, 0))
-
-
-def test_pictures_that_disagree_on_their_bands_are_read_as_described(tmp_path: Path) -> None:
-    folder = write_hi_cna(tmp_path / "set", SHARES, "RGBN")
-    for number in range(3):
-        for date, bands in zip(("image1", "image2"), draw_bands(number, SHARES[number]), strict=False):
-            write_bands(folder / "test" / date / f"gf2_{number}.tif", bands, "uint16")
-    told = read(folder, tmp_path, 20).metadata["hi_cna_bands"]
-    assert told["pictures"] == {"R, G, B, NIR": 4, "B, G, R, NIR": 6}
-    assert (told["order"], told["decided_by"]) == ("R, G, B, NIR", "description, pictures disagree")
 
 
 def test_incomplete_repeated_and_empty_pairs_are_dropped_and_counted(tmp_path: Path) -> None:
@@ -104,7 +87,7 @@ def test_incomplete_repeated_and_empty_pairs_are_dropped_and_counted(tmp_path: P
     for name in ("image1/gf2_{}.tif", "image2/gf2_{}.tif", "change/gf2_{}.png"):
         (test / name.format(6)).write_bytes((test / name.format(5)).read_bytes())
     write_bands(test / "image2" / "gf2_3.tif", np.zeros((4, SIZE, SIZE)), "uint16")
-    part = read(tmp_path / "set", tmp_path, 20)
+    part = hi_cna(tmp_path / "set", tmp_path, 20)
     assert len(scenes(part)) == 3
     assert part.dropped == {
         "no change": 1, "no image1 and image2": 1, "blank picture": 1, "repeated": 1,
@@ -114,7 +97,7 @@ def test_incomplete_repeated_and_empty_pairs_are_dropped_and_counted(tmp_path: P
 @pytest.mark.parametrize("nodata", [0, 255, None])
 def test_masks_may_be_tiff_files_whatever_they_declare_as_no_data(tmp_path: Path, nodata: int | None) -> None:
     folder = write_hi_cna(tmp_path / "set", [0, 20])
-    truths = [scene.truth for _, scene in sorted(scenes(read(folder, tmp_path, 5)).items())]
+    truths = [scene.truth for _, scene in sorted(scenes(hi_cna(folder, tmp_path, 5)).items())]
     for path in list((folder / "test/change").iterdir()):
         mask = np.asarray(Image.open(path))
         profile = {"driver": "GTiff", "count": 1, "height": SIZE, "width": SIZE, "dtype": "uint8", "crs": "EPSG:32650"}
@@ -122,12 +105,12 @@ def test_masks_may_be_tiff_files_whatever_they_declare_as_no_data(tmp_path: Path
         with rasterio.open(path.with_suffix(".tif"), "w", nodata=nodata, transform=transform, **profile) as raster:
             raster.write(mask, 1)
         path.unlink()
-    assert [scene.truth for _, scene in sorted(scenes(read(folder, tmp_path, 5)).items())] == truths
+    assert [scene.truth for _, scene in sorted(scenes(hi_cna(folder, tmp_path, 5)).items())] == truths
     assert [truth["changed"] for truth in truths] == [False, True]
 
 
 def test_no_more_pictures_are_made_than_samples_need(tmp_path: Path, scratch: Path) -> None:
-    part = read(write_hi_cna(tmp_path / "set", [0, 0, 0, 0, 10, 0, 0, 25, 0]), scratch, 2)
+    part = hi_cna(write_hi_cna(tmp_path / "set", [0, 0, 0, 0, 10, 0, 0, 25, 0]), scratch, 2)
     shares = sorted(thing.truth["change_pct"] for thing in scenes(part).values())
     assert len(shares) == 4
     assert shares[1] == 0 < 10 <= shares[2] < 20 < shares[3]
@@ -145,7 +128,6 @@ FAULTS = {
     "no raster": r"gf2_2\.tif cannot be used",
     "other type": r"gf2_2\.tif holds uint8, .*gf2_2\.tif uint16",
     "other size": r"gf2_1\.tif has 160 x 160 pixels, its mask 80 x 60",
-    "infrared first": "infrared in another band",
 }
 
 
@@ -153,7 +135,7 @@ FAULTS = {
 def test_what_is_wrong_is_named_with_where_to_get_it(tmp_path: Path, fault: str) -> None:
     folder = tmp_path / "set"
     if fault != "no folder":
-        write_hi_cna(folder, SHARES[:3], "NRGB" if fault == "infrared first" else "BGRN")
+        write_hi_cna(folder, SHARES[:3])
     mask, picture = folder / "test/change/gf2_1.png", folder / "test/image2/gf2_2.tif"
     if fault == "no dates":
         (folder / "test/image2").rename(folder / "test/later")
@@ -174,12 +156,11 @@ def test_what_is_wrong_is_named_with_where_to_get_it(tmp_path: Path, fault: str)
         path = mask if fault == "cut mask" else picture
         path.write_bytes(path.read_bytes()[: 60 if fault == "cut mask" else 50_000])
     with pytest.raises(BenchmarkError, match=FAULTS[fault]) as raised:
-        read(folder, tmp_path, 20)
+        hi_cna(folder, tmp_path, 20)
     assert "10.1016/j.isprsjprs.2024.05.011" in str(raised.value.hint)
 
 
 def test_a_sound_benchmark_is_made_of_it(tmp_path: Path) -> None:
-    part = read(write_hi_cna(tmp_path / "set", [0, 6, 12, 2, 30, 18]), tmp_path, 6)
-    header, samples = sound_benchmark(part, tmp_path)
-    assert header.metadata["hi_cna_bands"]["order"] == "B, G, R, NIR"
+    part = hi_cna(write_hi_cna(tmp_path / "set", [0, 6, 12, 2, 30, 18]), tmp_path, 6)
+    _, samples = sound_benchmark(part, tmp_path)
     assert all("turned from cropland into something else" in sample.query for sample in samples)

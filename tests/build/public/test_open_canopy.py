@@ -10,7 +10,7 @@ import rasterio
 from fake_open_canopy import LEFT_M, PIXEL_M, ROW, TILE_PX, TOP_M, FakeTile, draw_tile, write_open_canopy
 from parts import sound_benchmark
 
-from agrotools.build.sources.public.open_canopy import MEASURED_CLASSES, WINDOW_PX, read
+from agrotools.build.sources.public.open_canopy import MEASURED_CLASSES, WINDOW_PX, open_canopy
 from agrotools.core import BenchmarkError
 
 FOREST = {2022: (FakeTile(), FakeTile("buffer"))}
@@ -21,7 +21,7 @@ def facts(part):
 
 
 def test_windows_hold_the_metres_of_measured_ground_and_plants(tmp_path: Path, scratch: Path) -> None:
-    part = read(write_open_canopy(tmp_path / "set"), scratch, 20)
+    part = open_canopy(write_open_canopy(tmp_path / "set"), scratch, 20)
     assert facts(part)["test_tiles"] == 6
     assert len(part.files) == facts(part)["windows"] >= 16
     test_columns = [column for column, tile in enumerate(ROW) if tile.split == "test"]
@@ -53,7 +53,7 @@ def test_windows_hold_the_metres_of_measured_ground_and_plants(tmp_path: Path, s
 
 
 def test_truth_is_what_the_window_holds(tmp_path: Path, scratch: Path) -> None:
-    part = read(write_open_canopy(tmp_path / "set", FOREST), scratch, 2)
+    part = open_canopy(write_open_canopy(tmp_path / "set", FOREST), scratch, 2)
     for subject in part.subjects:
         for index in range(subject.things):
             thing = subject.shown(index, 1)
@@ -76,7 +76,7 @@ def test_truth_is_what_the_window_holds(tmp_path: Path, scratch: Path) -> None:
 
 
 def test_boxes_differ_from_window_to_window(tmp_path: Path, scratch: Path) -> None:
-    part = read(write_open_canopy(tmp_path / "set", FOREST), scratch, 2)
+    part = open_canopy(write_open_canopy(tmp_path / "set", FOREST), scratch, 2)
     boxes = [
         tuple(subject.shown(index, 1).arguments["region"])
         for subject in part.subjects
@@ -87,7 +87,7 @@ def test_boxes_differ_from_window_to_window(tmp_path: Path, scratch: Path) -> No
 
 
 def test_no_more_windows_are_made_than_samples_need_and_all_tiles_are_used(tmp_path: Path, scratch: Path) -> None:
-    part = read(write_open_canopy(tmp_path / "set", {2021: (FakeTile(),) * 6}), scratch, 3)
+    part = open_canopy(write_open_canopy(tmp_path / "set", {2021: (FakeTile(),) * 6}), scratch, 3)
     assert len(part.files) == 6
     lefts = set()
     for path in part.files.values():
@@ -102,7 +102,7 @@ def test_what_cannot_be_used_is_dropped_and_counted(tmp_path: Path, scratch: Pat
     set_ = write_open_canopy(tmp_path / "set", {2021: row, 2022: [FakeTile()]})
     for path in (set_ / "canopy_height" / "2022").glob("*.vrt"):
         path.unlink()
-    part = read(set_, scratch, 30)
+    part = open_canopy(set_, scratch, 30)
     assert facts(part)["windows"] == 4
     assert part.dropped == {
         "unreadable, not fetched or all zero": 10,  # half of the lake is 0 throughout
@@ -116,7 +116,7 @@ def test_what_cannot_be_used_is_dropped_and_counted(tmp_path: Path, scratch: Pat
 @pytest.mark.parametrize("crs", ["degrees", "unnamed degrees", "unnamed metres"])
 def test_the_grid_may_be_in_degrees_or_say_nothing(tmp_path: Path, scratch: Path, crs: str) -> None:
     set_ = write_open_canopy(tmp_path / "set", FOREST, crs=None)
-    expected = read(set_, scratch, 2).files
+    expected = open_canopy(set_, scratch, 2).files
     path = set_ / "canopy_height" / "geometries.geojson"
     if "degrees" in crs:
         grid = json.loads(path.read_text())
@@ -125,11 +125,11 @@ def test_the_grid_may_be_in_degrees_or_say_nothing(tmp_path: Path, scratch: Path
         if crs == "degrees":
             grid["crs"] = {"type": "name", "properties": {"name": "urn:ogc:def:crs:OGC:1.3:CRS84"}}
         path.write_text(json.dumps(grid))
-    assert read(set_, scratch, 2).files == expected
+    assert open_canopy(set_, scratch, 2).files == expected
 
 
 def test_a_sound_benchmark_is_built(tmp_path: Path, scratch: Path) -> None:
-    part = read(write_open_canopy(tmp_path / "set"), scratch, 6)
+    part = open_canopy(write_open_canopy(tmp_path / "set"), scratch, 6)
     header, samples = sound_benchmark(part, tmp_path)
     assert {sample.task_type for sample in samples} == {"canopy_height", "plotting"}
     assert "Etalab" in header.licence
@@ -200,5 +200,5 @@ def test_what_is_wrong_is_named_with_where_to_get_it(tmp_path: Path, scratch: Pa
     elif fault == "no map":
         lidar.write_text(lidar.read_text().replace("<SRS>EPSG:2154</SRS>", ""))
     with pytest.raises(BenchmarkError) as raised:
-        read(folder, scratch, 4)
+        open_canopy(folder, scratch, 4)
     assert "AI4Forest/Open-Canopy" in str(raised.value.hint)

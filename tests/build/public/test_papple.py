@@ -12,7 +12,7 @@ from parts import sound_benchmark
 from PIL import Image
 
 from agrotools.build.sources.part import Part
-from agrotools.build.sources.public.papple import read
+from agrotools.build.sources.public.papple import papple
 from agrotools.build.templates import Thing
 from agrotools.core import BenchmarkError
 
@@ -51,7 +51,7 @@ def _number_of(folder: Path, picture: str, box: list[int]) -> str:
 
 
 def test_sizes_are_those_of_the_calliper(folder: Path, tmp_path: Path) -> None:
-    part = read(folder, tmp_path, 30)
+    part = papple(folder, tmp_path, 30)
     sizes = dict(line.split(",") for line in (folder / "GT_diameter.txt").read_text().split())
     things = _things(part)
     asked: Counter[str] = Counter()
@@ -68,7 +68,7 @@ def test_sizes_are_those_of_the_calliper(folder: Path, tmp_path: Path) -> None:
 
 
 def test_what_cannot_be_asked_about_is_counted(folder: Path, tmp_path: Path) -> None:
-    left_out = read(folder, tmp_path, 30).dropped
+    left_out = papple(folder, tmp_path, 30).dropped
     assert isinstance(left_out, dict)
     assert left_out["pictures whose names tell no year"] == 1
     assert left_out["pictures without a usable apple"] == 1
@@ -80,7 +80,7 @@ def test_what_cannot_be_asked_about_is_counted(folder: Path, tmp_path: Path) -> 
 
 
 def test_depth_and_camera_go_with_every_picture(folder: Path, tmp_path: Path) -> None:
-    part = read(folder, tmp_path, 30)
+    part = papple(folder, tmp_path, 30)
     halved = 0
     for thing in _things(part):
         image, depth = thing.files
@@ -98,7 +98,7 @@ def test_depth_and_camera_go_with_every_picture(folder: Path, tmp_path: Path) ->
 
 
 def test_no_more_pictures_are_made_than_samples_need(folder: Path, scratch: Path) -> None:
-    part = read(folder, scratch, 3)
+    part = papple(folder, scratch, 3)
     pictures = {thing.files[0].path for thing in _things(part)}
     assert len(pictures) == 6
     assert len(list(scratch.iterdir())) == 6
@@ -113,7 +113,7 @@ def test_other_names_of_folders_and_a_file_of_focal_lengths_are_read(own: Path, 
     own.rename(tmp_path / "data")
     (tmp_path / "set" / "PApple_v4").mkdir(parents=True)
     (tmp_path / "data").rename(tmp_path / "set" / "PApple_v4" / "data")
-    part = read(tmp_path / "set", tmp_path, 20)
+    part = papple(tmp_path / "set", tmp_path, 20)
     focal = {part.files[thing.files[0].path].name: thing.files[0].intrinsics.fx_px for thing in _things(part)}  # pyright: ignore
     assert focal.pop("_MG_2600_1.png") == 5000.5
     assert set(focal.values()) == {FOCAL_PX}
@@ -183,21 +183,21 @@ def test_what_is_wrong_is_named_with_where_to_get_it(own: Path, tmp_path: Path, 
     if fault in ("no regions", "number no number", "points no numbers", "points far away"):
         outlines.write_text(json.dumps(entries))
     with pytest.raises(BenchmarkError) as raised:
-        read(own, tmp_path, 20)
+        papple(own, tmp_path, 20)
     assert "7260694" in str(raised.value.hint)
 
 
 def test_an_apple_with_two_diameters_is_left_out(own: Path, tmp_path: Path) -> None:
-    before = {thing.truth["fruits"][0]["diameter_mm"] for thing in _things(read(own, tmp_path, 20))}  # pyright: ignore
+    before = {thing.truth["fruits"][0]["diameter_mm"] for thing in _things(papple(own, tmp_path, 20))}  # pyright: ignore
     sizes = own / "GT_diameter.txt"
     lines = sizes.read_text().split()
     sizes.write_text("".join(f"{line}\n{line}.5\n" if number % 2 else f"{line}\n" for number, line in enumerate(lines)))
-    after = {thing.truth["fruits"][0]["diameter_mm"] for thing in _things(read(own, tmp_path, 20))}  # pyright: ignore
+    after = {thing.truth["fruits"][0]["diameter_mm"] for thing in _things(papple(own, tmp_path, 20))}  # pyright: ignore
     assert after < before
 
 
 def test_the_data_set_becomes_a_sound_benchmark(folder: Path, tmp_path: Path) -> None:
-    part = read(folder, tmp_path, 12)
+    part = papple(folder, tmp_path, 12)
     _, samples = sound_benchmark(part, tmp_path)
     assert {sample.task_type for sample in samples} == {"apple_size", "plotting"}
     errors: list[float] = []

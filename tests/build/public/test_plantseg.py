@@ -12,8 +12,7 @@ from parts import original_of, sound_benchmark, things_of
 from agrotools.build.choosing import choose
 from agrotools.build.sources.assembling import SEED
 from agrotools.build.sources.part import Part
-from agrotools.build.sources.public.diseased_plants import CAUSES
-from agrotools.build.sources.public.plantseg import PLANTS, known_diseases, read
+from agrotools.build.sources.public.plants import CAUSES, PLANTS, known_diseases, plantseg
 from agrotools.build.templates import Thing, load_templates
 from agrotools.core import BenchmarkError
 from agrotools.knowledge.kb_names import kb_names
@@ -41,7 +40,7 @@ def _told(folder: Path) -> dict[str, dict[str, str]]:
 
 def test_diseases_are_those_of_the_metadata_and_all_pictures_those_of_the_test_split(tmp_path: Path) -> None:
     folder = write_plantseg(tmp_path / "set")
-    things, told = _things(read(folder, tmp_path, 30)), _told(folder)
+    things, told = _things(plantseg(folder, tmp_path, 30)), _told(folder)
     assert len(things) > 50
     for picture, thing in things.items():
         row = told[picture.name.rpartition(".")[0]]
@@ -56,7 +55,7 @@ def test_diseases_are_those_of_the_metadata_and_all_pictures_those_of_the_test_s
 
 
 def test_what_is_offered_is_the_plants_own_and_holds_the_right_one_once(tmp_path: Path) -> None:
-    for thing in _things(read(write_plantseg(tmp_path / "set"), tmp_path, 30)).values():
+    for thing in _things(plantseg(write_plantseg(tmp_path / "set"), tmp_path, 30)).values():
         words = thing.words
         offered = [words[f"option_{place}"] for place in range(1, int(words["choices"]) + 1)]
         assert offered.count(words["disease"]) == 1
@@ -69,7 +68,7 @@ def test_what_is_offered_is_the_plants_own_and_holds_the_right_one_once(tmp_path
 
 
 def test_pairs_are_of_one_plant_and_of_one_disease_about_every_other_time(tmp_path: Path) -> None:
-    part = read(write_plantseg(tmp_path / "set"), tmp_path, 30)
+    part = plantseg(write_plantseg(tmp_path / "set"), tmp_path, 30)
     same: Counter[bool] = Counter()
     for subject in part.subjects:
         one, two = (subject.shown(index, index + 1) for index in range(2))
@@ -80,38 +79,15 @@ def test_pairs_are_of_one_plant_and_of_one_disease_about_every_other_time(tmp_pa
 
 
 def test_a_few_samples_show_as_many_plants_as_they_can(tmp_path: Path) -> None:
-    part = read(write_plantseg(tmp_path / "set"), tmp_path, 7)
+    part = plantseg(write_plantseg(tmp_path / "set"), tmp_path, 7)
     assert len(part.subjects) == 7
     assert len({subject.metadata["crop"] for subject in part.subjects}) == 7
     assert len(_things(part)) == 14
 
 
 def test_labels_of_no_entry_are_left_out_and_counted(tmp_path: Path) -> None:
-    folder = write_plantseg(tmp_path / "set")
-    part = read(folder, tmp_path, 30)
-    left_out = part.metadata["plantseg_left_out"]
-    assert left_out == {"not in the knowledge base": {UNKNOWN: 3}, "cannot be read": []}
-    assert part.metadata["plantseg_pictures"] == {
-        short: sum(row["Split"] == split for row in _rows(folder))
-        for split, short in (("Test", "test"), ("Training", "train"), ("Validation", "val"))
-    }
-
-
-def test_the_version_is_told_by_the_tables_name_and_the_counts(tmp_path: Path) -> None:
-    told = [
-        str(read(write_plantseg(tmp_path / name, 2, name), tmp_path, 4).metadata["plantseg_version"])
-        for name in ("Metadata.csv", "Metadatav2.csv")
-    ]
-    assert told[0].startswith("not known")
-    assert told[1].startswith("version 2")
-    folder = tmp_path / "Metadata.csv"
-    rows = _rows(folder)
-    here = Counter(row["Split"] for row in rows)
-    # No picture of another split is looked for, so that rows alone make the counts; nor one of an unknown disease.
-    for split, count in (("Training", 5367), ("Validation", 846), ("Test", 1561)):
-        rows += [{**rows[0], "Name": "elsewhere.jpg", "Disease": UNKNOWN, "Split": split}] * (count - here[split])
-    _write(folder, rows)
-    assert read(folder, tmp_path, 4).metadata["plantseg_version"] == "Zenodo record 17719108"
+    part = plantseg(write_plantseg(tmp_path / "set"), tmp_path, 30)
+    assert +part.dropped == {"with a disease that the knowledge base has not": 3}
 
 
 def test_every_label_has_a_plant_a_name_of_its_own_and_a_crop_that_the_tool_finds() -> None:
@@ -128,13 +104,13 @@ def test_an_archive_that_nests_folders_and_holds_hidden_files_is_read(tmp_path: 
     root = write_plantseg(tmp_path / "set" / "plantsegv2" / "plantsegv2", 2)
     (tmp_path / "set" / "__MACOSX" / "images" / "test").mkdir(parents=True)
     (root / "images" / "test" / "._apple.jpg").write_bytes(b"x")
-    assert read(tmp_path / "set", tmp_path, 5).subjects
+    assert plantseg(tmp_path / "set", tmp_path, 5).subjects
 
 
 def test_a_picture_that_cannot_be_read_is_passed_over_and_a_copy_shown_once(tmp_path: Path) -> None:
     folder = write_plantseg(tmp_path / "set")
     # Found in a copy of the set: what a file holds is read once and remembered.
-    elsewhere = _things(read(write_plantseg(tmp_path / "copy"), tmp_path, 100))
+    elsewhere = _things(plantseg(write_plantseg(tmp_path / "copy"), tmp_path, 100))
     shown = {
         plant: [path.name for path, thing in elsewhere.items() if thing.words["plant"] == plant] for plant in PLANTS
     }
@@ -142,8 +118,8 @@ def test_a_picture_that_cannot_be_read_is_passed_over_and_a_copy_shown_once(tmp_
     broken, twins = place / shown["maple"][0], [place / name for name in shown["potato"][:2]]
     broken.write_bytes(broken.read_bytes()[:500])
     twins[1].write_bytes(twins[0].read_bytes())
-    part = read(folder, tmp_path, 100)
-    assert part.metadata["plantseg_left_out"]["cannot be read"] == [broken.name]  # pyright: ignore
+    part = plantseg(folder, tmp_path, 100)
+    assert part.dropped["unreadable"] == 1
     things = _things(part)
     assert broken not in things
     assert len(set(twins) & things.keys()) < 2
@@ -185,12 +161,12 @@ def test_what_is_missing_or_odd_is_named_with_where_to_get_it(tmp_path: Path, fa
     elif fault == "binary":
         table.write_bytes(b"\xff\xfe\x00")
     with pytest.raises(BenchmarkError) as raised:
-        read(folder, tmp_path, 20)
+        plantseg(folder, tmp_path, 20)
     assert "17719108" in str(raised.value.hint)
 
 
 def test_answers_of_yes_and_no_are_balanced_and_no_answer_is_always_right(tmp_path: Path) -> None:
-    part = read(write_plantseg(tmp_path / "set"), tmp_path, 34)
+    part = plantseg(write_plantseg(tmp_path / "set"), tmp_path, 34)
     chosen = choose(part.subjects, part.questions, part.samples, SEED)
     assert len(chosen) == 34
     assert len({item.question.template for item in chosen}) == len(part.questions)
@@ -202,11 +178,9 @@ def test_answers_of_yes_and_no_are_balanced_and_no_answer_is_always_right(tmp_pa
 
 
 def test_the_data_set_becomes_a_sound_benchmark(tmp_path: Path) -> None:
-    part = read(write_plantseg(tmp_path / "set", 2), tmp_path, 16)
-    header, samples = sound_benchmark(part, tmp_path)
+    part = plantseg(write_plantseg(tmp_path / "set", 2), tmp_path, 16)
+    _, samples = sound_benchmark(part, tmp_path)
     assert {sample.task_type for sample in samples} == {"crop_disease"}
-    calls = sum(len(sample.reference.steps) for sample in samples if sample.reference)
-    assert sum(header.metadata["plantseg_reference_calls"].values()) == calls  # pyright: ignore
     for sample in samples:
         assert sample.no_tool_eligible
         assert sample.reference is not None
@@ -220,7 +194,7 @@ def test_the_data_set_becomes_a_sound_benchmark(tmp_path: Path) -> None:
 
 def test_every_question_can_be_put_of_every_plant_and_its_answer_follows(tmp_path: Path) -> None:
     labels = {plant: [one.label for one in known_diseases().values() if one.plant == plant] for plant in PLANTS}
-    part = read(write_plantseg(tmp_path / "set", 2, all_diseases=labels), tmp_path, 500)
+    part = plantseg(write_plantseg(tmp_path / "set", 2, all_diseases=labels), tmp_path, 500)
     assert {subject.metadata["crop"] for subject in part.subjects} == set(PLANTS)
     cause_of = {entry.id: entry.taxonomy.pathogen_type for entry in kb_names().entries}
     put: Counter[str] = Counter()
@@ -251,9 +225,3 @@ def test_every_question_can_be_put_of_every_plant_and_its_answer_follows(tmp_pat
             for wording in question.wordings:
                 assert "{" not in asked.query(wording)
     assert put.keys() == {question.template for question in load_templates("plant_disease")}
-
-
-def test_order_is_the_same_each_time(tmp_path: Path) -> None:
-    folder = write_plantseg(tmp_path / "set", 2)
-    first, second = (list(_things(read(folder, tmp_path, 12))) for _ in range(2))
-    assert first == second

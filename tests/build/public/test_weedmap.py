@@ -25,7 +25,7 @@ from rasterio.errors import NotGeoreferencedWarning
 
 from agrotools.build.choosing import choose
 from agrotools.build.sources.assembling import SEED
-from agrotools.build.sources.public.weedmap import read
+from agrotools.build.sources.public.weedmap import weedmap
 from agrotools.core import BenchmarkError
 
 pytestmark = pytest.mark.filterwarnings(f"ignore::{NotGeoreferencedWarning.__module__}.NotGeoreferencedWarning")
@@ -39,11 +39,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory):
     """The part of both maps."""
     folder = tmp_path_factory.mktemp("weedmap")
     (folder / "made").mkdir()
-    return read(write_weedmap(folder / "set"), folder / "made", 20)
-
-
-def facts(part):
-    return part.metadata["weedmap"]
+    return weedmap(write_weedmap(folder / "set"), folder / "made", 20)
 
 
 def pictures(part):
@@ -62,9 +58,8 @@ def pictures(part):
             yield picture, drawn[bands[:, valid].tobytes()]
 
 
-@pytest.mark.parametrize("white", [{}, {"003": True}])
-def test_truth_is_what_the_labels_say_where_there_is_data(tmp_path: Path, scratch: Path, white: dict) -> None:
-    part = read(write_weedmap(tmp_path / "set", white_is_data=white), scratch, 20)
+def test_truth_is_what_the_labels_say_where_there_is_data(tmp_path: Path, scratch: Path) -> None:
+    part = weedmap(write_weedmap(tmp_path / "set"), scratch, 20)
     found = list(pictures(part))
     assert sorted(at for _, at in found) == [
         (name, frame) for name in CHANNELS for frame in range(8) if frame not in (OUTSIDE, EMPTY)
@@ -79,8 +74,6 @@ def test_truth_is_what_the_labels_say_where_there_is_data(tmp_path: Path, scratc
             assert area.total_px == inside.size
             assert (area.crop_px, area.weed_px, area.unnamed_px) == (np.sum(inside == 1), np.sum(inside == 2), 0)
             assert area.weed_pct == pytest.approx(100 * np.mean(inside == 2))
-    data = {name: "white" if white.get(name) else "black" for name in CHANNELS}
-    assert facts(part)["maps"] == {name: {"labelled_tiles": 7, "data_in_mask": data[name]} for name in CHANNELS}
     assert part.dropped == {"empty": 2, "mostly outside the map": 2}
 
 
@@ -105,7 +98,7 @@ def test_pairs_are_of_one_map(whole) -> None:
 
 
 def test_tiles_with_crop_and_weeds_come_first_and_no_more_are_made_than_needed(tmp_path: Path, scratch: Path) -> None:
-    part = read(write_weedmap(tmp_path / "set"), scratch, 5)
+    part = weedmap(write_weedmap(tmp_path / "set"), scratch, 5)
     frames = [at for _, at in pictures(part)]
     assert len(frames) == len(part.files) == len(list(scratch.iterdir())) == 10
     assert all(frame != CROP_ALONE for _, frame in frames)
@@ -116,49 +109,39 @@ def test_one_map_is_enough_wherever_it_lies(tmp_path: Path, scratch: Path) -> No
     write_weedmap(tmp_path / "set", maps="003")
     (tmp_path / "other" / "RedEdge_003").mkdir(parents=True)
     shutil.move(tmp_path / "set" / "Tiles" / "RedEdge" / "003", tmp_path / "other" / "RedEdge_003" / "003")
-    part = read(tmp_path / "other", scratch, 20)
-    assert [*facts(part)["maps"]] == ["003"]
+    part = weedmap(tmp_path / "other", scratch, 20)
+    assert {at for (at, _) in (frame for _, frame in pictures(part))} == {"003"}
 
 
 def test_incomplete_and_odd_tiles_are_dropped_and_counted(tmp_path: Path, scratch: Path) -> None:
     root = write_weedmap(tmp_path / "set", maps="003") / "Tiles" / "RedEdge" / "003"
     (root / "tile" / "RE" / "frame0000.png").unlink()
-    (root / "groundtruth" / "003_frame0001_GroundTruth_iMap.png").write_bytes(b"\x89PNG\r\n")
-    Image.new("L", SIZE).save(root / "groundtruth" / "003_frame0002_GroundTruth_iMap.png")
+    (root / "groundtruth" / "003_frame0001_GroundTruth_color.png").write_bytes(b"\x89PNG\r\n")
+    Image.new("RGB", SIZE, (0, 0, 255)).save(root / "groundtruth" / "003_frame0002_GroundTruth_color.png")
     whole = (root / "tile" / "NIR" / "frame0007.png").read_bytes()
     (root / "tile" / "NIR" / "frame0007.png").write_bytes(whole[: len(whole) // 2])
-    part = read(tmp_path / "set", scratch, 20)
+    part = weedmap(tmp_path / "set", scratch, 20)
     assert sorted(at for _, at in pictures(part)) == [("003", EDGE), ("003", CROP_ALONE)]
     assert part.dropped == {
         "incomplete": 1,
         "unreadable": 2,
-        "with labels that contradict each other, or an odd mask": 1,
+        "with labels of other colours": 1,
         "mostly outside the map": 1,
         "empty": 1,
     }
 
 
-def test_a_mask_that_does_not_fit_its_tile_drops_it(tmp_path: Path, scratch: Path) -> None:
-    root = write_weedmap(tmp_path / "set", maps="005") / "Tiles" / "Sequoia" / "005"
-    mask = np.zeros((ROWS_PX, COLUMNS_PX), np.uint8)
-    mask[:40] = 255
-    Image.fromarray(mask).save(root / "mask" / "frame0000.png")
-    part = read(tmp_path / "set", scratch, 20)
-    assert ("005", 0) not in [at for _, at in pictures(part)]
-    assert part.dropped["with a mask that does not fit"] == 1
-
-
 def test_grey_may_be_stored_as_colours(tmp_path: Path, scratch: Path) -> None:
     root = write_weedmap(tmp_path / "set", maps="005") / "Tiles" / "Sequoia" / "005"
-    expected = read(tmp_path / "set", scratch, 20).files.keys()
+    expected = weedmap(tmp_path / "set", scratch, 20).files.keys()
     for path in (root / "tile" / "G").glob("*.png"):
         with Image.open(path) as picture:
             picture.convert("RGB").save(path)
-    assert read(tmp_path / "set", scratch, 20).files.keys() == expected
+    assert weedmap(tmp_path / "set", scratch, 20).files.keys() == expected
 
 
 def test_a_sound_benchmark_is_built(tmp_path: Path, scratch: Path) -> None:
-    part = read(write_weedmap(tmp_path / "set"), scratch, 10)
+    part = weedmap(write_weedmap(tmp_path / "set"), scratch, 10)
     header, samples = sound_benchmark(part, tmp_path)
     assert {sample.task_type for sample in samples} <= {"weed_crop_area", "plotting", "band_selection"}
     assert not any(sample.no_tool_eligible for sample in samples)
@@ -183,13 +166,6 @@ def test_bands_are_asked_about_too(whole) -> None:
                 assert set(call.truth["separability"]["classes"]) == {"soil", "crop", "weed"}
 
 
-def labels_say_otherwise(root: Path) -> None:
-    for path in (root / "groundtruth").glob("*_iMap.png"):
-        with Image.open(path) as picture:
-            values = np.asarray(picture)
-        Image.fromarray(np.select([values == 2, values == 10000], [10000, 2], 0).astype(np.uint16)).save(path)
-
-
 def other_colours(root: Path) -> None:
     for path in (root / "groundtruth").glob("0*_color.png"):
         with Image.open(path) as picture:
@@ -197,33 +173,13 @@ def other_colours(root: Path) -> None:
         Image.fromarray(np.where(values == 255, 250, values).astype(np.uint8)).save(path)
 
 
-def masks_of_noise(root: Path) -> None:
-    rng = np.random.default_rng(4)
-    for path in (root / "mask").glob("*.png"):
-        Image.fromarray(np.where(rng.random((ROWS_PX, COLUMNS_PX)) < 0.5, 255, 0).astype(np.uint8)).save(path)
-
-
-def masks_of_grey(root: Path) -> None:
-    for path in (root / "mask").glob("*.png"):
-        Image.new("L", SIZE, 7).save(path)
-
-
-def larger_masks(root: Path) -> None:
-    for path in (root / "mask").glob("*.png"):
-        Image.new("L", (340, ROWS_PX), 0).save(path)
-
-
 def enormous_labels(root: Path) -> None:
-    for path in (root / "groundtruth").glob("*_iMap.png"):
-        Image.new("L", (2500, 2000), 0).save(path)
+    for path in (root / "groundtruth").glob("0*_color.png"):
+        Image.new("RGB", (2500, 2000)).save(path)
 
 
 def no_channel(root: Path) -> None:
     shutil.rmtree(next((root / "tile").glob("R")))
-
-
-def no_masks(root: Path) -> None:
-    shutil.rmtree(root / "mask")
 
 
 def no_labels(root: Path) -> None:
@@ -234,7 +190,6 @@ def no_labels(root: Path) -> None:
 def all_empty(root: Path) -> None:
     for path in (root / "groundtruth").glob("0*_color.png"):
         Image.new("RGB", SIZE).save(path)
-        Image.fromarray(np.zeros((ROWS_PX, COLUMNS_PX), np.uint16)).save(str(path).replace("color", "iMap"))
 
 
 def broken_channels(root: Path) -> None:
@@ -242,10 +197,7 @@ def broken_channels(root: Path) -> None:
         path.write_bytes(path.read_bytes()[:200])
 
 
-FAULTS = (
-    labels_say_otherwise, other_colours, masks_of_noise, masks_of_grey, larger_masks, enormous_labels, no_channel,
-    no_masks, no_labels, all_empty, broken_channels,
-)  # fmt: skip
+FAULTS = (other_colours, enormous_labels, no_channel, no_labels, all_empty, broken_channels)
 
 
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.__name__)
@@ -253,7 +205,7 @@ def test_what_is_wrong_is_named_with_where_to_get_it(tmp_path: Path, scratch: Pa
     folder = write_weedmap(tmp_path / "set", frames=4, maps="005")
     fault(folder / "Tiles" / SENSORS["005"] / "005")
     with pytest.raises(BenchmarkError) as raised:
-        read(folder, scratch, 4)
+        weedmap(folder, scratch, 4)
     assert "10.3929/ethz-c-000788571" in str(raised.value.hint)
 
 
@@ -262,5 +214,5 @@ def test_no_data_set(tmp_path: Path, scratch: Path, there: bool) -> None:
     if there:
         (tmp_path / "set" / "RedEdge" / "000" / "tile").mkdir(parents=True)
     with pytest.raises(BenchmarkError, match="no tiles of map 003 or 005") as raised:
-        read(tmp_path / "set", scratch, 4)
+        weedmap(tmp_path / "set", scratch, 4)
     assert "ETH Research Collection" in str(raised.value.hint)

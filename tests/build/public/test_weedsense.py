@@ -13,7 +13,7 @@ from parts import sound_benchmark
 from PIL import Image
 
 from agrotools.build.sources.part import Part
-from agrotools.build.sources.public.weedsense import SPECIES, read
+from agrotools.build.sources.public.weedsense import SPECIES, weedsense
 from agrotools.build.templates import Thing
 from agrotools.core import BenchmarkError
 
@@ -62,7 +62,7 @@ def _rewrite(path: Path, change: Callable[[np.ndarray], np.ndarray]) -> None:
 
 
 def test_cover_is_what_the_masks_say(folder: Path, tmp_path: Path) -> None:
-    things = _things(read(folder, tmp_path, 40))
+    things = _things(weedsense(folder, tmp_path, 40))
     assert len(things) == 16 * len(WEEKS)
     for path, thing in things.items():
         values = np.asarray(Image.open(folder / "test" / "mmseg_masks" / f"{path.stem}.png"))
@@ -76,7 +76,7 @@ def test_cover_is_what_the_masks_say(folder: Path, tmp_path: Path) -> None:
 
 
 def test_form_is_that_of_the_masks(folder: Path, tmp_path: Path) -> None:
-    forms = _things(read(folder, tmp_path, 40), "pot_weed_form")
+    forms = _things(weedsense(folder, tmp_path, 40), "pot_weed_form")
     assert len(forms) == 16 * len(WEEKS)
     for path, thing in forms.items():
         plant, _ = draw_mask(*_told(path))
@@ -116,7 +116,7 @@ def test_a_plant_in_pieces_has_no_form(own: Path, tmp_path: Path) -> None:
         return values
 
     _rewrite(path, cut)
-    part = read(own, tmp_path, 20)
+    part = weedsense(own, tmp_path, 20)
     assert path.stem in {one.stem for one in _things(part)}
     assert path.stem not in {one.stem for one in _things(part, "pot_weed_form")}
 
@@ -124,22 +124,22 @@ def test_a_plant_in_pieces_has_no_form(own: Path, tmp_path: Path) -> None:
 def test_no_week_of_a_species_is_shown_twice_and_series_are_long_enough_for_a_curve(
     folder: Path, tmp_path: Path
 ) -> None:
-    part = read(folder, tmp_path, 6)
+    part = weedsense(folder, tmp_path, 6)
     told = [_told(path)[:2] for path in _things(part)]
     assert len(told) == len(set(told)) == 12
     assert Counter(code for code, _ in told) == dict.fromkeys({code for code, _ in told}, 4)
     for subject in part.subjects:
         weeks = [int(subject.shown(index, 1).words["week"]) for index in range(subject.things)]
         assert subject.of == "pot_weed_mixed" or weeks == sorted(weeks)
-    assert {path.stem for path in _things(read(folder, tmp_path, 6))} == {path.stem for path in _things(part)}
+    assert {path.stem for path in _things(weedsense(folder, tmp_path, 6))} == {path.stem for path in _things(part)}
 
 
 def test_only_chosen_files_are_opened(own: Path, tmp_path: Path) -> None:
-    chosen = {path.stem for path in _things(read(own, tmp_path, 4))}
+    chosen = {path.stem for path in _things(weedsense(own, tmp_path, 4))}
     for path in _masks(own):
         if path.stem not in chosen:
             path.write_bytes(b"")
-    assert {path.stem for path in _things(read(own, tmp_path, 4))} == chosen
+    assert {path.stem for path in _things(weedsense(own, tmp_path, 4))} == chosen
 
 
 def test_a_few_frames_without_files_or_rows_without_a_week_are_dropped_and_counted(tmp_path: Path) -> None:
@@ -147,7 +147,7 @@ def test_a_few_frames_without_files_or_rows_without_a_week_are_dropped_and_count
     _masks(own)[-1].unlink()
     table = own / "test" / "test_data.csv"
     table.write_text(table.read_text().replace(",11.0\n", ",\n", 1))
-    part = read(own, tmp_path, 20)
+    part = weedsense(own, tmp_path, 20)
     assert _dropped(part) == {
         "without a picture or a mask": 1,
         "without a name, species or week in the table": 1,
@@ -171,7 +171,7 @@ def test_masks_that_settle_nothing_are_dropped_and_counted(own: Path, tmp_path: 
         return values
 
     _rewrite(mixed, add_other)
-    part = read(own, tmp_path, 20)
+    part = weedsense(own, tmp_path, 20)
     assert _dropped(part) == {
         "without a plant": 1,
         "with more than 1 % left undecided": 1,
@@ -186,7 +186,7 @@ def test_a_split_alone_without_nesting_is_read(own: Path, tmp_path: Path) -> Non
     (own / "test" / "images" / "images").rename(tmp_path / "flat")
     shutil.rmtree(own / "test" / "images")
     (tmp_path / "flat").rename(own / "test" / "images")
-    assert len(_things(read(own / "test", tmp_path, 20))) == 20
+    assert len(_things(weedsense(own / "test", tmp_path, 20))) == 20
 
 
 def _table(change: Callable[[str], str]) -> Callable[[Path], None]:
@@ -262,7 +262,7 @@ def test_what_is_missing_or_odd_is_named_with_where_to_get_it(own: Path, tmp_pat
     damage, message = FAULTS[fault]
     damage(own)
     with pytest.raises(BenchmarkError) as raised:
-        read(own, tmp_path, 20)
+        weedsense(own, tmp_path, 20)
     assert message in str(raised.value)
     assert "baselab/weedsense" in str(raised.value.hint)
 
@@ -283,7 +283,7 @@ ANSWERS: dict[str, Callable[[list[float], list[int]], float | str]] = {
 
 
 def test_the_data_set_becomes_a_sound_benchmark(folder: Path, tmp_path: Path) -> None:
-    part = read(folder, tmp_path, 34)
+    part = weedsense(folder, tmp_path, 34)
     _, samples = sound_benchmark(part, tmp_path)
     assert {sample.task_type for sample in samples} == {"weed_crop_area", "plotting"}
     assert len({sample.template for sample in samples}) == 14

@@ -42,7 +42,7 @@ def counted(rows: list[dict[str, Any]]) -> tuple[float, float]:
     return right / len(rows), wrong / len(rows)
 
 
-# Measured: 407 of 407, 666 of 682 and 460 of 460; no letters that the label does not have, in any of them. What replies
+# Measured: 407 of 407, 665 of 682 and 460 of 460; no letters that the label does not have, in any of them. What replies
 # gave that the reader had not seen is in README.md.
 @pytest.mark.parametrize(
     ("rows", "least"),

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from agrotools.benchmarks.agrieval.plugin import ReferenceTextSlot
 from agrotools.benchmarks.agrieval.score import JUDGE as OPEN_ANSWER
-from agrotools.benchmarks.agrieval.slots import ReferenceTextSlot
 from agrotools.core import Fact, KeywordsSlot, OpenTextSlot, Record, Step, Trajectory
 from agrotools.scoring.judging import (
     SHIPPED,

@@ -156,8 +156,6 @@ def test_each_published_count_of_agent_x_stands_by_itself(tmp_path: Path):
         "no_answer_keyword": 0,
         "no_step_keyword": 0,
     }
-    calls = result.extra["tool calls, what is malformed taken as empty"]
-    assert (calls["steps"], calls["successful"], calls["failed"]) == (6, 5, 1)
     (stop,) = result.count_stops
     assert stop.startswith("tool calls: the published scorer stops with AttributeError at prediction 1")
     assert result.malformed == ('p.json, key "1": reasoning_steps[0].thought is no text',)
@@ -168,6 +166,5 @@ def test_each_published_count_of_agent_x_stands_by_itself(tmp_path: Path):
     assert result.extra is not None
     assert result.extra["tool calls as published"]["empty_samples"] == 1
     assert result.extra["errors as published"]["invalid_format"] == 1
-    assert result.extra["errors, what is malformed taken as empty"] == {"no_step_keyword": 1}
     table = rendered(compared_tables(result, "p.json"), 200)
     assert "not counted as published: no_step_keyword: the published scorer stops with AttributeError" in table

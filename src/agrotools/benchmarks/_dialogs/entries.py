@@ -1,27 +1,64 @@
-"""Entries of GTA, ThinkGeo and GTA-2: tools, files, a dialog, and a gold answer."""
+"""Entries of GTA, ThinkGeo and GTA-2 as samples: tools, files, a dialog (a question, calls, an answer), a gold answer.
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+The first user turn of a dialog is asked and scored; the published scorers do so end-to-end, and no published dialog is
+known to have a second one. Of several calls in one message the first counts, as it does there.
+"""
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath
-from typing import Any, NamedTuple, cast
+from typing import Any, Literal, NamedTuple
 
+import orjson
 from pydantic import JsonValue, ValidationError
 
-from agrotools.benchmarks._dialogs.dialogs import ANSWER_TYPES, MISSING, AnswerKind, Gold, first_turn, gold_of, steps_of
-from agrotools.benchmarks._dialogs.files import VIDEO_SUFFIXES, FileTable, kind_of, safe_name
-from agrotools.benchmarks._dialogs.findings import (
+from agrotools.benchmarks._dialogs.files import VIDEO_SUFFIXES, FileTable, kind_of, plain_path, safe_name
+from agrotools.benchmarks._dialogs.loading import (
     TOO_DEEP,
     EntryFindings,
+    Findings,
     error_text,
     first_reason,
     is_too_deep,
     quoted,
-    shortened,
+    samples_of,
 )
-from agrotools.core import BenchmarkError, ReferenceTrajectory, Sample, SampleFile
+from agrotools.benchmarks._dialogs.plugin_parts import ImageCallsSlot
+from agrotools.benchmarks.checking import shortened
+from agrotools.core import (
+    AnswerType,
+    Arguments,
+    BenchmarkError,
+    KeywordsSlot,
+    Observation,
+    ReferenceStep,
+    ReferenceTextsSlot,
+    ReferenceTrajectory,
+    Sample,
+    SampleFile,
+    Slot,
+)
+from agrotools.core.base import Progress
+from agrotools.text.loose_json import is_list, is_object, is_text
 from agrotools.tools import TOOLS
 
+AnswerKind = Literal["objective", "subjective", "image", "workflow"]
+ANSWER_TYPES: dict[AnswerKind, AnswerType] = {
+    "objective": "exact",
+    "subjective": "open_text",
+    "image": "image",
+    "workflow": "open_text",
+}
+"""The answer type of samples of each kind."""
+_MISSING = object()
 _KINDS: Mapping[str, str] = {"image": "image", "video": "video", "table": "table"}
+
+
+class Gold(NamedTuple):
+    """The slot of an answer, and what kind of answer it is."""
+
+    kind: AnswerKind
+    slot: Slot
 
 
 @dataclass(frozen=True)
@@ -54,37 +91,48 @@ class ReadEntry(NamedTuple):
     kind: AnswerKind
 
 
-def read_entry(
+def read_entries(
+    entries: Mapping[str, Any],
+    form: DialogForm,
+    table: FileTable,
+    with_groups: Callable[[ReadEntry], Sample],
+    findings: Findings,
+    progress: Progress,
+    what: str = "entries",
+) -> list[Sample]:
+    """The samples of all entries that can be used, each ``with_groups``; see :func:`samples_of`."""
+
+    def read(position: int, entry: Any, findings: EntryFindings) -> Sample | None:
+        one = _read_entry(position, entry, form, table, findings)
+        return with_groups(one) if one else None
+
+    return samples_of(entries, read, findings, progress, what)
+
+
+def _read_entry(
     position: int, entry: Any, form: DialogForm, table: FileTable, findings: EntryFindings
 ) -> ReadEntry | None:
-    """The sample of an entry; None where it cannot be used, for which ``findings`` is then told every reason."""
-    if not isinstance(entry, dict):
-        findings.fault("it is no object")
+    """The sample of an entry; None where it cannot be used, for which ``findings`` then gets every reason."""
+    if not is_object(entry) or is_too_deep(entry):
+        findings.fault(TOO_DEEP if is_object(entry) else "it is no object")
         return None
-    if is_too_deep(entry):
-        findings.fault(TOO_DEEP)
-        return None
-    content = cast("dict[str, Any]", entry)
-    files, names = _files(content.get("files"), form, table, findings)
-    open_ended = form.gold is not None
-    turn = first_turn(content.get("dialogs"), findings, open_ended=open_ended)
-    steps = steps_of(turn.messages, names, findings, open_ended=open_ended) if turn else []
+    files, names = _files(entry.get("files"), form, table, findings)
+    turn = _first_turn(entry.get("dialogs"), findings, open_ended=form.gold is not None)
+    steps = _steps(turn.messages, names, findings, open_ended=form.gold is not None) if turn else []
     called = [step.tool for step in steps]
-    toolset = [*form.tools] if form.tools is not None else _toolset(content.get("tools"), called, findings, form)
+    toolset = [*form.tools] if form.tools is not None else _toolset(entry.get("tools"), called, findings, form)
     try:
-        questions = _questions(content.get("evaluation"), findings)
-        final = turn.final_text if turn else ""
+        questions = _questions(entry.get("evaluation"), findings)
         if form.gold is not None:
-            gold = form.gold(content, findings.note)
+            gold = form.gold(entry, findings.note)
         else:
-            gold = gold_of(content.get("gt_answer", MISSING), questions, form.image_tools, called, final)
+            final = turn.final_text if turn else ""
+            gold = _gold(entry.get("gt_answer", _MISSING), questions, form.image_tools, called, final, findings)
     except BenchmarkError as error:
         findings.fault(error.message)
         return None
     if findings.broken or turn is None:
         return None
-    for note in gold.notes:
-        findings.note(note)
     if questions and gold.kind != "objective":
         findings.note("its questions to the judge are not asked: only answers with keywords are judged")
     metadata: dict[str, JsonValue] = {"entry": findings.key, "position": position, "final_text": turn.final_text}
@@ -103,7 +151,7 @@ def read_entry(
             template=f"{form.prefix}_{gold.kind}",
             source=form.source,
             toolset=tuple(toolset),
-            reference=ReferenceTrajectory(steps=tuple(steps)) if steps or not open_ended else None,
+            reference=ReferenceTrajectory(steps=tuple(steps)) if steps or form.gold is None else None,
             answer=(gold.slot,),
             no_tool_eligible=gold.kind not in ("image", "workflow") and all(file.kind == "image" for file in files),
             metadata=metadata,
@@ -114,33 +162,34 @@ def read_entry(
     return ReadEntry(sample, gold.kind)
 
 
+def _items(value: Any) -> list[Any]:
+    """The items of a list; none of anything else."""
+    return value if is_list(value) else []
+
+
 def _files(
     value: Any, form: DialogForm, table: FileTable, findings: EntryFindings
 ) -> tuple[list[SampleFile], dict[str, str]]:
     """The files, and by the published path of each its name in the sample."""
     files: list[SampleFile] = []
     names: dict[str, str] = {}
-    if value is None:
-        return files, names
-    if not isinstance(value, list):
+    if value is not None and not is_list(value):
         findings.fault("its files are no list")
-        return files, names
-    for item in cast("list[Any]", value):
-        path = cast("dict[str, Any]", item).get("path") if isinstance(item, dict) else item
-        if not isinstance(path, str):
+    for item in _items(value):
+        path: Any = item.get("path") if is_object(item) else item
+        if not is_text(path):
             findings.fault(f"a file without a path: {quoted(item)}")
             continue
         if path in names:
             findings.note("it names a file twice")
             continue
         name = safe_name(path, names.values())
-        item_type = cast("dict[str, Any]", item).get("type") if isinstance(item, dict) else None
-        suffix = PurePosixPath(path).suffix.lower()
-        kind = "video" if suffix in VIDEO_SUFFIXES - {".gif"} else _KINDS.get(str(item_type), "image")
+        is_video = PurePosixPath(path).suffix.lower() in VIDEO_SUFFIXES - {".gif"}
+        kind: Any = "video" if is_video else _KINDS.get(str(item.get("type") if is_object(item) else None), "image")
         kind = kind_of(path) if form.any_file else kind
         try:
             relative = table.find(path, (form.folder,))
-            file = table.image(relative, name) if kind == "image" else table.other(relative, name, cast("Any", kind))
+            file = table.image(relative, name) if kind == "image" else table.other(relative, name, kind)
         except BenchmarkError as error:
             findings.fault(error_text(error))
             continue
@@ -151,14 +200,13 @@ def _files(
 
 def _toolset(value: Any, called: Sequence[str], findings: EntryFindings, form: DialogForm) -> list[str]:
     """The entry's own tools in the order in which it lists them, then those that it calls and does not list."""
-    listed: list[str] = []
-    if isinstance(value, dict):  # by name, as a toolmeta.json has them
-        value = [*cast("dict[str, Any]", value)]
-    elif value is not None and not isinstance(value, list):
+    if value is not None and not is_object(value) and not is_list(value):
         findings.fault(f"its tools are no list: {quoted(value)}")
-    for item in cast("list[Any]", value) if isinstance(value, list) else []:
-        name = cast("dict[str, Any]", item).get("name") if isinstance(item, dict) else item
-        if isinstance(name, str) and name.strip():
+    # An object has them by name, as a toolmeta.json does.
+    listed: list[str] = []
+    for item in _items([*value] if isinstance(value, dict) else value):
+        name: Any = item.get("name") if is_object(item) else item
+        if is_text(name) and name.strip():
             listed.append(name.strip())
         else:
             findings.fault(f"a tool without a name: {quoted(item)}")
@@ -179,15 +227,203 @@ def _toolset(value: Any, called: Sequence[str], findings: EntryFindings, form: D
 
 def _questions(value: Any, findings: EntryFindings) -> list[str]:
     """ThinkGeo's questions to a judge."""
-    questions: list[str] = []
-    if isinstance(value, dict):
-        value = [cast("dict[str, Any]", value)]
-    elif value is not None and not isinstance(value, list):
+    if value is not None and not is_object(value) and not is_list(value):
         findings.note("its questions to the judge are no list")
-    for item in cast("list[Any]", value) if isinstance(value, list) else []:
-        text = cast("dict[str, Any]", item).get("question") if isinstance(item, dict) else item
-        if isinstance(text, str) and text.strip():
+    questions: list[str] = []
+    for item in _items([value] if is_object(value) else value):
+        text: Any = item.get("question") if is_object(item) else item
+        if is_text(text) and text.strip():
             questions.append(text)
         else:
             findings.note("a question to the judge is no text")
     return questions
+
+
+class _Turn(NamedTuple):
+    """A question of a dialog with what follows it. ``user_turns``: how many questions the whole dialog has."""
+
+    query: str
+    messages: list[dict[str, Any]]
+    """The messages after the question, up to the next one."""
+    final_text: str
+    user_turns: int
+
+
+def _first_turn(dialogs: Any, findings: EntryFindings, *, open_ended: bool) -> _Turn | None:
+    """The question of a dialog and what follows it; None where it asks none. ``open_ended``: it may lack an answer."""
+    if not is_list(dialogs) or not dialogs:
+        findings.fault("it has no dialogs")
+        return None
+    messages: list[dict[str, Any]] = [message for message in dialogs if is_object(message)]
+    if len(messages) < len(dialogs):
+        findings.note("messages that are no objects are left out")
+    user_places = [place for place, message in enumerate(messages) if message.get("role") == "user"]
+    query = text_of(messages[user_places[0]].get("content")).strip() if user_places else ""
+    if not query:
+        findings.fault("its dialog asks no question")
+        return None
+    if len(user_places) > 1:
+        findings.note("only the first of its user turns is asked and scored")
+    following = messages[user_places[0] + 1 : user_places[1] if len(user_places) > 1 else len(messages)]
+    of_assistant = [message for message in following if message.get("role") == "assistant"]
+    answers = [text_of(message.get("content")) for message in of_assistant if not message.get("tool_calls")]
+    if not answers and not open_ended:
+        findings.note("its dialog ends without a final answer")
+    return _Turn(query, following, answers[-1] if answers else "", len(user_places))
+
+
+def _steps(
+    messages: Sequence[dict[str, Any]], names: Mapping[str, str], findings: EntryFindings, *, open_ended: bool
+) -> list[ReferenceStep]:
+    """The calls of a turn. ``names``: by the published path of each file its name in the sample. ``open_ended``: there
+    may be none."""
+    steps: list[ReferenceStep] = []
+    for message, following in zip(messages, [*messages[1:], {}], strict=False):
+        calls = message.get("tool_calls")
+        if message.get("role") != "assistant" or not calls:
+            continue
+        call = _call(calls, names, findings, len(steps) + 1)
+        if call is None:
+            continue
+        tool, arguments = call
+        returned = following if following.get("role") == "tool" else {}
+        if not returned:
+            findings.note("a call has no recorded observation")
+        elif returned.get("name") not in (None, tool):
+            findings.note("an observation is that of another tool than was called")
+        observation = _observation(returned.get("content"))
+        thought: Any = message.get("thought")
+        thought = thought if is_text(thought) else ""
+        steps.append(ReferenceStep(tool=tool, arguments=arguments, observation=observation, thought=thought))
+    if not steps and not open_ended:
+        findings.note("its dialog calls no tool")
+    if any(not step.thought for step in steps):
+        findings.note("some steps have no thought")
+    return steps
+
+
+def _call(calls: Any, names: Mapping[str, str], findings: EntryFindings, number: int) -> tuple[str, Arguments] | None:
+    """Tool and arguments of the first call of a message."""
+    several: list[Any] = calls if is_list(calls) else [calls]
+    if len(several) > 1:
+        findings.note("of several calls in one message the first counts")
+    first: Any = several[0] if is_object(several[0]) else {}
+    function: Any = first["function"] if is_object(first.get("function")) else first
+    tool: Any = function.get("name")
+    arguments: Any = function.get("arguments")
+    if not is_text(tool) or not tool.strip():
+        findings.fault(f"step {number} names no tool")
+        return None
+    if is_text(arguments):
+        try:
+            arguments = orjson.loads(arguments)
+        except orjson.JSONDecodeError:
+            arguments = arguments.strip() and {"": arguments}
+    if arguments is None or arguments == "":
+        arguments = {}
+    if not is_object(arguments) or "" in arguments:
+        findings.fault(f"the arguments of step {number} are no object")
+        return None
+    every = {plain_path(path): name for path, name in names.items()} | {**names}
+    return tool.strip(), {name: _replace_paths(value, every) for name, value in arguments.items()}
+
+
+def _replace_paths(value: JsonValue, names: Mapping[str, str]) -> JsonValue:
+    """``value`` with the published path of a file as its name in the sample; other texts stay as they are."""
+    if isinstance(value, list):
+        return [_replace_paths(item, names) for item in value]
+    if not isinstance(value, str):
+        return value
+    return names.get(value) or names.get(plain_path(value)) or value
+
+
+def _observation(content: Any) -> Observation:
+    """Output of a tool: ``{"text": ...}``, or ``{"image": path as written}``; an empty result for nothing."""
+    if content is None:
+        return Observation(result={})
+    kind = "text"
+    if is_object(content) and "content" in content:
+        kind = "image" if content.get("type") == "image" and is_text(content["content"]) else "text"
+        content = content["content"]
+    return Observation(result={kind: text_of(content)})
+
+
+def text_of(content: Any) -> str:
+    """The text of a message: itself, the texts of its parts, or what it holds as JSON (too deep: nothing)."""
+    if is_text(content) or content is None:
+        return content or ""
+    if is_list(content) and content and all(map(is_object, content)):
+        texts = [part.get("text", part.get("content")) for part in content]
+        if all(map(is_text, texts)):
+            return "\n".join(texts)
+    try:
+        return orjson.dumps(content).decode()
+    except TypeError:
+        return ""
+
+
+def _gold(
+    answer: Any,
+    questions: Sequence[str],
+    image_tools: Iterable[str],
+    called: Sequence[str],
+    final_text: str,
+    findings: EntryFindings,
+) -> Gold:
+    """The gold of an entry from its ``gt_answer``.
+
+    An object with ``whitelist`` is objective, a list of texts subjective, and null, ``[]`` or ``{}`` an image. Where
+    nothing is given and no tool of ``called`` makes an image, the final text of the dialog is the answer.
+
+    Raises:
+        BenchmarkError: it has none of these forms; the message says what it is.
+    """
+    if answer is _MISSING:
+        raise BenchmarkError("it has no gt_answer")
+    if answer is None or answer in ([], {}, ""):
+        if used := tuple(dict.fromkeys(tool for tool in called if tool in set(image_tools))):
+            return Gold("image", ImageCallsSlot(name="image", label="the image", tools=used))
+        if not final_text.strip():
+            raise BenchmarkError("it has no gt_answer, no call makes an image, and the dialog ends without a text")
+        findings.note("it has no gt_answer, and no call makes an image: the final text of the dialog is its answer")
+        return _texts([final_text])
+    if is_object(answer):
+        return Gold("objective", _keywords(answer, questions))
+    if isinstance(answer, str | int | float) and not isinstance(answer, bool):
+        findings.note("gt_answer is one value, not a list of texts")
+        return _texts([str(answer)])
+    if is_list(answer) and all(isinstance(text, str | int | float) for text in _items(answer)):
+        texts = [str(text) for text in _items(answer) if str(text).strip()]
+        if texts:
+            return _texts(texts)
+        raise BenchmarkError("the texts of its gt_answer are all empty")
+    raise BenchmarkError(f"its gt_answer has an unknown form: {quoted(answer)}")
+
+
+def _texts(texts: Sequence[str]) -> Gold:
+    return Gold("subjective", ReferenceTextsSlot(name="answer", label="the answer", values=tuple(texts)))
+
+
+def _keywords(answer: dict[str, JsonValue], questions: Sequence[str]) -> KeywordsSlot:
+    if "whitelist" not in answer:
+        raise BenchmarkError(f"its gt_answer has no whitelist: {quoted(list(answer))}")
+    return KeywordsSlot(
+        name="answer",
+        label="the answer",
+        whitelist=_groups(answer["whitelist"], "whitelist"),
+        blacklist=_groups(answer.get("blacklist"), "blacklist"),
+        questions=tuple(questions),
+    )
+
+
+def _groups(value: Any, which: str) -> tuple[tuple[str, ...], ...]:
+    """Groups of aliases as they were written; numbers become text."""
+    if value is None and which == "blacklist":
+        return ()
+    groups = _items(value)
+    if not is_list(value) or not all(map(is_list, groups)):
+        raise BenchmarkError(f"its {which} is no list of lists: {quoted(value)}")
+    for group in groups:
+        if not all(isinstance(alias, str | int | float) for alias in group):
+            raise BenchmarkError(f"its {which} holds something else than texts: {quoted(group)}")
+    return tuple(tuple(map(str, group)) for group in groups)

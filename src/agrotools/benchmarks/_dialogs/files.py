@@ -1,16 +1,13 @@
 """Files of published benchmarks: JSON, and the files of samples, hashed, measured, and named for policies and tools."""
 
-import json
 import re
 import warnings
-from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 import orjson
 
-from agrotools.benchmarks._dialogs.findings import quoted
 from agrotools.core import BenchmarkError, FileKind, SampleFile
 from agrotools.core.files import sha256_of_file
 from agrotools.formats.benchmark import resolve_file
@@ -162,16 +159,13 @@ def safe_name(path: str, used_names: Iterable[str] = ()) -> str:
 
 _LARGEST_BYTES = 1 << 30
 """The published files have a few megabytes."""
-_LARGEST_CHECKED = 64 << 20
-"""Larger files are not read a second time, to look for keys that stand there twice."""
 
 
 def read_json(path: Path) -> Any:
     """The content of a JSON file.
 
     Raises:
-        BenchmarkError: missing, too large, not UTF-8, cut off, no JSON, or an object with a key twice; the message says
-            which and where.
+        BenchmarkError: missing, too large, not UTF-8, cut off, or no JSON; the message says which and where.
     """
     try:
         size = path.stat().st_size
@@ -194,7 +188,7 @@ def read_json(path: Path) -> Any:
             f"{path} is not UTF-8: byte {error.start} cannot be read", hint="save it as UTF-8, or download it again"
         ) from error
     try:
-        value = orjson.loads(content)
+        return orjson.loads(content)
     except orjson.JSONDecodeError as error:
         ends = error.pos >= len(error.doc.rstrip())
         what = "is cut off" if ends else "is no JSON"
@@ -203,25 +197,6 @@ def read_json(path: Path) -> Any:
         ) from error
     except RecursionError as error:
         raise BenchmarkError(f"{path} is nested too deep", hint="give the published file") from error
-    if isinstance(value, dict) and size <= _LARGEST_CHECKED and (twice := _reject_duplicate_keys(content, len(value))):
-        raise BenchmarkError(f"{path}: {quoted(twice)} occurs twice as a key", hint="keep one of the two entries")
-    return value
-
-
-def _reject_duplicate_keys(content: bytes, keys: int) -> str | None:
-    """A key that the object ``content`` has more than once; such an object has fewer ``keys`` than are written."""
-    last: list[str] = []
-
-    def keep(pairs: list[tuple[str, Any]]) -> None:
-        # Objects end from the inside out: the whole is the last one.
-        nonlocal last
-        last = [key for key, _ in pairs]
-
-    try:
-        json.loads(content, object_pairs_hook=keep)
-    except (ValueError, RecursionError):  # what only the quicker reader takes is let pass
-        return None
-    return Counter(last).most_common(1)[0][0] if len(last) > keys else None
 
 
 def entries_of(content: Any, path: Path) -> dict[str, Any]:

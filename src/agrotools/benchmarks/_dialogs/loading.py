@@ -1,28 +1,144 @@
-"""Loading of published benchmarks: the layout of their files, their samples, and checks of what was read."""
+"""Loading of published benchmarks: layout of their files, samples and unusable entries, and checks of what was read."""
 
 import json
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
-from pydantic import JsonValue
+from pydantic import JsonValue, ValidationError
 
-from agrotools.benchmarks._dialogs.findings import (
-    EntryFault,
-    EntryFindings,
-    Findings,
-    PublishedSettings,
-    error_text,
-    stop_at_faults,
-)
 from agrotools.benchmarks._dialogs.plugin_parts import PaperRun
-from agrotools.benchmarks.checking import FileCheck
-from agrotools.core import MODES, BenchmarkError, Mode, Sample, UsageError
+from agrotools.benchmarks.checking import EntryFault, FileCheck, shortened
+from agrotools.core import MODES, BenchmarkError, FrozenModel, Mode, Sample, UsageError
 from agrotools.core.base import NoFileError, Progress
 from agrotools.core.files import cache_dir
 from agrotools.formats.benchmark import Benchmark, BenchmarkHeader, ContentDigest, SourceNote, with_clusters
 from agrotools.plugin import ExpectedCount
+from agrotools.text.loose_json import is_list, is_object
+
+TOO_DEEP = "it is nested too deep"
+FaultRule = Literal["stop", "leave-out"]
+_SHOWN = 40
+"""Faults that an error lists; ``agrotools benchmarks check`` lists all."""
+_NAMED = 12
+_DEEPEST = 100
+"""Levels of lists and objects in an entry; the published ones have about ten, and no more than 250 can be written."""
+
+
+class PublishedSettings(FrozenModel):
+    """The options that all of these benchmarks have (``--option NAME=VALUE``)."""
+
+    faults: FaultRule = "stop"
+    """Entries that cannot be used: say so and stop, or go on without them (the header counts them)."""
+
+
+class Findings:
+    """Faults and notes collected while a file is read. ``part``: prefix of an entry's key where files are several."""
+
+    def __init__(self) -> None:
+        self.part = ""
+        self.faults: list[EntryFault] = []
+        self._remarks: list[str] = []
+        self._notes: dict[str, dict[str, None]] = defaultdict(dict)
+
+    def fault(self, entry: str, message: str) -> None:
+        """The entry cannot be used."""
+        self.faults.append(EntryFault(self.part + entry, message))
+
+    def note(self, entry: str, message: str) -> None:
+        """The entry is used, and something about it was not as published files have it."""
+        self._notes[message][self.part + entry] = None
+
+    def remark(self, message: str) -> None:
+        """Something about all entries."""
+        self._remarks.append(message)
+
+    @property
+    def broken(self) -> list[str]:
+        """Keys of the entries that cannot be used, each once."""
+        return list(dict.fromkeys(fault.entry for fault in self.faults))
+
+    def notes(self) -> list[str]:
+        """Remarks on all entries, then each kind of note once, with the entries it is about."""
+        return [*self._remarks, *(f"{message}: {entry_list([*entries])}" for message, entries in self._notes.items())]
+
+
+@dataclass
+class EntryFindings:
+    """Findings in the entry ``key``. Every fault is noted, and all are reported together."""
+
+    key: str
+    findings: Findings
+    broken: bool = False
+
+    def fault(self, message: str) -> None:
+        """The entry cannot be used."""
+        self.broken = True
+        self.findings.fault(self.key, message)
+
+    def note(self, message: str) -> None:
+        """It is used, and something about it was not as published files have it."""
+        self.findings.note(self.key, message)
+
+
+def entry_list(entries: Sequence[str]) -> str:
+    """``entry 3``, ``entries 3, 4, 5``, ``entries 3, 4, ... (120 in all)``."""
+    quoted_entries = ", ".join(shortened(entry, 40) for entry in entries[:_NAMED])
+    more = f", ... ({len(entries)} in all)" if len(entries) > _NAMED else ""
+    return f"{'entry' if len(entries) == 1 else 'entries'} {quoted_entries}{more}"
+
+
+def quoted(value: JsonValue) -> str:
+    """A value of a file as a message quotes it."""
+    return shortened(repr(value), 60)
+
+
+def error_text(error: BenchmarkError) -> str:
+    """Message of an error, with its hint."""
+    return f"{error.message} ({error.hint})" if error.hint else error.message
+
+
+def is_too_deep(entry: object) -> bool:
+    """True if an entry has more levels than can be read and written again."""
+    level: list[Any] = [entry]
+    for _ in range(_DEEPEST):
+        level = [
+            inner
+            for value in level
+            for inner in (value.values() if is_object(value) else value if is_list(value) else ())
+        ]
+        if not level:
+            return False
+    return True
+
+
+def stop_at_faults(name: str, faults: Sequence[EntryFault], entries: int, folder: object) -> None:
+    """Refuse a file with faults, all of them in one message.
+
+    Raises:
+        BenchmarkError: there is one.
+    """
+    if not faults:
+        return
+    lines = [f"  {fault}" for fault in faults[:_SHOWN]]
+    if len(faults) > _SHOWN:
+        lines.append(f"  ... and {len(faults) - _SHOWN} more: agrotools benchmarks check {name} {folder}")
+    broken = len({fault.entry for fault in faults})
+    raise BenchmarkError(
+        "\n".join([f"{name}: {broken} of {entries} entries cannot be used", *lines]),
+        hint="correct them, or skip them: --option faults=leave-out",
+    )
+
+
+def first_reason(error: ValidationError | RecursionError) -> str:
+    """First error that pydantic found, in words."""
+    if isinstance(error, RecursionError):
+        return TOO_DEEP
+    detail = error.errors(include_url=False, include_input=False)[0]
+    return f"{'.'.join(map(str, detail['loc']))}: {detail['msg']}"
+
 
 ReadOne = Callable[[int, Any, EntryFindings], Sample | None]
 

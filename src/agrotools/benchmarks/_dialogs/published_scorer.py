@@ -150,16 +150,8 @@ def _step(predicted: Any, gold: Any, reference: Any, counts: dict[str, int], cos
     return 0.0
 
 
-def score_end(
-    samples: Sequence[Dialogue],
-    rules: Rules,
-    similarity: Similarity | None = None,
-    *,
-    on_objective: Callable[[int, str], None] | None = None,
-) -> Scores:
+def score_end(samples: Sequence[Dialogue], rules: Rules, similarity: Similarity | None = None) -> Scores:
     """Answer accuracies and F1 of tools by category, of an end-to-end file (``every``). Only the first turn counts.
-
-    ``on_objective`` is told the position and the answer of each sample with an objective one.
 
     Raises:
         PublishedScorerStops: the original ends with an exception, for one where a gold call names an unknown tool.
@@ -168,14 +160,14 @@ def score_end(
     hits, predicted_calls, gold_calls = (dict.fromkeys(rules.categories, 0) for _ in range(3))
     cosines = _Cosines(similarity)
     answers = images = 0.0
-    for position, sample in enumerate(samples):
+    for sample in samples:
         with published(f"sample {sample.key}"):
             steps, reference = sample.prediction[0], sample.answer
             counts["all"] += 1
             counts["text_answers"] += bool(reference)
             kind, answer = response_type(steps[-1])
             if reference and kind == "answer" and answer:
-                answers += _answer(position, answer, reference, cosines, rules, on_objective)
+                answers += _answer(answer, reference, cosines, rules)
             if not reference:
                 images += _image_calls(steps, sample.gold, cosines, rules)
             called = [step for step in steps if "tool_calls" in step]
@@ -208,19 +200,9 @@ def score_end(
     return Scores("end-to-end", metrics, counts, left_out)
 
 
-def _answer(
-    position: int,
-    answer: Any,
-    reference: Any,
-    cosines: _Cosines,
-    rules: Rules,
-    on_objective: Callable[[int, str], None] | None,
-) -> float:
+def _answer(answer: Any, reference: Any, cosines: _Cosines, rules: Rules) -> float:
     if is_object(reference):
-        score = is_correct(answer, reference, lowers=rules.lowers)
-        if on_objective is not None:
-            on_objective(position, answer)
-        return score
+        return is_correct(answer, reference, lowers=rules.lowers)
     return cosines.best(answer, reference) if is_list(reference) else 0.0
 
 

@@ -2,8 +2,9 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
+from agrotools.benchmarks._dialogs.plugin_parts import TableLayout
 from agrotools.core import Mode
 from agrotools.report.layout import DASH, Notes, harmless, name_cell, new_table, percent, run_names, stacked, value_cell
 from agrotools.report.published import PublishedRow, paper, published_rows, same_model
@@ -17,21 +18,9 @@ if TYPE_CHECKING:
 MARK = "†"
 
 
-class Layout(NamedTuple):
-    """A table as a paper lays it out: the columns (end of a metric's id to heading), and where the printed rows are."""
-
-    title: str
-    columns: Mapping[str, str]
-    table: str = ""
-
-
-STEPS = {"inst_acc": "Inst", "tool_acc": "Tool", "arg_acc": "Arg", "summ_acc": "Summ"}
-"""Columns of step-by-step runs in the papers of GTA and ThinkGeo."""
-
-
 def published_tables(
     family: str,
-    layouts: Mapping[Mode, Layout],
+    layouts: Mapping[Mode, TableLayout],
     summaries: Sequence[Summary],
     notes: Notes,
     split_tables: Mapping[str, str] = MappingProxyType({}),
@@ -70,7 +59,7 @@ def _figures(summary: Summary, mode: Mode) -> PublishedFigures | None:
 
 def figures_table(
     family: str,
-    layout: Layout,
+    layout: TableLayout,
     runs: Sequence[Shown],
     rows: Sequence[PublishedRow],
     notes: Notes,

@@ -5,8 +5,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from pydantic import JsonValue
+
 from agrotools.benchmarks._dialogs import corrected_scorer, published_scorer
-from agrotools.benchmarks._dialogs.plugin_parts import PaperRun
+from agrotools.benchmarks._dialogs.plugin_parts import ImageCallsSlot, PaperRun
 from agrotools.benchmarks._dialogs.prediction_files import join_data, read_data, read_predictions
 from agrotools.benchmarks._dialogs.published_scorer import Dialogue, Rules
 from agrotools.benchmarks._dialogs.record_dialogues import (
@@ -16,13 +18,23 @@ from agrotools.benchmarks._dialogs.record_dialogues import (
     origin_prompts,
     prediction_entry,
 )
-from agrotools.core import BenchmarkError, Mode, Protocol, Record
+from agrotools.core import (
+    BenchmarkError,
+    Mode,
+    Protocol,
+    Record,
+    Sample,
+    Slot,
+    Trajectory,
+)
 from agrotools.plugin import PredictionContent, PredictionInput, PublishedRun, Scoring
 from agrotools.runner.config import RECORDED
 from agrotools.runner.manifest import Manifest
 from agrotools.runner.policies import is_baseline
 from agrotools.scoring.metrics import is_invalid
 from agrotools.scoring.predictions import Compared, PublishedScorerStops, Scores, Similarity
+from agrotools.scoring.slots import SlotScore
+from agrotools.scoring.steps import agrees
 from agrotools.scoring.summary import PublishedFigures
 
 _NO_DATA = "needs the data set, which holds the answers (--data)"
@@ -149,7 +161,7 @@ def scoring_by(rules: Rules, paper: PaperRun) -> Scoring:
             protocol=run.manifest.protocol,
         )
 
-    return Scoring(published=published)
+    return Scoring(call_scorers={"image_calls": score_image_calls}, published=published)
 
 
 def published_figures(
@@ -175,16 +187,18 @@ def published_figures(
     if mode == "no-tool" or not valid:
         return None
     dialogues = [dialogue_of(record, protocol) for record in valid]
-    stops, reference = "", None
+    stops, reference, by_step = "", None, mode == "step-by-step"
     try:
-        reference = _reference(mode, dialogues, rules, similarity)
+        score = published_scorer.score_steps if by_step else published_scorer.score_end
+        reference = score(dialogues, rules, similarity)
     except PublishedScorerStops as error:
         stops = error.message
-    ours = _corrected(mode, dialogues, rules, similarity, embedder)
+    correct = corrected_scorer.score_steps if by_step else corrected_scorer.score_end
+    ours = correct(dialogues, rules, similarity, embedder=embedder or None)
     estimates = {metric: ours.estimate(metric) for metric in ours.metrics}
     return PublishedFigures(
         family=rules.name,
-        reference={metric: _share(figure.value) for metric, figure in reference.metrics.items()} if reference else {},
+        reference=reference.shares if reference else {},
         stops=stops,
         corrected={metric: estimate for metric, estimate in estimates.items() if estimate is not None},
         left_out={**(reference.left_out if reference else {}), **ours.left_out},
@@ -192,22 +206,6 @@ def published_figures(
         embedder=embedder,
         differs=tuple(differs),
     )
-
-
-def _reference(mode: Mode, dialogues: Sequence[Dialogue], rules: Rules, similarity: Similarity | None) -> Scores:
-    score = published_scorer.score_steps if mode == "step-by-step" else published_scorer.score_end
-    return score(dialogues, rules, similarity)
-
-
-def _corrected(
-    mode: Mode, dialogues: Sequence[Dialogue], rules: Rules, similarity: Similarity | None, embedder: str
-) -> Scores:
-    score = corrected_scorer.score_steps if mode == "step-by-step" else corrected_scorer.score_end
-    return score(dialogues, rules, similarity, embedder=embedder or None)
-
-
-def _share(value: float | None) -> float | None:
-    return None if value is None else value / 100
 
 
 def differences_of_run(manifest: Manifest, mode: Mode, paper: PaperRun) -> list[str]:
@@ -265,3 +263,27 @@ def prediction_content(
         for at, record in enumerate(in_file_order(records))
     }
     return PredictionContent(content, questions_of_paper(manifest, paper))
+
+
+def score_image_calls(slot: Slot, sample: Sample, trajectory: Trajectory) -> SlotScore:
+    """The share of the reference's calls to ``slot.tools`` that were made, without an error, with agreeing arguments.
+
+    Each call stands for one of the reference at most. Order does not count, nor do further calls. Arguments agree as
+    in ``agrotools.arg_acc``; those of a tool that is not installed where they are equal.
+    """
+    assert isinstance(slot, ImageCallsSlot)
+    steps = [step for step in (sample.reference.steps if sample.reference else ()) if step.tool in slot.tools]
+    if not steps:
+        reading: dict[str, JsonValue] = {"rule": "the reference makes no image: there is nothing to compare with"}
+        return SlotScore(0.0, reading, used_form=False)
+    remaining = [step for step in trajectory.calls if step.observation is None or step.observation.ok]
+    missing: list[JsonValue] = []
+    for step in steps:
+        match = next((each for each in remaining if each.call and agrees(sample, each.call, step)), None)
+        if match is None:
+            missing.append(step.tool)
+        else:
+            remaining.remove(match)
+    reading = {"wanted": [step.tool for step in steps], "missing": missing}
+    reading["rule"] = "calls of the reference that make images, with agreeing arguments"
+    return SlotScore((len(steps) - len(missing)) / len(steps), reading, used_form=False)

@@ -1,15 +1,17 @@
 """The fourteen tools of GTA (Wang et al. 2024, arXiv 2407.08713), as its toolmeta.json and AgentLego declare them."""
 
 import json
+import math
 import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Annotated, Any, ParamSpec, TypeVar
 
-from pydantic import Field
+from pydantic import Field, JsonValue
 
-from agrotools.benchmarks._dialogs.calculating import calculated
 from agrotools.core import Artifact, ToolError
+from agrotools.text.expression_functions import ExpressionError, Function, number, numbers, of_real, paired, whole
+from agrotools.text.expressions import evaluate
 from agrotools.tools.contract import Agree, FileArgument, Tool, ToolResult, tool
 from agrotools.tools.general.annotation import add_text, draw_box
 from agrotools.tools.general.calculate import calculate
@@ -105,6 +107,72 @@ def box_text(box: Sequence[float]) -> str:
 def scored_text(box: Sequence[float], score: float, name: str = "") -> str:
     """``name (x1, y1, x2, y2), score 76``."""
     return f"{name + ' ' if name else ''}{box_text(box)}, score {100 * score:.0f}"
+
+
+# --- expressions: Python with the names of its module math --------------------------------------------------------
+
+_MODULE = re.compile(r"(?<![\w.])math\.(?=[a-z])")
+_IN_ANOTHER_BASE = re.compile(r"(?<![\w.])0(?:[xX][\da-fA-F]+|[oO][0-7]+|[bB][01]+)(?![\w.])")
+_LARGEST = 10**300
+_LONGEST = 1_000
+"""A text much longer than the longest expression is not read to its end."""
+
+
+def calculated(expression: str) -> str:
+    """The value of an expression as Python prints it.
+
+    Our own evaluator takes it, which runs no code; what Python takes beyond that (comprehensions, tuples, methods...)
+    is refused with a hint.
+
+    Raises:
+        ToolError: ``invalid_argument``: it cannot be read, has no value, or would cost too much.
+    """
+    text = _IN_ANOTHER_BASE.sub(lambda written: str(int(written[0], 0)), _MODULE.sub("", expression[:_LONGEST]))
+    try:
+        return str(evaluate(text, {"tau": math.tau}, functions=_FUNCTIONS))
+    except ExpressionError as error:
+        raise ToolError("invalid_argument", error.message, argument="expression", hint=error.hint) from None
+
+
+def _of_two(name: str, function: Callable[[float, float], float]) -> Function:
+    """A function of two numbers."""
+    return lambda x, y: function(number(x, name), number(y, name))
+
+
+def _common_multiple(*values: JsonValue) -> JsonValue:
+    multiple = 1
+    for each in values:
+        multiple = math.lcm(multiple, whole(each, "lcm", -_LARGEST, _LARGEST))
+        if multiple > _LARGEST:
+            raise OverflowError
+    return multiple
+
+
+def _permutations(n: JsonValue, k: JsonValue = None) -> JsonValue:
+    chosen = None if k is None else whole(k, "perm: k", 0, 1000)
+    return math.perm(whole(n, "perm: n", 0, 1000), chosen)
+
+
+_DOMAINS = {
+    **dict.fromkeys("asinh cosh erf erfc exp2 expm1 fabs sinh tanh trunc".split(), "any number"),
+    "acosh": "a number from 1",
+    "atanh": "a number between -1 and 1",
+    "gamma": "any number but 0, -1, -2...",
+    "lgamma": "any number but 0, -1, -2...",
+    "log1p": "a number above -1",
+}
+_FUNCTIONS: dict[str, Function] = {
+    **{name: of_real(name, getattr(math, name), domain) for name, domain in _DOMAINS.items()},
+    **{name: _of_two(name, getattr(math, name)) for name in ("copysign", "fmod", "pow", "remainder")},
+    "dist": lambda p, q: math.dist(*paired(p, q, "dist")),
+    "fsum": lambda values: math.fsum(numbers(values, "fsum", least=0)),
+    "gcd": lambda *values: math.gcd(*(whole(each, "gcd", -_LARGEST, _LARGEST) for each in values)),
+    "hypot": lambda *coordinates: math.hypot(*(number(each, "hypot") for each in coordinates)),
+    "isqrt": lambda n: math.isqrt(whole(n, "isqrt: n", 0, _LARGEST)),
+    "lcm": _common_multiple,
+    "perm": _permutations,
+}
+"""Functions of Python's ``math`` that ordinary expressions lack, or have in another form."""
 
 
 SURE = 0.5

@@ -10,29 +10,32 @@ from typing import Annotated, Any, NamedTuple, cast
 
 from pydantic import Field, JsonValue, ValidationError
 
-from agrotools.benchmarks._dialogs.dialogs import ANSWER_TYPES, AnswerKind, text_of
+from agrotools.benchmarks._dialogs.entries import ANSWER_TYPES, AnswerKind, text_of
 from agrotools.benchmarks._dialogs.files import VIDEO_SUFFIXES, FileTable, entries_of, plain_path, read_json, safe_name
-from agrotools.benchmarks._dialogs.findings import (
+from agrotools.benchmarks._dialogs.loading import (
     TOO_DEEP,
     EntryFindings,
     Findings,
+    Layout,
     PublishedSettings,
+    ReadSet,
+    benchmark_of,
     error_text,
+    file_check,
     first_reason,
     is_too_deep,
     quoted,
+    samples_of,
     shortened,
 )
-from agrotools.benchmarks._dialogs.loading import Layout, ReadSet, benchmark_of, file_check, samples_of
+from agrotools.benchmarks._dialogs.plugin_parts import ImageCallsSlot
 from agrotools.benchmarks.agent_x import plugin
-from agrotools.benchmarks.agent_x.arguments import arguments_of
 from agrotools.benchmarks.agent_x.frames import PLACE, Choice, frames_folder, frames_of
 from agrotools.benchmarks.checking import FileCheck
 from agrotools.benchmarks.loading import Loading, settings_of
 from agrotools.core import (
     Arguments,
     BenchmarkError,
-    ImageCallsSlot,
     KeywordsSlot,
     Observation,
     ReferenceStep,
@@ -44,6 +47,7 @@ from agrotools.core import (
 )
 from agrotools.core.base import Progress, no_progress
 from agrotools.formats.benchmark import Benchmark, SourceNote
+from agrotools.text.loose_json import is_list, is_object, is_text
 from agrotools.tools import TOOLS
 
 AGENT_X = SourceNote(
@@ -110,7 +114,7 @@ class _Files(NamedTuple):
 def read_entry(
     position: int, entry: Any, table: FileTable, frames: FrameSettings, findings: EntryFindings
 ) -> Sample | None:
-    """The sample of an entry; None where it cannot be used, for which ``findings`` is then told every reason."""
+    """The sample of an entry; None where it cannot be used (``findings`` then has every reason)."""
     if is_too_deep(entry):
         findings.fault(TOO_DEEP)
         return None
@@ -176,20 +180,18 @@ def read_entry(
 
 def _entry_content(entry: Any) -> dict[str, Any] | None:
     """An entry is published as a list of one object."""
-    while isinstance(entry, list) and len(cast("list[Any]", entry)) == 1:
-        entry = cast("list[Any]", entry)[0]
-    return cast("dict[str, Any]", entry) if isinstance(entry, dict) else None
+    while is_list(entry) and len(entry) == 1:
+        entry = entry[0]
+    return entry if is_object(entry) else None
 
 
 def _files(value: Any, table: FileTable, frames: FrameSettings, findings: EntryFindings) -> _Files:
     """The files of an entry; several are given as one text with commas between, or as a list."""
-    paths = value if isinstance(value, list) else str(value or "").split(",")
+    paths: list[Any] = value if is_list(value) else str(value or "").split(",")
     files: list[SampleFile] = []
     names: dict[str, str] = {}
     videos: list[str] = []
-    for path in (str(each).strip() for each in cast("list[Any]", paths)):
-        if not path:
-            continue
+    for path in filter(None, (str(each).strip() for each in paths)):
         used_names = [file.name for file in files]
         try:
             relative = _file_path(path, table)
@@ -231,13 +233,13 @@ def _frame_files(relative: str, table: FileTable, frames: FrameSettings, used_na
 
 def _raw_steps(value: Any, findings: EntryFindings) -> list[dict[str, JsonValue]]:
     """The reasoning steps as they were written; some are wrapped in one list more."""
-    while isinstance(value, list) and len(cast("list[Any]", value)) == 1 and isinstance(value[0], list):
-        value = cast("list[Any]", value)[0]
-    if not isinstance(value, list):
+    while is_list(value) and len(value) == 1 and is_list(value[0]):
+        value = value[0]
+    if not is_list(value):
         findings.fault(f"its reasoning_steps are no list: {quoted(value)}")
         return []
-    steps = [cast("dict[str, JsonValue]", step) for step in cast("list[Any]", value) if isinstance(step, dict)]
-    if len(steps) < len(cast("list[Any]", value)):
+    steps: list[dict[str, JsonValue]] = [step for step in value if is_object(step)]
+    if len(steps) < len(value):
         findings.note("reasoning steps that are no objects are left out")
     return steps
 
@@ -287,12 +289,9 @@ def _observation(tool: str, output: JsonValue) -> Observation:
 
 def _toolset(value: Any, called: Sequence[str], findings: EntryFindings) -> list[str]:
     """The tools that the entry describes, then those that it calls and does not describe."""
-    listed: list[str] = []
-    if isinstance(value, dict):
-        listed = [str(name) for name in cast("dict[str, Any]", value)]
-    elif isinstance(value, list):
-        items = [cast("dict[str, Any]", item) for item in cast("list[Any]", value) if isinstance(item, dict)]
-        listed = [str(item["name"]) for item in items if isinstance(item.get("name"), str)]
+    items: list[Any] = value if is_list(value) else []
+    listed = [str(name) for name in value] if is_object(value) else []
+    listed += [item["name"] for item in items if is_object(item) and is_text(item.get("name"))]
     if listed and any(tool not in listed for tool in called):
         findings.note("it calls a tool that it does not describe")
     tools = list(dict.fromkeys([*listed, *called]))
@@ -337,11 +336,109 @@ def _gold(query_type: str, answer: Mapping[str, JsonValue], called: Sequence[str
 
 def _environment(value: Any) -> str | None:
     """The letters that begin the name of the first file, where they stand for a collection: ``VCA_1.jpg``."""
-    first = str(cast("list[Any]", value)[0] if isinstance(value, list) and value else value or "").split(",")[0]
+    first = str(value[0] if is_list(value) and value else value or "").split(",")[0]
     match = _PREFIX.match(PurePosixPath(first.strip().replace("\\", "/")).name)
     if match is None or match[1].casefold() in _GENERIC:
         return None
     return match[1].upper()
+
+
+# --- inputs of reference steps, which are published as one text: ``VCA_1.jpg, cup`` -----------------------------------
+
+PARAMETERS: Mapping[str, tuple[str, ...]] = {
+    "Calculator": ("expression",),
+    "OCR": ("image",),
+    "ObjectCounter": ("image", "text"),
+    "SceneDescriber": ("image",),
+    "WebSearch": ("query",),
+    "RegionDescriber": ("image", "bbox", "attribute"),
+    "LocateObjectByText": ("image", "text"),
+    "CodePlotter": ("command",),
+    "MathOCR": ("image",),
+    "Solver": ("command",),
+    "DrawBoundingBox": ("image", "bbox", "annotation"),
+    "OverlayText": ("image", "text", "position"),
+    "ImageGenerator": ("keywords",),
+    "ImageStylization": ("image", "instruction"),
+}
+"""Parameters of the tools of Agent-X in order, from toolmeta.json of mbzuai-oryx/Agent-X."""
+
+_BOX = re.compile(r"[(\[]\s*-?\d+(?:\.\d+)?(?:\s*,\s*-?\d+(?:\.\d+)?){3}\s*[)\]]")
+_NAMED = re.compile(r"^\s*([a-z_0-9]+)\s*[=:]\s*", re.IGNORECASE)
+_QUOTES = "\"'` "
+
+
+def arguments_of(
+    tool: str, raw_arguments: Any, files: Mapping[str, str], parameters: Sequence[str] = ()
+) -> Arguments | None:
+    """The arguments in the input of a step; None where they cannot be read.
+
+    Args:
+        tool: the published name.
+        raw_arguments: an object (names and values), a list (values in order) or a text. Of a text, the first part that
+            names a file is the image, four numbers in brackets are the box, and the rest is the first text that the
+            tool takes; a tool that takes one value gets all of it.
+        files: names in the sample by every name that an input may call a file.
+        parameters: what the tool takes, where it is not one of Agent-X's.
+    """
+    names = tuple(PARAMETERS.get(tool, parameters))
+    if is_object(raw_arguments):
+        return {str(name): _replace_path(value, files) for name, value in raw_arguments.items()}
+    if not names or (is_list(raw_arguments) and len(raw_arguments) > len(names)):
+        return None
+    if is_list(raw_arguments):
+        return {name: _replace_path(value, files) for name, value in zip(names, raw_arguments, strict=False)}
+    first_file = next(iter(files.values()), None)
+    if raw_arguments is None or raw_arguments == "":
+        return {"image": first_file} if names[0] == "image" and files else None
+    if not isinstance(raw_arguments, str):
+        return {names[0]: raw_arguments} if isinstance(raw_arguments, int | float) else None
+    return _read_text(names, raw_arguments, files)
+
+
+def _read_text(names: Sequence[str], text: str, files: Mapping[str, str]) -> Arguments | None:
+    arguments: Arguments = {}
+    rest = text.strip()
+    if names[0] == "image":
+        file_name, rest = _without_file(rest, files)
+        image = file_name or next(iter(files.values()), None)
+        if image is None:
+            return None
+        arguments["image"] = image
+    text_names = [name for name in names if name != "image"]
+    if "bbox" in text_names:
+        text_names.remove("bbox")
+        if box := _BOX.search(rest):
+            arguments["bbox"] = box[0]
+            rest = rest[: box.start()] + rest[box.end() :]
+    rest = _without_label(rest.strip(" ,;"))
+    if rest and text_names:
+        arguments[text_names[0]] = rest
+    return arguments
+
+
+def _without_file(text: str, files: Mapping[str, str]) -> tuple[str | None, str]:
+    """The name of the file that a text begins with (or holds), and the text without it."""
+    for published in sorted(files, key=len, reverse=True):
+        place = text.find(published)
+        if place >= 0:
+            before, after = text[:place], text[place + len(published) :]
+            before = _NAMED.sub("", before).strip(_QUOTES + ",;")
+            after = after.lstrip(_QUOTES).lstrip(",;")
+            return files[published], f"{before} {after}".strip()
+    return None, text
+
+
+def _without_label(text: str) -> str:
+    """``text: cup`` as ``cup``, quotes taken off."""
+    match = _NAMED.match(text)
+    if match and match[1].casefold() in {name for names in PARAMETERS.values() for name in names}:
+        text = text[match.end() :]
+    return text.strip(_QUOTES)
+
+
+def _replace_path(value: JsonValue, files: Mapping[str, str]) -> JsonValue:
+    return files.get(value, value) if isinstance(value, str) else value
 
 
 DEFAULT_FRAMES = FrameSettings(8, "even")

@@ -1,8 +1,10 @@
 """Plug-in of Agent-X."""
 
-from agrotools.benchmarks._dialogs.plugin_parts import PaperRun, tools_in
+from typing import NamedTuple
+
+from agrotools.benchmarks._dialogs.plugin_parts import ImageCallsSlot, PaperRun, tools_in
 from agrotools.benchmarks.counts import count_answers, count_calls, count_in_group, count_tools, count_with_tools
-from agrotools.core import ImageCallsSlot, KeywordsSlot, ReferenceTextsSlot, Slot
+from agrotools.core import KeywordsSlot, ReferenceTextsSlot, Slot
 from agrotools.plugin import (
     BenchmarkPlugin,
     ErrorSource,
@@ -28,21 +30,35 @@ _EXPECTED = (
 )
 """The paper's table of statistics."""
 
+
+class Criterion(NamedTuple):
+    """A criterion of Agent-X (arXiv 2505.24876): its heading and meaning, its name in Agent-X's files (spelt as there),
+    and the end of its id in the published rows (empty where none prints it)."""
+
+    label: str
+    meaning: str
+    column: str
+    printed: str = ""
+
+
 CRITERIA = {
-    "ground_s": ("Ground_s", "steps are borne out by input and reference"),
-    "tool_p": ("Tool_p", "each step calls the tool of the reference"),
-    "tool_acc": ("Tool_acc", "outputs are such as the tools give"),
-    "faith_acc": ("Faith", "the plan follows the reference"),
-    "context_s": ("Context_s", "steps use what is given"),
-    "fact_p": ("Fact_p", "nothing is invented"),
-    "sem_acc": ("Sem_acc", "all that matters is covered"),
-    "goal_acc": ("Goal", "the answer is that of the reference"),
-    "toolset_acc": ("Tool_acc_s", "the set of tools is that of the reference"),
-    "step_s": ("Step_s", "steps go on from each other"),
-    "clarity": ("Clarity", "every step is clear"),
-    "reward": ("Reward", "later steps put earlier ones right"),
+    "ground_s": Criterion(
+        "Ground_s", "steps are borne out by input and reference", "grounding_accuracy", "grounding_score"
+    ),
+    "tool_p": Criterion("Tool_p", "each step calls the tool of the reference", "precision_score", "tool_precision"),
+    "tool_acc": Criterion("Tool_acc", "outputs are such as the tools give", "tool_accuray", "tool_acc"),
+    "faith_acc": Criterion("Faith", "the plan follows the reference", "faithfulness_accuray", "faithfulness"),
+    "context_s": Criterion("Context_s", "steps use what is given", "context_score", "context_score"),
+    "fact_p": Criterion("Fact_p", "nothing is invented", "factual_precision", "factual_precision"),
+    "sem_acc": Criterion("Sem_acc", "all that matters is covered", "semantic_accuracy", "semantic_acc"),
+    "goal_acc": Criterion("Goal", "the answer is that of the reference", "goal_accuray", "goal_acc"),
+    "toolset_acc": Criterion(
+        "Tool_acc_s", "the set of tools is that of the reference", "toolset_accuray", "toolset_acc"
+    ),
+    "step_s": Criterion("Step_s", "steps go on from each other", "step_score"),
+    "clarity": Criterion("Clarity", "every step is clear", "clarity_penalty"),
+    "reward": Criterion("Reward", "later steps put earlier ones right", "reward_score"),
 }
-"""The criteria of Agent-X (arXiv 2505.24876)."""
 
 
 def is_published(slot: Slot) -> bool:
@@ -91,9 +107,10 @@ PLUGIN = BenchmarkPlugin(
     predictions={"agentx": "agrotools.benchmarks.agent_x.predictions:FORMAT"},
     error_counts={("agent-x", "no-tool"): "agrotools.benchmarks.agent_x.predictions:SINGLE_REPLY"},
     expected=_EXPECTED,
+    slots=(ImageCallsSlot,),
     metrics={
-        f"agent_x.{name}": MetricInfo(label, f"{meaning}; by a judge", slots=is_published, by_judge=True)
-        for name, (label, meaning) in CRITERIA.items()
+        f"agent_x.{name}": MetricInfo(each.label, f"{each.meaning}; by a judge", slots=is_published, by_judge=True)
+        for name, each in CRITERIA.items()
     },
     published=PublishedFiles("agrotools.benchmarks.agent_x", "agentx"),
     error_sources=(

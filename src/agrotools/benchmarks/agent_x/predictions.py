@@ -11,12 +11,11 @@ from typing import Any
 from agrotools.benchmarks._dialogs.record_dialogues import in_file_order
 from agrotools.benchmarks.agent_x import score as corrected_scorer
 from agrotools.benchmarks.agent_x.judge import JudgeTable, read_judgements
+from agrotools.benchmarks.agent_x.plugin import TOOLS
 from agrotools.benchmarks.agent_x.published_scorer import (
-    TOOLS,
     Keywords,
     aggregate,
     error_analysis,
-    repair_predictions,
     tool_call_statistics,
 )
 from agrotools.benchmarks.agent_x.replies import prediction_of, raw_object, without_thinking
@@ -31,7 +30,7 @@ _FORM = 'predictions look like [{"0": {"query": ..., "reasoning_steps": [...], "
 
 
 def read_predictions(path: Path) -> tuple[list[Any], list[str]]:
-    """Raises :class:`BenchmarkError` where the file cannot be read or is no list of predictions."""
+    """Predictions of a file, and what is malformed in them; :class:`BenchmarkError` for another form."""
     return parse_predictions(read_json(path), path.name)
 
 
@@ -99,7 +98,6 @@ def read_data(path: Path) -> Mapping[str, Mapping[str, Any]]:
     return samples
 
 
-_MENDED = "what is malformed taken as empty"
 _READ = "missing or unreadable is 0"
 _JUDGED = ("ground_s", "tool_p", "tool_acc", "faith_acc", "context_s", "fact_p", "sem_acc", "step_s", "clarity")
 _DIFFERENCES = {
@@ -141,29 +139,23 @@ def _compare(inputs: PredictionInput) -> Compared:
 def _published_counts(
     predictions: Sequence[Any], entries: Mapping[str, Mapping[str, Any]] | None
 ) -> tuple[dict[str, Mapping[str, int | None]], tuple[str, ...]]:
-    """Counts that Agent-X's code takes of predictions. Each is independent: where its own code ends with an
-    exception, that is reported, and it is counted by the same rule with malformed parts as empty."""
+    """Counts that Agent-X's code takes of predictions, each by itself, and where it ends with an exception."""
     if not predictions:
         return {}, ()
     extra: dict[str, Mapping[str, int | None]] = {}
     stops: list[str] = []
-    raw = {key: [sample] for key, sample in entries.items()} if entries is not None else None
     try:
         extra["tool calls as published"] = tool_call_statistics(predictions).as_counts()
     except PublishedScorerStops as stop:
-        extra[f"tool calls, {_MENDED}"] = tool_call_statistics(repair_predictions(predictions)).as_counts()
         stops.append(f"tool calls: {stop.message}")
+    raw = {key: [sample] for key, sample in entries.items()} if entries is not None else None
     errors = error_analysis(predictions, raw, keywords)
     extra["errors as published"] = {"samples": errors.samples, **errors.counts}
-    if errors.stops:
-        again = error_analysis(repair_predictions(predictions), raw, keywords).counts
-        extra[f"errors, {_MENDED}"] = {error: again.get(error) for error in errors.stops}
-        stops += [f"{error}: {stop.message}" for error, stop in errors.stops.items()]
-    return extra, tuple(stops)
+    return extra, (*stops, *(f"{error}: {stop.message}" for error, stop in errors.stops.items()))
 
 
 def _numbers(table: JudgeTable) -> list[dict[str, float | None]]:
-    """Whole replies as numbers, by our reading: how the published tables read them is not known."""
+    """Whole replies as numbers, read by our rule, as that of the published tables is not known."""
     return [
         {column: score.value for column, score in scores.items() if column in row}
         for row, scores in zip(table.rows, table.scores, strict=True)
@@ -273,7 +265,7 @@ def _errors_of_entry(key: str, entry: Any, gold: Any, errors: Errors, keywords_o
     errors.add("answer_in_invalid_format", key, int(faulty and answered))
     _errors_of_steps(key, steps, _tools(gold), errors)
     if is_object(gold):
-        if not steps and _steps_of(gold):
+        if not steps and corrected_scorer.steps_of(gold):
             errors.add("single_step_answer", key)
         _missed_keywords(key, entry, steps, gold, errors, keywords_of)
 
@@ -316,21 +308,14 @@ def _errors_of_steps(key: str, steps: list[Any], known: frozenset[str], errors: 
 def _tools(gold: Any) -> frozenset[str]:
     """The tools that a sample offers, all of the benchmark where it does not say."""
     offered: Any = gold.get("tool_metadata") if is_object(gold) else None
-    return frozenset(map(str, offered)) if is_object(offered) and offered else TOOLS
-
-
-def _steps_of(gold: Any) -> list[Any]:
-    steps: Any = gold.get("reasoning_steps")
-    if is_list(steps) and len(steps) == 1 and is_list(steps[0]):
-        steps = steps[0]
-    return steps if is_list(steps) else []
+    return frozenset(map(str, offered)) if is_object(offered) and offered else frozenset(TOOLS)
 
 
 def _missed_keywords(key: str, entry: Any, steps: list[Any], gold: Any, errors: Errors, keywords_of: Keywords) -> None:
     if gold_keywords := keywords_of(_answer_text(gold.get("final_answer"))):
         answer = _answer_text(entry.get("final_answer")).lower()
         errors.add_keyed("no_answer_keyword", key, not any(word.lower() in answer for word in gold_keywords))
-    if steps and (gold_keywords := keywords_of(_steps_text(_steps_of(gold)))):
+    if steps and (gold_keywords := keywords_of(_steps_text(corrected_scorer.steps_of(gold)))):
         answer = _steps_text(steps).lower()
         errors.add_keyed("no_step_keyword", key, not any(word.lower() in answer for word in gold_keywords))
 

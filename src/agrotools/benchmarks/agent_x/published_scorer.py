@@ -15,33 +15,14 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from agrotools.benchmarks.agent_x.plugin import CRITERIA, TOOLS
 from agrotools.scoring.predictions import Figure, PublishedScorerStops, Scores, published
 from agrotools.text.loose_json import is_list, is_object, is_text, zeroes
 
-COLUMNS: Mapping[str, str] = {
-    "grounding_accuracy": "ground_s",
-    "precision_score": "tool_p",
-    "tool_accuray": "tool_acc",
-    "faithfulness_accuray": "faith_acc",
-    "context_score": "context_s",
-    "factual_precision": "fact_p",
-    "semantic_accuracy": "sem_acc",
-    "goal_accuray": "goal_acc",
-    "toolset_accuray": "toolset_acc",
-    "step_score": "step_s",
-    "clarity_penalty": "clarity",
-    "reward_score": "reward",
-}
+COLUMNS = {criterion.column: name for name, criterion in CRITERIA.items()}
 """Name of a metric in Agent-X's files (spelt as there), and the end of ours after ``agent_x.``."""
 
 GOAL, TOOL_COLUMNS = "goal_accuray", ("precision_score", "tool_accuray", "toolset_accuray")
-
-TOOLS = frozenset(
-    """
-    Calculator OCR ObjectCounter SceneDescriber WebSearch RegionDescriber LocateObjectByText CodePlotter MathOCR Solver
-    DrawBoundingBox OverlayText ImageGenerator ImageStylization
-    """.split()
-)
 
 GENERATIVE_ROWS = frozenset(
     map(
@@ -181,28 +162,6 @@ def _count_step(step: Any, counts: dict[str, int]) -> None:
     counts["no_tool"] += without_tool and not without_output
 
 
-def repair_predictions(predictions: Sequence[Any]) -> list[dict[str, Any]]:
-    """Predictions on which the original does not stop: entries, steps and answers that are no objects, and steps whose
-    thought is no text, are empty objects; steps that are no list are none; keys are positions."""
-    repaired_steps: list[dict[str, Any]] = []
-    for position, item in enumerate(predictions):
-        value: Any = next(iter(item.values()), None) if is_object(item) else None
-        entry: dict[str, Any] = dict(value) if is_object(value) else {}
-        key = str(next(iter(item))) if is_object(item) and item else ""
-        if "reasoning_steps" in entry:
-            steps: Any = entry["reasoning_steps"]
-            listed: list[Any] = steps if is_list(steps) else []
-            entry["reasoning_steps"] = [step if _is_whole(step) else {} for step in listed]
-        if not is_object(entry.get("final_answer", {})) and not isinstance(entry["final_answer"], str):
-            entry["final_answer"] = {}
-        repaired_steps.append({key if key.isascii() and key.isdigit() else str(-1 - position): entry})
-    return repaired_steps
-
-
-def _is_whole(step: Any) -> bool:
-    return is_object(step) and isinstance(step.get("thought", ""), str)
-
-
 Keywords = Callable[[str], Sequence[str]]
 """The keywords of a text, at most 21."""
 
@@ -212,8 +171,8 @@ _STEP_KEYS = frozenset(("step", "task", "tool_used", "tool_output", "thought"))
 
 @dataclass(frozen=True)
 class ErrorAnalysis:
-    """``counts``: samples of each class that the notebook comes to a number for. ``stops``: of each other one, with
-    what exception its part of the notebook ends; the classes of keywords are in neither where no gold was given.
+    """Errors as the notebook counts them. ``counts``: samples of each class that it gives a number for. ``stops``: the
+    exception with which its part for another class ends. Classes of keywords are in neither where no gold was given.
 
     Classes go by what the notebook looks for; the paper's words for some of them differ. ``invalid_format``: "invalid
     JSON format in argument specification"; ``repeated_tool``: "multiple tool calls in a single step";

@@ -4,7 +4,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from agrotools.benchmarks._dialogs.report import Layout, figures_shown, figures_table
+from agrotools.benchmarks._dialogs.plugin_parts import TableLayout
+from agrotools.benchmarks._dialogs.report import figures_shown, figures_table
+from agrotools.benchmarks.agent_x.plugin import CRITERIA
 from agrotools.core import Mode
 from agrotools.plugin import Reporting
 from agrotools.report.layout import DASH, Notes, name_cell, new_table, stacked
@@ -12,34 +14,25 @@ from agrotools.report.published import PublishedRow, published_rows, same_model
 from agrotools.report.settings import Setting
 from agrotools.scoring import Metric, PublishedFigures, Summary
 
-STEPS = tuple(f"agent_x.{name}" for name in ("ground_s", "tool_p", "tool_acc", "step_s", "clarity", "reward"))
-OUTCOME = tuple(
-    f"agent_x.{name}" for name in ("faith_acc", "context_s", "fact_p", "sem_acc", "goal_acc", "toolset_acc")
-)
+_BY_STEP = ("ground_s", "tool_p", "tool_acc", "step_s", "clarity", "reward")
+STEPS = tuple(f"agent_x.{name}" for name in _BY_STEP)
+OUTCOME = tuple(f"agent_x.{name}" for name in CRITERIA if name not in _BY_STEP)
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
 FAMILY = "agent_x"
 """Prefix of its metrics."""
 MODES: Mapping[Mode, str] = {"no-tool": "no tools", "end-to-end": "end to end"}
+_HEADINGS = {name: criterion.label for name, criterion in CRITERIA.items()}
+_OUTCOME = ("goal_acc", "toolset_acc", "step_s", "clarity", "reward")
 PARTS: Mapping[str, Mapping[str, str]] = {
-    "steps and reasoning": {
-        "ground_s": "Ground_s",
-        "tool_p": "Tool_p",
-        "tool_acc": "Tool_acc",
-        "faith_acc": "Faith",
-        "context_s": "Context_s",
-        "fact_p": "Fact_p",
-        "sem_acc": "Sem_acc",
-    },
+    "steps and reasoning": {name: label for name, label in _HEADINGS.items() if name not in _OUTCOME},
     "outcome": {
         "goal_acc": "Goal",
         "goal_acc_imggen": "Goal*",
         "toolset_acc": "Tool_acc_s",
         "toolset_f1": "Tool sets, F1",
-        "step_s": "Step_s",
-        "clarity": "Clarity",
-        "reward": "Reward",
+        **{name: _HEADINGS[name] for name in _OUTCOME[2:]},
     },
 }
 """The columns of two tables: the end of each metric's id, and its heading."""
@@ -47,18 +40,9 @@ _TABLE, _TABLE_OF_QWEN = "4", "8"
 """The same models, judged by GPT-4o and by Qwen-14B."""
 _BEST = ("agent_x.sem_acc", "agent_x.goal_acc")
 """Metrics whose best two printed rows are shown."""
-_NAMES = {
-    "agentx.grounding_score": "agent_x.ground_s",
-    "agentx.tool_precision": "agent_x.tool_p",
-    "agentx.tool_acc": "agent_x.tool_acc",
-    "agentx.faithfulness": "agent_x.faith_acc",
-    "agentx.context_score": "agent_x.context_s",
-    "agentx.factual_precision": "agent_x.fact_p",
-    "agentx.semantic_acc": "agent_x.sem_acc",
-    "agentx.goal_acc": "agent_x.goal_acc",
-    "agentx.goal_acc_imggen": "agent_x.goal_acc_imggen",
-    "agentx.toolset_acc": "agent_x.toolset_acc",
-}
+_PRINTED = {f"agentx.{each.printed}": f"agent_x.{name}" for name, each in CRITERIA.items() if each.printed}
+_NAMES = {**_PRINTED, "agentx.goal_acc_imggen": "agent_x.goal_acc_imggen"}
+"""Metrics by their ids in the published rows."""
 _COUNTS = {
     "steps": "steps",
     "successful_calls": "steps with a tool and an output",
@@ -126,7 +110,7 @@ def published_tables(summaries: Sequence[Summary], notes: Notes) -> list["Render
         run_figures = figures_shown("agent-x", mode, summaries)
         if any(figures.reference or figures.stops for _, _, figures in run_figures):
             for part, columns in PARTS.items():
-                layout = Layout(f"Agent-X, {words}, {part}", columns)
+                layout = TableLayout(f"Agent-X, {words}, {part}", columns)
                 rows = printed_rows(columns, [summary for _, summary, _ in run_figures])
                 tables.append(figures_table(FAMILY, layout, run_figures, rows, notes, "agentx"))
         if any(figures.counts for _, _, figures in run_figures):

@@ -4,13 +4,12 @@ A judge's score that cannot be read, and a sample that the judge or the model le
 generative tasks are told by their query type and id, not by the position of a row; tool sets are compared by code.
 """
 
-import math
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
 from agrotools.benchmarks._dialogs.record_dialogues import in_file_order
-from agrotools.benchmarks._dialogs.scores import differences_of_settings, tools_by_source
+from agrotools.benchmarks._dialogs.scores import differences_of_settings, score_image_calls, tools_by_source
 from agrotools.benchmarks.agent_x.judge import MISSING, JudgeScore, JudgeTable
 from agrotools.benchmarks.agent_x.plugin import PAPER_RUN
 from agrotools.benchmarks.agent_x.published_scorer import (
@@ -57,29 +56,51 @@ def score(
         BenchmarkError: the table names no ids and has another number of rows than there are predictions, or most
             samples are not in the data set.
     """
-    judged_values: dict[str, Any] = {}
+    answers: dict[str, Any] = {}
     for item in filter(is_object, predictions):
         for key, value in item.items():
-            judged_values.setdefault(key, value)
+            answers.setdefault(key, value)
     judged = _judged(table, [next(iter(item), "") if is_object(item) else "" for item in predictions])
-    keys = _keys(data, judged_values, judged)
+    keys = _keys(data, {**answers, **judged})
     generative = generative_ids(data) if data is not None else {str(row) for row in GENERATIVE_ROWS}
-    counts = zeroes("samples", "without_prediction", "without_judgement", "generative")
-    counts |= zeroes("unreadable_scores", "missing_scores", "without_gold_tools", "not_in_the_data_set")
-    counts["samples"] = len(keys)
-    counts["not_in_the_data_set"] = len({*judged_values, *judged}.difference(keys))
-    counts["generative"] = sum(key in generative for key in keys)
-    counts["without_prediction"] = sum(key not in judged_values for key in keys) if predictions else 0
-    counts["without_judgement"] = sum(key not in judged for key in keys) if table is not None else 0
-    parts = [
-        SampleParts(key, _parts(key, judged, judged_values, data, key in generative, table, counts, bool(predictions)))
-        for key in keys
-    ]
+    counts = {
+        "samples": len(keys),
+        "without_prediction": sum(key not in answers for key in keys) if predictions else 0,
+        "without_judgement": sum(key not in judged for key in keys) if table is not None else 0,
+        "generative": sum(key in generative for key in keys),
+        **zeroes("unreadable_scores", "missing_scores", "without_gold_tools"),
+        "not_in_the_data_set": len({*answers, *judged}.difference(keys)),
+    }
+    columns = {
+        column: f"agent_x.{name}_corrected"
+        for column, name in COLUMNS.items()
+        if table is not None and column in table.columns and name != "toolset_acc"
+    }
+    samples: list[SampleParts] = []
+    for key in keys:
+        parts: dict[str, Part] = {}
+        for column, metric in columns.items():
+            if column == GOAL and key in generative:
+                continue
+            read = judged.get(key, {}).get(column, _NOT_JUDGED)
+            if read.value is None:
+                counts["missing_scores" if read.rule == MISSING else "unreadable_scores"] += 1
+            parts[metric] = Part(read.value or 0.0, 1)
+        if data is not None and predictions:
+            if gold_tools := tools_of(data[key]):
+                parts[_TOOLSET] = Part(set_f1(tools_of(answers.get(key, {})), gold_tools), 1)
+            else:
+                counts["without_gold_tools"] += 1
+        samples.append(SampleParts(key, parts))
     ids = [f"agent_x.{name}_corrected" for name in COLUMNS.values() if name != "toolset_acc"]
     left_out = _left_out(ids, table, bool(predictions), data)
-    metrics = summed(parts, [*ids, _TOOLSET], left_out)
-    _add_goal_star(metrics, parts, generative, left_out)
-    return Scores("single-shot", metrics, counts, left_out, tuple(parts))
+    metrics = summed(samples, [*ids, _TOOLSET], left_out)
+    if _GOAL_STAR not in left_out:
+        of_images = [sample for sample in samples if sample.key in generative]
+        values = [figure.value for figure in summed(of_images, _STAR_PARTS).values() if figure.value is not None]
+        complete = len(values) == len(_STAR_PARTS)
+        metrics[_GOAL_STAR] = Figure(sum(values) / len(values) if complete else None, len(of_images))
+    return Scores("single-shot", metrics, counts, left_out, tuple(samples))
 
 
 def generative_ids(data: Mapping[str, Mapping[str, Any]]) -> set[str]:
@@ -105,12 +126,12 @@ def _judged(table: JudgeTable | None, ids: list[str]) -> dict[str, Mapping[str, 
     return dict(reversed(pairs))
 
 
-def _keys(data: Mapping[str, Any] | None, predictions: Mapping[str, Any], judged: Mapping[str, Any]) -> list[str]:
+def _keys(data: Mapping[str, Any] | None, known: Mapping[str, Any]) -> list[str]:
+    """Ids of the samples that should be there; ``known``: those of predictions and judgements."""
     if data is None:
-        return list({**predictions, **judged})
-    everything = {**predictions, **judged}
-    strangers = [key for key in everything if key not in data]
-    if 2 * len(strangers) > len(everything):
+        return list(known)
+    strangers = [key for key in known if key not in data]
+    if 2 * len(strangers) > len(known):
         raise BenchmarkError(
             f'the data set has no sample "{strangers[0]}" ({len(strangers)} such)',
             hint="give the data set that the predictions were made on",
@@ -118,47 +139,19 @@ def _keys(data: Mapping[str, Any] | None, predictions: Mapping[str, Any], judged
     return list(data)
 
 
-def _parts(
-    key: str,
-    judged: Mapping[str, Mapping[str, JudgeScore]],
-    prediction_of: Mapping[str, Any],
-    data: Mapping[str, Mapping[str, Any]] | None,
-    generative: bool,
-    table: JudgeTable | None,
-    counts: dict[str, int],
-    has_predictions: bool,
-) -> dict[str, Part]:
-    parts: dict[str, Part] = {}
-    if table is not None:
-        for column, name in COLUMNS.items():
-            if column not in table.columns or name == "toolset_acc" or (column == GOAL and generative):
-                continue
-            read = judged.get(key, {}).get(column, _NOT_JUDGED)
-            if read.value is None:
-                counts["missing_scores" if read.rule == MISSING else "unreadable_scores"] += 1
-            parts[f"agent_x.{name}_corrected"] = Part(read.value or 0.0, 1)
-    if data is not None and has_predictions:
-        gold_tools = tools_of(data[key])
-        if gold_tools:
-            parts[_TOOLSET] = Part(set_f1(tools_of(prediction_of.get(key, {})), gold_tools), 1)
-        else:
-            counts["without_gold_tools"] += 1
-    return parts
+def steps_of(entry: Any) -> list[Any]:
+    """Steps of a prediction or of a gold sample, out of the further list that some are in; none of another form."""
+    steps: Any = entry.get("reasoning_steps") if is_object(entry) else None
+    if is_list(steps) and len(steps) == 1 and is_list(steps[0]):
+        steps = steps[0]
+    return steps if is_list(steps) else []
 
 
 def tools_of(entry: Any) -> frozenset[str]:
     """The names of the tools that the steps of a prediction or of a gold sample use."""
-    steps: Any = entry.get("reasoning_steps") if is_object(entry) else None
-    if is_list(steps) and len(steps) == 1 and is_list(steps[0]):
-        steps = steps[0]
-    names: set[str] = set()
-    listed: Any = steps if is_list(steps) else []
-    for step in listed:
-        if is_object(step):
-            name: Any = step.get("tool_used") or step.get("tool")
-            if is_text(name) and name.strip() and name.strip().lower() not in ("null", "none"):
-                names.add(name.strip())
-    return frozenset(names)
+    named = [step.get("tool_used") or step.get("tool") for step in steps_of(entry) if is_object(step)]
+    names = {name.strip() for name in named if is_text(name)}
+    return frozenset(name for name in names if name and name.lower() not in ("null", "none"))
 
 
 def set_f1(predicted: Collection[str], gold: Collection[str]) -> float:
@@ -181,18 +174,6 @@ def _left_out(
     if missing := [name for name in _STAR_PARTS if name in reasons]:
         reasons[_GOAL_STAR] = f"needs {', '.join(name.split('.')[1].removesuffix('_corrected') for name in missing)}"
     return reasons
-
-
-def _add_goal_star(
-    metrics: dict[str, Figure], samples: Sequence[SampleParts], generative: Collection[str], left_out: Mapping[str, str]
-) -> None:
-    if _GOAL_STAR in left_out:
-        return
-    chosen = [sample for sample in samples if sample.key in generative]
-    means = summed(chosen, _STAR_PARTS)
-    values = [figure.value for figure in means.values() if figure.value is not None]
-    complete = len(values) == len(_STAR_PARTS)
-    metrics[_GOAL_STAR] = Figure(sum(values) / len(values) if complete else None, len(chosen))
 
 
 FAMILY = "agent-x"
@@ -227,12 +208,12 @@ def agent_x_figures(run: PublishedRun) -> PublishedFigures | None:
             at for at, record in enumerate(valid) if record.sample.metadata.get("position") in GENERATIVE_ROWS
         ]
         try:
-            reference = {name: figure.value for name, figure in aggregate(table.rows, generative).metrics.items()}
+            reference = aggregate(table.rows, generative).shares
         except PublishedScorerStops as error:
             stops = error.message
     return PublishedFigures(
         family=FAMILY,
-        reference={metric: _share(value) for metric, value in reference.items()},
+        reference=reference,
         stops=stops,
         corrected={metric: estimate for metric, estimate in estimates.items() if estimate is not None},
         left_out={**({} if table else dict.fromkeys(_REFERENCE_METRICS, _NO_JUDGE)), **ours.left_out, **_ONE_SIDED},
@@ -300,12 +281,8 @@ def _judging_differs(judges: JudgedRows) -> list[str]:
     return [f"judged by {names} (the paper: {', '.join(PUBLISHED_JUDGES)})", judges.rubrics_label]
 
 
-def _share(value: float | None) -> float | None:
-    return None if value is None or math.isnan(value) else value / 100
-
-
 def _without_interval(value: float | None, n: int) -> Estimate | None:
     return None if value is None else Estimate(value=value / 100, n=n, n_clusters=n)
 
 
-SCORING = Scoring(published=agent_x_figures)
+SCORING = Scoring(call_scorers={"image_calls": score_image_calls}, published=agent_x_figures)

@@ -3,6 +3,9 @@
 import hashlib
 import json
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import astuple
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -10,11 +13,12 @@ import orjson
 from pydantic import JsonValue
 
 from agrotools.benchmarks.agrieval.items import Item, ItemFile, QuestionSettings, question_key, read_items
+from agrotools.benchmarks.agrieval.plugin import OptionsSlot, ReferenceTextSlot
 from agrotools.benchmarks.agrieval.prompting import Examples, Ordered, orders_of, prompt_of, prompts_hash
-from agrotools.benchmarks.agrieval.slots import OptionsSlot, ReferenceTextSlot
 from agrotools.benchmarks.loading import Loading, settings_of
 from agrotools.core import Sample, Slot, UsageError
 from agrotools.core.base import NoFileError, Progress
+from agrotools.core.files import cache_dir, write_whole
 from agrotools.formats.benchmark import Benchmark, BenchmarkHeader, Facts, LazySamples, SourceNote
 
 if TYPE_CHECKING:
@@ -112,6 +116,7 @@ def _preferred(paths: Sequence[Path], part: str) -> Path | None:
 
 
 VERSION = "1"
+_SEARCH_THREADS = 8
 FAMILY = "knowledge"
 TASK_TYPES = {
     "single": "single_choice",
@@ -132,7 +137,7 @@ class _Place(NamedTuple):
 def question_benchmark(
     name: str, source: SourceNote, root: Path, files: Sequence[ItemFile], settings: QuestionSettings, progress: Progress
 ) -> Benchmark:
-    """The benchmark that asks all items of ``files`` as ``settings`` say; samples are made when they are asked for.
+    """Benchmark of all items of ``files``, asked as ``settings`` say; a sample is made when it is first needed.
 
     Its content hash is over what they are made of: items, order, passages, examples, settings, and the words of the
     prompts; :data:`VERSION` stands for the code.
@@ -148,9 +153,7 @@ def question_benchmark(
     find: Callable[[Item], Sequence[Passage]] = _no_passages
     note = ""
     if index:
-        from agrotools.benchmarks.agrieval.retrieval import passages_for
-
-        find, note = passages_for(items, index.expanduser(), settings.passages, progress)
+        find, note = _passages_for(items, index.expanduser(), settings.passages, progress)
     ids, places = _place_items(items, settings)
 
     def make(position: int) -> Sample:
@@ -189,6 +192,40 @@ def question_benchmark(
 def _no_passages(_: Item) -> "Sequence[Passage]":
     """The passages of a run without retrieval."""
     return ()
+
+
+def _passages_for(
+    items: Sequence[Item], index: Path, count: int, progress: Progress
+) -> "tuple[Callable[[Item], Sequence[Passage]], str]":
+    """Lookup of the ``count`` best passages of the index for an item's question and options, and a note on the index
+    (may be empty). What was found is kept in the user's cache, for the next run on the same items.
+
+    Raises:
+        CorpusError: the folder holds no whole index.
+    """
+    from agrotools.knowledge.corpus import CorpusIndex, Passage
+
+    def query_of(item: Item) -> str:
+        return "\n".join([item.question, *sorted(item.options.values())])
+
+    corpus = CorpusIndex.open(index)
+    queries = list(dict.fromkeys(map(query_of, items)))
+    key = orjson.dumps([corpus.identity(), count, queries], option=orjson.OPT_SORT_KEYS)
+    cached = cache_dir("passages", f"{hashlib.sha256(key).hexdigest()}.json")
+    passages: dict[str, list[Passage]] = {}
+    with suppress(OSError, ValueError, TypeError):
+        passages = {query: [Passage(*each) for each in rows] for query, rows in orjson.loads(cached.read_bytes())}
+    if len(passages) < len(queries):
+        with ThreadPoolExecutor(_SEARCH_THREADS) as pool:
+            for query, results in zip(
+                queries, pool.map(lambda query: corpus.search(query, count), queries), strict=True
+            ):
+                passages[query] = results
+                progress("passages", len(passages), len(queries))
+        with suppress(OSError):
+            cached.parent.mkdir(parents=True, exist_ok=True)
+            write_whole(cached, orjson.dumps([[query, list(map(astuple, each))] for query, each in passages.items()]))
+    return lambda item: passages[query_of(item)], corpus.stale or ""
 
 
 def _is_selected(item: Item, settings: QuestionSettings) -> bool:

@@ -33,8 +33,7 @@ from statistics import mean
 from typing import Any, NamedTuple
 
 from agrotools.benchmarks.agrieval.lexeval import shared_words
-from agrotools.benchmarks.agrieval.plugin import ROUGES
-from agrotools.benchmarks.agrieval.slots import OptionKind
+from agrotools.benchmarks.agrieval.plugin import ROUGES, OptionKind
 from agrotools.core.base import install_command
 from agrotools.scoring.predictions import Figure, PublishedScorerStops, Scores, published
 from agrotools.text.rouge import common_length, common_rows, length_in_row

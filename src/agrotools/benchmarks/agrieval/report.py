@@ -1,30 +1,348 @@
-"""Report of runs on examination questions: tables of metrics and of the paper, and the places of right options."""
+"""Report of runs on examination questions: metrics, places of right options, and figures of AgriEval's paper beside.
 
+English names and abbreviations are those of the paper, Chinese ones those of the published file of open questions. No
+published file tells the tasks of choice questions: their Chinese names are our translations, and may not be those of
+the file when it is published. Where headers of the paper contradict its figures (Tables 9, 10, 12), a figure stands in
+the column that it belongs to; the doubts of :mod:`agrotools.report.published` say so.
+"""
+
+import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
+from statistics import fmean
 from string import ascii_uppercase
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from agrotools.benchmarks.agrieval.items import QuestionSettings
-from agrotools.benchmarks.agrieval.paper_layout import ItemColumns, Kind, SettingResult, setting_of
-from agrotools.benchmarks.agrieval.paper_printing import Models, agrieval_parts, blocks
-from agrotools.benchmarks.agrieval.paper_tables import LaidOutTable
 from agrotools.benchmarks.agrieval.plugin import METRICS
 from agrotools.benchmarks.agrieval.score import OptionPlaces, Rotations
 from agrotools.benchmarks.loading import settings_of
-from agrotools.core import Record, Score, UsageError
+from agrotools.core import Record, Sample, Score, UsageError
 from agrotools.plugin import PartColumn, Reporting
-from agrotools.report.html.result_tables import Drawing, HtmlTable, html_tables, interval_drawing, templates
-from agrotools.report.layout import percent
+from agrotools.report.html.result_tables import html_tables, templates
+from agrotools.report.layout import DASH, Notes, harmless, new_table, percent, stacked, value_cell
+from agrotools.report.published import IN_TEXT, PublishedRow, paper, published_rows, rows_of_table, same_model
 from agrotools.report.settings import Setting
 from agrotools.runner.manifest import Manifest
 from agrotools.scoring import Estimate, Metric, ModeSummary, Summary
+from agrotools.scoring.statistics import MIN_CLUSTERS, estimate_mean
 
 if TYPE_CHECKING:
     from markupsafe import Markup
     from rich.console import RenderableType
+
+BENCHMARK = "agrieval"
+OVERALL = "Overall"
+_SCORES = ("agrieval.accuracy", "agrieval.rouge_l")
+MARK = "†"
+_COLUMNS_SIDE_BY_SIDE = 7
+_ARROWS = {"": "", "up": "↑", "down": "↓"}
+
+TASKS: Mapping[str, tuple[str, ...]] = {
+    "M-P": ("Fundamental Principles", "基本原理"),
+    "M-R": ("Operational Rules", "操作规程", "操作规则"),
+    "M-E": ("Production Management Essentials", "生产管理要点"),
+    "M-T": ("Terminology Explanation", "术语解释"),
+    "U-I": ("Type Identification", "类型识别"),
+    "U-S": ("Key-Point Summarization", "要点总结", "要点归纳"),
+    "U-V": ("Knowledge Verification", "知识验证", "知识判断"),
+    "I-D": ("Disease Diagnosis", "病害诊断", "疾病诊断"),
+    "I-N": ("Numerical Reasoning", "数值推理", "数值计算"),
+    "I-P": ("Production Planning", "生产规划"),
+    "I-S": ("Growth Status Analysis", "生长状态分析"),
+    "I-G": ("Genetic Inference", "遗传推理", "遗传推断"),
+    "G-QA": ("Knowledge-based Q&A", "知识问答"),
+    "G-PS": ("Production Strategy Formulation", "策略制定"),
+    "G-CA": ("Causal Analysis", "归因分析"),
+}
+"""Names of each task by its abbreviation, the English one first; tasks of the level G have open questions."""
+DOMAINS: Mapping[str, tuple[str, ...]] = {
+    "PP": ("Plant Production", "植物生产类"),
+    "Aqua": ("Aquaculture", "水产类"),
+    "GS": ("Grass Science", "草学类"),
+    "TCH": ("Traditional Chinese Herbology", "中草药类", "中药类"),
+    "Fore": ("Forestry", "林学类"),
+    "AST": ("Animal Science and Technology", "动物科学与技术类", "动物类"),
+}
+"""Names of each domain by its abbreviation; the last one is that of the older label ``type``."""
+FORMATS = {"single_choice": "SA", "multiple_choice": "MA", "true_false": "T/F"}
+"""Column of each type of choice question."""
+
+
+class Grouping(NamedTuple):
+    """Way of breaking a result down. ``columns``: heading to ``group_checked`` of the printed figures.
+
+    ``tables``: by setting, the number of the paper's table; ``told_by``: what the files must tell.
+    """
+
+    title: str
+    columns: Mapping[str, str]
+    tables: Mapping[str, str]
+    is_open: bool = False
+    told_by: str = ""
+
+
+GROUPINGS = (
+    Grouping(
+        "Accuracy by question format",
+        {"SA": "single", "MA": "multiple", "T/F": "true_false"},
+        {"zero-shot": "14", "cot": "14"},
+    ),
+    Grouping(
+        "Accuracy by task",
+        {code: code for code in TASKS if code[0] != "G"},
+        {"zero-shot": "7", "few-shot": "9", "cot": "11"},
+        told_by="task",
+    ),
+    Grouping(
+        "Accuracy by domain",
+        {code: code for code in DOMAINS},
+        {"zero-shot": "8", "few-shot": "10", "cot": "12"},
+        told_by="domain",
+    ),
+    # The paper's Table 13 and Table 1 disagree on two of these columns.
+    Grouping(
+        "Open questions, ROUGE-L by task",
+        {"G-QA": "G-QA?", "G-PS": "G-PS", "G-CA": "G-CA?"},
+        {"zero-shot": "13"},
+        is_open=True,
+    ),
+)
+
+
+def code_of(name: str, table: Mapping[str, tuple[str, ...]]) -> str:
+    """Abbreviation of a task or domain by any of its names, in any case; empty for an unknown name."""
+    plain = " ".join(name.split()).casefold()
+    return next((code for code, names in table.items() if plain in map(str.casefold, (code, *names))), "")
+
+
+def setting_of(label: str) -> str:
+    """Name of a setting in the tables: ``5-shot`` is ``few-shot``, ``retrieval`` is ``rag``, and zero-shot with options
+    in another order (``zero-shot, shuffled``) is that order. Anything else stays as it is."""
+    words = [re.sub(r"[1-9]\d*-shot", "few-shot", word.strip().lower()) for word in label.split(",")]
+    words = ["rag" if word == "retrieval" else word for word in words]
+    return ", ".join(words[1:] if len(words) > 1 and words[0] == "zero-shot" else words)
+
+
+@dataclass
+class _Item:
+    """A question of a run: the columns that it counts in, and its scores in all epochs and rotations."""
+
+    is_open: bool
+    cluster: str
+    codes: frozenset[str]
+    scores: list[float] = field(default_factory=list)
+
+
+@dataclass
+class _Run:
+    manifest: Manifest
+    items: dict[str, _Item] = field(default_factory=dict[str, _Item])
+    has_types: bool = False
+    """True if domains are those of the older label ``type``, which the authors call deprecated."""
+
+    @property
+    def setting(self) -> str:
+        try:
+            settings = settings_of(QuestionSettings, BENCHMARK, self.manifest.benchmark_options)
+        except UsageError:
+            return "another setting"
+        return setting_of(settings.label)
+
+    def add(self, sample: Sample, score: float) -> None:
+        # Rotations of a question are one item.
+        name = sample.id.rpartition("-r")[0] if "rotation" in sample.metadata else sample.id
+        if name not in self.items:
+            groups = sample.groups
+            self.has_types |= "domain" not in groups and "type" in groups
+            codes = {
+                code_of(groups.get("task", ""), TASKS),
+                code_of(groups.get("domain") or groups.get("type", ""), DOMAINS),
+                FORMATS.get(sample.task_type, ""),
+            }
+            is_open = sample.task_type not in FORMATS
+            self.items[name] = _Item(is_open, sample.cluster or sample.id, frozenset(codes))
+        self.items[name].scores.append(score)
+
+    def estimate(self, code: str, *, is_open: bool) -> Estimate | None:
+        """Mean over the items of a column, epochs and rotations averaged; None where there are none."""
+        items = [item for item in self.items.values() if item.is_open == is_open and code in (OVERALL, *item.codes)]
+        return (
+            estimate_mean([fmean(item.scores) for item in items], [item.cluster for item in items]) if items else None
+        )
+
+
+class PaperOfRuns:
+    """Tables of the paper for runs on AgriEval; runs on other benchmarks are passed over."""
+
+    def __init__(self) -> None:
+        self._runs: list[_Run] = []
+        self._is_open = False
+
+    def begin_run(self, manifest: Manifest) -> None:
+        """The records that follow are of this run."""
+        self._is_open = manifest.benchmark == BENCHMARK
+        if self._is_open:
+            self._runs.append(_Run(manifest))
+
+    def add(self, record: Record, scores: Sequence[Score]) -> None:
+        """A record of the run and what it scored."""
+        score = next((row.value for row in scores if row.metric in _SCORES), None)
+        if self._is_open and score is not None:
+            self._runs[-1].add(record.sample, score)
+
+    def __bool__(self) -> bool:
+        return any(run.items for run in self._runs)
+
+    def page(self) -> "Markup":
+        """The tables as a section of a page."""
+        from markupsafe import Markup
+
+        template = templates(Path(__file__).parent).get_template("paper.html.j2")
+        return Markup(template.render(tables=html_tables(self.terminal())))
+
+    def terminal(self) -> "list[RenderableType]":
+        """A table for each grouping that runs have items of, with the figures of the paper, and notes."""
+        from rich.text import Text
+
+        notes = Notes()
+        runs = [run for run in self._runs if run.items]
+        parts: list[RenderableType] = []
+        for grouping in GROUPINGS:
+            parts += _tables(grouping, runs, notes)
+        return [*parts, Text("\n".join([*_explanations(runs), *notes.numbered()]), style="dim")]
+
+
+Cells = Mapping[str, Estimate]
+"""Figures of a run by column."""
+
+
+def _tables(grouping: Grouping, runs: Sequence[_Run], notes: Notes) -> "list[RenderableType]":
+    headings = (*grouping.columns, OVERALL)
+    rows: list[tuple[_Run, Cells]] = []
+    for run in runs:
+        estimates = {code: run.estimate(code, is_open=grouping.is_open) for code in headings}
+        if cells := {code: each for code, each in estimates.items() if each is not None}:
+            rows.append((run, cells))
+    columns = [code for code in headings if any(code in cells for _, cells in rows)]
+    if not columns:
+        return []
+    if columns == [OVERALL] and grouping.told_by:
+        notes.mark(f"The files do not tell the {grouping.told_by} of any choice question: there is no table by it.")
+        return []
+    names = _names([run for run, _ in rows])
+    printed = _printed(grouping, [run for run, _ in rows])
+    return [_table(grouping, chunk, [*zip(names, rows, strict=True)], printed, notes) for chunk in _chunks(columns)]
+
+
+def _chunks(columns: Sequence[str]) -> Iterable[Sequence[str]]:
+    """Columns that stand side by side, at most :data:`_COLUMNS_SIDE_BY_SIDE`, in as few tables as that takes."""
+    tables = -(-len(columns) // _COLUMNS_SIDE_BY_SIDE)
+    size = -(-len(columns) // tables)
+    return (columns[start : start + size] for start in range(0, len(columns), size))
+
+
+def _names(runs: Sequence[_Run]) -> list[list[str]]:
+    """Lines that name each run: model and setting, and the options of the benchmark where these are the same."""
+    pairs = [(run.manifest.model, run.setting) for run in runs]
+    count = Counter(pairs)
+    options = [", ".join(f"{name}={value}" for name, value in run.manifest.benchmark_options.items()) for run in runs]
+    return [
+        [harmless(model).rpartition("/")[2], setting, *([harmless(option)] if count[model, setting] > 1 else [])]
+        for (model, setting), option in zip(pairs, options, strict=True)
+    ]
+
+
+def _printed(grouping: Grouping, runs: Sequence[_Run]) -> dict[tuple[str, str], dict[str, PublishedRow]]:
+    """Printed figures by model and setting, then by group: of the models that were run, and of the best open one and
+    the best behind an API, in the settings that were run."""
+    lines: dict[tuple[str, str], dict[str, PublishedRow]] = {}
+    for setting in dict.fromkeys(run.setting for run in runs):
+        if setting not in grouping.tables:
+            continue
+        rows = [row for row in rows_of_table(BENCHMARK, grouping.tables[setting]) if row.setting == setting]
+        overall = [row for row in rows if row.group_checked == "overall"]
+        best = {
+            max(of_kind, key=lambda row: row.number).model
+            for access in ("open", "api")
+            if (of_kind := [row for row in overall if row.access == access])
+        }
+        for row in rows:
+            if row.model in best or any(same_model(row.model, run.manifest.model) for run in runs):
+                lines.setdefault((row.model, row.setting), {})[row.group_checked] = row
+    return lines
+
+
+def _table(
+    grouping: Grouping,
+    columns: Sequence[str],
+    runs: Sequence[tuple[list[str], tuple[_Run, Cells]]],
+    printed: Mapping[tuple[str, str], Mapping[str, PublishedRow]],
+    notes: Notes,
+) -> "RenderableType":
+    table = new_table(f"AgriEval. {grouping.title}")
+    table.add_column("", overflow="fold", min_width=22)
+    for code in columns:
+        table.add_column(code, justify="right")
+    for name, (_, cells) in runs:
+        estimates = [cells.get(code) for code in columns]
+        figures = [value_cell(each, below=[f"n {each.n}"]) if each else stacked([DASH]) for each in estimates]
+        table.add_row(stacked(name, value_style=""), *figures)
+    groups = [grouping.columns.get(code, "overall") for code in columns]
+    lines = {name: [row.get(group) for group in groups] for name, row in printed.items()}
+    shown = [row for line in lines.values() for row in line if row]
+    if not shown:
+        return table
+    common = [doubt for doubt in shown[0].doubts if all(doubt in row.doubts for row in shown)]
+    marks = "".join(notes.mark(f"{MARK} {doubt}") for doubt in common)
+    table.add_row(stacked([f"printed {MARK}{marks}"]), *(stacked([""]) for _ in columns))
+    implied = {row.group_checked: row.n_implied for row in shown}
+    sizes = [str(implied.get(group) or DASH) for group in groups]
+    table.add_row("  items (implied)", *sizes, style="dim")
+    for (model, setting), line in lines.items():
+        cells = (_printed_cell(row, common, notes) for row in line)
+        table.add_row(stacked([f"  {model}", f"  {setting}"], value_style=""), *cells, style="dim")
+    return table
+
+
+def _printed_cell(row: PublishedRow | None, common: Sequence[str], notes: Notes) -> str:
+    if row is None:
+        return DASH
+    marks = "".join(notes.mark(f"{MARK} {doubt}") for doubt in row.doubts if doubt not in common)
+    return f"{row.percent}{_ARROWS[row.arrow]}{marks}"
+
+
+def _explanations(runs: Sequence[_Run]) -> list[str]:
+    source = paper(BENCHMARK)
+    names = {code: names[0] for code, names in {**TASKS, **DOMAINS}.items()}
+    lines = [
+        "Values in percent (of open questions ROUGE-L), beneath them 95 % intervals over clusters of items "
+        f"(none under {MIN_CLUSTERS} clusters); n: items, epochs averaged.",
+        "SA one right option, MA several, T/F true or false; " + "; ".join(f"{c} {name}" for c, name in names.items()),
+        f"{MARK} as printed in {source.title} (arXiv {source.arxiv}): {source.protocol}. Its questions, prompts and "
+        "reading of answers are not those of these runs: a difference need not be one of models.",
+    ]
+    if any(run.has_types for run in runs):
+        lines.append("Domains are the older label type of the files, which the authors call deprecated.")
+    settings = {run.setting for run in runs}
+    return lines + [
+        _sentence(row)
+        for row in published_rows(BENCHMARK)
+        if row.table == IN_TEXT and (row.access == "people" or row.setting in settings)
+    ]
+
+
+def _sentence(row: PublishedRow) -> str:
+    """A figure of the paper's running text, with what it holds for."""
+    what = ", ".join(part for part in (row.model, row.setting, row.variant) if part)
+    n = f" (n {row.n:,})" if row.n is not None else ""
+    unit = "points" if row.unit == "points" else "%"
+    return " ".join([f"{MARK} {what}: {row.percent} {unit}{n}.", *row.notes, *row.doubts])
+
+
+# --- metrics and places of options --------------------------------------------------------------------------------
 
 _COLUMNS = (
     "agrieval.accuracy",
@@ -46,10 +364,7 @@ def _metrics(summary: Summary) -> Mapping[str, Metric] | None:
 
 def option_notes(part: ModeSummary) -> Iterator[str]:
     """Places that a model chose, and what rotating the options changed."""
-    return _lines(part.part("option_places", OptionPlaces), part.part("rotations", Rotations))
-
-
-def _lines(places: OptionPlaces | None, rotations: Rotations | None) -> Iterator[str]:
+    places, rotations = part.part("option_places", OptionPlaces), part.part("rotations", Rotations)
     if places is not None:
         n_choices = sum(places.chosen)
         shares = " ".join(
@@ -69,131 +384,6 @@ def _lines(places: OptionPlaces | None, rotations: Rotations | None) -> Iterator
 def _estimate(estimate: Estimate) -> str:
     inside = estimate.interval
     return percent(estimate.value) + (f" ({percent(inside.lower)} to {percent(inside.upper)})" if inside else "")
-
-
-BENCHMARK = "agrieval"
-_KINDS: Mapping[str, Kind] = {
-    "single_choice": "single",
-    "multiple_choice": "multiple",
-    "true_false": "true_false",
-    "short_answer": "short_answer",
-}
-_METRICS = ("agrieval.accuracy", "agrieval.rouge_l")
-_GROUPS = ("domain", "field", "level", "task")
-
-
-class _Columns:
-    """The items of one run while they come."""
-
-    def __init__(self, manifest: Manifest) -> None:
-        self.manifest = manifest
-        self.names: dict[str, list[str]] = {name: [] for name in ("item", "kind", "cluster", *_GROUPS)}
-        self.scores: list[float] = []
-        self.epochs: list[int] = []
-        self.has_types = False
-
-    def result(self) -> SettingResult:
-        items = ItemColumns(**self.names, score=self.scores, epoch=self.epochs)
-        return SettingResult(self.manifest.model, _setting(self.manifest), items, domains_are_types=self.has_types)
-
-
-class PaperOfRuns:
-    """The tables of the paper with runs on AgriEval in them; runs on other benchmarks are passed over."""
-
-    def __init__(self) -> None:
-        self._runs: list[_Columns] = []
-        self._is_open = False
-
-    def begin_run(self, manifest: Manifest) -> None:
-        """The records that follow are of this run."""
-        self._is_open = manifest.benchmark == BENCHMARK
-        if self._is_open:
-            self._runs.append(_Columns(manifest))
-
-    def add(self, record: Record, scores: Sequence[Score]) -> None:
-        """A record of the run and what it scored. The rotations of a question are one item."""
-        score = next((row.value for row in scores if row.metric in _METRICS), None)
-        if not self._is_open or score is None:
-            return
-        sample, columns = record.sample, self._runs[-1]
-        names, groups = columns.names, sample.groups
-        names["item"].append(sample.id.rpartition("-r")[0] if "rotation" in sample.metadata else sample.id)
-        names["kind"].append(_KINDS[sample.task_type])
-        names["cluster"].append(sample.cluster or sample.id)
-        for name in _GROUPS:
-            names[name].append(groups.get(name, ""))
-        if "domain" not in groups and "type" in groups:
-            names["domain"][-1] = groups["type"]
-            # The older label; open questions of the published files have both.
-            columns.has_types = True
-        columns.scores.append(score)
-        columns.epochs.append(record.epoch)
-
-    def results(self) -> list[SettingResult]:
-        """A result for each run of AgriEval that has a scored question; those of one model and setting are told apart
-        by the options of their runs."""
-        run_results = [(run.manifest, run.result()) for run in self._runs if run.scores]
-        times = Counter((result.model, result.setting) for _, result in run_results)
-        return [
-            replace(result, apart=_options(manifest)) if times[result.model, result.setting] > 1 else result
-            for manifest, result in run_results
-        ]
-
-    def __bool__(self) -> bool:
-        return any(run.scores for run in self._runs)
-
-    def terminal(self) -> list["RenderableType"]:
-        """The tables, with the figures of the paper."""
-        return agrieval_parts(self.results())
-
-    def page(self) -> "Markup":
-        """The tables as a section of a page."""
-        return agrieval_section(self.results(), models="some")
-
-
-def _options(manifest: Manifest) -> str:
-    return ", ".join(f"{name}={value}" for name, value in manifest.benchmark_options.items())
-
-
-def _setting(manifest: Manifest) -> str:
-    try:
-        return setting_of(settings_of(QuestionSettings, BENCHMARK, manifest.benchmark_options).label)
-    except UsageError:
-        return "another setting"
-
-
-_SIDE_BY_SIDE = 8
-
-
-def agrieval_section(results: Sequence[SettingResult], *, published: bool = True, models: Models = "all") -> "Markup":
-    """A ``<section>`` for the page of :func:`agrotools.report.html.build_report`, whose styles it uses.
-
-    Args:
-        results: one for each model and setting.
-        published: put figures of the paper beneath the runs.
-        models: published models to show, by name or as ``some`` or ``all``.
-    """
-    from markupsafe import Markup
-
-    table_blocks, notes = blocks(results, published=published, models=models, side_by_side=_SIDE_BY_SIDE)
-    tables: list[HtmlTable] = []
-    for block in table_blocks:
-        for rendered, columns in zip(block.tables, block.columns, strict=True):
-            tables += html_tables([rendered], _intervals(block.table, columns))
-        tables[-1].below.extend([(line, "")] for line in block.below)
-    return Markup(templates(Path(__file__).parent).get_template("paper.html.j2").render(tables=tables, notes=notes))
-
-
-def _intervals(table: LaidOutTable | None, columns: Sequence[int]) -> Drawing:
-    """Draws the interval of each cell of a run; ``columns``: which columns of ``table`` are shown."""
-
-    def draw(row: int, column: int) -> "Markup | None":
-        if table is None or not columns or row >= len(table.rows):
-            return None
-        cell = table.rows[row].cells[columns[column]]
-        return interval_drawing(cell.estimate) if cell is not None else None
-
-    return draw
 
 
 REPORTING = Reporting(

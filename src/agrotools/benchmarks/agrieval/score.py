@@ -12,8 +12,7 @@ from collections.abc import Callable, Sequence
 from pydantic import JsonValue
 
 from agrotools.benchmarks.agrieval import lexeval, published_scorer
-from agrotools.benchmarks.agrieval.plugin import ROUGES
-from agrotools.benchmarks.agrieval.slots import OptionsSlot, ReferenceTextSlot
+from agrotools.benchmarks.agrieval.plugin import ROUGES, OptionsSlot, ReferenceTextSlot
 from agrotools.core import FrozenModel, Record, Score, Slot, Trajectory, UsageError
 from agrotools.plugin import JudgedMetric, Judging, Scoring, TextComparisons
 from agrotools.scoring.choices import read_choices
@@ -37,7 +36,7 @@ ROUGE_NAME = "rouge-l-lexeval"
 
 
 def check_comparisons(comparisons: TextComparisons) -> None:
-    """Raises :class:`UsageError` where no metric is known by the name of the embedder."""
+    """Check that there is a metric for the embedder; raises :class:`UsageError` if not."""
     _comparisons(comparisons)
 
 
@@ -118,7 +117,7 @@ def read_options(slot: OptionsSlot, answer: str) -> tuple[dict[str, JsonValue], 
 
 
 def _likeliest(slot: OptionsSlot, trajectory: Trajectory) -> str | None:
-    """The option whose letter has most of the probability of the first token; None where that was not told."""
+    """Option whose letter has most of the probability of the first token; None without probabilities."""
     reply = trajectory.steps[-1].reply if trajectory.steps else trajectory.halted_by
     if slot.kind == "multiple" or reply is None or not reply.first_token:
         return None

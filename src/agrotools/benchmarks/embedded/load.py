@@ -35,26 +35,20 @@ def load_embedded(loading: Loading) -> Benchmark:
     target = embedded_folder()
     parent = target.parent
     if not is_intact(target):
-        from agrotools.build.sources.drawn.benchmark import embedded_counts, write_scenes
+        from agrotools.build.sources.drawn.benchmark import drawn_questions, embedded_counts, write_scenes
 
         try:
             parent.mkdir(parents=True, exist_ok=True)
             with FileLock(parent / f".{target.name}.lock"):
                 if not is_intact(target):
-                    # What is drawn stays until the benchmark is whole, so that a stopped first run goes on.
-                    work = parent / f".{target.name}-scenes"
-                    _draw(
-                        target,
-                        lambda folder: write_scenes(
-                            folder,
-                            work,
-                            "embedded",
-                            SAMPLES,
-                            version=VERSION,
-                            progress=loading.progress,
-                            recorded=embedded_counts(),
-                        ),
-                    )
+                    # What is drawn stays until the benchmark is complete, so that a stopped first run can be resumed.
+                    work, progress = parent / f".{target.name}-scenes", loading.progress
+
+                    def write(folder: Path) -> None:
+                        questions = drawn_questions(work, SAMPLES, progress=progress, recorded=embedded_counts())
+                        write_scenes(folder, questions, "embedded", version=VERSION, progress=progress)
+
+                    _draw(target, write)
                     shutil.rmtree(work, ignore_errors=True)
         except OSError as error:
             raise BenchmarkError(

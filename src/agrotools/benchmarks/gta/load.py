@@ -4,12 +4,17 @@ Asked from the files as they are published. How its entries become samples: docs
 """
 
 from pathlib import Path
-from typing import Any
 
-from agrotools.benchmarks._dialogs.entries import DialogForm, ReadEntry, read_entry
+from agrotools.benchmarks._dialogs.entries import DialogForm, ReadEntry, read_entries
 from agrotools.benchmarks._dialogs.files import FileTable, entries_of, read_json
-from agrotools.benchmarks._dialogs.findings import EntryFindings, Findings, PublishedSettings
-from agrotools.benchmarks._dialogs.loading import Layout, ReadSet, benchmark_of, file_check, samples_of
+from agrotools.benchmarks._dialogs.loading import (
+    Findings,
+    Layout,
+    PublishedSettings,
+    ReadSet,
+    benchmark_of,
+    file_check,
+)
 from agrotools.benchmarks.checking import FileCheck
 from agrotools.benchmarks.gta.plugin import IMAGE_TOOLS, PAPER_RUN, TOOLS
 from agrotools.benchmarks.loading import Loading, settings_of
@@ -67,16 +72,11 @@ def read_gta(path: Path, progress: Progress = no_progress) -> ReadSet:
     findings = Findings()
     table = FileTable(path.parent)
     form = DialogForm(IMAGE_TOOLS, prefix="gta", family="general", source="GTA")
-
-    def read(position: int, entry: Any, findings: EntryFindings) -> Sample | None:
-        one = read_entry(position, entry, form, table, findings)
-        return _with_group(one) if one else None
-
-    samples = samples_of(entries, read, findings, progress)
+    samples = read_entries(entries, form, table, _with_groups, findings, progress)
     return ReadSet(path.parent, (path,), len(entries), samples, findings)
 
 
-def _with_group(read: ReadEntry) -> Sample:
+def _with_groups(read: ReadEntry) -> Sample:
     sample = read.sample
     steps = len(sample.reference.steps) if sample.reference else 0
     groups = {"answer": read.kind, "steps": str(steps), "tools": str(len(sample.toolset))}

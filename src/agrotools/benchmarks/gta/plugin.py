@@ -1,6 +1,6 @@
 """Plug-in of GTA."""
 
-from agrotools.benchmarks._dialogs.plugin_parts import LAGENT, PaperRun, tools_in
+from agrotools.benchmarks._dialogs.plugin_parts import LAGENT, ImageCallsSlot, PaperRun, tools_in
 from agrotools.benchmarks.counts import count_answers, count_calls, count_files, count_tools, count_with_tools
 from agrotools.plugin import BenchmarkPlugin, ErrorSource, ExpectedCount, PublishedFiles, deferred
 
@@ -65,6 +65,7 @@ PLUGIN = BenchmarkPlugin(
         ("lagent", "end-to-end"): "agrotools.benchmarks._dialogs.record_dialogues:OF_RUNS",
     },
     expected=_EXPECTED,
+    slots=(ImageCallsSlot,),
     published=PublishedFiles("agrotools.benchmarks.gta", "gta"),
     error_sources=(
         ErrorSource(
@@ -76,5 +77,5 @@ PLUGIN = BenchmarkPlugin(
         ),
     ),
     scoring_target="agrotools.benchmarks.gta.score:SCORING",
-    reporting_target="agrotools.benchmarks.gta.report:REPORTING",
+    reporting_target="agrotools.benchmarks.gta.score:REPORTING",
 )

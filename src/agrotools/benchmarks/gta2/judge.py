@@ -1,17 +1,18 @@
-"""Questions to a judge about a task with a tree of sub-tasks (GTA-2), and the scores from its grades."""
+"""Questions to a judge about a task with a tree of sub-tasks (GTA-2), the scores from its grades, and their table."""
 
 import re
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 
 from agrotools.benchmarks.gta2 import score as published_scorer
-from agrotools.benchmarks.gta2.plugin import is_tree
+from agrotools.benchmarks.gta2.plugin import SubTasksSlot, is_tree
 from agrotools.benchmarks.gta2.score import MOST
-from agrotools.benchmarks.gta2.slots import SubTasksSlot
 from agrotools.core import Artifact, Record, Slot, Trajectory
-from agrotools.plugin import JudgedMetric, Judging
+from agrotools.plugin import JudgedMetric, Judging, Reporting
+from agrotools.report.settings import Setting
+from agrotools.scoring import Metric, Summary
 from agrotools.scoring.judging import Rubrics
 from agrotools.scoring.judging.questions import JudgeQuestion, is_image, is_text, mark_of, prompt_hash, read_score
 
@@ -103,4 +104,23 @@ JUDGING = Judging(
         SCORE_CORRECTED: JudgedMetric(is_tree, asked_as=GPT_SCORE, of_slots=tree_values),
     },
     questions=_questions,
+)
+
+
+def _judged_metrics(summary: Summary) -> Mapping[str, Metric] | None:
+    """Those of a run where a judge was asked."""
+    metrics = summary.modes["end-to-end"].metrics if "end-to-end" in summary.modes else {}
+    return metrics if GPT_SCORE in metrics else None
+
+
+REPORTING = Reporting(
+    settings=(
+        Setting(
+            "GTA-2 (end-to-end), by a judge, in words of ours",
+            "end-to-end",
+            (GPT_SCORE, SCORE_CORRECTED),
+            _judged_metrics,
+            marks_differences=True,
+        ),
+    )
 )

@@ -1,28 +1,34 @@
 """GTA-2 (Wang et al. 2026, arXiv 2604.15715): GTA-Workflow, tasks graded by trees of sub-tasks, with 37 tools.
 
 Asked from the files as they are published; none of them has been seen: what is read follows the loader in
-open-compass/GTA, and what is guessed is told in docs/gta-thinkgeo-agent-x.md.
+open-compass/GTA, and what is guessed is listed in docs/gta-thinkgeo-agent-x.md.
 """
 
 import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, cast
+from typing import Any, Literal
 
-from agrotools.benchmarks._dialogs.dialogs import Gold, text_of
-from agrotools.benchmarks._dialogs.entries import DialogForm, ReadEntry, read_entry
+from agrotools.benchmarks._dialogs.entries import DialogForm, Gold, ReadEntry, read_entries, text_of
 from agrotools.benchmarks._dialogs.files import FileTable, entries_of, read_json
-from agrotools.benchmarks._dialogs.findings import EntryFindings, Findings, PublishedSettings, quoted
 from agrotools.benchmarks._dialogs.lagent_format import TOOLMETA_FILE
-from agrotools.benchmarks._dialogs.loading import Layout, ReadSet, benchmark_of, file_check, samples_of
+from agrotools.benchmarks._dialogs.loading import (
+    Findings,
+    Layout,
+    PublishedSettings,
+    ReadSet,
+    benchmark_of,
+    file_check,
+    quoted,
+)
 from agrotools.benchmarks.checking import FileCheck
-from agrotools.benchmarks.gta2.plugin import PAPER_RUN
-from agrotools.benchmarks.gta2.slots import DEEPEST_SUB_TASK, SubTask, SubTasksSlot
+from agrotools.benchmarks.gta2.plugin import DEEPEST_SUB_TASK, PAPER_RUN, SubTask, SubTasksSlot
 from agrotools.benchmarks.loading import Loading, settings_of
 from agrotools.core import BenchmarkError, Mode, Sample
 from agrotools.core.base import Progress, no_progress
 from agrotools.formats.benchmark import Benchmark, SourceNote
+from agrotools.text.loose_json import is_list, is_object, is_text
 from agrotools.tools import TOOLS
 
 GTA2 = SourceNote(
@@ -102,9 +108,8 @@ def read_gta2(path: Path, part: Part = "end", progress: Progress = no_progress) 
         BenchmarkError: a file cannot be read, or holds no entries.
     """
     entries = entries_of(read_json(path), path)
-    offered = offered_tools(path.parent)
     findings = Findings()
-    findings.remark(offered.remark)
+    offered = _offered_tools(path.parent, findings)
     table = FileTable(path.parent)
     form = DialogForm(
         IMAGE_TOOLS,
@@ -113,15 +118,11 @@ def read_gta2(path: Path, part: Part = "end", progress: Progress = no_progress) 
         source="GTA-2",
         any_file=True,
         lacks_tools=True,
-        tools=offered.here if part == "end" else None,
+        tools=offered if part == "end" else None,
         gold=_tree if part == "end" else None,
     )
 
-    def read(position: int, entry: Any, findings: EntryFindings) -> Sample | None:
-        one = read_entry(position, entry, form, table, findings)
-        return _with_group(one) if one else None
-
-    samples = samples_of(entries, read, findings, progress)
+    samples = read_entries(entries, form, table, _with_groups, findings, progress)
     return ReadSet(path.parent, (path,), len(entries), samples, findings)
 
 
@@ -129,7 +130,7 @@ def _tree(entry: Mapping[str, Any], note: Callable[[str], None]) -> Gold:
     return Gold("workflow", tree_of(entry.get("sub_tasks"), note))
 
 
-def _with_group(read: ReadEntry) -> Sample:
+def _with_groups(read: ReadEntry) -> Sample:
     sample = read.sample
     groups = {"answer": read.kind}
     slot = sample.answer[0]
@@ -152,17 +153,9 @@ GTA2_TOOLS: tuple[str, ...] = tuple(
 _NAME_KEYS = ("name", "tool_name", "id")
 
 
-class Offered(NamedTuple):
-    """The tools that every task is offered, those that are not here, and what to say of it."""
-
-    here: tuple[str, ...]
-    missing: tuple[str, ...]
-    remark: str
-
-
-def offered_tools(folder: Path) -> Offered:
-    """The tools of ``toolmeta.json`` in ``folder`` (a list of objects or of names, or an object by name); those that
-    GTA-2 names where there is no such file.
+def _offered_tools(folder: Path, findings: Findings) -> tuple[str, ...]:
+    """The tools of ``toolmeta.json`` in ``folder`` (a list of objects or of names, or an object by name) that are here;
+    those that GTA-2 names where there is no such file. ``findings`` gets what is not here.
 
     Raises:
         BenchmarkError: the file cannot be read, or names no tool.
@@ -170,25 +163,20 @@ def offered_tools(folder: Path) -> Offered:
     path = folder / TOOLMETA_FILE
     source = TOOLMETA_FILE if path.is_file() else f"GTA-2 (there is no {TOOLMETA_FILE})"
     names = _names(read_json(path), path) if path.is_file() else list(GTA2_TOOLS)
-    here = tuple(name for name in names if name in TOOLS)
-    missing = tuple(name for name in names if name not in TOOLS)
-    remark = f"{len(here)} of the {len(names)} tools of {source} are here"
+    missing = [name for name in names if name not in TOOLS]
+    remark = f"{len(names) - len(missing)} of the {len(names)} tools of {source} are here"
     if missing:
         remark += f"; tasks are not offered {', '.join(quoted(name).strip(chr(39)) for name in missing)}"
-    return Offered(here, missing, remark)
+    findings.remark(remark)
+    return tuple(name for name in names if name in TOOLS)
 
 
 def _names(content: Any, path: Path) -> list[str]:
-    listed_names = cast("list[Any]", content) if isinstance(content, list) else []
-    if isinstance(content, dict):
-        listed_names = [*cast("dict[str, Any]", content)]
     names: list[str] = []
-    for each in listed_names:
-        name = each
-        if isinstance(each, dict):
-            tool = cast("dict[str, Any]", each)
-            name = next((tool[key] for key in _NAME_KEYS if tool.get(key)), None)
-        if not isinstance(name, str) or not name.strip():
+    listed: list[Any] = [*content] if is_list(content) or is_object(content) else []
+    for each in listed:
+        name: Any = next((each[key] for key in _NAME_KEYS if each.get(key)), None) if is_object(each) else each
+        if not is_text(name) or not name.strip():
             raise BenchmarkError(f"{path} holds a tool without a name: {quoted(each)}", hint="download it again")
         names.append(name.strip())
     if not names:
@@ -202,17 +190,16 @@ Note = Callable[[str], None]
 
 
 def tree_of(content: Any, note: Note) -> SubTasksSlot:
-    """The slot of an entry's ``sub_tasks``: a list of nodes, or one node. ``note`` is told what was read otherwise.
+    """The slot of an entry's ``sub_tasks``: a list of nodes, or one node. ``note`` takes what was read with a change.
 
     Raises:
         BenchmarkError: there is no node, or one that is none; the message says which.
     """
-    if isinstance(content, dict):
-        root = cast("dict[str, Any]", content)
-        content = root["sub_tasks"] if root.get("sub_tasks") else [root]
-    if not isinstance(content, list) or not content:
-        raise BenchmarkError(f"it has no sub_tasks: {quoted(content)}" if content else "it has no sub_tasks")
-    nodes = cast("list[Any]", content)
+    nodes: Any = content
+    if is_object(content):
+        nodes = content["sub_tasks"] if content.get("sub_tasks") else [content]
+    if not is_list(nodes) or not nodes:
+        raise BenchmarkError(f"it has no sub_tasks: {quoted(nodes)}" if nodes else "it has no sub_tasks")
     ids = Counter(_ids(nodes))
     all_named = max(ids.values()) == 1 and "" not in ids
     if not all_named:
@@ -223,19 +210,18 @@ def tree_of(content: Any, note: Note) -> SubTasksSlot:
     return SubTasksSlot(name="task", label="what came of the task", sub_tasks=tasks)
 
 
-def _node(raw: Any, place: str, level: int, with_ids: bool, note: Note) -> SubTask:
+def _node(node: Any, place: str, level: int, with_ids: bool, note: Note) -> SubTask:
     if level > DEEPEST_SUB_TASK:
         raise BenchmarkError(f"its sub_tasks are nested deeper than {DEEPEST_SUB_TASK} levels")
-    if not isinstance(raw, dict):
-        raise BenchmarkError(f"sub-task {place} is no object: {quoted(raw)}")
-    node = cast("dict[str, Any]", raw)
+    if not is_object(node):
+        raise BenchmarkError(f"sub-task {place} is no object: {quoted(node)}")
     below: Any = node.get("sub_tasks") or []
-    if not isinstance(below, list):
+    if not is_list(below):
         raise BenchmarkError(f"the sub_tasks of sub-task {place} are no list: {quoted(below)}")
     requirements = text_of(node.get("requirements")).strip()
     if not below and not requirements:
         note("a sub-task without requirements is graded")
-    inner = enumerate(cast("list[Any]", below), start=1)
+    inner = enumerate(below, start=1)
     return SubTask(
         id=_id(node) if with_ids else place,
         requirements=requirements,
@@ -253,21 +239,19 @@ def _weight(node: dict[str, Any], place: str) -> float:
     return float(weight)
 
 
-def _id(node: dict[str, Any]) -> str:
-    node_id = node.get("id")
-    return (
-        str(node_id).strip()[:_LONGEST_ID] if isinstance(node_id, str | int) and not isinstance(node_id, bool) else ""
-    )
+def _id(node: Any) -> str:
+    node_id = node.get("id") if is_object(node) else None
+    is_id = isinstance(node_id, str | int) and not isinstance(node_id, bool)
+    return str(node_id).strip()[:_LONGEST_ID] if is_id else ""
 
 
 def _ids(nodes: list[Any], level: int = 1) -> Iterator[str]:
     """The ids of all nodes, as far down as trees may go; empty for a node without one."""
-    for each in nodes:
-        node = cast("dict[str, Any]", each) if isinstance(each, dict) else {}
+    for node in nodes:
         yield _id(node)
-        below = node.get("sub_tasks")
-        if isinstance(below, list) and level < DEEPEST_SUB_TASK:
-            yield from _ids(cast("list[Any]", below), level + 1)
+        below: Any = node.get("sub_tasks") if is_object(node) else None
+        if is_list(below) and level < DEEPEST_SUB_TASK:
+            yield from _ids(below, level + 1)
 
 
 def _siblings(tasks: tuple[SubTask, ...]) -> Iterator[tuple[SubTask, ...]]:

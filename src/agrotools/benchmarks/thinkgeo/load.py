@@ -12,12 +12,18 @@ import re
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
-from agrotools.benchmarks._dialogs.entries import DialogForm, ReadEntry, read_entry
+from agrotools.benchmarks._dialogs.entries import DialogForm, ReadEntry, read_entries
 from agrotools.benchmarks._dialogs.files import FileTable, entries_of, read_json
-from agrotools.benchmarks._dialogs.findings import EntryFindings, Findings, PublishedSettings
-from agrotools.benchmarks._dialogs.loading import Layout, ReadSet, benchmark_of, file_check, samples_of
+from agrotools.benchmarks._dialogs.loading import (
+    Findings,
+    Layout,
+    PublishedSettings,
+    ReadSet,
+    benchmark_of,
+    file_check,
+)
 from agrotools.benchmarks.checking import FileCheck
 from agrotools.benchmarks.loading import Loading, settings_of
 from agrotools.benchmarks.thinkgeo.plugin import IMAGE_TOOLS, OPTICAL, PAPER_RUN, TOOLS
@@ -102,9 +108,8 @@ def read_thinkgeo(path: Path, split: str = "optical", progress: Progress = no_pr
         prefix = "thinkgeo" if sensor == "optical" else "thinkgeo-sar"
         folder = file.parent.relative_to(root).as_posix().removeprefix(".")
         form = DialogForm(IMAGE_TOOLS, prefix, family="remote_sensing", source="ThinkGeo", folder=folder)
-        sensor_samples = samples_of(
-            entries, partial(_read_one, form, table, sensor), findings, progress, f"{sensor} entries"
-        )
+        with_groups = partial(_with_groups, sensor)
+        sensor_samples = read_entries(entries, form, table, with_groups, findings, progress, f"{sensor} entries")
         samples += _with_difficulty(sensor_samples) if sensor == "optical" else sensor_samples
     return ReadSet(root, tuple(file for _, file in parts), count, samples, findings)
 
@@ -124,14 +129,7 @@ def find_sar(path: Path) -> Path:
     raise BenchmarkError(f"{path.parent} holds no JSON file of the SAR split", hint=THINKGEO_LAYOUT.source)
 
 
-def _read_one(
-    form: DialogForm, table: FileTable, sensor: str, position: int, entry: Any, findings: EntryFindings
-) -> Sample | None:
-    read = read_entry(position, entry, form, table, findings)
-    return _with_group(read, sensor) if read else None
-
-
-def _with_group(read: ReadEntry, sensor: str) -> Sample:
+def _with_groups(sensor: str, read: ReadEntry) -> Sample:
     sample = read.sample
     steps = sample.reference.steps if sample.reference else ()
     about = use_case(sample.query, [file.name for file in sample.files], [step.tool for step in steps])
@@ -146,71 +144,39 @@ def _with_difficulty(samples: list[Sample]) -> list[Sample]:
     ]
 
 
-USE_CASES: Mapping[str, tuple[str, ...]] = {
+USE_CASES: Mapping[str, str] = {
     "disaster_and_change": (
-        *("damage[sd]?", "damaged", "disaster", "destroyed", "flood(?:s|ed|ing)?", "hurricane", "wildfires?", "fire"),
-        *("volcan(?:o|ic)", "tsunami", "earthquake", "tornado", "debris", "pre[- ]?(?:image|disaster|event)"),
-        *("post[- ]?(?:image|disaster|event)", "before and after", "changes?", "changed", "ChangeDetection"),
+        r"damage[sd]?|damaged|disaster|destroyed|flood(?:s|ed|ing)?|hurricane|wildfires?|fire|volcan(?:o|ic)|"
+        r"tsunami|earthquake|tornado|debris|pre[- ]?(?:image|disaster|event)|post[- ]?(?:image|disaster|event)|"
+        r"before and after|changes?|changed|ChangeDetection"
     ),
     "aviation": (
-        *("aircrafts?", "air ?planes?", "planes?", "jets?", "runways?", "airports?", "airfield", "helicopters?"),
-        *("hangars?", "taxiways?", "terminals?", "aprons?", "boarding"),
+        r"aircrafts?|air ?planes?|planes?|jets?|runways?|airports?|airfield|helicopters?|hangars?|taxiways?|"
+        r"terminals?|aprons?|boarding"
     ),
     "recreation": (
-        *("tennis", "basketball", "baseball", "football", "soccer", "courts?", "playgrounds?", "stadiums?", "track"),
-        *("golf", "sports?", "players?", "matches", "gymnasium", "recreation(?:al)?"),
+        r"tennis|basketball|baseball|football|soccer|courts?|playgrounds?|stadiums?|track|golf|sports?|players?|"
+        r"matches|gymnasium|recreation(?:al)?"
     ),
     "industrial_sites": (
-        *("storage tanks?", "tanks?", "industrial", "factor(?:y|ies)", "refiner(?:y|ies)", "chimneys?", "silos?"),
-        *("warehouses?", "oil", "fuel"),
+        r"storage tanks?|tanks?|industrial|factor(?:y|ies)|refiner(?:y|ies)|chimneys?|silos?|warehouses?|oil|fuel"
     ),
     "environment": (
-        *("garbage", "waste", "dump(?:s|ing)?", "dumpsites?", "landfills?", "contaminat(?:ion|ed)", "pollut(?:ion|ed)"),
-        *(
-            "water ?bod(?:y|ies)",
-            "agricultur(?:e|al)",
-            "crops?",
-            "farmland",
-            "vegetation",
-            "trees?",
-            "rivers?",
-            "lakes?",
-        ),
+        r"garbage|waste|dump(?:s|ing)?|dumpsites?|landfills?|contaminat(?:ion|ed)|pollut(?:ion|ed)|"
+        r"water ?bod(?:y|ies)|agricultur(?:e|al)|crops?|farmland|vegetation|trees?|rivers?|lakes?"
     ),
     "transportation": (
-        *(
-            "vehicles?",
-            "cars?",
-            "trucks?",
-            "bus(?:es)?",
-            "vans?",
-            "traffic",
-            "intersections?",
-            "roundabouts?",
-            "lanes?",
-        ),
-        *("ships?", "boats?", "vessels?", "harbou?rs?", "docks?", "piers?", "parked", "heading", "highways?"),
+        r"vehicles?|cars?|trucks?|bus(?:es)?|vans?|traffic|intersections?|roundabouts?|lanes?|ships?|boats?|"
+        r"vessels?|harbou?rs?|docks?|piers?|parked|heading|highways?"
     ),
     "urban_planning": (
-        *(
-            "residential",
-            "houses?",
-            "buildings?",
-            "roofs?",
-            "swimming pools?",
-            "pools?",
-            "parking",
-            "roads?",
-            "bridges?",
-        ),
-        *("neighbou?rhoods?", "urban", "zoning", "plots?", "streets?"),
+        r"residential|houses?|buildings?|roofs?|swimming pools?|pools?|parking|roads?|bridges?|neighbou?rhoods?|"
+        r"urban|zoning|plots?|streets?"
     ),
 }
-"""Use cases as in the paper's figure 2, with the words that tell them."""
-
+"""Use cases as in the paper's figure 2, each with a pattern of the words that tell it."""
 _WORDS = {
-    name: re.compile(rf"(?<![A-Za-z])(?:{'|'.join(words)})(?![A-Za-z])", re.IGNORECASE)
-    for name, words in USE_CASES.items()
+    name: re.compile(rf"(?<![A-Za-z])(?:{words})(?![A-Za-z])", re.IGNORECASE) for name, words in USE_CASES.items()
 }
 
 COMPLEX_WORDS = ("estimate", "compare", "distribution", "count", "area", "how many", "orientation", "proximity")

@@ -1,6 +1,6 @@
 """Plug-in of ThinkGeo."""
 
-from agrotools.benchmarks._dialogs.plugin_parts import LAGENT, PaperRun, tools_in
+from agrotools.benchmarks._dialogs.plugin_parts import LAGENT, ImageCallsSlot, PaperRun, tools_in
 from agrotools.benchmarks.counts import count_answers, count_calls, count_in_group
 from agrotools.core import KeywordsSlot, Slot
 from agrotools.plugin import BenchmarkPlugin, ErrorSource, ExpectedCount, MetricInfo, PublishedFiles, deferred
@@ -75,6 +75,7 @@ PLUGIN = BenchmarkPlugin(
     protocols=LAGENT,
     predictions={"thinkgeo": "agrotools.benchmarks.thinkgeo.score:FORMAT"},
     expected=(*OPTICAL, *_SAR),
+    slots=(ImageCallsSlot,),
     metrics={
         "thinkgeo.llm_score": MetricInfo(
             "LLM judge",
@@ -117,6 +118,6 @@ PLUGIN = BenchmarkPlugin(
         ),
     ),
     scoring_target="agrotools.benchmarks.thinkgeo.score:SCORING",
-    judging_target="agrotools.benchmarks.thinkgeo.judge:JUDGING",
-    reporting_target="agrotools.benchmarks.thinkgeo.report:REPORTING",
+    judging_target="agrotools.benchmarks.thinkgeo.score:JUDGING",
+    reporting_target="agrotools.benchmarks.thinkgeo.score:REPORTING",
 )

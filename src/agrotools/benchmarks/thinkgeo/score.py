@@ -1,15 +1,18 @@
-"""ThinkGeo's scorer (arXiv 2505.23752): its rules, the metric of its judge, to the letter and corrected.
+"""ThinkGeo's scorer and judge (arXiv 2505.23752), to the letter and corrected, and the tables of its paper.
 
 Ported from the behaviour of opencompass/datasets/ThinkGeo_bench.py (github.com/mbzuai-oryx/ThinkGeo, commit
-95086de5bcb6f008851615f4651ae85ee6a8ed1a, Apache-2.0).
+95086de5bcb6f008851615f4651ae85ee6a8ed1a, Apache-2.0). The two prompts of the judge are its words; it asks gpt-4o-mini
+with temperature 0 and at most 3 tokens.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from agrotools.benchmarks._dialogs import published_scorer
+from agrotools.benchmarks._dialogs.plugin_parts import STEPS, TableLayout
 from agrotools.benchmarks._dialogs.published_scorer import Dialogue, Rules
 from agrotools.benchmarks._dialogs.scores import (
     IMAGES,
@@ -19,12 +22,23 @@ from agrotools.benchmarks._dialogs.scores import (
     prediction_content,
     scoring_by,
 )
-from agrotools.benchmarks.thinkgeo.judge import LLM_SCORE, LLM_SCORE_CORRECTED, Judgement, judge_prompt, read_log
-from agrotools.benchmarks.thinkgeo.plugin import CATEGORIES, IMAGE_TOOLS, PAPER_RUN
-from agrotools.plugin import PredictionFormat, PredictionInput
-from agrotools.scoring.judging.questions import read_yes_no
-from agrotools.scoring.predictions import Compared, Figure, Part, SampleParts, Scores, Similarity, published, summed
-from agrotools.text.loose_json import is_list, is_object
+from agrotools.benchmarks.thinkgeo.plugin import CATEGORIES, IMAGE_TOOLS, PAPER_RUN, has_questions
+from agrotools.core import BenchmarkError, KeywordsSlot, Mode, Record
+from agrotools.plugin import JudgedMetric, Judging, PredictionFormat, PredictionInput, Reporting, deferred
+from agrotools.scoring.judging import Rubrics
+from agrotools.scoring.judging.questions import JudgeQuestion, prompt_hash, read_published_yes, read_yes_no
+from agrotools.scoring.predictions import (
+    Compared,
+    Figure,
+    Part,
+    SampleParts,
+    Scores,
+    Similarity,
+    published,
+    read_json,
+    summed,
+)
+from agrotools.text.loose_json import is_list, is_object, is_text
 
 RULES = Rules(
     name="thinkgeo",
@@ -36,45 +50,115 @@ RULES = Rules(
 )
 SCORING = scoring_by(RULES, PAPER_RUN)
 
-Judge = Callable[[str, str], str]
-"""Given the system's and the user's message, what a model replies."""
+LLM_SCORE = "thinkgeo.llm_score"
+LLM_SCORE_CORRECTED = "thinkgeo.llm_score_corrected"
+
+JUDGE_SYSTEM = "Only respond with 'Yes' or 'No'."
+JUDGE_USER = (
+    "Response: {answer}\nGiven the above response, answer the following question in Yes or No.\nQuestion: {question}?"
+)
+
+
+def judge_prompt(answer: str, question: str) -> tuple[str, str]:
+    """The system's and the user's message for one question about an answer."""
+    return JUDGE_SYSTEM, JUDGE_USER.format(answer=answer, question=question.strip().rstrip("?"))
+
+
+def _questions(record: Record, _: Rubrics | None) -> list[JudgeQuestion]:
+    answer = record.trajectory.answer if record.trajectory is not None and record.invalid is None else None
+    if answer is None or not answer.strip():
+        return []
+    slots = [slot for slot in record.sample.answer if isinstance(slot, KeywordsSlot)]
+    return [question for slot in slots for question in yes_no_questions(slot, answer)]
+
+
+def yes_no_questions(slot: KeywordsSlot, answer: str) -> list[JudgeQuestion]:
+    """ThinkGeo's questions about an answer, in its own words: a right answer has yes to each.
+
+    Each stands twice: as ThinkGeo reads the reply (nothing but ``yes`` counts), and so that ``Yes.`` is yes and what is
+    neither yes nor no has no grade.
+    """
+    prompt = prompt_hash(JUDGE_SYSTEM + JUDGE_USER)
+    questions: list[JudgeQuestion] = []
+    for number, question in enumerate(slot.questions, start=1):
+        system, user = judge_prompt(answer, question)
+        for metric, read in ((LLM_SCORE, read_published_yes), (LLM_SCORE_CORRECTED, read_yes_no)):
+            questions.append(JudgeQuestion(metric, f"{slot.name} {number}", system, user, prompt, 1, read, 3))
+    return questions
+
+
+JUDGING = Judging(
+    metrics={
+        LLM_SCORE: JudgedMetric(has_questions, min),
+        LLM_SCORE_CORRECTED: JudgedMetric(has_questions, min, asked_as=LLM_SCORE),
+    },
+    questions=_questions,
+)
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """Replies of the judge on one answer. ``position``: of the sample in the file, from 0."""
+
+    position: int
+    replies: tuple[str, ...]
+
+    @property
+    def passed(self) -> bool:
+        """True if every reply is yes, and nothing but that."""
+        return all(reply == "yes" for reply in self.replies)
+
+
+_FORM = 'a log looks like [{"id": 0, "scores": ["yes", "no"]}, ...]'
+
+
+def read_log(path: Path) -> tuple[list[Judgement], list[str]]:
+    """The judgements of a log, and what is malformed in it: a sample whose entry is malformed was not judged, a reply
+    that is no text says nothing. Of two entries for a sample the first counts.
+
+    Raises:
+        BenchmarkError: the file cannot be read, or holds no list of judgements.
+    """
+    data = read_json(path)
+    if not is_list(data):
+        raise BenchmarkError(f"{path.name} is no list of judgements", hint=_FORM)
+    judgements: dict[int, Judgement] = {}
+    malformed: list[str] = []
+    for index, entry in enumerate(data):
+        position: Any = entry.get("id") if is_object(entry) else None
+        replies: Any = entry.get("scores") if is_object(entry) else None
+        if type(position) is not int or not is_list(replies):
+            malformed.append(f"{path.name}, entry {index} is no judgement")
+        elif position in judgements:
+            malformed.append(f"{path.name}, entry {index}: sample {position} is judged twice")
+        else:
+            if not all(map(is_text, replies)):
+                malformed.append(f"{path.name}, entry {index}: a reply is no text")
+            judgements[position] = Judgement(position, tuple(r if is_text(r) else "" for r in replies))
+    if data and not judgements:
+        raise BenchmarkError(malformed[0], hint=_FORM)
+    return list(judgements.values()), malformed
 
 
 def score_end(
     samples: Sequence[Dialogue],
     similarity: Similarity | None = None,
-    *,
     data: Mapping[str, Any] | None = None,
-    judge: Judge | None = None,
     judgements: Sequence[Judgement] | None = None,
 ) -> Scores:
-    """The metrics of an end-to-end file; ``llm_score`` from a ``judge``, or from ``judgements`` that were saved.
+    """The metrics of an end-to-end file; ``llm_score`` from ``judgements`` that were saved.
 
-    ``data``: the whole data set, whose entries hold the questions, looked up by the position of a sample.
+    ``data``: the whole data set, whose entries hold the questions.
 
     Raises:
         PublishedScorerStops: the original ends with an exception.
     """
-    entries = data or {}
-    question_judgements: list[Judgement] = []
-
-    def ask(position: int, answer: str) -> None:
-        questions = entries.get(str(position), {}).get("evaluation", None)
-        if judge is not None and questions:
-            texts = [question["question"] for question in questions]
-            replies = (judge(*judge_prompt(answer, text)).strip().lower() for text in texts)
-            question_judgements.append(Judgement(position, tuple(replies)))
-
-    scores = published_scorer.score_end(samples, RULES, similarity, on_objective=ask)
-    if judge is None and judgements is None:
-        reason = "needs a judge or saved judgements"
-    elif data is None:
-        reason = "needs the data set, whose questions it counts"
-    else:
-        figure = llm_score(question_judgements if judge is not None else judgements or (), data)
-        counts = {**scores.counts, "judged": len(question_judgements if judge is not None else judgements or ())}
-        return replace(scores, metrics={**scores.metrics, LLM_SCORE: figure}, counts=counts)
-    return replace(scores, left_out={**scores.left_out, LLM_SCORE: reason})
+    scores = published_scorer.score_end(samples, RULES, similarity)
+    if judgements is None or data is None:
+        reason = "needs saved judgements" if judgements is None else "needs the data set, whose questions it counts"
+        return replace(scores, left_out={**scores.left_out, LLM_SCORE: reason})
+    metrics = {**scores.metrics, LLM_SCORE: llm_score(judgements, data)}
+    return replace(scores, metrics=metrics, counts={**scores.counts, "judged": len(judgements)})
 
 
 def llm_score(judgements: Sequence[Judgement], data: Mapping[str, Any]) -> Figure:
@@ -109,17 +193,8 @@ def with_llm_score(scores: Scores, judgements: Sequence[Judgement], data: Mappin
     return replace(scores, metrics=metrics, samples=tuple(samples))
 
 
-def _published(
-    samples: Sequence[Dialogue],
-    similarity: Similarity | None,
-    data: Mapping[str, Any] | None,
-    log: Sequence[Judgement] | None,
-) -> Scores:
-    return score_end(samples, similarity, data=data, judgements=log)
-
-
 def _compare(inputs: PredictionInput) -> Compared:
-    return compare_dialogues(inputs, RULES, JudgeScorer(read_log, _published, with_llm_score))
+    return compare_dialogues(inputs, RULES, JudgeScorer(read_log, score_end, with_llm_score))
 
 
 FORMAT = PredictionFormat(
@@ -129,3 +204,12 @@ FORMAT = PredictionFormat(
     differences_of(RULES, ans_i=IMAGES, llm_score="a reply may say more than yes"),
     write=partial(prediction_content, PAPER_RUN),
 )
+LAYOUTS: Mapping[Mode, TableLayout] = {
+    "step-by-step": TableLayout("ThinkGeo, step by step", STEPS, "3"),
+    "end-to-end": TableLayout(
+        "ThinkGeo, end to end", {"p_f1": "P", "o_f1": "O", "l_f1": "L", "ans_acc": "Ans", "ans_i": "Ans_I"}, "3"
+    ),
+}
+_tables = deferred("agrotools.benchmarks._dialogs.report:published_tables")
+# Table A1 has the runs on radar images.
+REPORTING = Reporting(tables=partial(_tables, "thinkgeo", LAYOUTS, split_tables={"sar": "A1"}))

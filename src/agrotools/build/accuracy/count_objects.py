@@ -155,8 +155,8 @@ def _drawn_crowns(bench: Bench) -> list[Figure]:
             scene = canopy_scene(kind, seed)
             path = bench.raster(f"{kind}_{seed}.tif", scene.heights, GSD_M)
             result = bench.call(image=path, target="tree", score_min=0.0)
-            table = _table(bench.made(result.table))
-            pairs = _tops_matched(scene, table)
+            table = _table(bench.artifact_path(result.table))
+            pairs = _match_tops(scene, table)
             there = len(scene.tops)
             columns.add(
                 hits=len(pairs),
@@ -181,13 +181,13 @@ def _boxes_of_people(
         truth = _boxes(bench.folder / item["boxes"])
         scale = {} if item.get("gsd_m") is None else {"gsd_m": item["gsd_m"]}
         result = bench.call(image=bench.folder / item["image"], target=target, mode=mode, backend=backend, **scale)
-        table = _table(bench.made(result.table))
+        table = _table(bench.artifact_path(result.table))
         boxes, centres = table[:, 2:6], table[:, :2]
         inside = (centres[:, None, :] >= truth[None, :, :2]) & (centres[:, None, :] < truth[None, :, 2:])
         columns.add(
             _photograph(item["id"]),
-            hits=_matched(np.asarray(overlaps(boxes, truth) >= _LEAST_IOU)),
-            centred=_matched(np.asarray(inside.all(axis=2))),
+            hits=_most_pairs(np.asarray(overlaps(boxes, truth) >= _LEAST_IOU)),
+            centred=_most_pairs(np.asarray(inside.all(axis=2))),
             predicted=result.count,
             there=len(truth),
             error=abs(result.count - len(truth)),
@@ -222,12 +222,12 @@ def _by_net(bench: Bench, target: str) -> list[Figure]:
     for item in bench.items():
         truth = _boxes(bench.folder / item["boxes"])
         result = bench.call(image=bench.folder / item["image"], target=target)
-        boxes = _table(bench.made(result.table))[:, 2:6]
+        boxes = _table(bench.artifact_path(result.table))[:, 2:6]
         low, high = result.count_interval
         bias, there = result.count - len(truth), len(truth)
         columns.add(
             _photograph(item["id"]),
-            hits=_matched(np.asarray(overlaps(boxes, truth) >= _NET_IOU)),
+            hits=_most_pairs(np.asarray(overlaps(boxes, truth) >= _NET_IOU)),
             predicted=result.count,
             there=there,
             inside=low <= there <= high,
@@ -258,7 +258,7 @@ def _boxes(path: Path) -> Floats:
     return np.array(rows, np.float64).reshape(-1, 4)
 
 
-def _tops_matched(scene: CanopyScene, table: Floats) -> list[tuple[int, int]]:
+def _match_tops(scene: CanopyScene, table: Floats) -> list[tuple[int, int]]:
     """Pairs of a found top and a true one, nearest first, each once, no further apart than the crown's radius."""
     from scipy.spatial import KDTree
 
@@ -277,7 +277,7 @@ def _tops_matched(scene: CanopyScene, table: Floats) -> list[tuple[int, int]]:
     return matched
 
 
-def _matched(possible: NDArray[np.bool_]) -> int:
+def _most_pairs(possible: NDArray[np.bool_]) -> int:
     """The most pairs that can be made, each found object and each true one used once at most."""
     from scipy.optimize import linear_sum_assignment
 

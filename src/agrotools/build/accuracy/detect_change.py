@@ -22,7 +22,7 @@ from agrotools.tools.change.result import CHANGED, GAINED, LOST
 from agrotools.vision.reading import read_image, read_labels
 
 if TYPE_CHECKING:
-    from agrotools.build.scenes.ponds import PondScene
+    from agrotools.build.scenes.scene import Scene
 
 PAIRS = 80
 """A quarter of each difficulty. The tests were fitted on seeds 1000 to 1359 and tried on 2000 to 2079."""
@@ -91,7 +91,7 @@ def _without_ponds(bench: Bench) -> list[Figure]:
     ]
 
 
-def _arrays(scene: "PondScene", infrared: bool) -> tuple[list[NDArray[np.uint8]], list[NDArray[np.float32] | None]]:
+def _arrays(scene: "Scene", infrared: bool) -> tuple[list[NDArray[np.uint8]], list[NDArray[np.float32] | None]]:
     """Colours and near infrared of both dates, scaled to 255."""
     if not infrared:
         return [cast(NDArray[np.uint8], scene.images[date]) for date in _DATES], [None, None]
@@ -174,7 +174,7 @@ def _figures(bench: Bench, scene: Callable[[dict[str, Any]], str], rules: _Rules
     figures: list[Figure] = []
     for target in ("farmland", "any"):
         shipped = f"{target}, as shipped"
-        results, masks = _called(bench, target=target, gsd_m=rules.gsd_m)
+        results, masks = _call_tool(bench, target=target, gsd_m=rules.gsd_m)
         figures += _of_masks(shipped, pairs, masks, "its constants were chosen on these pairs")
         columns = Columns()
         wrong = 0
@@ -192,19 +192,19 @@ def _figures(bench: Bench, scene: Callable[[dict[str, Any]], str], rules: _Rules
         others = "the scenes of the other fold" if len(set(scenes)) > 1 else "other tiles of the same city"
         figures += _of_masks(f"{target}, two-fold", pairs, held_out, f"constants chosen on {others}", goal=_GOAL)
     for method in ("cva", "irmad", "pca_kmeans"):
-        figures += _of_masks(method, pairs, _called(bench, method=method)[1], "nothing chosen")[:1]
+        figures += _of_masks(method, pairs, _call_tool(bench, method=method)[1], "nothing chosen")[:1]
     everything = [np.ones_like(pair.truth) for pair in pairs]
     figures += _of_masks("calling everything changed", pairs, everything, "what any method must beat")[:1]
     return figures
 
 
-def _called(bench: Bench, **arguments: Any) -> tuple[list[Any], list[Mask]]:
+def _call_tool(bench: Bench, **arguments: Any) -> tuple[list[Any], list[Mask]]:
     """Results of the tool for every pair of the folder, and the pixels that it says have changed."""
     results: list[Any] = []
     masks: list[Mask] = []
     for item in bench.items():
         results.append(bench.call(**{date: bench.folder / item[date] for date in _DATES}, **arguments))
-        classes = read_labels(bench.made(results[-1].mask)).classes
+        classes = read_labels(bench.artifact_path(results[-1].mask)).classes
         masks.append(np.isin(classes, (GAINED, LOST, CHANGED)))
     return results, masks
 

@@ -37,7 +37,7 @@ class DrawnMark:
     stroke_px: int
 
 
-def photos_in(data: Path) -> list[Path]:
+def find_photos(data: Path) -> list[Path]:
     """Photographs of all folders of a data set, without masks, rasters and pages, in the order of their names."""
     paths = [
         path
@@ -49,7 +49,7 @@ def photos_in(data: Path) -> list[Path]:
     return [path for path in paths if path.suffix.lower() in (".jpg", ".jpeg", ".png", ".webp")]
 
 
-def drawn_on(
+def draw_mark_on(
     pixels: NDArray[np.uint8],
     colour: MarkColour,
     shape: MarkShape,
@@ -97,7 +97,7 @@ def drawn_on(
     return picture, DrawnMark(box, colour, shape, stroke_px)
 
 
-def saved_as_jpeg(pixels: NDArray[np.uint8], quality: int, path: Path) -> Path:
+def save_as_jpeg(pixels: NDArray[np.uint8], quality: int, path: Path) -> Path:
     """The picture as a JPEG with colours at half resolution (4:2:0), as phones and web sites store them."""
     from PIL import Image
 
@@ -198,7 +198,7 @@ def _photos(bench: Bench) -> dict[Path, int]:
         BenchmarkError: there are none.
     """
     data = bench.folder.parent
-    photos = photos_in(data) if data.is_dir() else []
+    photos = find_photos(data) if data.is_dir() else []
     if not photos:
         raise BenchmarkError(f"there are no photographs in the folders of {data}", hint="give --data DIR")
     hashes = {path: sha256(path.read_bytes()).hexdigest() for path in photos}
@@ -218,9 +218,9 @@ def _drawn_photos(bench: Bench) -> list[_Marked]:
         for turn in range(_MARKS_PER_PHOTO):
             colour = COLOURS[(_MARKS_PER_PHOTO * number + turn) % len(COLOURS)]
             shape, stroke = SHAPES[int(draw.integers(len(SHAPES)))], int(draw.integers(2, 7))
-            picture, mask = drawn_on(pixels, colour, shape, stroke, draw)
+            picture, mask = draw_mark_on(pixels, colour, shape, stroke, draw)
             target = bench.scratch / f"marked-{number}-{turn}.jpg"
-            saved_as_jpeg(picture, int(draw.integers(75, 96)), target)
+            save_as_jpeg(picture, int(draw.integers(75, 96)), target)
             marked.append(_Marked(target, mask, half, digest))
     return marked
 

@@ -45,11 +45,11 @@ def _sizes(bench: Bench) -> list[Figure]:
             }
             visible = [fruit for fruit in scene.truth["fruits"] if fruit["visibility"] >= WELL_SEEN]
             for fruit in visible:
-                result = _called(bench, **call, boxes=[fruit["box"]])
+                result = _call_tool(bench, **call, boxes=[fruit["box"]])
                 if result is not None and result.fruits:
                     columns.add(boxed=abs(result.fruits[0].diameter_mm - fruit["diameter_mm"]))
             if scene.truth["skin"] in _COLOURFUL and visible:
-                result = _called(bench, **call)
+                result = _call_tool(bench, **call)
                 mean = sum(fruit["diameter_mm"] for fruit in visible) / len(visible)
                 if result is not None and result.mean_diameter_mm is not None:
                     columns.add(coloured=abs(result.mean_diameter_mm - mean))
@@ -73,7 +73,7 @@ def _counts(bench: Bench) -> list[Figure]:
                 scene = make_orchard(FIRST_SEED + number, difficulty, kind)
                 there = sum(fruit["visibility"] >= LEAST_SEEN for fruit in scene.truth["fruits"])
                 image = _saved(bench, "drawn.jpg", scene.images["rgb"])
-                result = _called(bench, image=image, target=kind)
+                result = _call_tool(bench, image=image, target=kind)
                 columns.add(**{metric: abs((0 if result is None else result.count) - there)})
             figures.append(columns.mean_error(metric, metric))
     return figures
@@ -86,7 +86,7 @@ def _ears(bench: Bench) -> list[Figure]:
     for number in range(SCENES):
         scene = make_wheat(FIRST_SEED + number, _DIFFICULTIES[number % len(_DIFFICULTIES)])
         image = _saved(bench, "drawn.jpg", scene.images["rgb"])
-        result = _called(bench, image=image, target="wheat head", mode="blob", expected_size_px=30)
+        result = _call_tool(bench, image=image, target="wheat head", mode="blob", expected_size_px=30)
         columns.add(share=(0 if result is None else result.count) / scene.truth["count"])
     return [columns.median("ears counted as round spots, found over true, median", "share")]
 
@@ -100,7 +100,7 @@ def _severities(bench: Bench) -> list[Figure]:
         for number in range(3 * SCENES):
             scene = make_leaf_photo(FIRST_SEED + number, difficulty)
             mode = "field" if scene.truth["ground"] == "soil" else "leaf"
-            result = _called(bench, image=_saved(bench, "drawn.jpg", scene.images["rgb"]), mode=mode)
+            result = _call_tool(bench, image=_saved(bench, "drawn.jpg", scene.images["rgb"]), mode=mode)
             true = scene.truth["leaves"][0]["severity_pct"]
             columns.add(true=true, error=abs((0.0 if result is None else result.severity_pct) - true))
         note = f"{_NOTE}; mean true severity {sum(columns['true']) / len(columns['true']):.1f} %"
@@ -109,7 +109,7 @@ def _severities(bench: Bench) -> list[Figure]:
     return figures
 
 
-def _called(bench: Bench, **arguments: Any) -> Any:
+def _call_tool(bench: Bench, **arguments: Any) -> Any:
     """The result; None where the tool finds nothing."""
     try:
         return bench.call(**arguments)
@@ -123,7 +123,7 @@ def _saved(bench: Bench, name: str, pixels: "NDArray[Any]") -> Path:
     from agrotools.build.sources.drawn.saving import save_jpeg, save_png
 
     path = bench.scratch / name
-    (save_jpeg if path.suffix == ".jpg" else save_png)(pixels, path)
+    (save_jpeg if path.suffix == ".jpg" else save_png)(path, pixels)
     return path
 
 
@@ -152,7 +152,7 @@ def _figures(
     columns = Columns()
     for item in bench.items():
         result: LeafLesions = bench.call(image=bench.folder / item["image"], backend=backend)
-        classes = read_labels(bench.made(result.mask)).classes
+        classes = read_labels(bench.artifact_path(result.mask)).classes
         true = read_labels(bench.folder / item["mask"]).classes
         lesion, symptom = classes == LESION, true == _TRUE_SYMPTOM
         true_pct = 100 * float(symptom.sum() / (true > 0).sum())
@@ -205,7 +205,7 @@ def _diameters(bench: Bench) -> list[Figure]:
         }
         for fruit in bench.call(**call, boxes=[fruit["box"] for fruit in fruits]).fruits:
             _add_error(boxed, fruits[fruit.id - 1], fruit)
-        matched = _matched(fruits, bench.call(**call))
+        matched = _match_circles(fruits, bench.call(**call))
         for fruit, circle in matched:
             _add_error(found, fruit, circle)
         shares.add(found=len(matched), present=len(fruits))
@@ -235,7 +235,7 @@ def _add_error(columns: Columns, fruit: Mapping[str, Any], measured: Any) -> Non
             columns.add("trees", **{f"bias{group}": bias, f"size{group}": abs(bias)})
 
 
-def _matched(fruits: list[Any], sizes: FruitSizes) -> list[tuple[Any, Any]]:
+def _match_circles(fruits: list[Any], sizes: FruitSizes) -> list[tuple[Any, Any]]:
     """Each fruit with the nearest circle around its box's middle, if there is one; each circle once."""
     pairs: list[tuple[Any, Any]] = []
     used_ids: set[int] = set()

@@ -20,7 +20,7 @@ _THIN = 3
 Values = NDArray[np.float64]
 
 
-def tried(bands: NDArray[np.uint16], truth: NDArray[np.uint8]) -> tuple[CorrectCounts, CorrectCounts]:
+def cross_validate(bands: NDArray[np.uint16], truth: NDArray[np.uint8]) -> tuple[CorrectCounts, CorrectCounts]:
     """Correct counts of a classifier with every three bands, in the order of :func:`itertools.combinations`.
 
     Blocks are the squares of a chequerboard. First: those of one colour, learnt from the other; second: the reverse.
@@ -53,7 +53,7 @@ def tried(bands: NDArray[np.uint16], truth: NDArray[np.uint8]) -> tuple[CorrectC
     return counts[0], counts[1]
 
 
-def together(halves: tuple[CorrectCounts, CorrectCounts]) -> CorrectCounts:
+def both_halves(halves: tuple[CorrectCounts, CorrectCounts]) -> CorrectCounts:
     """The counts of both colours of blocks."""
     return CorrectCounts(halves[0].right + halves[1].right, halves[0].there + halves[1].there)
 
@@ -87,7 +87,7 @@ def among_best(counts: CorrectCounts, strict: bool = False) -> NDArray[np.bool_]
 CROP, WEED = 1, 2
 
 
-def compared(
+def compare_masks(
     predicted: NDArray[np.uint8], truth: NDArray[np.integer], plants: NDArray[np.bool_]
 ) -> tuple[dict[str, float | None], dict[str, NDArray[np.int64]]]:
     """Figures of a picture (None where the truth has nothing of a class), and pixels of intersection and union.
@@ -159,10 +159,10 @@ def _photographs(bench: Bench) -> list[Figure]:
     train_crop_weed_heads(bench.folder.parent)
     for item in items:
         result = bench.call(image=bench.folder / item["image"], separation="model")
-        predicted = np.asarray(Image.open(bench.made(result.mask)))
+        predicted = np.asarray(Image.open(bench.artifact_path(result.mask)))
         truth = np.asarray(Image.open(bench.folder / item["mask"]))
         plants = np.asarray(Image.open(bench.folder / item["vegetation"])) > 0
-        columns.add(pair[hashes[item["id"]]], **compared(predicted, truth, plants)[0])
+        columns.add(pair[hashes[item["id"]]], **compare_masks(predicted, truth, plants)[0])
     return [
         columns.mean(metric, name, goal=_GOALS.get(name), higher_is_better=name != "weed_share_error_pct")
         for name, metric in _METRICS.items()
@@ -180,7 +180,7 @@ def _drawn_rows(bench: Bench) -> list[Figure]:
         scene = make_scene(FIRST_SEED + number, number % 4)  # pyright: ignore[reportArgumentType]
         path = bench.picture(f"rows_{number}.png", scene.images["rgb"])
         result = bench.call(image=path, separation="row", gsd_m=scene.sidecar["gsd_m"])
-        predicted, truth = np.asarray(Image.open(bench.made(result.mask))), scene.masks["classes"]
+        predicted, truth = np.asarray(Image.open(bench.artifact_path(result.mask))), scene.masks["classes"]
         columns.add(vegetation=_iou(np.isin(predicted, (1, 2, 3)), truth > 0), rows=result.row is not None)
         if result.row is not None:
             columns.add(
@@ -216,8 +216,8 @@ def _drawn_bands(bench: Bench) -> list[Figure]:
         names = tuple(cast("list[str]", scene.sidecar["bands"]))
         triplets: list[tuple[str, ...]] = list(itertools.combinations(names, 3))
         wide = FIELD_PX[1] // 3
-        halves = tried(bands[:, :, wide:], truth[:, wide:])
-        counts = together(halves)
+        halves = cross_validate(bands[:, :, wide:], truth[:, wide:])
+        counts = both_halves(halves)
         accuracy, good = counts.accuracy(), among_best(counts)
         best = accuracy.max()
         columns.add(

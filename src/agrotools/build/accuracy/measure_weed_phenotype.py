@@ -176,7 +176,7 @@ def _drawn_plants(bench: Bench) -> list[Figure]:
     columns = Columns()
     for plant, path in _plants(bench):
         result = bench.call(image=path, view=plant.view, scale_cm_px=plant.cm_px, ground_y_px=plant.ground_y_px)
-        with Image.open(bench.made(result.mask)) as opened:
+        with Image.open(bench.artifact_path(result.mask)) as opened:
             mask = np.asarray(opened) > 0
         largest = result.plants[0]
         columns.add(

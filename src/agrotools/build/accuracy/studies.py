@@ -242,7 +242,7 @@ _ROUNDING = 1e-9
 """By so much a goal may be missed: what rounding leaves of an exact zero."""
 
 
-def measured(tool: str, number: int, folder: Path, scratch: Path) -> dict[str, Any]:
+def run_study(tool: str, number: int, folder: Path, scratch: Path) -> dict[str, Any]:
     """Result of a study: ``figures``, times, memory and overlays, or ``error``, one line that says what went wrong.
 
     Memory is the most that the process held at once, before any interval was computed: libraries, truth and all.
@@ -309,7 +309,7 @@ def _end_with_parent() -> None:
 def main() -> None:
     order = json.loads(sys.stdin.readline())
     threading.Thread(target=_end_with_parent, daemon=True).start()
-    result = measured(order["tool"], order["number"], Path(order["folder"]), Path(order["scratch"]))
+    result = run_study(order["tool"], order["number"], Path(order["folder"]), Path(order["scratch"]))
     Path(order["answer"]).write_text(json.dumps(result), encoding="utf-8")
 
 

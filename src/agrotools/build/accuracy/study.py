@@ -262,7 +262,7 @@ class Bench:
                 file.set_band_description(band, role)
         return path
 
-    def made(self, artifact: Artifact) -> Path:
+    def artifact_path(self, artifact: Artifact) -> Path:
         """Path of an artifact of the last call."""
         return self.scratch / f"call-{len(self.call_ms) - 1}" / artifact.name
 

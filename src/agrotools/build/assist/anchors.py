@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from pydantic import JsonValue
 
-from agrotools.benchmarks.checks.leaks import has_word
+from agrotools.benchmarks.leaks import has_word
 from agrotools.core import ChoiceSetSlot, ExactSlot, FileSlot, Sample
 from agrotools.core.record import literal_value
 from agrotools.text.normalise import CJK, WORD, canonical_unit, normalise, unit_pattern
@@ -193,7 +193,7 @@ def options_in(text: str, sample: Sample) -> tuple[str, ...]:
     return tuple(match[0] for match in re.finditer(pattern, text.casefold()))
 
 
-def given_words(text: str, sample: Sample) -> tuple[str, ...]:
+def argument_words(text: str, sample: Sample) -> tuple[str, ...]:
     """Words of ``text`` that the reference calls rest on (``crop="rice"``)."""
     steps = sample.reference.steps if sample.reference else ()
     names = {file.name for file in sample.files}
@@ -203,15 +203,15 @@ def given_words(text: str, sample: Sample) -> tuple[str, ...]:
     )
 
 
-def kept_words(text: str, sample: Sample) -> frozenset[str]:
+def label_words(text: str, sample: Sample) -> frozenset[str]:
     """Words that ``text`` has in common with what its answer is called: English ones without plural, Chinese pairs."""
     labels = " ; ".join(slot.label for slot in sample.answer)
     english = (_stems(text) & _stems(labels)) - _COMMON
     return frozenset(english | (_pairs(text) & _pairs(labels)))
 
 
-def has_kept_word(text: str, word: str) -> bool:
-    """True if ``text`` has a word of :func:`kept_words`."""
+def has_label_word(text: str, word: str) -> bool:
+    """True if ``text`` has a word of :func:`label_words`."""
     return word in _stems(text) or word in _pairs(text)
 
 
@@ -220,7 +220,7 @@ def fixed_parts(text: str, sample: Sample) -> tuple[str, ...]:
     numbers = numbers_in(text)
     bare = [digits if not unit else f"{digits} {unit}" for digits, unit in numbers.values]
     parts = [*file_names(text, sample), *numbers.lists, *bare, *units_in(text), *quotations(text)]
-    parts += [*options_in(text, sample), *given_words(text, sample), *sorted(kept_words(text, sample))]
+    parts += [*options_in(text, sample), *argument_words(text, sample), *sorted(label_words(text, sample))]
     return tuple(dict.fromkeys(parts))
 
 

@@ -16,13 +16,13 @@ from pydantic import JsonValue
 
 from agrotools.agents.llm import building_prompt_hash, render
 from agrotools.benchmarks import load_folder
-from agrotools.benchmarks.checks.leaks import has_word, named_argument, names_tool, revealed_answer, step_words
+from agrotools.benchmarks.leaks import has_word, named_argument, names_tool, revealed_answer, step_words
 from agrotools.build.assist.anchors import (
+    argument_words,
     file_names,
     fixed_parts,
-    given_words,
-    has_kept_word,
-    kept_words,
+    has_label_word,
+    label_words,
     meaning_of,
     negated_word,
     numbers_in,
@@ -195,8 +195,8 @@ def _rearranged(what: str, mine: Sequence[str], theirs: Sequence[str]) -> str | 
 
 
 def _word(variant: str, original: str, sample: Sample) -> str | None:
-    missing = [word for word in given_words(original, sample) if not has_word(variant, word)]
-    missing += [word for word in sorted(kept_words(original, sample)) if not has_kept_word(variant, word)]
+    missing = [word for word in argument_words(original, sample) if not has_word(variant, word)]
+    missing += [word for word in sorted(label_words(original, sample)) if not has_label_word(variant, word)]
     return f"without {', '.join(map(repr, missing))}" if missing else None
 
 

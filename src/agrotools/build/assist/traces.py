@@ -96,7 +96,7 @@ Traces = Mapping[tuple[str, str], TraceRecord]
 """By sample id and model."""
 
 
-def asked_hash(sample: Sample) -> str:
+def input_hash(sample: Sample) -> str:
     """A hash of all that a trace of ``sample`` depends on but the model, 16 hexadecimal digits.
 
     Thoughts of the reference are no part of it: they may be filled in from traces.

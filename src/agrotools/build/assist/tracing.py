@@ -22,8 +22,8 @@ from agrotools.build.assist.traces import (
     TraceRecord,
     TraceStep,
     TraceSummary,
-    asked_hash,
     by_sample_and_model,
+    input_hash,
     summary_of,
     trace_file,
 )
@@ -50,9 +50,8 @@ from agrotools.models import Message, Model, ModelSettings, TextPart
 from agrotools.models.endpoint import PricedModel
 from agrotools.runner.auxiliary_model import ask_each, ready
 from agrotools.runner.execute import interrupts
-from agrotools.scoring.implied import implied_slot
 from agrotools.scoring.slots import score_slot
-from agrotools.scoring.steps import compare_calls
+from agrotools.scoring.steps import compare_calls, implied_slot
 from agrotools.text.agreement import ArgumentAgreement, StepAgreement, closest
 from agrotools.text.loose_json import dumps
 from agrotools.tools import get_tool
@@ -239,7 +238,7 @@ class _Chain:
         return TraceRecord(
             id=self.sample.id,
             model=self.name,
-            asked=asked_hash(self.sample),
+            asked=input_hash(self.sample),
             steps=tuple(self.steps),
             answer=answer,
             answer_agrees=answer_agrees,
@@ -354,7 +353,7 @@ def trace_folder(
         known = by_sample_and_model(file.records)
         for sample in samples:
             trace = known.get((sample.id, helper.name))
-            if trace is not None and trace.asked == asked_hash(sample):
+            if trace is not None and trace.asked == input_hash(sample):
                 work.records[sample.id] = trace
         todo = [sample for sample in samples if sample.id not in work.records]
         stopped = asyncio.run(_trace(todo, work, workers)) if todo else None

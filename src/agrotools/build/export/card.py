@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from pydantic import JsonValue
 
-from agrotools.build.export.croissant import Tally, as_words, left_out, rai_fields, tally, without_left_out
+from agrotools.build.export.croissant import Tally, as_words, omissions, rai_fields, tally, without_omissions
 from agrotools.core import ANSWER_TYPES, FAMILIES, Sample
 from agrotools.core.files import write_whole
 from agrotools.formats.benchmark import CARD_FILE, CARD_FOLDER, BenchmarkHeader
@@ -33,6 +33,10 @@ _FIGURES = {
     "tools.png": "Reference calls by tool",
     "sources.png": "Samples by source",
 }
+_SYNTHETIC = (
+    "> **SYNTHETIC: the pictures were drawn by a program; none is a photograph.** A score on them says how well a "
+    "model uses tools on such drawings, not how well it does in a field."
+)
 _USE = """```sh
 agrotools validate DIR                            # every fault in one pass
 agrotools eval DIR --model baseline:oracle        # reference calls with the real tools: the ceiling
@@ -65,7 +69,7 @@ def card_text(header: BenchmarkHeader, counted: Tally, samples: Sequence[Sample]
     parts = [
         f"# {_plain(header.name)}, version {_plain(header.version)}",
         _plain(header.description),
-        _warnings(header),
+        _SYNTHETIC if header.synthetic else "",
         "Questions on agricultural images, each with the files it is about, reference calls of tools, and scored "
         "answers. A model is meant to be evaluated on it, not trained on it.",
         "## What is in it",
@@ -84,16 +88,6 @@ def card_text(header: BenchmarkHeader, counted: Tally, samples: Sequence[Sample]
         _MARK,
     ]
     return "\n\n".join(part for part in parts if part) + "\n"
-
-
-def _warnings(header: BenchmarkHeader) -> str:
-    warnings: list[str] = []
-    if header.synthetic:
-        warnings.append(
-            "**SYNTHETIC: the pictures were drawn by a program; none is a photograph.** A score on them says how well "
-            "a model uses tools on such drawings, not how well it does in a field."
-        )
-    return "\n>\n".join(f"> {text}" for text in warnings)
 
 
 def _contents(header: BenchmarkHeader, counted: Tally) -> str:
@@ -144,12 +138,12 @@ def _sources(header: BenchmarkHeader, counted: Tally) -> str:
 
 
 def _left_out(metadata: Mapping[str, JsonValue]) -> str:
-    lines = [f"- {_plain(where)}: {_plain(what)}" for where, what in left_out(metadata)]
+    lines = [f"- {_plain(where)}: {_plain(what)}" for where, what in omissions(metadata)]
     return "## What was left out\n\n" + "\n".join(lines) if lines else ""
 
 
 def _built(header: BenchmarkHeader, counted: Tally) -> str:
-    facts = {key: as_words(value) for key, value in without_left_out(header.metadata).items() if key != "rai"}
+    facts = {key: as_words(value) for key, value in without_omissions(header.metadata).items() if key != "rai"}
     rows = [(_plain(key), _plain(text)) for key, text in sorted(facts.items()) if text]
     protocol = rai_fields(header, counted)["rai:dataAnnotationProtocol"]
     answers = _plain(protocol if isinstance(protocol, str) else " ".join(protocol))

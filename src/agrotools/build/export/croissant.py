@@ -33,20 +33,20 @@ _WORDS = ("absent", "dropped", "left_out", "unread")
 """A key that is one of these or ends in one, ``tiles_dropped``, says what is not in the benchmark."""
 
 
-def left_out(metadata: Mapping[str, JsonValue]) -> list[tuple[str, str]]:
+def omissions(metadata: Mapping[str, JsonValue]) -> list[tuple[str, str]]:
     """Omissions, with their number or names: (``weedmap, tiles dropped, empty``, ``3``), in
     the order of the alphabet: a header that was written and read again has another."""
-    omissions = ((" ".join(where.replace("_", " ").split()), text) for where, text in _omissions(metadata, "") if text)
-    return sorted(omissions)
+    texts = ((" ".join(where.replace("_", " ").split()), text) for where, text in _iter_omissions(metadata, "") if text)
+    return sorted(texts)
 
 
-def without_left_out(metadata: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
+def without_omissions(metadata: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
     """The metadata that is not about what was left out."""
     rest: dict[str, JsonValue] = {}
     for key, value in metadata.items():
         if _is_omission(key):
             continue
-        rest[key] = without_left_out(value) if isinstance(value, dict) else value
+        rest[key] = without_omissions(value) if isinstance(value, dict) else value
     return rest
 
 
@@ -59,7 +59,7 @@ def as_words(value: JsonValue) -> str:
     return "" if value is None else str(value)
 
 
-def _omissions(metadata: Mapping[str, JsonValue], at: str) -> Iterator[tuple[str, str]]:
+def _iter_omissions(metadata: Mapping[str, JsonValue], at: str) -> Iterator[tuple[str, str]]:
     for key, value in metadata.items():
         where = f"{at}, {key}" if at else key
         if _is_omission(key):
@@ -68,7 +68,7 @@ def _omissions(metadata: Mapping[str, JsonValue], at: str) -> Iterator[tuple[str
             else:
                 yield where, as_words(value)
         elif isinstance(value, dict):
-            yield from _omissions(value, where)
+            yield from _iter_omissions(value, where)
 
 
 def _is_omission(key: str) -> bool:
@@ -172,7 +172,7 @@ def rai_fields(header: BenchmarkHeader, counted: Tally) -> dict[str, Any]:
             "places that could be recognised."
         ],
     }
-    if missing := left_out(header.metadata):
+    if missing := omissions(header.metadata):
         described["dataCollectionMissingData"] = "Left out while building: " + "; ".join(
             f"{where}: {what}" for where, what in missing
         )

@@ -24,11 +24,9 @@ from agrotools.core import (
     ChoiceSetSlot,
     ExactSlot,
     FileSlot,
-    ImageCallsSlot,
     KeywordsSlot,
     Observation,
     OpenTextSlot,
-    PlotSlot,
     ReferenceStep,
     ReferenceTextsSlot,
     Sample,
@@ -179,7 +177,7 @@ def _final(slots: Sequence[Slot]) -> str:
     }
     texts = [text for slot in slots for text in _reference_texts(slot)[:1]]
     texts += [", ".join(group[0] for group in _whitelist(slot) if group) for slot in slots if slot.type == "keywords"]
-    figure = [_FIGURE_SAVED] if any(isinstance(slot, PlotSlot | ImageCallsSlot) for slot in slots) else []
+    figure = [_FIGURE_SAVED] if any(slot.made and not slot.judged for slot in slots) else []
     return "\n".join(text for text in (*figure, *texts, format_answer(slots, values)) if text)
 
 

@@ -6,9 +6,9 @@ not used is counted with its number, the reason and a remedy.
 """
 
 from agrotools.build.own_photos.building import BuiltBenchmark, build_from_photos
-from agrotools.build.own_photos.detect import DetectedTable, detect_columns
 from agrotools.build.own_photos.plan import Column, Plan, read_plan, write_plan
 from agrotools.build.own_photos.proposal import OpenQuestion, open_questions
+from agrotools.build.own_photos.table import DetectedTable, detect_columns
 
 __all__ = [
     "BuiltBenchmark",

@@ -7,6 +7,8 @@ from typing import Literal, NamedTuple
 from agrotools.text.normalise import canonical_unit
 
 Decimal = Literal[".", ","]
+Value = float | bool | str
+"""Answer of a cell."""
 
 EMPTY = {"", *"- -- – / ? na n/a n.a. nan none null nil missing 无数据 缺失 未测".split()}
 YES = ("yes", "y", "true", "1", "x", "ja", "oui", "si", "sí", "是", "有", "√", "✓")

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
 from agrotools.build.own_photos import cells
-from agrotools.build.own_photos.detect import DetectedTable
 from agrotools.build.own_photos.plan import NOTHING, UNDECIDED, Column, Kind, Measure, Plan, countables, measures
+from agrotools.build.own_photos.table import DetectedTable
 from agrotools.text.normalise import CJK, WORD, canonical_unit
 
 Answer = Literal["text", "number", "choice"]

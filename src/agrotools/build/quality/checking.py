@@ -12,7 +12,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from agrotools.benchmarks.checks.leaks import (
+from agrotools.benchmarks.leaks import (
     has_word,
     labels_of,
     named_argument,
@@ -79,7 +79,7 @@ _CHUNKS_OF_SOFTWARE = {"software", "icc_profile", "dpi", "jfif", "exif", "gamma"
 _LONGEST = 4000
 
 
-class Beside:
+class FileMetadata:
     """Metadata of a file: ``texts`` by location, and whether it has the place where the picture was taken."""
 
     def __init__(self, path: Path) -> None:
@@ -116,12 +116,12 @@ class Beside:
 
 def check_metadata(samples: Iterable[Sample], root: Path) -> Iterator[Finding]:
     """Checks ``answer_in_metadata``, ``answer_in_path`` and ``position_in_metadata``."""
-    known: dict[str, Beside] = {}
+    known: dict[str, FileMetadata] = {}
     for sample in samples:
         positions = 0
         for file in sample.files:
             if file.path not in known:
-                known[file.path] = Beside(root / file.path)
+                known[file.path] = FileMetadata(root / file.path)
             beside = known[file.path]
             positions += beside.has_position
             for slot in sample.answer:
@@ -342,7 +342,7 @@ def check_quality(
         lambda: check_near_duplicates(samples, root, progress),
         lambda: check_queries(samples),
         lambda: check_implicit(samples),
-        lambda: check_told(samples),
+        lambda: check_revealed(samples),
         lambda: check_metadata(samples, root),
         lambda: check_scale(samples),
         lambda: check_orders(samples),
@@ -406,7 +406,7 @@ def _arguments(tool: str) -> Iterable[str]:
         return ()  # `agrotools validate` says that there is no such tool.
 
 
-def check_told(samples: Iterable[Sample]) -> Iterator[Finding]:
+def check_revealed(samples: Iterable[Sample]) -> Iterator[Finding]:
     """Checks ``answer_in_query`` and ``answer_in_note``."""
     for sample in samples:
         for slot in sample.answer:

@@ -106,7 +106,7 @@ def effective_edits(sample: Sample, edits: Edits) -> Edits | None:
     return Edits(query=query, slots=changed) if query is not None or changed else None
 
 
-def edited(sample: Sample, edits: Edits) -> Sample:
+def apply_edits(sample: Sample, edits: Edits) -> Sample:
     """``sample`` with ``edits`` applied, checked as a sample again.
 
     Raises:
@@ -172,7 +172,7 @@ def standing_of(decisions: Sequence[Decision]) -> Standing:
     return _STANDING_OF[first.verdict]
 
 
-def counted(decisions: Iterable[Decision], contents: Mapping[str, str]) -> dict[str, list[Decision]]:
+def valid_decisions(decisions: Iterable[Decision], contents: Mapping[str, str]) -> dict[str, list[Decision]]:
     """The decisions that count, by sample: those on the sample as it is now."""
     by_sample: dict[str, list[Decision]] = defaultdict(list)
     for decision in decisions:
@@ -219,8 +219,8 @@ def agreements_of(by_sample: Mapping[str, Sequence[Decision]]) -> tuple[Agreemen
 def summary_of(
     ids: Collection[str], contents: Mapping[str, str], decisions: Sequence[Decision], notes: Sequence[str] = ()
 ) -> ReviewSummary:
-    """The state of a review of samples ``ids``; ``contents`` as in :func:`counted`."""
-    by_sample = counted(decisions, contents)
+    """The state of a review of samples ``ids``; ``contents`` as in :func:`valid_decisions`."""
+    by_sample = valid_decisions(decisions, contents)
     standings = {sample: standing_of(by_sample.get(sample, [])) for sample in ids}
     reviewers: dict[str, Counter[str]] = defaultdict(Counter)
     failed: dict[str, set[str]] = {name: set() for name in CHECKS}

@@ -17,7 +17,7 @@ from starlette.responses import HTMLResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
-from agrotools.build.review.agreement import CHECKS, Decision, counted, effective_edits, standing_of, summary_of
+from agrotools.build.review.agreement import CHECKS, Decision, effective_edits, standing_of, summary_of, valid_decisions
 from agrotools.build.review.journal import ReviewJournal
 from agrotools.build.review.material import Material
 from agrotools.build.review.pictures import SIDES_PX, Pictures, Rendered
@@ -81,13 +81,13 @@ def json_answer(content: object, status_code: int = 200) -> Response:
     return Response(orjson.dumps(content), status_code=status_code, media_type="application/json")
 
 
-async def refused(_: Request, error: Exception) -> Response:
+async def answer_refusal(_: Request, error: Exception) -> Response:
     """A refusal with its reason."""
     assert isinstance(error, HTTPException)
     return json_answer({"error": error.detail}, error.status_code)
 
 
-async def failed(_: Request, error: Exception) -> Response:
+async def answer_failure(_: Request, error: Exception) -> Response:
     """The disk or the benchmark failed: the page keeps what it has and tries again."""
     if isinstance(error, AgrotoolsError):
         return json_answer({"error": str(error)}, 500)
@@ -134,7 +134,11 @@ class Review:
             Route("/original/{sample_id}/{name}", self.original),
             Route("/static/{name}", self.static),
         ]
-        handlers: Mapping[Any, Any] = {HTTPException: refused, AgrotoolsError: failed, OSError: failed}
+        handlers: Mapping[Any, Any] = {
+            HTTPException: answer_refusal,
+            AgrotoolsError: answer_failure,
+            OSError: answer_failure,
+        }
         return Guard(Starlette(routes=routes, exception_handlers=handlers), self.doorkeeper)
 
     # --- pages ------------------------------------------------------------------------------------------------------
@@ -175,7 +179,7 @@ class Review:
     def _index(self, reviewer: str) -> dict[str, Any]:
         self.journal.refresh()
         decisions = self.journal.decisions()
-        by_sample = counted(decisions, self.material.contents)
+        by_sample = valid_decisions(decisions, self.material.contents)
         rows = []
         for sample_id, facts in self.material.facts.items():
             row = {"id": sample_id, "content": facts.content, "task": facts.task_type, "source": facts.source}
@@ -210,7 +214,7 @@ class Review:
         return json_answer(self._decisions_on(sample, reviewer))
 
     def _decisions_on(self, sample: Sample, reviewer: str) -> dict[str, Any]:
-        decisions = counted(self.journal.decisions(), self.material.contents).get(sample.id, [])
+        decisions = valid_decisions(self.journal.decisions(), self.material.contents).get(sample.id, [])
         mine = next((each for each in decisions if each.reviewer == reviewer), None)
         others = [each for each in decisions if each.reviewer != reviewer]
         # Whoever has not decided yet must not be led by those who have.
@@ -252,7 +256,7 @@ class Review:
         except ValueError as error:
             raise HTTPException(422, str(error)) from error
         self.journal.append(decision.model_copy(update=changes))
-        decisions = counted(self.journal.decisions(), self.material.contents).get(sample.id, [])
+        decisions = valid_decisions(self.journal.decisions(), self.material.contents).get(sample.id, [])
         return {"saved": True, "row": {"id": sample.id, **row_state(decisions, decision.reviewer)}}
 
     # --- files ------------------------------------------------------------------------------------------------------

@@ -12,8 +12,8 @@ import orjson
 from agrotools.benchmarks import Benchmark
 from agrotools.benchmarks.validate import validate_folder
 from agrotools.build.export import copy_files, write_benchmark
-from agrotools.build.review.agreement import Decision, counted, edited, reason_key, standing_of
-from agrotools.build.review.material import Material, applicable
+from agrotools.build.review.agreement import Decision, apply_edits, reason_key, standing_of, valid_decisions
+from agrotools.build.review.material import Material, reviewed_benchmark
 from agrotools.core import BenchmarkError, FrozenModel, Sample, UsageError
 from agrotools.formats.benchmark import QUALITY_FILE
 from agrotools.formats.writing import replace_folder
@@ -51,9 +51,9 @@ def apply_review(
         BenchmarkError: nothing would be left, an edit does not fit, or ``out`` cannot be written or holds something
             else than a benchmark.
     """
-    benchmark = applicable(material)
+    benchmark = reviewed_benchmark(material)
     _refuse_overlap(benchmark.root, out)
-    by_sample = counted(decisions, material.contents)
+    by_sample = valid_decisions(decisions, material.contents)
     standings = {sample_id: standing_of(by_sample.get(sample_id, [])) for sample_id in material.facts}
     contested = tuple(sample_id for sample_id, standing in standings.items() if standing == "disputed")
     if contested and disputed is None:
@@ -123,7 +123,7 @@ def _remaining(
         edits = by_sample[sample.id][0].edits
         assert edits is not None
         try:
-            yield edited(sample, edits)
+            yield apply_edits(sample, edits)
         except ValueError as error:
             raise BenchmarkError(
                 f"the edit of sample {sample.id} does not fit it: {error}", hint="decide that sample again on the page"

@@ -8,7 +8,7 @@ from pathlib import Path
 import orjson
 
 from agrotools.benchmarks import BENCHMARKS, Benchmark, load_benchmark
-from agrotools.build.assist.traces import TraceRecord, asked_hash, read_traces
+from agrotools.build.assist.traces import TraceRecord, input_hash, read_traces
 from agrotools.build.review.journal import REVIEW_FILE
 from agrotools.core import RunStoreError, Sample, UsageError
 from agrotools.core.base import Progress, no_progress
@@ -17,7 +17,7 @@ from agrotools.report.html.pictures import benchmark_roots
 from agrotools.report.layout import harmless, shortened
 from agrotools.runner.records import RECORDS_FILE, RecordIndex
 from agrotools.runner.store import read_manifest
-from agrotools.scoring.implied import implied_slot, is_text_slot, shown_results
+from agrotools.scoring.steps import implied_slot, is_text_slot, shown_results
 
 TOOLS_DIFFER = "tools differ"
 TOOL_FAILED = "tool failed"
@@ -131,7 +131,7 @@ def _of_benchmark(benchmark: Benchmark, journal: Path) -> Material:
 def _traces_of(benchmark: Benchmark) -> tuple[dict[str, list[TraceRecord]], int]:
     """The traces in the folder by sample id, and how many are left out because their sample has changed."""
     traces_by_key = read_traces(benchmark.root)
-    hashes = {sample.id: asked_hash(sample) for sample in benchmark.samples} if traces_by_key else {}
+    hashes = {sample.id: input_hash(sample) for sample in benchmark.samples} if traces_by_key else {}
     traces: dict[str, list[TraceRecord]] = {}
     for trace in traces_by_key.values():
         if hashes.get(trace.id) == trace.asked:
@@ -170,11 +170,13 @@ def facts_of_sample(sample: Sample, flags: Sequence[Flag]) -> Facts:
         task_type=harmless(sample.task_type),
         source=harmless(sample.source),
         query=shortened(harmless(sample.query).replace("\n", " "), _QUERY_SHOWN),
-        flags=tuple(dict.fromkeys([*(flag.check for flag in flags), *(flag.check for flag in own_flags(sample))])),
+        flags=tuple(
+            dict.fromkeys([*(flag.check for flag in flags), *(flag.check for flag in reference_flags(sample))])
+        ),
     )
 
 
-def own_flags(sample: Sample) -> list[Flag]:
+def reference_flags(sample: Sample) -> list[Flag]:
     """True if a reference call failed, and whether the observations lead to another answer than the gold one.
 
     Neither is a fault of the sample: answers come from the annotation, not from what a tool observes.
@@ -219,7 +221,7 @@ def read_flags(path: Path) -> tuple[dict[str, list[Flag]], list[str]]:
     return flags, [f"{path.name}: {bad} lines could not be read"] if bad else []
 
 
-def applicable(material: Material) -> Benchmark:
+def reviewed_benchmark(material: Material) -> Benchmark:
     """The benchmark that a review can be applied to.
 
     Raises:

@@ -2,16 +2,15 @@
 requested again. No file is sent as stored on disk: photographs, too, are decoded and encoded again."""
 
 import io
-import threading
-from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal
 
 from pydantic import JsonValue
 
-from agrotools.agents.images import PREVIEWED_KINDS, Picture, Unreadable, make_picture
+from agrotools.agents.images import PREVIEWED_KINDS, Unreadable, make_picture
 from agrotools.build.review.material import Material
 from agrotools.core import Artifact, ReferenceStep, Sample, SampleFile
 from agrotools.core.record import literal_value
@@ -104,7 +103,6 @@ def _label_of(fields: Mapping[str, Any]) -> str:
 
 SIDES_PX = {"small": 900, "large": 4096}
 """Longest side of a picture on the page, and of one that is zoomed into."""
-_KEPT_BYTES = 96_000_000
 _PICTURE_KINDS = frozenset({"overlay", "mask", "plot", "image"})
 
 
@@ -127,25 +125,21 @@ class Pictures:
         self._places = Places(material.artifact_folders)
         self._roots = material.roots
         self._tool_results = ResultCache()
-        self._kept: OrderedDict[tuple[object, ...], Rendered] = OrderedDict()
-        self._bytes = 0
-        self._guard = threading.Lock()
 
     def of_file(self, file: SampleFile, size: str) -> Rendered | Absent:
         """A file of a sample, or the reason that it cannot be shown."""
         if file.kind not in PREVIEWED_KINDS:
             return Absent(f"a {file.kind} is not shown as a picture")
-        key = (file.sha256 or file.path, file.kind, file.bands, size)
-        return self._once(key, self.path_of_file(file), file.name, file.kind, file.bands, size)
+        path = self.path_of_file(file)
+        return path if isinstance(path, Absent) else _rendered(path, file.name, file.kind, file.bands, size)
 
     def of_artifact(self, artifact: Artifact, size: str) -> Rendered | Absent:
         """A file that a tool made when the reference was recorded."""
         if artifact.kind not in _PICTURE_KINDS:
             return Absent(f"a {artifact.kind} is not shown as a picture")
         kind = "mask" if artifact.kind == "mask" else "image"
-        return self._once(
-            (artifact.sha256, kind, size), self.path_of_artifact(artifact), artifact.name, kind, None, size
-        )
+        path = self.path_of_artifact(artifact)
+        return path if isinstance(path, Absent) else _rendered(path, artifact.name, kind, None, size)
 
     def path_of_file(self, file: SampleFile) -> Path | Absent:
         """Path of a sample's file, if its content is what was recorded."""
@@ -158,39 +152,16 @@ class Pictures:
             return path
         return self._tool_results.artifact(artifact) or Absent("not kept when the benchmark was built")
 
-    def _once(
-        self,
-        key: tuple[object, ...],
-        path: Path | Absent,
-        name: str,
-        kind: str,
-        bands: tuple[str, ...] | None,
-        size: str,
-    ) -> Rendered | Absent:
-        with self._guard:
-            if key in self._kept:
-                self._kept.move_to_end(key)
-                return self._kept[key]
-        if isinstance(path, Absent):
-            return path
-        picture = make_picture(path, name, kind, bands, longest_px=SIDES_PX[size])
-        if isinstance(picture, Unreadable):
-            return Absent(picture.reason)
-        rendered = Rendered(*_encoded(picture), picture.width_px, picture.height_px, picture.how, picture.colours)
-        with self._guard:
-            if key not in self._kept:
-                self._kept[key] = rendered
-                self._bytes += len(rendered.content)
-            while self._bytes > _KEPT_BYTES and len(self._kept) > 1:
-                self._bytes -= len(self._kept.popitem(last=False)[1].content)
-        return rendered
 
-
-def _encoded(picture: Picture) -> tuple[bytes, str]:
-    """JPEG, or PNG where every pixel's colour means something."""
+@lru_cache(100)
+def _rendered(path: Path, name: str, kind: str, bands: tuple[str, ...] | None, size: str) -> Rendered | Absent:
+    picture = make_picture(path, name, kind, bands, longest_px=SIDES_PX[size])
+    if isinstance(picture, Unreadable):
+        return Absent(picture.reason)
     buffer = io.BytesIO()
-    if picture.exact:
+    if picture.exact:  # every pixel's colour means something
         picture.image.save(buffer, "PNG", compress_level=4)
-        return buffer.getvalue(), "image/png"
-    picture.image.convert("RGB").save(buffer, "JPEG", quality=85)
-    return buffer.getvalue(), "image/jpeg"
+    else:
+        picture.image.convert("RGB").save(buffer, "JPEG", quality=85)
+    media_type = "image/png" if picture.exact else "image/jpeg"
+    return Rendered(buffer.getvalue(), media_type, picture.width_px, picture.height_px, picture.how, picture.colours)

@@ -12,13 +12,13 @@ from pydantic import JsonValue
 
 from agrotools.agents.images import PREVIEWED_KINDS
 from agrotools.build.review.agreement import checks_of
-from agrotools.build.review.material import Material, own_flags
+from agrotools.build.review.material import Material, reference_flags
 from agrotools.build.review.pictures import Shape, files_of, shapes_of
 from agrotools.core import OpenTextSlot, ReferenceStep, Sample, SampleFile, Slot
 from agrotools.core.record import Results, is_ref, literal_value
 from agrotools.report.html.pictures import Absent
 from agrotools.report.layout import expected_text, harmless, shortened, value_text
-from agrotools.scoring.implied import implied_slot, is_text_slot, shown_results
+from agrotools.scoring.steps import implied_slot, is_text_slot, shown_results
 from agrotools.text.agreement_values import as_number
 
 _SAME = 1e-4
@@ -119,7 +119,7 @@ def present(
         "files": [_file(file, sample, shapes, tables.get(file.name), sizes) for file in sample.files],
         "steps": [_step(n, step) for n, step in enumerate(sample.reference.steps if sample.reference else (), 1)],
         "slots": [_slot(slot, results) for slot in sample.answer],
-        "flags": [*material.flags.get(sample.id, []), *own_flags(sample)],
+        "flags": [*material.flags.get(sample.id, []), *reference_flags(sample)],
         "checks": checks_of(sample),
         "traces": material.traces.get(sample.id, ()),
     }

@@ -65,6 +65,17 @@ class Light:
     length: float
 
 
+def light_of(turn: float, length: float) -> Light:
+    """Light whose shadows fall towards ``turn``, radians in the picture."""
+    return Light(float(np.cos(turn)), float(np.sin(turn)), float(length))
+
+
+def value_at(plane: Plane, x: float, y: float) -> float:
+    """Value of the pixel at a place, or of the nearest one in the picture."""
+    rows, columns = plane.shape
+    return float(plane[min(max(int(y), 0), rows - 1), min(max(int(x), 0), columns - 1)])
+
+
 @dataclass(frozen=True)
 class Tree:
     """Crown centre and radius in pixels, and the seed of its outline."""
@@ -121,7 +132,7 @@ class Stage:
 
 
 def lay_ground(rng: np.random.Generator, rows: int, columns: int, trees: float, houses: int) -> Ground:
-    """Draw the ground. ``trees``: how many there are, as a factor; ``houses``: at most so many."""
+    """Draw the ground. ``trees``: density of trees, 1 as usual; ``houses``: largest number of them."""
     angle = float(rng.uniform(-0.6, 0.6))
     y, x = np.mgrid[0:rows, 0:columns].astype(np.float32)
     bend = 2.2 * smooth_field(rng, rows, columns, 170)
@@ -151,16 +162,9 @@ def lay_ground(rng: np.random.Generator, rows: int, columns: int, trees: float, 
     )  # fmt: skip
     _stand_trees(rng, ground, trees)
     for _ in range(int(rng.integers(0, houses + 1))):
-        ground.houses.append(
-            House(
-                rng.uniform(0, columns),
-                rng.uniform(0, rows),
-                rng.uniform(8, 17),
-                rng.uniform(5, 9),
-                angle + rng.normal(0, 0.1),
-                int(rng.integers(len(ROOFS))),
-            )
-        )
+        x0, y0, half_length, half_width = rng.uniform((0, 0, 8, 5), (columns, rows, 17, 9))
+        turn = angle + rng.normal(0, 0.1)
+        ground.houses.append(House(x0, y0, half_length, half_width, turn, int(rng.integers(len(ROOFS)))))
     return ground
 
 
@@ -228,6 +232,16 @@ def draw_stages(rng: np.random.Generator, ground: Ground, green: float) -> dict[
             stage = Stage(float(rng.uniform(0.0, 0.12)), GRASS_GREEN, tone * moist, lines, period, patchy)
         stages[int(number)] = stage
     return stages
+
+
+def second_stages(
+    rng: np.random.Generator, ground: Ground, first: dict[int, Stage], green: float, kept: float
+) -> dict[int, Stage]:
+    """Stages on a second date, as by :func:`draw_stages`; ``kept``: share of fields that look the same on both dates
+    (perennials, the same month of another year)."""
+    later = draw_stages(rng, ground, green)
+    unchanged = {number for number in first if rng.uniform() < kept}
+    return {number: first[number] if number in unchanged else later[number] for number in first}
 
 
 def paint_date(

@@ -26,13 +26,17 @@ from agrotools.build.scenes.countryside import (
     build_town,
     draw_stages,
     lay_ground,
+    light_of,
     paint_date,
+    second_stages,
     spectrum,
     stand_things,
+    value_at,
 )
 from agrotools.build.scenes.scene import Difficulty, Scene, check_arguments, fractal_field, one_thread, smooth_field
 
 _BASE_GSD_M = 0.5
+"""Of what is drawn; a satellite's picture is made coarser."""
 _WATERS = (
     spectrum(0.030, 0.030, 0.022, 0.012),
     spectrum(0.060, 0.058, 0.040, 0.016),
@@ -59,24 +63,14 @@ class Patch:
     houses: list[House] = field(default_factory=list)
 
 
-def lay_patch(
-    rng: np.random.Generator,
-    ground: Ground,
-    kind: str,
-    half_m: tuple[float, float],
-    ragged: float,
-    faint: float,
-    others: list[Patch],
+def _lay_patch(
+    rng: np.random.Generator, ground: Ground, level: "_Level", kind: str, others: list[Patch]
 ) -> Patch | None:
-    """A lot somewhere on the fields, or a road across them; None where there is no room.
-
-    Args:
-        half_m: half the side of a lot, metres, from and to. ragged: how far its outline strays.
-    """
+    """A lot somewhere on the fields, or a road across them; None where there is no room."""
     occupied = _occupied_ground(ground, others)
     look = float(rng.uniform())
     for _ in range(_TRIES):
-        inward = _road(rng, ground) if kind == "road" else _lot(rng, ground, kind, half_m, ragged)
+        inward = _road(rng, ground) if kind == "road" else _lot(rng, ground, kind, level.half_m, level.ragged)
         if kind == "road":
             inward = np.where(occupied, -1.0, inward).astype(np.float32)
         elif occupied[inward > -4].any():
@@ -84,8 +78,9 @@ def lay_patch(
         cover = np.clip(inward + 0.5, 0, 1).astype(np.float32)
         if np.count_nonzero(cover >= 0.5) < 900:
             continue
-        patch = Patch(kind, cover, inward, look, faint * float(rng.uniform()))
-        _clear(ground, patch)
+        patch = Patch(kind, cover, inward, look, level.faint * float(rng.uniform()))
+        # Nothing stands any more, on either date, where a patch lies.
+        ground.trees[:] = [tree for tree in ground.trees if value_at(inward, tree.x, tree.y) < -0.5 * tree.radius]
         if kind == "building":
             patch.houses.extend(_roofs(rng, ground, patch))
         if kind == "forest":
@@ -94,7 +89,7 @@ def lay_patch(
     return None
 
 
-def fill_patch(rng: np.random.Generator, bands: Plane, ground: Ground, patch: Patch, sun: Light) -> None:
+def _fill_patch(rng: np.random.Generator, bands: Plane, ground: Ground, patch: Patch, sun: Light) -> None:
     """Lay the ground of a patch over the fields, in place; its trees and houses are stood up with all others."""
     rows, columns = ground.parcels.shape
     fine = fractal_field(rng, rows, columns, 5, 3, 0.9)
@@ -140,10 +135,8 @@ def _occupied_ground(ground: Ground, others: list[Patch]) -> NDArray[np.bool_]:
     occupied = cv2.dilate((ground.road > 0).astype(np.uint8), np.ones((7, 7), np.uint8)) > 0
     for house in ground.houses:
         reach = house.half_length + 6
-        rows, columns = occupied.shape
-        y0, y1 = max(0, int(house.y - reach)), min(rows, int(house.y + reach))
-        x0, x1 = max(0, int(house.x - reach)), min(columns, int(house.x + reach))
-        occupied[y0:y1, x0:x1] = True
+        y0, x0 = max(0, int(house.y - reach)), max(0, int(house.x - reach))
+        occupied[y0 : max(0, int(house.y + reach)), x0 : max(0, int(house.x + reach))] = True
     for patch in others:
         occupied |= patch.inward > -_CLOSE_PX
     return occupied
@@ -177,16 +170,6 @@ def _road(rng: np.random.Generator, ground: Ground) -> Plane:
     across = across + 16.0 * smooth_field(rng, rows, columns, 230) + 0.5 * smooth_field(rng, rows, columns, 9)
     half = float(rng.uniform(9, 16))
     return (half - np.abs(across - rng.uniform(-0.3, 0.3) * rows)).astype(np.float32)
-
-
-def _clear(ground: Ground, patch: Patch) -> None:
-    """Nothing stands any more, on either date, where a patch lies."""
-    rows, columns = patch.inward.shape
-
-    def off(x: float, y: float, reach: float) -> bool:
-        return bool(patch.inward[min(max(int(y), 0), rows - 1), min(max(int(x), 0), columns - 1)] < -reach)
-
-    ground.trees[:] = [tree for tree in ground.trees if off(tree.x, tree.y, 0.5 * tree.radius)]
 
 
 def _roofs(rng: np.random.Generator, ground: Ground, patch: Patch) -> list[House]:
@@ -233,9 +216,6 @@ def _saplings(rng: np.random.Generator, ground: Ground, patch: Patch) -> list[Tr
     return trees
 
 
-__all__ = ["Patch", "fill_patch", "lay_patch"]
-
-
 Becomes = Literal["building", "road", "water", "bare", "forest"]
 BECOMES: tuple[Becomes, ...] = get_args(Becomes)
 Look = Literal["aerial", "satellite"]
@@ -245,8 +225,6 @@ _DRAWN: tuple[Becomes | Literal["none"], ...] = (
     "bare", "forest", "forest", "none", "none", "none",
 )  # fmt: skip
 """Frequencies of events: most cropland that is lost is built over."""
-_BASE_GSD_M = 0.5
-"""Of what is drawn; a satellite's picture is made coarser."""
 
 
 @dataclass(frozen=True)
@@ -324,25 +302,24 @@ def _draw(rng: np.random.Generator, level: _Level, camera: _Camera, becomes: Bec
     ground = lay_ground(rng, rows, columns, camera.trees, 3)
     if rng.uniform() < 0.6:
         _add_hamlet(rng, ground, int(rng.integers(3, camera.hamlet)))
-    old = _lots(rng, ground, level, [str(rng.choice(["water", "bare", "forest"])) for _ in range(_old(rng, level))], [])
+    kinds = [str(rng.choice(["water", "bare", "forest"])) for _ in range(int(rng.integers(0, level.old + 1)))]
+    old = _lots(rng, ground, level, kinds, [])
     number = 0 if becomes == "none" else 1 if becomes == "road" else int(rng.integers(1, 6))
     # Where there are many, they are smaller.
     half_m = (level.half_m[0], level.half_m[1] * (1.0 if number < 3 else 0.75))
     new = _lots(rng, ground, replace(level, half_m=half_m), [becomes] * number, old)
     green = rng.uniform(0.15, 0.7, 2)
-    first, later = draw_stages(rng, ground, float(green[0])), draw_stages(rng, ground, float(green[1]))
-    unchanged = {number for number in first if rng.uniform() < level.kept}
-    second = {number: first[number] if number in unchanged else later[number] for number in first}
+    first = draw_stages(rng, ground, float(green[0]))
+    second = second_stages(rng, ground, first, float(green[1]), level.kept)
     shift = rng.uniform(-level.shift_px, level.shift_px, 2) if level.shift_px else np.zeros(2)
     fall = rng.uniform(0, 2 * np.pi)
     images: dict[str, NDArray[Any]] = {}
     for name, stages, patches in (("before", first, old), ("after", second, [*old, *new])):
-        turn = fall + rng.normal(0, 0.4)
-        sun = Light(float(np.cos(turn)), float(np.sin(turn)), float(rng.uniform(0.4, 1.1)))
+        sun = light_of(fall + rng.normal(0, 0.4), rng.uniform(0.4, 1.1))
         bands = paint_date(rng, ground, stages, sun, float(rng.uniform()))
         trees, houses = list(ground.trees), list(ground.houses)
         for patch in patches:
-            fill_patch(rng, bands, ground, patch, sun)
+            _fill_patch(rng, bands, ground, patch, sun)
             trees += patch.trees
             houses += patch.houses
         stand_things(rng, bands, replace(ground, trees=trees, houses=houses), sun, float(rng.uniform(0.8, 1.35)))
@@ -353,16 +330,8 @@ def _draw(rng: np.random.Generator, level: _Level, camera: _Camera, becomes: Bec
         bands = cv2.resize(bands, (camera.columns, camera.rows), interpolation=cv2.INTER_AREA)
         images[name] = photographed(rng, bands, noise=level.noise, haze=level.haze, balance=level.balance)[0]
     loss, sites = _lost_cropland(new, camera)
-    truth = {
-        "becomes": becomes if sites else "none",
-        "sites": sites,
-        "shift_px": [float(shift[0]), float(shift[1])],
-    }
+    truth = {"becomes": becomes if sites else "none", "sites": sites, "shift_px": shift.tolist()}
     return Scene(images, {"gsd_m": camera.gsd_m}, truth, {"lost": loss})
-
-
-def _old(rng: np.random.Generator, level: _Level) -> int:
-    return int(rng.integers(0, level.old + 1))
 
 
 def _add_hamlet(rng: np.random.Generator, ground: Ground, houses: int) -> None:
@@ -382,7 +351,7 @@ def _lots(
     """Patches on cropland, apart from each other, from houses and from roads; those that find no room are left out."""
     patches: list[Patch] = []
     for kind in kinds:
-        patch = lay_patch(rng, ground, kind, level.half_m, level.ragged, level.faint, [*others, *patches])
+        patch = _lay_patch(rng, ground, level, kind, [*others, *patches])
         if patch is not None:
             patches.append(patch)
     return patches

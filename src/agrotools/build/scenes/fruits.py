@@ -30,16 +30,16 @@ class Skin:
 @dataclass(frozen=True)
 class FruitKind:
     """``diameter_mm``: across the axis, mean and spread; ``flat``: length along the axis over diameter (from, to);
-    ``form``: round, pear (a narrower upper body) or lobed (three bodies side by side)."""
+    ``lobed``: three bodies side by side."""
 
     name: str
     plural: str
     skins: dict[str, Skin]
     diameter_mm: tuple[float, float]
     flat: tuple[float, float]
-    form: str = "round"
     hollow: float = 0.5
     """Depth of the hollow around the stalk, 0 to 1."""
+    lobed: bool = False
 
 
 _RED, _DARK_RED = colour(0.40, 0.035, 0.035, 0.55), colour(0.21, 0.015, 0.022, 0.50)
@@ -58,37 +58,31 @@ KINDS: dict[str, FruitKind] = {
         },
         (74.0, 7.0), (0.93, 1.0),
     ),
-    "pear": FruitKind(
-        "pear", "pears",
-        {"green": Skin(colour(0.30, 0.36, 0.09, 0.58), colour(0.42, 0.20, 0.10, 0.58), (0.0, 0.3), 0.2, 0.2),
-         "yellow": Skin(colour(0.55, 0.44, 0.11, 0.60), colour(0.50, 0.20, 0.10, 0.60), (0.0, 0.35), 0.2, 0.2)},
-        (66.0, 6.0), (1.05, 1.2), "pear", 0.0,
-    ),
     "cherry": FruitKind(
         "cherry", "cherries",
         {"dark": Skin(_RED, colour(0.13, 0.010, 0.018, 0.5), (0.4, 1.0), 0.05, 0.9),
          "bright": Skin(colour(0.55, 0.16, 0.07, 0.6), _RED, (0.5, 1.0), 0.05, 0.9)},
-        (24.0, 2.0), (0.90, 1.0), "round", 0.4,
+        (24.0, 2.0), (0.90, 1.0), 0.4,
     ),
     "orange": FruitKind(
         "orange", "oranges",
         {"ripe": Skin(colour(0.68, 0.26, 0.015, 0.66), colour(0.60, 0.33, 0.03, 0.62), (0.0, 0.2), 0.05, 0.3)},
-        (72.0, 7.0), (0.93, 1.03), "round", 0.1,
+        (72.0, 7.0), (0.93, 1.03), 0.1,
     ),
     "tomato": FruitKind(
         "tomato", "tomatoes",
         {"ripe": Skin(colour(0.52, 0.10, 0.03, 0.6), colour(0.46, 0.035, 0.018, 0.58), (0.5, 1.0), 0.05, 0.9)},
-        (62.0, 8.0), (0.80, 0.92), "round", 0.35,
+        (62.0, 8.0), (0.80, 0.92), 0.35,
     ),
     "peach": FruitKind(
         "peach", "peaches",
         {"ripe": Skin(colour(0.66, 0.42, 0.14, 0.66), colour(0.47, 0.085, 0.055, 0.6), (0.3, 0.8), 0.3, 0.05)},
-        (68.0, 6.0), (0.95, 1.05), "round", 0.4,
+        (68.0, 6.0), (0.95, 1.05), 0.4,
     ),
     "red pepper": FruitKind(
         "red pepper", "red peppers",
         {"ripe": Skin(colour(0.50, 0.07, 0.02, 0.58), colour(0.40, 0.028, 0.016, 0.56), (0.4, 1.0), 0.05, 1.0)},
-        (78.0, 7.0), (1.05, 1.35), "lobed", 0.0,
+        (78.0, 7.0), (1.05, 1.35), 0.0, True,
     ),
 }  # fmt: skip
 
@@ -132,7 +126,7 @@ def lay_fruit(view: View, fruit: Fruit, number: int, focal_px: float, in_sun: fl
     towards = view.sun.towards
     soft = blurred(alpha, max(0.8, 0.06 * side))
     view.shade(soft, x0 - round(lift * towards[0]), y0 - round(lift * towards[1]), 0.5 * (0.3 + 0.7 * in_sun))
-    if fruit.kind.hollow or fruit.kind.form == "pear":
+    if fruit.kind.hollow:
         _stalk(view, fruit, scale)
     view.lay(alpha, light, depth + np.float32(fruit.distance_mm), x0, y0, number)
     solid = alpha > 0.5
@@ -143,18 +137,10 @@ def lay_fruit(view: View, fruit: Fruit, number: int, focal_px: float, in_sun: fl
 def _bodies(fruit: Fruit) -> list[tuple[Vector, float, float]]:
     """Offset from the centre (mm), radius across the axis (mm) and flatness of each ellipsoid."""
     radius, axis = fruit.diameter_mm / 2, np.asarray(fruit.axis)
-    if fruit.kind.form == "pear":
-        return [
-            (-0.15 * radius * axis, radius, 0.95),
-            (0.28 * radius * axis, 0.84 * radius, 1.05),
-            (0.72 * radius * axis, 0.60 * radius, 1.30),
-        ]
-    if fruit.kind.form == "lobed":
+    if fruit.kind.lobed:
         rng = np.random.default_rng([fruit.seed, 3])
         turn = rng.uniform(0, 2 * np.pi)
-        first = np.cross(axis, [0.31, 0.17, 0.93])
-        first /= np.linalg.norm(first)
-        second = np.cross(axis, first)
+        first, second = _across(axis)
         lobes: list[tuple[Vector, float, float]] = []
         for k in range(3):
             angle = turn + 2 * np.pi * k / 3
@@ -227,12 +213,16 @@ def _lit(view: View, fruit: Fruit, normal: NDArray[np.float32], axial: Plane, in
     return (out + (shine * view.sun.share * 1.4 + sheen)[..., None]).astype(np.float32)
 
 
-def _streaks(rng: Rng, fruit: Fruit, normal: NDArray[np.float32]) -> Plane:
-    """Stripes from stalk to bottom."""
-    axis = np.asarray(fruit.axis)
+def _across(axis: Vector) -> tuple[Vector, Vector]:
+    """Two unit vectors at right angles to the axis and each other."""
     first = np.cross(axis, [0.31, 0.17, 0.93])
     first /= np.linalg.norm(first)
-    second = np.cross(axis, first)
+    return first, np.cross(axis, first)
+
+
+def _streaks(rng: Rng, fruit: Fruit, normal: NDArray[np.float32]) -> Plane:
+    """Stripes from stalk to bottom."""
+    first, second = _across(np.asarray(fruit.axis))
     around = np.arctan2(normal @ second.astype(np.float32), normal @ first.astype(np.float32))
     table = np.convolve(rng.standard_normal(128 + 2), [0.3, 0.5, 0.3], "valid").astype(np.float32)
     place = (around / np.float32(2 * np.pi) % 1.0) * 127.0
@@ -244,7 +234,7 @@ def _streaks(rng: Rng, fruit: Fruit, normal: NDArray[np.float32]) -> Plane:
 def _stalk(view: View, fruit: Fruit, scale: float) -> None:
     """A short stalk; the fruit is painted after it, so only what stands out above is seen."""
     x, y = fruit.centre_px
-    reach = fruit.diameter_mm * scale * (0.95 if fruit.kind.form == "pear" else 0.62)
+    reach = fruit.diameter_mm * scale * 0.62
     thick = max(1, round(2.6 * scale))
     end = (int((x + fruit.axis[0] * reach) * 16), int((y + fruit.axis[1] * reach) * 16))
     mask = np.zeros(view.size, np.uint8)

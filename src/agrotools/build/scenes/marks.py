@@ -1,5 +1,10 @@
-"""Marks that people draw on a photograph to point at something: a box or an ellipse of one pure colour."""
+"""Marks that people draw on a photograph to point at something: a box or an ellipse of one pure colour.
 
+Three pens: :func:`marked` draws with a felt pen of a colour near the pure one, :func:`outlined` a smooth red line, and
+:func:`mark_each` marks of exact colours around several things.
+"""
+
+from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
 import cv2
@@ -12,19 +17,45 @@ from agrotools.tools.marks.finding import PURE_COLOURS
 StrokeColour = Literal["red", "yellow", "magenta", "cyan"]
 STROKE_COLOURS: tuple[StrokeColour, ...] = ("red", "yellow", "magenta", "cyan")
 """Colours that stand out from fields and trees, and that no roof has."""
+MarkShape = Literal["box", "ellipse"]
 Box = tuple[int, int, int, int]
 """x0, y0, x1, y1 in pixels, ends excluded."""
 
 
-def marked(
+def draw_colour(rng: np.random.Generator) -> StrokeColour:
+    """One of :data:`STROKE_COLOURS`."""
+    return STROKE_COLOURS[int(rng.integers(len(STROKE_COLOURS)))]
+
+
+def random_box(
     rng: np.random.Generator,
-    pixels: NDArray[np.uint8],
-    inside: Box,
-    shape: Literal["box", "ellipse"],
-    colour: StrokeColour,
+    shape: Sequence[int],
+    shares: tuple[float, float],
+    suits: Callable[[Box], bool] = lambda _: True,
+    tries: int = 1,
+) -> Box:
+    """A box of ``shares`` (from, to) of each side of a picture of ``shape`` (rows, columns), at least 8 px from its
+    edges: the first of ``tries`` that suits, else the last."""
+    rows, columns = shape
+    box = (0, 0, 0, 0)
+    for _ in range(tries):
+        width, height = (round(side * rng.uniform(*shares)) for side in (columns, rows))
+        x0, y0 = int(rng.integers(8, columns - width - 8)), int(rng.integers(8, rows - height - 8))
+        box = (x0, y0, x0 + width, y0 + height)
+        if suits(box):
+            break
+    return box
+
+
+def grown(box: Sequence[int], by_px: int) -> Box:
+    """The box with a margin on all sides."""
+    return box[0] - by_px, box[1] - by_px, box[2] + by_px, box[3] + by_px
+
+
+def marked(
+    rng: np.random.Generator, pixels: NDArray[np.uint8], inside: Box, shape: MarkShape, colour: StrokeColour
 ) -> tuple[NDArray[np.uint8], dict[str, Any]]:
-    """A copy of a picture with a mark around ``inside`` (x0, y0, x1, y1 in pixels, x1 and y1 excluded), and what a
-    perfect ``extract_marked_region`` returns of it.
+    """A copy of a picture with a mark around ``inside``, and what a perfect ``extract_marked_region`` returns of it.
 
     A box runs along ``inside``; an ellipse goes through its corners, so it needs 0.21 of each side more room.
     """
@@ -54,55 +85,75 @@ def marked(
     return picture, {"regions": [region], "selected": 1, "crop_box": list(inner)}
 
 
-MarkShape = Literal["box", "ellipse"]
+def outlined(rgb: NDArray[np.uint8], box: Box) -> tuple[NDArray[np.uint8], list[int]]:
+    """A photo with a red outline drawn on it along ``box``; and the bounds inside the stroke."""
+    rows, columns = rgb.shape[:2]
+    x0, y0, x1, y1 = max(4, box[0]), max(4, box[1]), min(columns - 5, box[2]), min(rows - 5, box[3])
+    stroke = np.zeros((rows, columns), np.uint8)
+    cv2.rectangle(stroke, (x0, y0), (x1, y1), 255, 4)
+    picture = rgb.astype(np.float32)
+    picture += (stroke > 0)[..., None] * (np.array([235.0, 20.0, 20.0], np.float32) - picture)
+    return (picture + 0.5).astype(np.uint8), [x0 + 3, y0 + 3, x1 - 2, y1 - 2]
 
-COLOURS: dict[str, tuple[int, int, int]] = {
-    "blue": (0, 40, 255),
-    "yellow": (255, 240, 0),
-    "magenta": (255, 0, 255),
-    "cyan": (0, 240, 255),
-    "red": (255, 0, 0),
-}
-"""Red, green, blue of the pens."""
+
+_GAP_PX = 8
+_PENS: dict[str, tuple[int, int, int]] = {
+    "blue": (0, 40, 255), "yellow": (255, 240, 0), "magenta": (255, 0, 255), "cyan": (0, 240, 255),
+}  # fmt: skip
+"""Red, green, blue of the pens of :func:`mark_each`."""
 
 
-def draw_mark(photo: NDArray[np.uint8], inner: Box, colour: str, shape: MarkShape, stroke_px: int) -> Box:
-    """Draw a mark around ``inner`` on ``photo`` (rows, columns, 3) in place; returns its bounds with the stroke.
+def mark_each(
+    photo: NDArray[np.uint8],
+    boxes: Sequence[Box],
+    colours: Sequence[str],
+    rng: np.random.Generator,
+    shapes: Sequence[MarkShape] = ("box", "box", "ellipse"),
+) -> list[dict[str, Any]]:
+    """Draw a mark around each box for which there is room, each in a colour of its own, in place.
 
-    Raises:
-        ValueError: the mark would leave the picture.
+    Returns:
+        For each mark ``place`` (which box), ``color``, and ``truth``: result of a perfect ``extract_marked_region``.
     """
-    x0, y0, x1, y1 = inner
-    outer = (x0 - stroke_px, y0 - stroke_px, x1 + stroke_px, y1 + stroke_px)
-    if outer[0] < 0 or outer[1] < 0 or outer[2] > photo.shape[1] or outer[3] > photo.shape[0]:
-        raise ValueError(f"a mark around {inner} leaves the picture")
+    stroke = int(rng.integers(3, 5))
+    rows, columns = photo.shape[:2]
+    outer_boxes: list[Box] = []
+    marks: list[dict[str, Any]] = []
+    for place, inner in enumerate(boxes):
+        if len(marks) == len(colours):
+            break
+        outer = grown(inner, stroke)
+        inside = outer[0] >= 1 and outer[1] >= 1 and outer[2] < columns and outer[3] < rows
+        if not inside or not _is_apart(outer, outer_boxes):
+            continue
+        shape = shapes[int(rng.integers(len(shapes)))]
+        colour = colours[len(marks)]
+        _draw_mark(photo, inner, outer, colour, shape, stroke)
+        outer_boxes.append(outer)
+        region = {
+            "index": 1, "box": [*outer], "inner_box": [*inner], "color": colour, "shape": shape, "stroke_px": stroke,
+        }  # fmt: skip
+        truth = {"regions": [region], "selected": 1, "crop_box": [*inner]}
+        marks.append({"place": place, "color": colour, "truth": truth})
+    return marks
+
+
+def _draw_mark(photo: NDArray[np.uint8], inner: Box, outer: Box, colour: str, shape: MarkShape, stroke_px: int) -> None:
+    (x0, y0, x1, y1), ink = inner, np.zeros(photo.shape[:2], np.uint8)
     if shape == "box":
-        frame = np.zeros(photo.shape[:2], np.bool_)
-        frame[outer[1] : outer[3], outer[0] : outer[2]] = True
-        frame[y0:y1, x0:x1] = False
-        photo[frame] = COLOURS[colour]
-        return outer
-    ink = np.zeros(photo.shape[:2], np.uint8)
-    centre = (round(8 * (x0 + x1 - 1)), round(8 * (y0 + y1 - 1)))
-    axes = (round(8 * (x1 - x0 + stroke_px)), round(8 * (y1 - y0 + stroke_px)))
-    cv2.ellipse(ink, centre, axes, 0, 0, 360, 255, stroke_px, cv2.LINE_AA, 4)
+        ink[outer[1] : outer[3], outer[0] : outer[2]] = 255
+        ink[y0:y1, x0:x1] = 0
+    else:
+        centre = (round(8 * (x0 + x1 - 1)), round(8 * (y0 + y1 - 1)))
+        axes = (round(8 * (x1 - x0 + stroke_px)), round(8 * (y1 - y0 + stroke_px)))
+        cv2.ellipse(ink, centre, axes, 0, 0, 360, 255, stroke_px, cv2.LINE_AA, 4)
     cover = (ink.astype(np.float32) / 255.0)[..., None]
-    photo[:] = np.round(photo * (1 - cover) + np.asarray(COLOURS[colour], np.float32) * cover).astype(np.uint8)
-    return outer
+    photo[:] = np.round(photo * (1 - cover) + np.asarray(_PENS[colour], np.float32) * cover).astype(np.uint8)
 
 
-def mark_truth(inner: Box, outer: Box, colour: str, shape: MarkShape, stroke_px: int) -> dict[str, Any]:
-    """Result of a perfect ``extract_marked_region`` where this is the only mark of its colour."""
-    region = {
-        "index": 1, "box": [*outer], "inner_box": [*inner], "color": colour, "shape": shape, "stroke_px": stroke_px,
-    }  # fmt: skip
-    return {"regions": [region], "selected": 1, "crop_box": [*inner]}
-
-
-def apart(box: Box, others: list[Box], gap_px: int) -> bool:
-    """True if a box keeps that distance from all others."""
+def _is_apart(box: Box, others: Sequence[Box]) -> bool:
     return all(
-        box[0] - gap_px >= other[2] or other[0] - gap_px >= box[2]
-        or box[1] - gap_px >= other[3] or other[1] - gap_px >= box[3]
+        box[0] - _GAP_PX >= other[2] or other[0] - _GAP_PX >= box[2]
+        or box[1] - _GAP_PX >= other[3] or other[1] - _GAP_PX >= box[3]
         for other in others
     )  # fmt: skip

@@ -118,13 +118,7 @@ def lay_one(
 
 
 def lay_branches(
-    rng: Rng,
-    view: View,
-    distance: float,
-    camera: Camera,
-    count: int,
-    tone: float,
-    step_px: float,
+    rng: Rng, view: View, distance: float, camera: Camera, count: int, tone: float, step_px: float
 ) -> None:
     """``count`` branches of pieces ``step_px`` long that rise through the picture."""
     rows, columns = view.size
@@ -240,11 +234,8 @@ def _draw(
         "fx_px": camera.focal_px, "fy_px": camera.focal_px, "cx_px": COLUMNS_PX / 2, "cy_px": ROWS_PX / 2,
         "depth_unit_mm": 1.0,
     }  # fmt: skip
-    images: dict[str, Any] = {"rgb": photo, "nir": infrared, "depth": depth}
-    return Scene(
-        images=images, sidecar=sidecar, truth={"fruits": truth, "skin": variety, "kind": kind.name},
-        masks={"ids": view.ids},
-    )  # fmt: skip
+    images = {"rgb": photo, "nir": infrared, "depth": depth}
+    return Scene(images, sidecar, {"fruits": truth, "skin": variety, "kind": kind.name}, {"ids": view.ids})
 
 
 def _empty(rng: Rng, level: _Level) -> View:
@@ -285,7 +276,7 @@ def _hang(rng: Rng, kind: FruitKind, variety: str, wanted: int, camera: Camera, 
         if not inside or distance < 0.8 * camera.near_mm:
             continue
         spot = np.array([(x - COLUMNS_PX / 2), (y - ROWS_PX / 2), camera.focal_px]) * distance / camera.focal_px
-        long = max(1.0, kind.flat[1]) if kind.form != "round" else 1.0
+        long = max(1.0, kind.flat[1]) if kind.lobed else 1.0
         if any(np.linalg.norm(spot - other) < long * (diameter + size) / 2 for other, size in places):
             continue
         axis = np.array([rng.normal(0, 0.45), -1.0, rng.normal(-0.15, 0.5)])
@@ -340,20 +331,16 @@ def _truth(view: View, hung: list[Fruit], seen: list[Seen], focal_px: float) -> 
     rows: list[dict[str, Any]] = []
     for number, (fruit, whole) in enumerate(zip(hung, seen, strict=True), start=1):
         x0, y0, x1, y1 = whole.box
+        x, y = fruit.centre_px[0] - COLUMNS_PX / 2, fruit.centre_px[1] - ROWS_PX / 2
+        slant = math.sqrt(1.0 + (x * x + y * y) / focal_px**2)
         rows.append(
             {
                 "id": number,
                 "diameter_mm": round(fruit.diameter_mm, 2),
-                "distance_mm": round(fruit.distance_mm * _slant(fruit, focal_px), 1),
+                "distance_mm": round(fruit.distance_mm * slant, 1),
                 "centre_px": [round(fruit.centre_px[0], 2), round(fruit.centre_px[1], 2)],
                 "box": [max(0, x0), max(0, y0), min(COLUMNS_PX, x1), min(ROWS_PX, y1)],
                 "visibility": round(int(counted[number]) / max(1, whole.whole_px), 4),
             }
         )
     return rows[::-1]
-
-
-def _slant(fruit: Fruit, focal_px: float) -> float:
-    """Straight distance over depth along the optical axis."""
-    x, y = fruit.centre_px[0] - COLUMNS_PX / 2, fruit.centre_px[1] - ROWS_PX / 2
-    return math.sqrt(1.0 + (x * x + y * y) / focal_px**2)

@@ -24,11 +24,14 @@ from agrotools.build.scenes.countryside import (
     build_town,
     draw_stages,
     lay_ground,
+    light_of,
     paint_date,
+    second_stages,
     spectrum,
     stand_things,
+    value_at,
 )
-from agrotools.build.scenes.scene import Difficulty, check_arguments, fractal_field, one_thread, smooth_field
+from agrotools.build.scenes.scene import Difficulty, Scene, check_arguments, fractal_field, one_thread, smooth_field
 
 ROWS_PX, COLUMNS_PX = 384, 512
 PondEvent = Literal["constructed", "demolished", "dried", "wetted", "none"]
@@ -56,7 +59,7 @@ class _Level:
     fill: tuple[float, float]
     irregular: float
     others: int
-    """At most so many further ponds, which do not change."""
+    """Largest number of further ponds, which do not change."""
     trees: float
     houses: int
     scar: tuple[float, float]
@@ -85,23 +88,6 @@ _LEVELS: tuple[_Level, ...] = (
 
 
 @dataclass(frozen=True, eq=False)
-class PondScene:
-    """A drawn pair.
-
-    ``images``: ``before``, ``after`` uint8 (384, 512, 3) natural colours; ``before_bands``, ``after_bands`` uint16
-    (4, 384, 512) reflectance x 10,000 in the order of ``sidecar["bands"]``. ``masks``, uint8 (384, 512):
-    ``water_before``, ``water_after`` (1 water), ``basins_before``, ``basins_after`` (1 the inside of a pond's
-    embankment, wet or dry), each in the frame of its own picture. ``truth``: the event, areas of water in pixels and
-    their change in percent (None without water before), the shift of the second picture, what was drawn.
-    """
-
-    images: dict[str, NDArray[np.uint8] | NDArray[np.uint16]]
-    sidecar: dict[str, object]
-    truth: dict[str, object]
-    masks: dict[str, NDArray[np.uint8]]
-
-
-@dataclass(frozen=True, eq=False)
 class _Basin:
     """``inward``: signed distance to the rim in pixels, positive inside. Sizes in pixels."""
 
@@ -122,11 +108,18 @@ class _State:
     water: str | None
 
 
-def make_pond_pair(seed: int, difficulty: Difficulty = 1, event: PondEvent | None = None) -> PondScene:
+def make_pond_pair(seed: int, difficulty: Difficulty = 1, event: PondEvent | None = None) -> Scene:
     """Draw one pair of pictures, 512 x 384 px. Same arguments, same pair.
 
     Args:
         event: what happens to the pond; None: drawn from the seed.
+
+    Returns:
+        ``images``: ``before``, ``after`` uint8 (384, 512, 3) natural colours; ``before_bands``, ``after_bands`` uint16
+        (4, 384, 512) reflectance x 10,000 in the order of ``sidecar["bands"]``. ``masks``, uint8 (384, 512):
+        ``water_before``, ``water_after`` (1 water), ``basins_before``, ``basins_after`` (1 the inside of a pond's
+        embankment, wet or dry), each in the frame of its own picture. ``truth``: the event, areas of water in pixels
+        and their change in percent (None without water before), the shift of the second picture, the waters drawn.
 
     Raises:
         ValueError: ``difficulty`` is not 0, 1, 2 or 3, ``seed`` is negative, or ``event`` is no event.
@@ -150,31 +143,26 @@ def make_town(seed: int, difficulty: Difficulty = 1) -> NDArray[np.uint8]:
     with one_thread():
         ground = lay_ground(rng, ROWS_PX, COLUMNS_PX, level.trees, 0)
         build_town(rng, ground, int(rng.integers(40, 260)))
-        turn = rng.uniform(0, 2 * np.pi)
-        sun = Light(float(np.cos(turn)), float(np.sin(turn)), float(rng.uniform(0.4, 1.2)))
+        sun = light_of(rng.uniform(0, 2 * np.pi), rng.uniform(0.4, 1.2))
         stages = draw_stages(rng, ground, float(rng.uniform(0.1, 0.6)))
         bands = paint_date(rng, ground, stages, sun, float(rng.uniform()))
         stand_things(rng, bands, ground, sun, float(rng.uniform(0.8, 1.35)))
         return photographed(rng, bands, noise=level.noise, haze=level.haze, balance=level.balance)[0]
 
 
-def _draw(rng: np.random.Generator, level: _Level, event: PondEvent, gsd_m: float) -> PondScene:
+def _draw(rng: np.random.Generator, level: _Level, event: PondEvent, gsd_m: float) -> Scene:
     ground = lay_ground(rng, ROWS_PX, COLUMNS_PX, level.trees, level.houses)
     basins, states = _place_basins(rng, ground, level, event, gsd_m)
     scar = _scar(rng, basins[0], level) if event == "demolished" else None
     green = rng.uniform(0.15, 0.7, 2)
     first = draw_stages(rng, ground, float(green[0]))
-    # Some fields look the same on both dates (perennials, the same month of another year), most do not.
-    later = draw_stages(rng, ground, float(green[1]))
-    unchanged = {number for number in first if rng.uniform() < 0.25}
-    second = {number: first[number] if number in unchanged else later[number] for number in first}
+    second = second_stages(rng, ground, first, float(green[1]), kept=0.25)
     images: dict[str, NDArray[np.uint8] | NDArray[np.uint16]] = {}
     masks: dict[str, NDArray[np.uint8]] = {}
     shift = rng.uniform(-level.shift_px, level.shift_px, 2) if level.shift_px else np.zeros(2)
     fall = rng.uniform(0, 2 * np.pi)
     for name, stages, when in (("before", first, 0), ("after", second, 1)):
-        turn = fall + rng.normal(0, 0.5)
-        sun = Light(float(np.cos(turn)), float(np.sin(turn)), float(rng.uniform(0.4, 1.2)))
+        sun = light_of(fall + rng.normal(0, 0.5), rng.uniform(0.4, 1.2))
         wet_season = float(rng.uniform(0.0, 1.0))
         bands = paint_date(rng, ground, stages, sun, wet_season)
         if scar is not None and when:
@@ -202,10 +190,10 @@ def _draw(rng: np.random.Generator, level: _Level, event: PondEvent, gsd_m: floa
         "area_before_px": before,
         "area_after_px": after,
         "delta_pct": 100.0 * (after - before) / before if before else None,
-        "shift_px": [float(shift[0]), float(shift[1])],
+        "shift_px": shift.tolist(),
         "waters": [[None if state is None else state.water for state in both] for both in states],
     }
-    return PondScene(images, {"gsd_m": gsd_m, "bands": list(BANDS)}, truth, masks)
+    return Scene(images, {"gsd_m": gsd_m, "bands": list(BANDS)}, truth, masks)
 
 
 def _place_basins(
@@ -222,26 +210,27 @@ def _place_basins(
         if basin is None and number:
             continue
         if basin is None:
-            return _place_basins(rng, _without_roads(ground), level, event, gsd_m)
-        wet, again = _wet(rng, level, None), None
+            # The roads leave no room for the pond.
+            return _place_basins(rng, replace(ground, road=np.zeros_like(ground.road)), level, event, gsd_m)
+        wet = _wet(rng, level, None)
+        pair: tuple[_State | None, _State | None]
         if number:
-            again = _wet(rng, level, wet) if rng.uniform() < 0.8 else None
-            pair: tuple[_State | None, _State | None] = (wet, again) if again else (_DRY, _DRY)
+            pair = (wet, _wet(rng, level, wet)) if rng.uniform() < 0.8 else (_DRY, _DRY)
         elif event == "none":
             if plain < 0.2:
                 continue
             pair = (_DRY, _DRY) if plain < 0.4 else (wet, _wet(rng, level, wet))
         else:
-            pair = {
-                "constructed": (None, wet),
-                "demolished": (wet, None),
-                "dried": (wet, _DRY),
-                "wetted": (_DRY, wet),
-            }[event]
+            pair = {"constructed": (None, wet), "demolished": (wet, None), "dried": (wet, _DRY), "wetted": (_DRY, wet)}[
+                event
+            ]
         basins.append(basin)
         states.append(pair)
         free &= basin.inward < -2.5 * basin.bank_px - 6
-        _clear(ground, basin)
+        # Nothing stands in a basin or on its bank's crest; trees at its foot stay.
+        inward, bank = basin.inward, basin.bank_px
+        ground.trees[:] = [one for one in ground.trees if value_at(inward, one.x, one.y) < -(bank + 0.6 * one.radius)]
+        ground.houses[:] = [one for one in ground.houses if value_at(inward, one.x, one.y) < -(2 * bank + 18)]
     return basins, states
 
 
@@ -255,11 +244,6 @@ def _wet(rng: np.random.Generator, level: _Level, earlier: _State | None) -> _St
         return _State(float(rng.uniform(*level.fill)), water)
     fill = float(np.clip(earlier.fill + rng.uniform(-level.refill, level.refill), 0.25, 1.0))
     return _State(fill, earlier.water if rng.uniform() < 0.6 else water)
-
-
-def _without_roads(ground: Ground) -> Ground:
-    """Roads; none where they leave no room for the pond."""
-    return replace(ground, road=np.zeros_like(ground.road))
 
 
 def _find_place(
@@ -301,17 +285,6 @@ def _shape_basin(
         floor_grass=float(rng.uniform(*level.floor_grass)),
         tone=float(rng.uniform(0.95, 1.35)),
     )
-
-
-def _clear(ground: Ground, basin: _Basin) -> None:
-    """Nothing stands in a basin or on its bank's crest; trees at its foot stay."""
-
-    def off(x: float, y: float, reach: float) -> bool:
-        row, column = min(max(int(y), 0), ROWS_PX - 1), min(max(int(x), 0), COLUMNS_PX - 1)
-        return bool(basin.inward[row, column] < -reach)
-
-    ground.trees[:] = [tree for tree in ground.trees if off(tree.x, tree.y, basin.bank_px + 0.6 * tree.radius)]
-    ground.houses[:] = [house for house in ground.houses if off(house.x, house.y, 2 * basin.bank_px + 18)]
 
 
 def _paint_basin(

@@ -7,15 +7,22 @@ the picture is not quite what it was.
 
 import math
 import zlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from agrotools.build.scenes.painting import Brush, Colour, Picture, lay, one_side, outlined, photographed
-from agrotools.build.scenes.scene import Difficulty, Scene, bounds, fractal_field, one_thread
+from agrotools.build.scenes.marks import Box, outlined
+from agrotools.build.scenes.scene import Difficulty, Scene, bounds, fractal_field, one_thread, smooth_field
+
+Rng = np.random.Generator
+Points = NDArray[np.float64]
+Picture = NDArray[np.float32]
+"""Rows, columns, 3; 0 to 255."""
+Colour = tuple[float, float, float]
+"""Red, green and blue, 0 to 255."""
 
 ROWS_PX, COLUMNS_PX = 512, 448
 MOST_TILT_DEG = 5.0
@@ -26,7 +33,26 @@ _DISCS_CM = (2.4, 4.2, 6.3, 8.4, 10.5, 12.6)
 _DISC_PX = 58.0
 _TILT = (0.5, 2.0, 3.5, MOST_TILT_DEG)
 _POTS: tuple[Colour, ...] = ((150, 84, 58), (52, 50, 52), (176, 168, 158))
-Rng = np.random.Generator
+_LIGHT = -1.9
+"""Direction that light comes from, radians in the picture."""
+
+
+@dataclass(frozen=True)
+class _Nuisance:
+    """Uneven and dim light (shares), blur (px) and noise (grey levels) of a difficulty level."""
+
+    light: float
+    dark: float
+    blur: float
+    noise: float
+
+
+_NUISANCES = (
+    _Nuisance(0.06, 0.02, 0.4, 2.0),
+    _Nuisance(0.14, 0.08, 0.7, 4.0),
+    _Nuisance(0.20, 0.14, 1.1, 6.0),
+    _Nuisance(0.28, 0.20, 1.5, 9.0),
+)
 
 
 @dataclass(frozen=True)
@@ -66,6 +92,49 @@ FORMS: Mapping[str, _Form] = {
 """By the common name of the weed."""
 
 
+@dataclass(frozen=True, eq=False)
+class _Brush:
+    """Paints a plant in centimetres from its foot, which is at pixel ``x``, ``y`` of ``picture``.
+
+    ``cover`` (rows, columns) collects how much of each pixel the plant covers; ``scale``: pixels per centimetre.
+    """
+
+    picture: Picture
+    cover: NDArray[np.float32]
+    x: float
+    y: float
+    scale: float
+
+    def part(self, points: Points, colour: Colour, shade: float, edge: float) -> None:
+        """A closed part (n, 2), lit as something round; ``edge``: how much darker its rim is."""
+        placed = np.stack([self.x + self.scale * points[:, 0], self.y - self.scale * points[:, 1]], axis=1)
+        rows, columns = self.cover.shape
+        (left, top), (right, bottom) = placed.min(axis=0), placed.max(axis=0)
+        x0, y0 = max(0, int(left) - 2), max(0, int(top) - 2)
+        x1, y1 = min(columns, int(right) + 3), min(rows, int(bottom) + 3)
+        if x1 <= x0 or y1 <= y0:
+            return
+        mask = np.zeros((y1 - y0, x1 - x0), np.uint8)
+        outline = np.round(placed * 16).astype(np.int32) - (x0 * 16, y0 * 16)
+        cv2.fillPoly(mask, [outline], 255, cv2.LINE_AA, 4)
+        share = mask.astype(np.float32) * np.float32(1 / 255.0)
+        tone = _tone(placed, (x0, y0, x1, y1), shade)
+        if edge:
+            inner = cv2.erode(mask, np.ones((3, 3), np.uint8)).astype(np.float32) / 255.0
+            tone = tone * (1.0 - edge * np.clip(mask.astype(np.float32) / 255.0 - inner, 0.0, 1.0))
+        view = self.picture[y0:y1, x0:x1]
+        view += share[..., None] * (tone[..., None] * np.asarray(colour, np.float32) - view)
+        seen = self.cover[y0:y1, x0:x1]
+        np.maximum(seen, share, out=seen)
+
+    def line(self, points: Sequence[tuple[float, float]], width: float, colour: Colour, taper: float = 0.6) -> None:
+        """A stem or stalk through these points, at its end ``taper`` times as wide, never under about a pixel."""
+        bones = _smooth(np.array(points, np.float64))
+        half = max(width, 0.7 / self.scale) / 2 * np.linspace(1.0, taper, len(bones))[:, None]
+        across = _normals(bones)
+        self.part(np.concatenate([bones + across * half, (bones - across * half)[::-1]]), colour, 0.0, 0.0)
+
+
 def draw_growth(rng: Rng) -> Growth:
     """The course of one plant."""
     return Growth(float(rng.uniform(22, 58)), float(rng.uniform(0.45, 0.75)), float(rng.uniform(4.5, 6.5)))
@@ -92,7 +161,7 @@ def make_pot(seed: int, difficulty: Difficulty, species: str, height_cm: float, 
         order = [int(k) for k in rng.permutation(len(xs))]
         covers = [np.zeros((ROWS_PX, COLUMNS_PX), np.float32) for _ in xs]
         for cover, place, high in zip(covers, order, (height_cm, marked or 0.0), strict=False):
-            brush = Brush(picture, cover, float(xs[place]), float(_FOOT_PX), scale, 0.0, -1.9)
+            brush = _Brush(picture, cover, float(xs[place]), float(_FOOT_PX), scale)
             _grow(rng, brush, form, high, difficulty)
             _pot(rng, picture, float(xs[place]), scale * tallest * 0.22 + 22)
         _markers(rng, picture, scale, disc_cm)
@@ -101,7 +170,7 @@ def make_pot(seed: int, difficulty: Difficulty, species: str, height_cm: float, 
         size = (COLUMNS_PX, ROWS_PX)
         seen = np.asarray(cv2.warpPerspective(picture, turn, size, borderMode=cv2.BORDER_REPLICATE), np.float32)
         mask = cv2.warpPerspective(covers[0], turn, (COLUMNS_PX, ROWS_PX)) > 0.5
-        rgb = photographed(rng, seen, difficulty)
+        rgb = _photographed(rng, seen, difficulty)
         if marked is not None:
             rgb, truth["box"] = outlined(rgb, _around(mask))
     return Scene({"rgb": rgb}, truth=truth, masks={"plant": mask})
@@ -131,10 +200,10 @@ def _pot(rng: Rng, picture: Picture, x: float, half: float) -> None:
     ):
         mask = np.zeros(picture.shape[:2], np.uint8)
         cv2.fillPoly(mask, [np.round(np.array(corners) * 16).astype(np.int32)], 255, cv2.LINE_AA, 4)
-        lay(picture, mask, (float(tone[0] * shade), float(tone[1] * shade), float(tone[2] * shade)))
+        _lay(picture, mask, (float(tone[0] * shade), float(tone[1] * shade), float(tone[2] * shade)))
 
 
-def _grow(rng: Rng, brush: Brush, form: _Form, height_cm: float, difficulty: Difficulty) -> None:
+def _grow(rng: Rng, brush: _Brush, form: _Form, height_cm: float, difficulty: Difficulty) -> None:
     """The plant, in centimetres from its foot."""
     yellow = 0.10 * difficulty
 
@@ -166,8 +235,8 @@ def _grow(rng: Rng, brush: Brush, form: _Form, height_cm: float, difficulty: Dif
 
 
 def _leaf(
-    brush: Brush, x: float, y: float, side: int, rise: float, length: float, form: _Form, colour: Colour
-) -> None:  # fmt: skip
+    brush: _Brush, x: float, y: float, side: int, rise: float, length: float, form: _Form, colour: Colour
+) -> None:
     """A leaf on a short stalk, its tip bent down, never below the foot of the plant."""
     droop = 0.28
     along = np.linspace(0.0, 1.0, 13)
@@ -181,10 +250,10 @@ def _leaf(
     upper = [(x + o + n * normal[0], y + u + n * normal[1]) for o, u, n in zip(out, up, half, strict=True)]
     lower = [(x + o - n * normal[0], max(0.3, y + u - n * normal[1])) for o, u, n in zip(out, up, half, strict=True)]
     brush.line([(x, y), (x + out[2], y + up[2])], max(0.07, 0.03 * length), colour)
-    brush.part(one_side([*upper[1:], *reversed(lower[1:])]), colour, 0.22, 0.35)
+    brush.part(_smooth_outline([*upper[1:], *reversed(lower[1:])]), colour, 0.22, 0.35)
 
 
-def _tuft(rng: Rng, brush: Brush, form: _Form, height_cm: float, green: Callable[[float], Colour]) -> None:
+def _tuft(rng: Rng, brush: _Brush, form: _Form, height_cm: float, green: Callable[[float], Colour]) -> None:
     """Blades that rise from the foot, the inner ones steeper; the tallest ends at the plant's height."""
     count = int(np.clip(4 + height_cm / 5, 5, 12))
     for k in range(count):
@@ -198,10 +267,8 @@ def _tuft(rng: Rng, brush: Brush, form: _Form, height_cm: float, green: Callable
         x = side * length * math.cos(rise) * along + side * 0.25 * bend * length * along**2
         y = np.maximum(length * (math.sin(rise) * along - bend * along**2.5), 0.0)
         half = 0.5 * form.slim * height_cm * np.sqrt(np.clip(1.0 - along**1.5, 0, 1)) + 0.03
-        slope = np.gradient(np.stack([x, y], 1), axis=0)
-        slope /= np.maximum(np.hypot(slope[:, 0], slope[:, 1]), 1e-9)[:, None]
-        normal = np.stack([-slope[:, 1], slope[:, 0]], 1)
         bone = np.stack([x, y], 1)
+        normal = _normals(bone)
         edge = np.concatenate([bone + normal * half[:, None], (bone - normal * half[:, None])[::-1]])
         edge[:, 1] = np.maximum(edge[:, 1], 0.0)
         brush.part(edge, green(young), 0.2, 0.35)
@@ -221,7 +288,7 @@ def _markers(rng: Rng, picture: Picture, scale: float, disc_cm: float) -> None:
     centre = (int(centre_x * 16), int((_FOOT_PX - radius - 8) * 16))
     mask = np.zeros(picture.shape[:2], np.uint8)
     cv2.ellipse(mask, centre, (round(radius * 16),) * 2, 0, 0, 360, 255, -1, cv2.LINE_AA, 4)
-    lay(picture, mask, (28.0, 28.0, 34.0))
+    _lay(picture, mask, (28.0, 28.0, 34.0))
 
 
 def _tilted(rng: Rng, difficulty: Difficulty) -> NDArray[np.float64]:
@@ -250,6 +317,58 @@ def _measured(mask: NDArray[np.bool_], scale: float) -> dict[str, object]:
     }
 
 
-def _around(mask: NDArray[np.bool_]) -> tuple[int, int, int, int]:
+def _around(mask: NDArray[np.bool_]) -> Box:
     x0, y0, x1, y1 = bounds(mask)
     return x0 - 10, y0 - 10, x1 + 9, y1 + 11
+
+
+def _lay(picture: Picture, mask: NDArray[np.uint8], colour: Colour) -> None:
+    """Blend a colour in where ``mask`` says so, 0 to 255: OpenCV smooths edges in 8-bit pictures only."""
+    picture += (mask.astype(np.float32) / 255.0)[..., None] * (np.asarray(colour, np.float32) - picture)
+
+
+def _photographed(rng: Rng, picture: Picture, difficulty: Difficulty) -> NDArray[np.uint8]:
+    """The picture under uneven and dim light, blurred and with noise."""
+    nuisance = _NUISANCES[difficulty]
+    rows, columns = picture.shape[:2]
+    light = 1.0 + nuisance.light * np.clip(smooth_field(rng, rows, columns, 700), -1.3, 1.3)
+    light *= 1.0 - nuisance.dark * rng.uniform(0.0, 1.0)
+    warmth = rng.normal(0, 0.02 + 0.02 * difficulty)
+    lit = picture * light[..., None].astype(np.float32) * np.array([1.0 + warmth, 1.0, 1.0 - warmth], np.float32)
+    seen = cv2.GaussianBlur(lit, (0, 0), nuisance.blur * rng.uniform(0.7, 1.1))
+    grain = rng.standard_normal((rows, columns, 3), dtype=np.float32) * np.float32(nuisance.noise)
+    return np.clip(seen + grain + 0.5, 0, 255).astype(np.uint8)
+
+
+def _tone(placed: Points, box: Box, shade: float) -> NDArray[np.float32]:
+    """Brighter towards the light, darkest opposite, with a soft spot of gloss between middle and rim."""
+    x0, y0, x1, y1 = box
+    if not shade:
+        return np.ones((y1 - y0, x1 - x0), np.float32)
+    middle, half = placed.mean(axis=0), np.maximum(np.ptp(placed, axis=0) / 2, 1.0)
+    u = (np.arange(x0, x1, dtype=np.float32) - np.float32(middle[0])) / np.float32(half[0])
+    v = (np.arange(y0, y1, dtype=np.float32) - np.float32(middle[1])) / np.float32(half[1])
+    towards = u[None, :] * np.float32(math.cos(_LIGHT)) + v[:, None] * np.float32(math.sin(_LIGHT))
+    gloss = np.exp(-6.0 * ((towards - 0.45) ** 2 + 0.3 * (u[None, :] ** 2 + v[:, None] ** 2)))
+    return (1.0 + np.float32(shade) * (0.8 * towards + 0.9 * gloss - 0.15)).astype(np.float32)
+
+
+def _normals(line: Points) -> Points:
+    """Unit vectors across a line of points (n, 2)."""
+    along = np.gradient(line, axis=0)
+    along /= np.maximum(np.hypot(along[:, 0], along[:, 1]), 1e-9)[:, None]
+    return np.stack([-along[:, 1], along[:, 0]], axis=1)
+
+
+def _smooth_outline(points: Sequence[tuple[float, float]]) -> Points:
+    """A closed smooth outline through corners."""
+    return _smooth(np.array([*points, points[0]], np.float64))
+
+
+def _smooth(points: Points) -> Points:
+    """Two rounds of corner cutting (Chaikin 1974); the ends stay."""
+    for _ in range(2):
+        first, second = points[:-1], points[1:]
+        cut = np.stack([0.75 * first + 0.25 * second, 0.25 * first + 0.75 * second], axis=1).reshape(-1, 2)
+        points = np.concatenate([points[:1], cut, points[-1:]])
+    return points

@@ -68,7 +68,7 @@ def plant_forest(
         area: where the stand is, bool (rows, columns) over the picture; None: everywhere, the margin included.
     """
     room = (width_m + 2 * MARGIN_M) * (height_m + 2 * MARGIN_M)
-    typical = _radius(stand.height_m, "broadleaf")
+    typical = 0.8 + 0.62 * stand.height_m**0.62
     throws = int(np.clip(2.6 * room / typical**2, 300, 9000))
     heights = np.maximum(rng.gamma(1 / stand.spread**2, stand.height_m * stand.spread**2, throws), LEAST_TREE_M + 0.3)
     heights = np.minimum(heights, 2.0 * stand.height_m + 3.0)
@@ -81,17 +81,8 @@ def plant_forest(
     trees: list[Tree] = []
     for number in spaced:
         kind: Kind = "conifer" if conifer[number] else "broadleaf"
-        trees.append(
-            _tree(
-                rng,
-                places[number],
-                float(heights[number]),
-                float(radii[number]),
-                kind,
-                stand.several,
-                stand.discoloured,
-            )
-        )
+        height, radius = float(heights[number]), float(radii[number])
+        trees.append(_tree(rng, places[number], height, radius, kind, stand.several, stand.discoloured))
     return trees
 
 
@@ -149,10 +140,6 @@ def scatter_shrubs(
     return shrubs
 
 
-def _radius(height: float, kind: Kind) -> float:
-    return 0.7 + 0.125 * height if kind == "conifer" else 0.8 + 0.62 * height**0.62
-
-
 def _inside(area: NDArray[np.bool_], places: NDArray[np.float64], width_m: float, height_m: float) -> NDArray[np.bool_]:
     """Area of each place; those in the margin belong to what is next to them in the picture."""
     rows, columns = area.shape
@@ -176,14 +163,9 @@ def _with_room(places: NDArray[np.float64], radii: NDArray[np.float64], inside: 
 
 
 def _tree(
-    rng: np.random.Generator,
-    place: NDArray[np.float64],
-    height: float,
-    radius: float,
-    kind: Kind,
-    several: float,
-    discoloured: float,
-) -> Tree:
+    rng: np.random.Generator, place: NDArray[np.float64], height: float, radius: float, kind: Kind,
+    several: float, discoloured: float,
+) -> Tree:  # fmt: skip
     lobes = [Lobe(0.0, 0.0, 1.0, 1.0)]
     if kind != "conifer" and rng.uniform() < several:
         turn = rng.uniform(0, 2 * np.pi)
@@ -191,14 +173,8 @@ def _tree(
         for _ in range(int(rng.integers(1, 4))):
             turn += rng.uniform(1.3, 2.6)
             out = float(rng.uniform(0.38, 0.62))
-            lobes.append(
-                Lobe(
-                    out * float(np.cos(turn)),
-                    out * float(np.sin(turn)),
-                    float(rng.uniform(0.80, 0.97)),
-                    float(rng.uniform(0.45, 0.68)),
-                )
-            )
+            height_share, radius_share = rng.uniform((0.80, 0.45), (0.97, 0.68)).tolist()
+            lobes.append(Lobe(out * float(np.cos(turn)), out * float(np.sin(turn)), height_share, radius_share))
     power, skirt = {
         "conifer": (rng.uniform(1.0, 1.35), rng.uniform(0.12, 0.3)),
         "broadleaf": (rng.uniform(1.9, 2.8), rng.uniform(0.45, 0.62)),

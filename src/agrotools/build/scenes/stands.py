@@ -10,13 +10,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-import cv2
 import numpy as np
 from numpy.typing import NDArray
 
 from agrotools.build.scenes.scene import (
     Difficulty,
     Scene,
+    blurred,
     check_arguments,
     fractal_field,
     jpeg_of,
@@ -29,7 +29,6 @@ from agrotools.build.scenes.stand_trees import Rows, Stand, Tree, plant_forest, 
 Plane = NDArray[np.float32]
 
 NOBODY = -1
-_OUTLINE_STEPS = 24
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,57 +43,48 @@ class Surface:
 
 def grow(rng: np.random.Generator, trees: Sequence[Tree], rows: int, columns: int, gsd_m: float) -> Surface:
     """The surface of these trees over bare ground, with clumps of leaves 0.5 to 1 m wide."""
-    heights = np.zeros((rows, columns), np.float32)
     owner = np.full((rows, columns), NOBODY, np.int16)
+    surface = Surface(np.zeros((rows, columns), np.float32), owner, gsd_m)
     clumps = fractal_field(rng, rows, columns, max(1.6, 1.3 / gsd_m), 2, 0.8)
     for number, tree in enumerate(trees):
-        _raise(rng, heights, owner, clumps, number, tree, gsd_m)
-    return Surface(heights, owner, gsd_m)
+        _raise(rng, surface, clumps, number, tree)
+    return surface
 
 
-def seen_from_above(surface: Surface, trees: Sequence[Tree]) -> list[int]:
+def _seen_from_above(surface: Surface, trees: Sequence[Tree]) -> list[Tree]:
     """The trees whose highest point lies in the picture and under no other crown: what anybody could count."""
     rows, columns = surface.heights.shape
-    visible: list[int] = []
+    visible: list[Tree] = []
     for number, tree in enumerate(trees):
         column, row = int(np.floor(tree.x / surface.gsd_m)), int(np.floor(tree.y / surface.gsd_m))
-        if tree.kind == "shrub" or not (0 <= column < columns and 0 <= row < rows):
-            continue
-        if surface.owner[row, column] == number:
-            visible.append(number)
+        inside = 0 <= column < columns and 0 <= row < rows
+        if tree.kind != "shrub" and inside and surface.owner[row, column] == number:
+            visible.append(tree)
     return visible
 
 
-def on_grid(heights: Plane, factor: int) -> Plane:
+def _on_grid(heights: Plane, factor: int) -> Plane:
     """Heights in cells ``factor`` times as wide: the highest point of each, as height models are made."""
     rows, columns = (side // factor for side in heights.shape)
     cells = heights[: rows * factor, : columns * factor].reshape(rows, factor, columns, factor)
     return np.ascontiguousarray(cells.max(axis=(1, 3)))
 
 
-def scanned(
-    rng: np.random.Generator, heights: Plane, gsd_m: float, *, pits: float, noise_m: float, terrain_m: float
-) -> Plane:
+def _scanned(rng: np.random.Generator, heights: Plane, gsd_m: float, level: "_Level") -> Plane:
     """Height model of an airborne laser: noise, pits where pulses went through crowns, and the error of the
     terrain model below it, which varies over tens of metres. Never below 0."""
     rows, columns = heights.shape
-    out = heights + rng.normal(0, noise_m, heights.shape).astype(np.float32) * (0.3 + (heights > 0.3))
-    if terrain_m:
-        out += np.float32(terrain_m) * smooth_field(rng, rows, columns, 30.0 / gsd_m)
-    deep = rng.uniform(size=heights.shape) < pits
+    out = heights + rng.normal(0, level.noise_m, heights.shape).astype(np.float32) * (0.3 + (heights > 0.3))
+    if level.terrain_m:
+        out += np.float32(level.terrain_m) * smooth_field(rng, rows, columns, 30.0 / gsd_m)
+    deep = rng.uniform(size=heights.shape) < level.pits
     out[deep] *= rng.uniform(0.05, 0.7, int(deep.sum())).astype(np.float32)
     return np.maximum(out, 0).astype(np.float32)
 
 
-def _raise(
-    rng: np.random.Generator,
-    heights: Plane,
-    owner: NDArray[np.int16],
-    clumps: Plane,
-    number: int,
-    tree: Tree,
-    gsd_m: float,
-) -> None:
+def _raise(rng: np.random.Generator, surface: Surface, clumps: Plane, number: int, tree: Tree) -> None:
+    """Raise the crown of a tree over what is there."""
+    heights, gsd_m = surface.heights, surface.gsd_m
     rows, columns = heights.shape
     reach = 1.35 * tree.radius
     x0, x1 = max(0, int((tree.x - reach) / gsd_m)), min(columns, int((tree.x + reach) / gsd_m) + 2)
@@ -109,11 +99,9 @@ def _raise(
     for lobe in tree.lobes:
         dx, dy = xs - np.float32(lobe.dx * tree.radius), ys - np.float32(lobe.dy * tree.radius)
         away = np.sqrt(dx * dx + dy * dy) / np.float32(lobe.radius * tree.radius)
-        turn = np.arctan2(dy, dx) if tree.radius > 3 * gsd_m else None
-        if turn is not None:
-            away = away * (
-                1.0 + waves[0][0] * np.sin(2 * turn + waves[1][0]) + waves[0][1] * np.sin(3 * turn + waves[1][1])
-            )
+        if tree.radius > 3 * gsd_m:
+            turn, ((first, second), (shift, other)) = np.arctan2(dy, dx), waves
+            away = away * (1.0 + first * np.sin(2 * turn + shift) + second * np.sin(3 * turn + other))
         away = away * ragged
         shape = 1.0 - (1.0 - tree.skirt) * np.minimum(away, 1.0) ** np.float32(tree.power)
         np.maximum(crown, np.where(away < 1.0, np.float32(lobe.height * tree.height) * shape, 0), out=crown)
@@ -122,7 +110,7 @@ def _raise(
     view = heights[y0:y1, x0:x1]
     above = crown > view
     view[above] = crown[above]
-    owner[y0:y1, x0:x1][above] = number
+    surface.owner[y0:y1, x0:x1][above] = number
 
 
 def _rgb(*values: float) -> Plane:
@@ -154,33 +142,14 @@ class Sun:
     sky: float
 
 
-@dataclass(frozen=True)
-class Camera:
-    """``noise``: spread of the sensor's noise; ``haze``: light added by air; ``warmth``: spread of the colour balance;
-    ``blur_px``: width of the lens's blur; ``quality``: of the JPEG that the picture went through."""
-
-    noise: float
-    haze: float
-    warmth: float
-    blur_px: float
-    quality: int
-
-
-def draw_sun(rng: np.random.Generator, tangent: tuple[float, float]) -> Sun:
+def _draw_sun(rng: np.random.Generator, tangent: tuple[float, float]) -> Sun:
     """A sun from anywhere; ``tangent``: range of the tangent of its height (0.8 low, 2 high)."""
     turn = float(rng.uniform(0, 2 * np.pi))
     return Sun(float(np.cos(turn)), float(np.sin(turn)), float(rng.uniform(*tangent)), float(rng.uniform(0.22, 0.38)))
 
 
-def photographed(
-    rng: np.random.Generator,
-    surface: Surface,
-    trees: Sequence[Tree],
-    ground: Plane,
-    sun: Sun,
-    camera: Camera,
-) -> NDArray[np.uint8]:
-    """The picture, uint8 (rows, columns, 3), of ``ground`` (reflectance) with these trees on it."""
+def _radiance(rng: np.random.Generator, surface: Surface, trees: Sequence[Tree], ground: Plane, sun: Sun) -> Plane:
+    """Light (rows, columns, 3) from ``ground`` (reflectance) with these trees on it."""
     heights, owner = surface.heights, surface.owner
     colours = ground + 0.0
     if trees:
@@ -188,12 +157,12 @@ def photographed(
         crowns = owner >= 0
         rows, columns = heights.shape
         leaves = 1.0 + 0.16 * fractal_field(rng, rows, columns, max(1.5, 0.9 / surface.gsd_m), 2, 0.9)
-        edge = np.asarray(cv2.GaussianBlur(crowns.astype(np.float32), (0, 0), 0.6))[..., None]
+        edge = blurred(crowns.astype(np.float32), 0.6)[..., None]
         colours += edge * (table[np.maximum(owner, 0)] * leaves[..., None] - colours)
     light = _light(heights, surface.gsd_m, sun)
     # What is lit by the sky alone is bluish.
     lit = light[0][..., None] + light[1][..., None] * _rgb(0.86, 0.97, 1.22)
-    return _exposed(rng, np.asarray(colours * lit, np.float32), camera)
+    return np.asarray(colours * lit, np.float32)
 
 
 def paint_forest_floor(rng: np.random.Generator, rows: int, columns: int, gsd_m: float, grass: float) -> Plane:
@@ -223,11 +192,8 @@ def paint_orchard_floor(rng: np.random.Generator, shape: tuple[int, int], gsd_m:
 
 def _soil(rng: np.random.Generator, rows: int, columns: int, gsd_m: float) -> Plane:
     base = _SOILS[int(rng.integers(len(_SOILS)))] * np.float32(rng.uniform(0.8, 1.2))
-    tone = (
-        1
-        + 0.08 * fractal_field(rng, rows, columns, 3.0 / gsd_m, 4, 0.9)
-        + 0.10 * smooth_field(rng, rows, columns, 25.0 / gsd_m)
-    )
+    fine = fractal_field(rng, rows, columns, 3.0 / gsd_m, 4, 0.9)
+    tone = 1 + 0.08 * fine + 0.10 * smooth_field(rng, rows, columns, 25.0 / gsd_m)
     return np.asarray(np.clip(tone, 0.4, 1.7)[..., None] * base, np.float32)
 
 
@@ -247,7 +213,7 @@ def _colour(tree: Tree) -> Plane:
 
 def _light(heights: Plane, gsd_m: float, sun: Sun) -> tuple[Plane, Plane]:
     """Direct and scattered light on each spot of the surface."""
-    smooth = np.asarray(cv2.GaussianBlur(heights, (0, 0), 0.8), np.float32)
+    smooth = blurred(heights, 0.8)
     gy, gx = np.gradient(smooth, np.float32(gsd_m))
     # Rims of crowns are cliffs of some metres in a pixel: leaves there do not shine like a wall.
     gx, gy = 1.6 * np.tanh(gx / 1.6), 1.6 * np.tanh(gy / 1.6)
@@ -256,7 +222,7 @@ def _light(heights: Plane, gsd_m: float, sun: Sun) -> tuple[Plane, Plane]:
     direct = np.clip((gx * sun.dx + gy * sun.dy) * cosine + sine, 0, None) / np.sqrt(1 + gx * gx + gy * gy)
     direct = direct / sine * (1 - _shadow(smooth, gsd_m, sun))
     # Deep between crowns, less of the sky is seen.
-    around = np.asarray(cv2.GaussianBlur(heights, (0, 0), 2.5 / gsd_m), np.float32)
+    around = blurred(heights, 2.5 / gsd_m)
     depth = np.clip((around - heights) / 7.0, 0, 1)
     return ((1 - sun.sky) * direct).astype(np.float32), (sun.sky * (1 - 0.55 * depth)).astype(np.float32)
 
@@ -277,21 +243,19 @@ def _shadow(heights: Plane, gsd_m: float, sun: Sun) -> Plane:
         np.maximum(cast[here], blocked, out=cast[here])
         away += step
         step = 1 + away // 12
-    return np.asarray(cv2.GaussianBlur(np.clip(cast / 0.6, 0, 1), (0, 0), 0.7), np.float32)
+    return blurred(np.clip(cast / 0.6, 0, 1), 0.7)
 
 
-def _exposed(rng: np.random.Generator, radiance: Plane, camera: Camera) -> NDArray[np.uint8]:
-    linear = np.asarray(cv2.GaussianBlur(radiance, (0, 0), camera.blur_px), np.float32)
-    linear = linear + camera.haze * _rgb(0.55, 0.75, 1.0)
-    linear = linear * (1 + camera.warmth * rng.standard_normal(3, dtype=np.float32))
+def _photographed(
+    rng: np.random.Generator, radiance: Plane, level: "_Level", blur_px: float, quality: int
+) -> NDArray[np.uint8]:
+    """The picture, uint8 (rows, columns, 3), after it was stored as a JPEG."""
+    linear = blurred(radiance, blur_px) + level.haze * _rgb(0.55, 0.75, 1.0)
+    linear = linear * (1 + 0.04 * rng.standard_normal(3, dtype=np.float32))
     linear *= np.float32(rng.uniform(0.42, 0.62) / max(float(np.quantile(linear[::3, ::3], 0.985)), 1e-3))
-    linear += (
-        np.float32(camera.noise)
-        * rng.standard_normal(linear.shape, dtype=np.float32)
-        * np.sqrt(np.clip(linear, 0.01, None))
-    )
-    linear = np.clip(linear, 0, 1)
-    return jpeg_of(srgb_of(linear), camera.quality)
+    grain = rng.standard_normal(linear.shape, dtype=np.float32)
+    linear += np.float32(level.noise) * grain * np.sqrt(np.clip(linear, 0.01, None))
+    return jpeg_of(srgb_of(np.clip(linear, 0, 1)), quality)
 
 
 BlockKind = Literal["forest", "orchard"]
@@ -413,9 +377,8 @@ def _tract(rng: np.random.Generator, level: _Level) -> Scene:
     parts = np.where(field < low, OPEN, np.where(field < high, YOUNG, OLD)).astype(np.uint8)
     old = _stand(rng, level, (13.0, 21.0))
     young = _stand(rng, level, (4.5, 7.0))
-    trees = plant_forest(rng, side_m, side_m, old, parts == OLD) + plant_forest(
-        rng, side_m, side_m, young, parts == YOUNG
-    )
+    trees = plant_forest(rng, side_m, side_m, old, parts == OLD)
+    trees += plant_forest(rng, side_m, side_m, young, parts == YOUNG)
     lone = int(rng.integers(0, 8 + int(side_m * side_m / 4000)))
     trees += plant_forest(rng, side_m, side_m, old, parts == OPEN)[:lone]
     per_ha = float(rng.uniform(*level.shrubs_per_ha))
@@ -447,22 +410,19 @@ def _scene(
     truth: dict[str, Any],
     masks: dict[str, NDArray[Any]],
 ) -> Scene:
-    camera = Camera(
-        level.noise, level.haze, 0.04, float(rng.uniform(*level.blur_px)), int(rng.integers(*level.quality))
-    )
-    rgb = photographed(rng, surface, trees, ground, draw_sun(rng, level.sun), camera)
-    heights = on_grid(surface.heights, factor)
-    chm_gsd_m = surface.gsd_m * factor
-    chm = scanned(rng, heights, chm_gsd_m, pits=level.pits, noise_m=level.noise_m, terrain_m=level.terrain_m)
-    counted = [trees[number] for number in seen_from_above(surface, trees)]
+    gsd_m = surface.gsd_m
+    blur_px, quality = float(rng.uniform(*level.blur_px)), int(rng.integers(*level.quality))
+    radiance = _radiance(rng, surface, trees, ground, _draw_sun(rng, level.sun))
+    rgb = _photographed(rng, radiance, level, blur_px, quality)
+    heights, chm_gsd_m = _on_grid(surface.heights, factor), gsd_m * factor
+    chm = _scanned(rng, heights, chm_gsd_m, level)
     listed = [
-        [round(tree.x / surface.gsd_m, 2), round(tree.y / surface.gsd_m, 2), round(tree.height, 2),
-         round(tree.radius, 2)]
-        for tree in counted
-    ]  # fmt: skip
+        [round(value, 2) for value in (tree.x / gsd_m, tree.y / gsd_m, tree.height, tree.radius)]
+        for tree in _seen_from_above(surface, trees)
+    ]
     return Scene(
         images={"rgb": rgb, "chm": chm},
-        sidecar={"gsd_m": surface.gsd_m, "chm_gsd_m": chm_gsd_m},
+        sidecar={"gsd_m": gsd_m, "chm_gsd_m": chm_gsd_m},
         truth={**truth, "trees": listed},
         masks={"heights": heights, "crowns": surface.owner + 1, **masks},
     )

@@ -17,23 +17,23 @@ from difflib import get_close_matches
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from agrotools.build.area_truth import AreaTruth, Region, count_area
 from agrotools.build.sources.assembling import assembled
-from agrotools.build.sources.boxes import read_coco
-from agrotools.build.sources.field.fruit import fruit_subjects
-from agrotools.build.sources.field.photos import weed_subjects
+from agrotools.build.sources.field.photos import fruit_subjects, weed_subjects
 from agrotools.build.sources.part import DataSet, Listing, Part, first_few, hinted, named, pairs_of
-from agrotools.build.sources.public.diseased_plants import Disease, DiseasedPlant, disease_subjects
+from agrotools.build.sources.public.plants import Disease, DiseasedPlant, disease_subjects
 from agrotools.build.sources.reading import (
     SUFFIXES,
     by_stem,
     files_in,
     find_root,
     photo_file,
+    read_json,
     read_photo,
     refuse_missing,
     spread,
@@ -227,7 +227,7 @@ def _boxes(path: Path, of: Described, dropped: Counter[str]) -> dict[str, Counte
     Raises:
         BenchmarkError: it is no COCO file, or has other classes.
     """
-    pictures, categories, boxes = read_coco(path)
+    pictures, categories, boxes = _read_coco(path)
     holds = dict(zip(of.classes, of.nouns, strict=True))
     strange = sorted({*categories.values()} - {*of.classes})
     if strange and len(strange) == len(categories):
@@ -240,6 +240,23 @@ def _boxes(path: Path, of: Described, dropped: Counter[str]) -> dict[str, Counte
             continue
         class_counts[pictures[image]][noun] += 1
     return class_counts
+
+
+def _read_coco(path: Path) -> tuple[dict[Any, str], dict[Any, str], set[tuple[Any, Any, tuple[float, ...]]]]:
+    """Of a COCO file the names of pictures by id, the names of categories by id, and the boxes: id of the picture, id
+    of the category, x, y, width and height; a box written twice is there once.
+
+    Raises:
+        BenchmarkError: it is no COCO file.
+    """
+    try:
+        coco = cast("dict[str, Any]", read_json(path))
+        pictures = {one["id"]: Path(str(one["file_name"])).name for one in coco["images"]}
+        categories = {one["id"]: str(one["name"]) for one in coco["categories"]}
+        boxes = {(one["image_id"], one["category_id"], tuple(one["bbox"])) for one in coco["annotations"]}
+    except (KeyError, TypeError) as error:
+        raise BenchmarkError(f"{path} holds no COCO annotations: {error!r}") from error
+    return pictures, categories, boxes
 
 
 def _plural(noun: str) -> str:
@@ -261,7 +278,7 @@ def _diseased(of: Described, data: DataSet) -> Part:
             data.dropped[why] += len(there)
     if len({picture.disease.label for picture in pictures}) < 2:
         raise BenchmarkError(f"{root} has pictures of fewer than two diseases that are known")
-    subjects, _ = disease_subjects("agml", pictures, known, data)
+    subjects = disease_subjects("agml", pictures, known, data)
     return data.part(subjects, ["plant_disease"])
 
 

@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 
 from pydantic import JsonValue
 
+from agrotools.build.references import PlannedCall
 from agrotools.build.templates import Thing, load_templates
 from agrotools.build.templates.template import Template
 from agrotools.build.templates.thing import Subject, Words
@@ -131,10 +132,17 @@ def pairs_of(photos: Iterable[Photo[T]]) -> list[list[Photo[T]]]:
 
 
 def photo_thing(
-    file: SampleFile, tool: str, truth: Mapping[str, Any], thought: str, words: Words | None = None, **arguments: Any
+    file: SampleFile,
+    tool: str,
+    truth: Mapping[str, Any],
+    thought: str,
+    words: Words | None = None,
+    before: tuple[PlannedCall, ...] = (),
+    **arguments: Any,
 ) -> Thing:
-    """A picture that one call with these further ``arguments`` measures."""
-    return Thing((file,), tool, {"image": file.name, **arguments}, truth, file.name, thought, words or {})
+    """A picture that one call with these further ``arguments`` measures, after the calls ``before``."""
+    plain = {"image": file.name, **arguments}
+    return Thing((file,), tool, plain, truth, file.name, thought, words or {}, before=before)
 
 
 def photo_subject(
@@ -193,7 +201,7 @@ class DataSet:
 
 @dataclass(frozen=True)
 class Adapter:
-    """Reader of the data set ``name`` of ``sources.toml``. Whatever is wrong with it is said with where to get it."""
+    """Reader of the data set ``name`` of ``sources.toml``. Its errors carry a hint where to get the data set."""
 
     name: str
     read: Callable[[DataSet], Part]

@@ -279,7 +279,9 @@ def png_of(pixels: NDArray[np.uint8]) -> bytes:
     return buffer.getvalue()
 
 
-def geotiff_of(bands: NDArray[Any], names: Sequence[str], unit: str | None = None, **profile: Any) -> bytes:
+def geotiff_of(
+    bands: NDArray[Any], names: Sequence[str], unit: str | None = None, scale: float | None = None, **profile: Any
+) -> bytes:
     """The content of a GeoTIFF with these bands (bands x rows x columns) and settings of rasterio."""
     from rasterio.errors import NotGeoreferencedWarning
     from rasterio.io import MemoryFile
@@ -294,6 +296,8 @@ def geotiff_of(bands: NDArray[Any], names: Sequence[str], unit: str | None = Non
                 target.set_band_description(number, name)
                 if unit:
                     target.set_band_unit(number, unit)
+            if scale:
+                target.scales = (scale,) * count
         return memory.read()
 
 

@@ -242,9 +242,8 @@ def judgement_claims(reply: ReplyText, item: ChoiceItem) -> list[Claim]:
 
 
 _AFFIRMING = re.compile(
-    r"(?:(?:才|就|即|应)?(?:为|是)(?:本题|此题|该题)?的?(?:(?:正确|最佳|标准)的?(?:选项|选择)|(?:正确|最佳|标准)?的?答案)|"
-    r"当选|入选|"
-    r"(?:is|are|would be|must be) (?:therefore |clearly )?(?:my (?:final )?(?:answer|choice)|"
+    r"(?:(?:才|就|即|应)?(?:为|是)(?:本题|此题|该题)?的?(?:(?:正确|最佳|标准)的?(?:选项|选择)|(?:正确|最佳|"
+    r"标准)?的?答案)|当选|入选|(?:is|are|would be|must be) (?:therefore |clearly )?(?:my (?:final )?(?:answer|choice)|"
     r"the (?:(?:correct |best |right )?answers?|(?:correct|best|right) (?:options?|choices?|ones?))))(?![a-z])"
 )
 _AFFIRMATION = re.compile(rf"[^\S\n]*+{_AFFIRMING.pattern}")

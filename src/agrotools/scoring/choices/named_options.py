@@ -244,10 +244,8 @@ def _with_text(reply: ReplyText, one: NamedOption, item: ChoiceItem) -> NamedOpt
 
 
 _SEPARATOR = re.compile(
-    r"[^\S\n]*(?:"
-    r"(?P<or>(?:[,、/]\s*)?(?:或者?|还是|亦或|(?:or|nor)\b))|"
-    r"(?P<and>(?:[,;、][^\S\n]*)?(?:和|与|及|以及|还有|并且?|同|(?:and|plus)\b))|"
-    r"(?P<close>[、·])|(?P<loose>[,;/&+|])|(?P<to>[-~–至到](?=\s*[A-Za-z](?![A-Za-z])))|"
+    r"[^\S\n]*(?:(?P<or>(?:[,、/]\s*)?(?:或者?|还是|亦或|(?:or|nor)\b))|(?P<and>(?:[,;、][^\S\n]*)?(?:和|与|及|以及|"
+    r"还有|并且?|同|(?:and|plus)\b))|(?P<close>[、·])|(?P<loose>[,;/&+|])|(?P<to>[-~–至到](?=\s*[A-Za-z](?![A-Za-z])))|"
     r"(?P<adjacent>(?<=[)\]】])(?=[(\[【]))|(?P<space>)(?<=\s)(?!\())"
 )
 

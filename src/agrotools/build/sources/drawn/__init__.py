@@ -1,27 +1,54 @@
-"""Benchmarks of drawn scenes: a module per kind of scene.
+"""Benchmarks of drawn scenes: each :class:`SceneKind` draws subjects and turns them into things to ask about."""
 
-A module has ``NAME``; ``STANDS_FOR``, the public data set whose share of the questions its scenes fill; ``TEMPLATES``,
-the files of templates that are asked; and two functions. ``draw(seed, difficulty, folder)`` draws one subject (a pair
-of dates, four plots...), writes its files into the empty ``folder`` and returns a record, plain JSON, with all truth
-that is needed later; it depends on nothing but its arguments and may run in another process. ``subjects(drawn,
-originals)`` turns the record into subjects that questions can be asked of.
-"""
-
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TypeVar
 
 from pydantic import JsonValue
 
 from agrotools.build.scenes.scene import Difficulty
+from agrotools.build.sources.part import Originals
+from agrotools.build.templates.thing import Subject, Thing
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
 class DrawnScene:
-    """A drawn subject: ``folder`` holds its files, ``record`` its truth as ``draw`` returned it."""
+    """A drawn subject: ``folder`` holds its files, ``record`` its truth as :attr:`SceneKind.draw` returned it."""
 
     name: str
     seed: int
     difficulty: Difficulty
     folder: Path
     record: Mapping[str, JsonValue]
+
+    def subject(self, suffix: str, things: int, shown: Callable[[int, int], Thing], of: str, **more: str) -> Subject:
+        """A subject of this scene whose metadata hold its difficulty and ``more``."""
+        metadata: dict[str, JsonValue] = {"difficulty": self.difficulty, **more}
+        return Subject(f"{self.name}-{self.seed}-{suffix}", things, shown, metadata, of=of)
+
+
+@dataclass(frozen=True)
+class SceneKind:
+    """Kind of scene: how it is drawn and asked about.
+
+    ``number`` keeps its seeds apart from those of other kinds; ``stands_for`` is the public data set whose share of the
+    questions it fills; ``templates`` are the files of its templates; ``backends`` the back-ends of its reference calls
+    where not the default. ``draw(seed, difficulty, folder)`` draws one subject (a pair of dates, four plots...), writes
+    its files into the empty ``folder`` and returns all truth that is needed later as plain JSON; it depends on nothing
+    but its arguments and may run in another process. ``subjects`` turns that into subjects of questions.
+    """
+
+    number: int
+    stands_for: str
+    templates: tuple[str, ...]
+    draw: Callable[[int, Difficulty, Path], dict[str, JsonValue]]
+    subjects: Callable[[DrawnScene, Originals], list[Subject]]
+    backends: Mapping[str, str] = field(default_factory=dict)
+
+
+def turn_of(seed: int, modes: Sequence[T]) -> T:
+    """The mode of a seed: neighbouring seeds take turns, and so do seeds of one difficulty."""
+    return modes[(seed + seed // 4) % len(modes)]

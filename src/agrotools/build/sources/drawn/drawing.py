@@ -1,4 +1,4 @@
-"""Drawing many scenes at once, so that what was drawn before a build was stopped is not drawn again."""
+"""The kinds of drawn scenes, and drawing many at once: what was drawn before a build was stopped is not drawn again."""
 
 import hashlib
 import shutil
@@ -7,7 +7,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from functools import cache
-from importlib import import_module
 from pathlib import Path
 from selectors import EVENT_READ
 from selectors import DefaultSelector as Selector
@@ -18,17 +17,29 @@ import orjson
 
 import agrotools.build
 from agrotools.build.scenes.scene import Difficulty
-from agrotools.build.sources.drawn import DrawnScene
+from agrotools.build.sources.drawn import DrawnScene, SceneKind, fruit, leaf_lesions, pairs, pots, rows, trees
 from agrotools.core import InfrastructureError
 from agrotools.core.base import Progress
 
+SCENE_KINDS: Mapping[str, SceneKind] = {
+    "blocks": trees.BLOCKS,
+    "tracts": trees.TRACTS,
+    "farmland_aerial": pairs.FARMLAND_AERIAL,
+    "farmland_satellite": pairs.FARMLAND_SATELLITE,
+    "pond_pairs": pairs.PONDS,
+    "apples": fruit.APPLES,
+    "fruit_counts": fruit.FRUIT_COUNTS,
+    "leaf_lesions": leaf_lesions.LEAF_LESIONS,
+    "pots": pots.POTS,
+    "rows": rows.ROWS,
+}
 _RECORD = "record.json"
 _DONE = "drawn"
 
 
 @dataclass(frozen=True)
 class Order:
-    """A subject to be drawn by module ``name`` of this package."""
+    """A subject to be drawn: ``name`` of its kind, see :data:`SCENE_KINDS`."""
 
     name: str
     seed: int
@@ -128,8 +139,7 @@ def _draw(order: Order, place: Path) -> None:
     """The record is written last, and whole: a folder that has one is complete."""
     shutil.rmtree(place, ignore_errors=True)
     place.mkdir(parents=True)
-    module = import_module(f"agrotools.build.sources.drawn.{order.name}")
-    record = module.draw(order.seed, order.difficulty, place)
+    record = SCENE_KINDS[order.name].draw(order.seed, order.difficulty, place)
     unfinished = place / f".{_RECORD}"
     unfinished.write_bytes(orjson.dumps(record))
     unfinished.replace(place / _RECORD)

@@ -7,17 +7,11 @@ import numpy as np
 from pydantic import JsonValue
 
 from agrotools.build.scenes.pot_plants import FORMS, draw_growth, make_pot
-from agrotools.build.scenes.scene import Difficulty, Scene
-from agrotools.build.sources.drawn import DrawnScene
-from agrotools.build.sources.drawn.saving import INSIDE, outline_call, save_photo
-from agrotools.build.sources.part import Originals, named
-from agrotools.build.templates import Thing
-from agrotools.build.templates.thing import Subject
-from agrotools.core import SampleFile
-
-NAME = "pots"
-STANDS_FOR = "weedsense"
-TEMPLATES = ("drawn_pot",)
+from agrotools.build.scenes.scene import Difficulty
+from agrotools.build.sources.drawn import DrawnScene, SceneKind
+from agrotools.build.sources.drawn.saving import INSIDE, find_outline, save_jpeg
+from agrotools.build.sources.part import Originals, named, photo_thing
+from agrotools.build.templates.thing import Subject, Thing
 
 _WEEKS = 4
 _LEAST_CM = 2.5
@@ -26,7 +20,7 @@ _QUALITY = (95, 92, 85, 75)
 _MEASURED = ("height_cm", "width_cm", "area_cm2", "convex_hull_cm2", "solidity")
 
 
-def draw(seed: int, difficulty: Difficulty, folder: Path) -> dict[str, JsonValue]:
+def _draw(seed: int, difficulty: Difficulty, folder: Path) -> dict[str, JsonValue]:
     """One plant in four weeks, four plants in one week, and two pictures of a pair of which one is outlined."""
     rng = np.random.default_rng([seed, difficulty])
     species = list(FORMS)[int(rng.integers(len(FORMS)))]
@@ -39,7 +33,8 @@ def draw(seed: int, difficulty: Difficulty, folder: Path) -> dict[str, JsonValue
 
     def pot(number: int, height: float, beside: float | None = None) -> dict[str, JsonValue]:
         scene = make_pot(16 * seed + number, difficulty, species, height, beside)
-        return _stored(folder, f"pot_{number}", scene, difficulty)
+        save_jpeg(folder / f"pot_{number}.jpg", scene.images["rgb"], _QUALITY[difficulty], full_colour=True)
+        return {"file": f"pot_{number}.jpg", **scene.truth}
 
     weeks_shown = weeks[1], weeks[3]
     return {
@@ -55,51 +50,34 @@ def draw(seed: int, difficulty: Difficulty, folder: Path) -> dict[str, JsonValue
     }  # fmt: skip
 
 
-def subjects(drawn: DrawnScene, originals: Originals) -> list[Subject]:
+def _subjects(drawn: DrawnScene, originals: Originals) -> list[Subject]:
     """``pot_growth``: one plant in four weeks; ``pot_row``: four plants in one week; ``pot_marked``: the outlined one
     of two, in two weeks."""
-    metadata: dict[str, JsonValue] = {"difficulty": drawn.difficulty}
     record = cast("dict[str, Any]", drawn.record)
+    note = "Drawn. A potted weed from the side; the dark disc beside it is {disc_cm:g} cm across."
 
-    def files(kind: str) -> list[tuple[SampleFile, dict[str, Any]]]:
-        return [
-            (originals.file(drawn.folder / item["file"], note=_note(item["disc_cm"])), item)
-            for item in cast("list[dict[str, Any]]", record[kind])
-        ]
+    def subject(kind: str, suffix: str, of: str) -> Subject:
+        items: list[dict[str, Any]] = record[kind]
+        files = [originals.file(drawn.folder / item["file"], note=note.format(**item)) for item in items]
 
-    kinds = {kind: files(kind) for kind in ("growth", "pots", "marked")}
+        def shown(index: int, place: int) -> Thing:
+            file, item = named(files[index], "image", place), items[index]
+            arguments: dict[str, Any] = {"scale_marker": {"type": "circle", "size_cm": item["disc_cm"]}}
+            truth = {"plants": [{name: item[name] for name in _MEASURED}]}
+            week = str(item.get("week", record["week"]))
+            words = {"species": str(record["species"]), "week": week, "disc": f"{item['disc_cm']:g}"}
+            thought = f"I need the size of the plant in {file.name}; the disc tells the scale."
+            if kind == "marked":
+                arguments |= {"region": INSIDE, "before": (find_outline(file.name, item["box"]),)}
+            return photo_thing(file, "measure_weed_phenotype", truth, thought, words, **arguments)
 
-    def thing(kind: str, index: int, place: int) -> Thing:
-        original, item = kinds[kind][index]
-        file = named(original, "image", place)
-        week = str(item.get("week", record["week"]))
-        arguments: dict[str, Any] = {
-            "image": file.name,
-            "scale_marker": {"type": "circle", "size_cm": item["disc_cm"]},
-        }
-        truth: dict[str, Any] = {"plants": [{name: item[name] for name in _MEASURED}]}
-        words = {"species": str(record["species"]), "week": week, "disc": f"{item['disc_cm']:g}"}
-        thought = f"I need the size of the plant in {file.name}; the disc tells the scale."
-        before = ()
-        if kind == "marked":
-            arguments["region"] = INSIDE
-            before = (outline_call(file, item),)
-        return Thing(
-            (file,), "measure_weed_phenotype", arguments, truth, file.name, thought, words, before=before
-        )  # fmt: skip
+        return drawn.subject(suffix, len(items), shown, of)
 
-    stem = f"{drawn.name}-{drawn.seed}"
     return [
-        Subject(f"{stem}-growth", _WEEKS, lambda k, n: thing("growth", k, n), metadata, of="pot_growth"),
-        Subject(f"{stem}-row", _WEEKS, lambda k, n: thing("pots", k, n), metadata, of="pot_row"),
-        Subject(f"{stem}-marked", 2, lambda k, n: thing("marked", k, n), metadata, of="pot_marked"),
+        subject("growth", "growth", "pot_growth"),
+        subject("pots", "row", "pot_row"),
+        subject("marked", "marked", "pot_marked"),
     ]
 
 
-def _note(disc_cm: float) -> str:
-    return f"Drawn. A potted weed from the side; the dark disc beside it is {disc_cm:g} cm across."
-
-
-def _stored(folder: Path, stem: str, scene: Scene, difficulty: Difficulty) -> dict[str, JsonValue]:
-    save_photo(folder / f"{stem}.jpg", scene.images["rgb"], _QUALITY[difficulty])
-    return {"file": f"{stem}.jpg", **cast("dict[str, JsonValue]", dict(scene.truth))}
+POTS = SceneKind(10, "weedsense", ("drawn_pot",), _draw, _subjects)

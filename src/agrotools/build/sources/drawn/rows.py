@@ -1,7 +1,8 @@
 """Crop rows with weeds, as photo, five-band raster or with a class map; and which bands tell their classes apart."""
 
 from collections.abc import Mapping
-from functools import cache, partial
+from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import Any, Literal, cast
 
@@ -11,24 +12,18 @@ from pydantic import JsonValue
 
 from agrotools.build.area_truth import AreaTruth, Region, count_area
 from agrotools.build.scenes.canvas import BANDS
-from agrotools.build.scenes.painting import outlined
+from agrotools.build.scenes.marks import outlined
 from agrotools.build.scenes.rows import CLASSES, COLUMNS_PX, ROWS_PX, make_scene
 from agrotools.build.scenes.scene import Difficulty
-from agrotools.build.sources.drawn import DrawnScene
-from agrotools.build.sources.drawn.saving import INSIDE, outline_call, save_labels, save_photo, save_raster
-from agrotools.build.sources.part import Originals, named
+from agrotools.build.sources.drawn import DrawnScene, SceneKind
+from agrotools.build.sources.drawn.saving import INSIDE, find_outline, save_jpeg, save_png, save_raster
+from agrotools.build.sources.part import Originals, named, photo_thing
 from agrotools.build.templates import Thing, field
-from agrotools.build.templates.field import FieldPicture, field_picture
+from agrotools.build.templates.field import MEASURE, FieldPicture, field_picture
 from agrotools.build.templates.thing import Subject
 from agrotools.core import SampleFile
 from agrotools.tools.crop_weed.bands import ranked_bands
 from agrotools.tools.result import round_significant
-
-NAME = "rows"
-STANDS_FOR = "weedmap"
-TEMPLATES = ("drawn_bands", "drawn_rows", *field.TEMPLATES)
-BACKENDS = {"measure_crop_weed_area": "untrained"}
-"""The same observations on every machine, whatever heads were trained there."""
 
 COMPOSITES: tuple[tuple[str, str, str], ...] = (
     ("R", "G", "B"), ("NIR", "R", "G"), ("RE", "R", "G"), ("NIR", "RE", "R"), ("NIR", "G", "B"), ("RE", "G", "B"),
@@ -51,7 +46,7 @@ _REMARKS = (
 View = Literal["photo", "bands", "map"]
 
 
-def draw(seed: int, difficulty: Difficulty, folder: Path) -> dict[str, JsonValue]:
+def _draw(seed: int, difficulty: Difficulty, folder: Path) -> dict[str, JsonValue]:
     """Two fields, each as photo, as photo with a red box, as raster with its bands ranked, and as class map."""
     rng = np.random.default_rng([seed, difficulty])
     fields: list[JsonValue] = []
@@ -61,12 +56,12 @@ def draw(seed: int, difficulty: Difficulty, folder: Path) -> dict[str, JsonValue
         scene = make_scene(_FIELDS * seed + number, difficulty, weed_pct=weed_pct)
         classes = cast("NDArray[np.uint8]", scene.masks["classes"])
         gsd_m = float(scene.sidecar["gsd_m"])
-        save_photo(folder / f"photo_{number}.jpg", scene.images["rgb"])
+        save_jpeg(folder / f"photo_{number}.jpg", scene.images["rgb"], 93, full_colour=True)
         width, height = (int(rng.uniform(0.45, 0.7) * side) for side in (COLUMNS_PX, ROWS_PX))
         x0, y0 = int(rng.uniform(8, COLUMNS_PX - width - 8)), int(rng.uniform(8, ROWS_PX - height - 8))
         marked, box = outlined(scene.images["rgb"], (x0, y0, x0 + width, y0 + height))
-        save_photo(folder / f"marked_{number}.jpg", marked)
-        save_labels(folder / f"labels_{number}.png", classes)
+        save_jpeg(folder / f"marked_{number}.jpg", marked, 93, full_colour=True)
+        save_png(folder / f"labels_{number}.png", classes)
         save_raster(folder / f"bands_{number}.tif", scene.images["bands"], BANDS, gsd_m, number)
         fields.append({"gsd_m": gsd_m, "box": [*box], "bands": _ranking(scene.images["bands"], classes)})
     composites = _shown_composites(cast("Any", fields[0])["bands"], rng)
@@ -104,39 +99,32 @@ def _ranking(bands: NDArray[np.uint16], classes: NDArray[np.uint8]) -> dict[str,
     }
 
 
-def subjects(drawn: DrawnScene, originals: Originals) -> list[Subject]:
+def _subjects(drawn: DrawnScene, originals: Originals) -> list[Subject]:
     """``field``: what :mod:`agrotools.build.templates.field` asks about; ``composite``: three bands of a raster each,
     with the class map; ``all_bands``: the whole raster with it; ``row_part``: the part of a photo inside a red box."""
     record = cast("dict[str, Any]", drawn.record)
-    metadata: dict[str, JsonValue] = {"difficulty": drawn.difficulty}
     view: View = ("photo", "bands", "photo", "map")[drawn.seed % 4]  # pyright: ignore[reportAssignmentType]
     fields = [_Field(drawn.folder, k, item, originals) for k, item in enumerate(record["fields"])]
-    first = fields[0]
+    first, composites = fields[0], [tuple(bands) for bands in record["composites"]]
 
-    def composite(index: int, place: int) -> Thing:  # noqa: ARG001 - parts of one file, which is always the first
-        return first.composite(tuple(record["composites"][index]))
+    @cache
+    def picture(index: int, place: int) -> FieldPicture:
+        return fields[index].picture(view, place)
 
-    def part(index: int, place: int) -> Thing:
-        return fields[index].part(place)
-
-    stem = f"{drawn.name}-{drawn.seed}"
     return [
-        Subject(f"{stem}-{view}", _FIELDS, cache(partial(_picture, fields, view)), {**metadata, "view": view}),
-        Subject(f"{stem}-composites", len(record["composites"]), composite, metadata, of="composite"),
-        Subject(f"{stem}-bands", 1, lambda _, place: first.all_bands(place), metadata, of="all_bands"),
-        Subject(f"{stem}-parts", _FIELDS, part, metadata, of="row_part"),
+        drawn.subject(view, _FIELDS, picture, "field", view=view),
+        drawn.subject("composites", len(composites), lambda index, _: first.composite(composites[index]), "composite"),
+        drawn.subject("bands", 1, lambda _, place: first.all_bands(place), "all_bands"),
+        drawn.subject("parts", _FIELDS, lambda index, place: fields[index].part(place), "row_part"),
     ]
-
-
-def _picture(fields: list["_Field"], view: View, index: int, place: int) -> FieldPicture:
-    return fields[index].picture(view, place)
 
 
 class _Field:
     """One drawn field: its files and what is true of it."""
 
     def __init__(self, folder: Path, number: int, item: Mapping[str, Any], originals: Originals) -> None:
-        self.gsd_m, self.box, self.ranking = item["gsd_m"], item["box"], item["bands"]
+        self.gsd_m, self.ranking = item["gsd_m"], item["bands"]
+        self.box: Region = item["box"]
         self._labels = folder / f"labels_{number}.png"
         size = {"width_px": COLUMNS_PX, "height_px": ROWS_PX, "gsd_m": self.gsd_m}
         self.photo = originals.file(folder / f"photo_{number}.jpg", note=_PHOTO_NOTE, **size)
@@ -164,41 +152,33 @@ class _Field:
         return count_area(_classes(self._labels), None, region)
 
     def composite(self, bands: tuple[str, ...]) -> Thing:
-        raster, labels = named(self.raster, "bands", 1), named(self.labels, "labels", 1)
         numbers: dict[str, JsonValue] = {name: BANDS.index(name) + 1 for name in bands}
-        arguments: dict[str, Any] = {"image": raster.name, "label_raster": labels.name, "bands": numbers}
         key = next(key for key in self.ranking if set(key.split("-")) == set(bands))
-        truth = {**self._counted(), "separability": {"triplets": [{"bands": [*bands], **self.ranking[key]}]}}
         called = "-".join(bands)
         thought = f"I need how well the bands {called} tell crop, weeds and soil apart."
-        return Thing(
-            (raster, labels), "measure_crop_weed_area", arguments, truth, called, thought,
-            {"image": raster.name, "labels": labels.name},
-        )  # fmt: skip
+        thing = self._ranked(1, [{"bands": [*bands], **self.ranking[key]}], thought)
+        return replace(thing, arguments={**thing.arguments, "bands": numbers}, called=called)
 
     def all_bands(self, place: int) -> Thing:
-        raster, labels = named(self.raster, "bands", place), named(self.labels, "labels", place)
-        arguments: dict[str, Any] = {"image": raster.name, "label_raster": labels.name}
         triplets = [{"bands": key.split("-"), **entry} for key, entry in self.ranking.items()]
-        truth = {**self._counted(), "separability": {"triplets": triplets}}
-        thought = f"I need all combinations of three bands of {raster.name}, ranked."
-        return Thing(
-            (raster, labels), "measure_crop_weed_area", arguments, truth, raster.name, thought, {"labels": labels.name}
-        )  # fmt: skip
+        name = named(self.raster, "bands", place).name
+        return self._ranked(place, triplets, f"I need all combinations of three bands of {name}, ranked.")
+
+    def _ranked(self, place: int, triplets: list[dict[str, Any]], thought: str) -> Thing:
+        """The raster with its class map."""
+        raster, labels = named(self.raster, "bands", place), named(self.labels, "labels", place)
+        truth = {**self.area(None).as_result(self.gsd_m), "separability": {"triplets": triplets}}
+        words = {"image": raster.name, "labels": labels.name}
+        thing = photo_thing(raster, MEASURE, truth, thought, words, label_raster=labels.name)
+        return replace(thing, files=(raster, labels))
 
     def part(self, place: int) -> Thing:
         photo = named(self.marked, "image", place)
-        x0, y0, x1, y1 = self.box
-        truth = self.area((x0, y0, x1, y1)).as_result(self.gsd_m)
+        truth = self.area(self.box).as_result(self.gsd_m)
         thought = f"Now I need the areas of crop, weeds and soil inside the box in {photo.name}."
-        arguments: dict[str, Any] = {"image": photo.name, "region": INSIDE}
-        return Thing(
-            (photo,), "measure_crop_weed_area", arguments, truth, photo.name, thought,
-            before=(outline_call(photo, {"box": self.box}),),
-        )  # fmt: skip
-
-    def _counted(self) -> dict[str, JsonValue]:
-        return self.area(None).as_result(self.gsd_m)
+        return photo_thing(
+            photo, MEASURE, truth, thought, before=(find_outline(photo.name, [*self.box]),), region=INSIDE
+        )
 
 
 @cache
@@ -207,3 +187,9 @@ def _classes(path: Path) -> NDArray[np.uint8]:
 
     with Image.open(path) as picture:
         return np.asarray(picture, np.uint8)
+
+
+# Without trained heads, so that the observations are the same on every machine.
+ROWS = SceneKind(
+    11, "weedmap", ("drawn_bands", "drawn_rows", *field.TEMPLATES), _draw, _subjects, {MEASURE: "untrained"}
+)

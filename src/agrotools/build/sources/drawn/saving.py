@@ -1,6 +1,7 @@
-"""Writing drawn pictures as cameras would, and marks on them."""
+"""Files of drawn scenes as cameras and sensors write them, and calls that find the marks drawn on them."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,111 +10,75 @@ from numpy.typing import NDArray
 from pydantic import JsonValue
 
 from agrotools.build.references import PlannedCall, ref
-from agrotools.build.scenes.marks import Box, MarkShape, apart, draw_mark, mark_truth
-from agrotools.core import SampleFile
+from agrotools.build.sources.reading import geotiff_of
+from agrotools.build.templates.thing import Thing
+
+_NO_DATA = -9999.0
+_FULL_COLOUR = 0
+"""JPEG subsampling that keeps thin coloured strokes as they are."""
+INSIDE = ref(0, "regions[0].inner_box")
+"""Region inside the stroke of the mark that the first call found."""
 
 
-def save_photo(path: Path, rgb: NDArray[Any], quality: int = 93) -> None:
-    """A JPEG of uint8 (rows, columns, 3) with full colour, so that thin coloured strokes stay what they are."""
+def save_jpeg(path: Path, rgb: NDArray[np.uint8], quality: int = 92, *, full_colour: bool = False) -> None:
+    """An 8-bit colour picture (rows, columns, 3) as a JPEG; ``full_colour``: colours at full resolution."""
     from PIL import Image
 
-    Image.fromarray(rgb).save(path, "JPEG", quality=quality, subsampling=0)
+    Image.fromarray(rgb).save(path, "JPEG", quality=quality, subsampling=_FULL_COLOUR if full_colour else -1)
 
 
-def save_labels(path: Path, classes: NDArray[np.uint8]) -> None:
-    """A PNG of class numbers (rows, columns)."""
-    from PIL import Image
-
-    Image.fromarray(classes).save(path, "PNG")
-
-
-def save_raster(path: Path, bands: NDArray[np.uint16], names: Sequence[str], gsd_m: float, number: int) -> None:
-    """A GeoTIFF (bands, rows, columns) in UTM coordinates of nowhere in particular, with band names and the scale of
-    reflectance times 10,000; ``number`` moves it, so that no two lie on one place."""
-    import rasterio
-    from rasterio.transform import from_origin
-
-    profile = {
-        "driver": "GTiff", "count": bands.shape[0], "height": bands.shape[1], "width": bands.shape[2],
-        "dtype": "uint16", "crs": "EPSG:32632", "compress": "deflate", "predictor": 2,
-        "transform": from_origin(500_000 + 10 * number, 5_800_000, gsd_m, gsd_m),
-    }  # fmt: skip
-    with rasterio.open(path, "w", **profile) as target:
-        target.write(bands)
-        for index, name in enumerate(names, start=1):
-            target.set_band_description(index, name)
-        target.scales = (1e-4,) * len(names)
-
-
-JPEG_QUALITY = 92
-_GAP_PX = 8
-
-
-def save_jpeg(photo: NDArray[np.uint8], path: Path) -> None:
-    """An 8-bit colour picture (rows, columns, 3) as JPEG."""
-    from PIL import Image
-
-    Image.fromarray(photo).save(path, "JPEG", quality=JPEG_QUALITY)
-
-
-def save_png(plane: NDArray[Any], path: Path) -> None:
+def save_png(path: Path, plane: NDArray[Any]) -> None:
     """A plane of 8 or 16 bits, lossless."""
     from PIL import Image
 
     Image.fromarray(plane).save(path, "PNG")
 
 
-def mark_each(
-    photo: NDArray[np.uint8],
-    boxes: Sequence[Box],
-    colours: Sequence[str],
-    rng: np.random.Generator,
-    shapes: Sequence[MarkShape] = ("box", "box", "ellipse"),
-) -> list[dict[str, Any]]:
-    """Draw a mark around each box for which there is room, each in a colour of its own, in place.
+def save_raster(path: Path, bands: NDArray[np.uint16], names: Sequence[str], gsd_m: float, number: int) -> None:
+    """Reflectance times 10,000 (bands, rows, columns) as a GeoTIFF at a round place in UTM zone 32; ``number`` shifts
+    it, so that no two rasters lie on one place."""
+    from rasterio.transform import from_origin
 
-    Returns:
-        For each mark ``place`` (which box), ``color`` and ``truth`` of finding it.
-    """
-    stroke = int(rng.integers(3, 5))
-    rows, columns = photo.shape[:2]
-    drawn_boxes: list[Box] = []
-    marks: list[dict[str, Any]] = []
-    for place, inner in enumerate(boxes):
-        if len(marks) == len(colours):
-            break
-        outer = (inner[0] - stroke, inner[1] - stroke, inner[2] + stroke, inner[3] + stroke)
-        inside = outer[0] >= 1 and outer[1] >= 1 and outer[2] < columns and outer[3] < rows
-        if not inside or not apart(outer, drawn_boxes, _GAP_PX):
-            continue
-        shape = shapes[int(rng.integers(len(shapes)))]
-        colour = colours[len(marks)]
-        drawn_boxes.append(draw_mark(photo, inner, colour, shape, stroke))
-        truth = mark_truth(inner, drawn_boxes[-1], colour, shape, stroke)
-        marks.append({"place": place, "color": colour, "truth": truth})
-    return marks
+    place = {"crs": "EPSG:32632", "transform": from_origin(500_000 + 10 * number, 5_800_000, gsd_m, gsd_m)}
+    path.write_bytes(geotiff_of(bands, names, scale=1e-4, predictor=2, **place))
 
 
-def find_mark(image: str, colour: str, truth: dict[str, JsonValue]) -> PlannedCall:
+def save_heights(path: Path, heights: NDArray[np.float32], gsd_m: float) -> None:
+    """Metres above ground (rows, columns), NaN where there is no data, as a GeoTIFF in UTM zone 33, in centimetres:
+    more than a laser resolves, and it compresses better than noise."""
+    from rasterio.transform import from_origin
+
+    rounded = np.round(heights.astype(np.float64), 2).astype(np.float32)
+    stored = np.where(np.isfinite(rounded), rounded, np.float32(_NO_DATA))[None]
+    place = {"crs": "EPSG:32633", "transform": from_origin(500_000.0, 5_000_000.0, gsd_m, gsd_m), "nodata": _NO_DATA}
+    path.write_bytes(geotiff_of(stored, ("height",), "m", predictor=3, **place))
+
+
+def find_mark(image: str, colour: str, truth: Mapping[str, JsonValue]) -> PlannedCall:
     """The call that finds the one mark of that colour; what it encloses is ``crop_box`` of its result."""
     thought = f"First I need to know what the {colour} mark in {image} encloses."
-    return PlannedCall("extract_marked_region", {"image": image, "mark_color": colour}, truth, thought=thought)
+    return PlannedCall("extract_marked_region", {"image": image, "mark_color": colour}, {**truth}, thought=thought)
 
 
-def grown(box: Sequence[int], by_px: int) -> Box:
-    """The box with a margin on all sides."""
-    return box[0] - by_px, box[1] - by_px, box[2] + by_px, box[3] + by_px
+def find_outline(image: str, box: list[int]) -> PlannedCall:
+    """The call that finds the red outline; ``box``: bounds inside the stroke [x0, y0, x1, y1], pixels."""
+    truth: dict[str, Any] = {"regions": [{"index": 1, "inner_box": box, "color": "red"}], "crop_box": box}
+    thought = f"First I need where the red outline is in {image}."
+    return PlannedCall("extract_marked_region", {"image": image, "mark_color": "red"}, truth, thought=thought)
 
 
-INSIDE = ref(0, "regions[0].inner_box")
-"""Region inside the stroke, for the measurement that follows."""
+def measured_in_mark(
+    thing: Thing, image: str, mark: Mapping[str, Any], question: str, thought: str, **changes: Any
+) -> Thing:
+    """``thing`` measured inside the only mark on ``image``, which a call finds first.
 
-
-def outline_call(file: SampleFile, item: Mapping[str, Any]) -> PlannedCall:
-    """``item["box"]``: bounds inside the stroke [x0, y0, x1, y1], pixels."""
-    truth: dict[str, JsonValue] = {
-        "regions": [{"index": 1, "inner_box": item["box"], "color": "red"}],
-        "crop_box": item["box"],
-    }
-    thought = f"First I need where the red outline is in {file.name}."
-    return PlannedCall("extract_marked_region", {"image": file.name, "mark_color": "red"}, truth, thought=thought)
+    Args:
+        mark: result of a perfect ``extract_marked_region``.
+        question: what has to be known of the mark, continuing "I need to know".
+        thought: the thought of the measurement.
+        changes: further fields of the thing.
+    """
+    look = PlannedCall("extract_marked_region", {"image": image}, {**mark}, thought=f"I need to know {question}.")
+    words = {**thing.words, "colour": mark["regions"][0]["color"]}
+    arguments = {**thing.arguments, "region": INSIDE}
+    return replace(thing, arguments=arguments, thought=thought, words=words, before=(look,), **changes)

@@ -1,7 +1,7 @@
-"""The ``field`` benchmark: questions on real images with ground truth, from data sets that the user has.
+"""The ``field`` benchmark: questions on real images with ground truth, from local data sets.
 
-Each data set is a part: a module here that reads it, says what its things are and which questions suit them. A part
-whose folder is absent is left out, and the benchmark says so.
+Each data set is a part: an adapter reads it into subjects and names the templates that suit them. A part whose folder
+is absent is left out and listed in the metadata.
 """
 
 from pathlib import Path
@@ -9,10 +9,8 @@ from pathlib import Path
 from pydantic import JsonValue
 
 from agrotools.build.sources.assembling import assembled
-from agrotools.build.sources.field.canopy import canopy
-from agrotools.build.sources.field.fruit import apples, orchard
-from agrotools.build.sources.field.land import buildings, land_use, ndvi, scene, trees
-from agrotools.build.sources.field.photos import leaf_photos, leaves, weed_photos
+from agrotools.build.sources.field.land import buildings, canopy, land_use, ndvi
+from agrotools.build.sources.field.photos import apples, leaf_photos, leaves, orchard, weed_photos
 from agrotools.build.sources.field.weeds import weeds
 from agrotools.build.sources.part import Adapter
 from agrotools.core.base import NoFileError, Progress, no_progress
@@ -27,8 +25,6 @@ PARTS: dict[str, Adapter] = {
     "dsifn_cd": land_use,
     "rgbd_apples": apples,
     "s2_ndvi": ndvi,
-    "tree_canopy": trees,
-    "multiband": scene,
     "deepweeds": weed_photos,
     "bean_leaf_class": leaf_photos("bean"),
     "coffee_leaf_class": leaf_photos("coffee"),
@@ -46,7 +42,7 @@ def build_field(folder: Path, out: Path, progress: Progress = no_progress) -> Be
         The header, whose licence names the terms of every data set that was used.
 
     Raises:
-        BenchmarkError: no data set is there, one is incomplete, or ``out`` holds something else than a benchmark.
+        BenchmarkError: no data set is there, one is incomplete, or ``out`` holds something other than a benchmark.
     """
     check_replaceable(out)
     if not folder.is_dir():

@@ -1,6 +1,8 @@
-"""Maps of tree cover drawn by people on aerial images, and a multispectral scene whose values are the truth."""
+"""Land from above: pairs of dates, and rasters of canopy heights."""
 
+import math
 from collections.abc import Callable, Sequence
+from functools import cache
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -8,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from agrotools.build.area_truth import Region, halves, quarters
+from agrotools.build.area_truth import Region, cut_out, halves, quarters
 from agrotools.build.sources.part import DataSet, Part, adapter
 from agrotools.build.sources.reading import read_items
 from agrotools.build.templates import Thing
@@ -19,88 +21,6 @@ from agrotools.vision.rasters import open_raster
 from agrotools.vision.reading import read_labels
 
 _DIGITS = 6
-_BANDS = ("B", "G", "R", "NIR")
-
-
-@adapter("field.tree_canopy")
-def trees(data: DataSet) -> Part:
-    """Shares and areas of tree cover in maps."""
-    subjects: list[Subject] = []
-    for number, item in enumerate(read_items(data.folder, ("gsd_m",), ("mask",))):
-        path, gsd_m = data.folder / item["mask"], item["gsd_m"]
-        note = "Map of tree cover, drawn on an aerial image of a town."
-        file = data.originals.file(path, kind="mask", classes={"0": "other", "1": "trees"}, gsd_m=gsd_m, note=note)
-        file = file.model_copy(update={"name": "tree_map.png"})
-        mask = read_labels(path).classes
-
-        def truth(region: Region | None, mask: Any = mask, gsd_m: float = gsd_m) -> dict[str, Any]:
-            inside = cut_out(mask, region)
-            share = 100 * np.count_nonzero(inside == 1) / inside.size
-            pcts = {"trees": round_significant(share, _DIGITS), "other": round_significant(100 - share, _DIGITS)}
-            area_m2 = round_significant(inside.size * gsd_m**2, _DIGITS)
-            return {"class_pcts": pcts, "area_px": inside.size, "area_m2": area_m2}
-
-        across, down = halves(mask.shape[1], mask.shape[0])
-        subjects += [
-            _subject(f"trees-{number}", "trees", file, [(file.name, None)], truth),
-            _subject(f"trees-{number}-across", "trees_half", file, across, truth),
-            _subject(f"trees-{number}-down", "trees_half", file, down, truth),
-        ]
-    return data.part(subjects, ["land"])
-
-
-@adapter("field.multiband")
-def scene(data: DataSet) -> Part:
-    """Mean vegetation index of parts of a multispectral scene."""
-    subjects: list[Subject] = []
-    for number, item in enumerate(read_items(data.folder, ("bands",), ("raster",))):
-        if len(item["bands"] if isinstance(item["bands"], list) else ()) != len(_BANDS):
-            continue  # a hyperspectral file, for which there is no truth but its size
-        with open_raster(data.folder / item["raster"]) as raster:
-            values = raster.read([3, 4]).astype(np.float64)
-        index = (values[1] - values[0]) / (values[1] + values[0])
-        rows, columns = index.shape
-        note = "Sentinel-2, four bands of 10 m, reflectance times 10,000."
-        file = data.originals.raster(data.folder / item["raster"], (columns, rows), _BANDS, note)
-        file = file.model_copy(update={"name": "scene.tif"})
-
-        def truth(region: Region | None, index: Any = index) -> dict[str, Any]:
-            inside = cut_out(index, region)
-            return {"ndvi": round_significant(float(np.nanmean(inside)), _DIGITS), "area_px": inside.size}
-
-        across, down = halves(columns, rows)
-        subjects += [
-            _subject(f"scene-{number}-across", "scene_half", file, across, truth),
-            _subject(f"scene-{number}-down", "scene_half", file, down, truth),
-            _subject(f"scene-{number}", "scene_quarter", file, quarters(columns, rows), truth),
-        ]
-    return data.part(subjects, ["land"])
-
-
-def cut_out(pixels: NDArray[Any], region: Region | None) -> NDArray[Any]:
-    """The pixels (rows, columns) in a region, or all."""
-    x0, y0, x1, y1 = region or (0, 0, pixels.shape[1], pixels.shape[0])
-    return pixels[y0:y1, x0:x1]
-
-
-def _subject(
-    name: str,
-    of: str,
-    file: SampleFile,
-    parts: Sequence[tuple[str, Region | None]],
-    truth: Callable[[Region | None], dict[str, Any]],
-) -> Subject:
-    def shown(index: int, _: int) -> Thing:
-        called, region = parts[index]
-        arguments: dict[str, Any] = (
-            {"image": file.name} if region is None else {"image": file.name, "region": [*region]}
-        )
-        where = "" if region is None else f", {called} part"
-        thought = f"I need the numbers of {file.name}{where}."
-        return Thing((file,), "describe_region", arguments, truth(region), called, thought)
-
-    return Subject(name, len(parts), shown, {"subject": name}, of=of)
-
 
 LEVIR_GSD_M = 0.5
 """Chen and Shi 2020. That of the DSIFN tiles, which were cut and resized, is not known."""
@@ -212,3 +132,96 @@ def _ndvi_subject(number: int, before: tuple[SampleFile, float], after: tuple[Sa
         return Thing(files, "detect_change", arguments, truth, "the place", thought, words)
 
     return Subject(f"ndvi-{number}", 1, shown, {"dates": number}, of="ndvi_pair")
+
+
+_CANOPY_FILE = "canopy_heights.tif"
+BREAK_M = 2.0
+_BINS_M = (2.0, 5.0, 10.0, 15.0, 20.0)
+
+
+@adapter("field.chm")
+def canopy(data: DataSet) -> Part:
+    """Heights and covers of rasters and of parts of them."""
+    subjects: list[Subject] = []
+    for item in read_items(data.folder, files=("chm",)):
+        path = data.folder / item["chm"]
+        with open_raster(path) as raster:
+            heights, gsd_m = raster.read([1])[0], raster.sampling.gsd_m
+        rows, columns = heights.shape
+        note = "Heights above ground from airborne laser scanning, one band, metres."
+        file = data.originals.heights(path, (columns, rows), gsd_m, note)
+        subjects += canopy_subjects(str(item["id"]), file, heights, np.random.default_rng([*heights.shape]))
+    return data.part(subjects, ["canopy"])
+
+
+def canopy_subjects(
+    name: str, file: SampleFile, heights: NDArray[np.float32], rng: np.random.Generator
+) -> list[Subject]:
+    """Things of one raster: of all of it, its halves, its quarters, and three boxes drawn by ``rng``.
+
+    Args:
+        file: the raster, not named yet.
+        heights: metres (rows, columns), NaN where there is no data, which fills less than a tenth of the raster.
+    """
+    file = file.model_copy(update={"name": _CANOPY_FILE})
+    rows, columns = heights.shape
+    across, down = halves(columns, rows)
+    boxes = _boxes(rng, rows, columns)
+    windows = [(f"window {number}", box) for number, box in enumerate(boxes, start=1)]
+
+    def subject(of: str, parts: Sequence[tuple[str, Region | None]]) -> Subject:
+        @cache  # one part is asked about in many ways, and its percentiles take their time
+        def shown(index: int, _: int) -> Thing:
+            return _canopy_thing(file, heights, parts[index][1], parts[index][0])
+
+        return Subject(f"{name}-{of}-{parts[0][0]}", len(parts), shown, {"raster": name}, of=of)
+
+    return [
+        subject("canopy", [("the area", None)]),
+        subject("canopy_half", across),
+        subject("canopy_half", down),
+        subject("canopy_quarter", quarters(columns, rows)),
+        subject("canopy_box", windows),
+    ]
+
+
+def _canopy_thing(file: SampleFile, heights: NDArray[np.float32], region: Region | None, called: str) -> Thing:
+    arguments: Arguments = {"chm": file.name} if region is None else {"chm": file.name, "region": [*region]}
+    part = "" if region is None else f" ({called})" if not called.startswith("window") else " in the window asked for"
+    words: dict[str, str] = dict(zip(("x0", "y0", "x1", "y1"), map(str, region or ()), strict=False))
+    thought = f"I need the heights in {file.name}{part}."
+    truth = height_truth(heights, region, file.gsd_m)
+    return Thing((file,), "estimate_canopy_height", arguments, truth, called, thought, words)
+
+
+def height_truth(heights: NDArray[np.float32], region: Region | None, gsd_m: float | None) -> dict[str, Any]:
+    """Result of a perfect ``estimate_canopy_height`` of metres (rows, columns), NaN where there is no data."""
+    values = cut_out(heights, region).astype(np.float64)
+    values = values[np.isfinite(values)]
+    canopy = values[values >= BREAK_M]
+    edges = (-math.inf, *_BINS_M, math.inf)
+    counted = [int(np.sum((values >= lo) & (values < hi))) for lo, hi in pairwise(edges)]
+    figures = {
+        "mean_m": values.mean(),
+        "median_m": np.median(values),
+        "p95_m": np.percentile(values, 95),
+        "max_m": values.max(),
+        "cover_pct": 100 * canopy.size / values.size,
+    }
+    if gsd_m is not None:
+        figures |= {"area_m2": values.size * gsd_m**2, "canopy_area_m2": canopy.size * gsd_m**2}
+    return {
+        **{name: round_significant(float(value), _DIGITS) for name, value in figures.items()},
+        "bins": [{"pct": round_significant(100 * count / values.size, _DIGITS)} for count in counted],
+        "measured_px": values.size,
+    }
+
+
+def _boxes(rng: np.random.Generator, rows: int, columns: int) -> list[Region]:
+    """Three windows of a third to a half of each side."""
+    regions: list[Region] = []
+    for _ in range(3):
+        width, height = (round(side * rng.uniform(0.33, 0.5)) for side in (columns, rows))
+        x0, y0 = int(rng.integers(0, columns - width + 1)), int(rng.integers(0, rows - height + 1))
+        regions.append((x0, y0, x0 + width, y0 + height))
+    return regions

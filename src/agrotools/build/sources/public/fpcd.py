@@ -1,7 +1,6 @@
 """FPCD (Tundia et al. 2023): Indian villages on two dates with masks of what became of farm ponds; the test list.
 
-Masks of classes say which of four events each pond went through. Where a pair has none, masks of tasks say only where
-ponds changed: each marks two or four of the events without telling them apart.
+Only pairs with a mask of classes are used, which says which of four events each pond went through.
 """
 
 import re
@@ -12,12 +11,11 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import JsonValue
 
 from agrotools.build.references import PlannedCall, ref
 from agrotools.build.sources.field.land import change_truth
 from agrotools.build.sources.part import DataSet, Part, adapter, reasons
-from agrotools.build.sources.public.change_pairs import DATES, Files, dated, distinct_pairs
+from agrotools.build.sources.public.cropland import DATES, Files, dated, distinct_pairs, picture_file
 from agrotools.build.sources.reading import (
     JPEG,
     LOSSLESS,
@@ -35,19 +33,13 @@ from agrotools.build.templates.thing import Subject
 from agrotools.core import Arguments, BenchmarkError, SampleFile
 from agrotools.tools.result import round_significant
 
-TEST_LIST, TRAIN_LIST = "cd_dataset_test.txt", "cd_dataset_train.txt"
+_TEST_LIST, _MASKS = "cd_dataset_test.txt", "multi_class_masks"
 EVENTS: Mapping[int, str] = {1: "constructed", 2: "demolished", 3: "dried", 4: "wetted"}
 """Meaning of the values of class masks, in the words of ``detect_change``."""
 LEAST_PX = 100
 """Smaller patches are no ponds but crumbs of drawing: at half a metre a pixel, this is a pond five metres wide."""
 MOST_CUT_PX = 32
 """Pictures that differ more in size hardly show the same ground from the same corner."""
-_UNNAMED_EVENT = 5
-"""Written beside the values of :data:`EVENTS` where a pond changed and nobody says how."""
-_BY_CLASS = "multi_class_masks"
-_BY_TASK = ("task_3_masks", "task_1_masks", "task_2_masks")
-"""All events; built or removed; fallen dry or filled."""
-_BINARY = ({0, 255}, {0, 1})
 _LISTED_SUFFIXES = (*JPEG, *LOSSLESS)
 _SEED = 9
 
@@ -62,18 +54,18 @@ class Place:
     key: str
     pictures: tuple[Path, Path]
     dates: tuple[str | None, str | None]
+    mask: Path
 
 
 @dataclass(frozen=True, eq=False)
 class PondEvents:
-    """Content of a mask. ``codes``: all of it; ``ponds``: without the ``specks`` pieces under :data:`LEAST_PX`.
+    """Content of a mask. ``codes``: all of it; ``ponds``: without pieces under :data:`LEAST_PX`.
 
-    ``event``: what happened, ``none`` included; None where several things did, or a mask does not say what.
+    ``event``: what happened, ``none`` included; None where several things did, or only specks are marked.
     """
 
     codes: Codes
     ponds: NDArray[np.bool_]
-    specks: int
     event: str | None
     pieces: int
 
@@ -83,55 +75,25 @@ class PondEvents:
         return True if self.ponds.any() else None if self.codes.any() else False
 
 
-@dataclass(frozen=True)
-class Masks:
-    """The files of masks by key: those of classes, and of each kind of task."""
-
-    by_class: Mapping[str, Path]
-    by_task: Mapping[str, Mapping[str, Path]]
-
-    def codes(self, key: str) -> Codes | None:
-        """Event at a place; None where there are not masks enough to say where ponds changed.
-
-        Raises:
-            BenchmarkError: a mask cannot be read or has strange values.
-        """
-        if key in self.by_class:
-            return read_mask(self.by_class[key], ({0, *EVENTS},)).astype(np.uint8)
-        everything, lasting, water = (self.by_task[name].get(key) for name in _BY_TASK)
-        if everything is not None:
-            masks = [read_mask(everything, _BINARY) > 0]
-        elif lasting is not None and water is not None:
-            masks = [read_mask(path, _BINARY) > 0 for path in (lasting, water)]
-        else:
-            return None
-        rows, columns = _common(masks)
-        joined = np.any([mask[:rows, :columns] for mask in masks], axis=0)
-        return np.where(joined, _UNNAMED_EVENT, 0).astype(np.uint8)
-
-
 @adapter("fpcd")
-def read(data: DataSet) -> Part:
+def fpcd(data: DataSet) -> Part:
     """Events of ponds, and numbers of new ones; without areas: how large a pixel is, is not known."""
-    root = find_root(data.folder, (TEST_LIST, "T0", "T1"))
-    test = _listed(root / TEST_LIST)
-    train = _listed(root / TRAIN_LIST) if (root / TRAIN_LIST).exists() else None
-    masks = _masks(root)
-    ordered = _ordered(_places(root, test, data), masks, data)
-    subjects: list[Subject] = []
-    pairs = distinct_pairs(data, ordered, lambda place: _pair_files(place, masks, data))
-    for place, files, events in pairs:
-        subjects += pond_subjects(f"fpcd-{place.key}", files, events)
+    root = find_root(data.folder, (_TEST_LIST, "T0", "T1", _MASKS))
+    # JPEG would have mixed the numbers of classes with those beside them.
+    masks = {key: paths[0] for key, paths in _by_key(root / _MASKS, LOSSLESS).items()}
+    places = _places(root, _listed(root / _TEST_LIST), masks, data)
+    # All masks of a data set would fill the memory: only what they say is kept.
+    kinds: dict[str, tuple[str, int]] = {}
+    for place in places:
+        events = _events_in(_codes(place.mask))
+        kinds[place.key] = (events.event or "several or untold", min(events.pieces, 3))
+    ordered = spread(places, lambda place: kinds[place.key], len(places), _SEED)
+    pairs = distinct_pairs(data, ordered, lambda place: _pair_files(place, data))
+    subjects = [one for place, files, events in pairs for one in pond_subjects(f"fpcd-{place.key}", files, events)]
     if not subjects:
         why = reasons(data.dropped) or "there is none"
-        raise BenchmarkError(f"no pair of {root / TEST_LIST} can be used ({why})")
-    lists: dict[str, JsonValue] = {
-        "test": len(test),
-        "train": None if train is None else len(train),
-        "in_both": None if train is None else len(set(test) & set(train)),
-    }
-    specks = sum(events.specks for _, _, events in pairs)
-    return data.part(subjects, ["pond"], {"fpcd": {"lists": lists, "pairs": len(pairs), "specks": specks}})
+        raise BenchmarkError(f"no pair of {root / _TEST_LIST} can be used ({why})")
+    return data.part(subjects, ["pond"])
 
 
 def pond_subjects(name: str, files: tuple[SampleFile, SampleFile], events: PondEvents) -> list[Subject]:
@@ -182,41 +144,27 @@ def _events_in(codes: Codes) -> PondEvents:
 
     ponds = np.zeros(codes.shape, np.bool_)
     there: set[int] = set()
-    specks = pieces = 0
-    for value in (*EVENTS, _UNNAMED_EVENT):
-        count, labels, stats, _ = cv2.connectedComponentsWithStats((codes == value).astype(np.uint8), connectivity=8)
-        is_pond = stats[:count, cv2.CC_STAT_AREA] >= LEAST_PX
+    pieces = 0
+    for value in EVENTS:
+        _, labels, stats, _ = cv2.connectedComponentsWithStats((codes == value).astype(np.uint8), connectivity=8)
+        is_pond = stats[:, cv2.CC_STAT_AREA] >= LEAST_PX
         is_pond[0] = False
-        pond_pieces = int(np.count_nonzero(is_pond))
-        if pond_pieces:
+        if is_pond.any():
             there.add(value)
             ponds |= is_pond[np.asarray(labels)]
-        pieces += pond_pieces
-        specks += count - 1 - pond_pieces
-    names = [EVENTS.get(value) for value in there] or ["none"]
+            pieces += int(np.count_nonzero(is_pond))
+    names = [EVENTS[value] for value in there] or ["none"]
     event = None if len(names) > 1 or (codes.any() and not there) else names[0]
-    return PondEvents(codes, ponds, specks, event, pieces)
+    return PondEvents(codes, ponds, event, pieces)
 
 
-def _ordered(places: Sequence[Place], masks: Masks, data: DataSet) -> list[Place]:
-    """Those with a mask, so that any first few have all events, few and many ponds in turn."""
-    # All masks of a data set would fill the memory: only what they say is kept.
-    kinds: dict[str, tuple[str, int]] = {}
-    for place in places:
-        codes = masks.codes(place.key)
-        if codes is None:
-            data.dropped["no mask"] += 1
-        else:
-            events = _events_in(codes)
-            kinds[place.key] = (events.event or "several or untold", min(events.pieces, 3))
-    there = [place for place in places if place.key in kinds]
-    return spread(there, lambda place: kinds[place.key], len(there), _SEED)
+def _codes(mask: Path) -> Codes:
+    return read_mask(mask, ({0, *EVENTS},)).astype(np.uint8)
 
 
-def _pair_files(place: Place, masks: Masks, data: DataSet) -> tuple[Files, PondEvents] | str:
+def _pair_files(place: Place, data: DataSet) -> tuple[Files, PondEvents] | str:
     """The files of a pair, named, and what happened on the ground that both show; or why it cannot be used."""
-    codes = masks.codes(place.key)
-    assert codes is not None
+    codes = _codes(place.mask)
     pictures = [read_photo(path).pixels for path in place.pictures]
     if any(is_blank(pixels) for pixels in pictures):
         return "blank picture"
@@ -229,12 +177,11 @@ def _pair_files(place: Place, masks: Masks, data: DataSet) -> tuple[Files, PondE
         place.pictures, pictures, place.dates, DATES, ("first", "second"), strict=True
     ):
         note = f"Seen from above, {order} date{f' ({when})' if when else ''}"
-        if pixels.shape[:2] == (rows, columns) and path.suffix.lower() in (".png", *JPEG):
-            file = data.originals.file(path, note=f"{note}.")
+        if pixels.shape[:2] == (rows, columns):
+            file = picture_file(path, pixels, data, f"{note}.")
         else:
-            cut = "" if pixels.shape[:2] == (rows, columns) else ", cut to what both pictures show"
             content = png_of(np.ascontiguousarray(pixels[:rows, :columns]))
-            file = data.originals.made(content, ".png", note=f"{note}{cut}.")
+            file = data.originals.made(content, ".png", note=f"{note}, cut to what both pictures show.")
         files.append(dated(file, date))
     return (files[0], files[1]), _events_in(np.ascontiguousarray(codes[:rows, :columns]))
 
@@ -267,12 +214,12 @@ def _key(stem: str) -> tuple[str, str | None]:
     return (f"{match[1]}_{match[4]}", f"{match[2]}-{match[3]}") if match else (stem, None)
 
 
-def _places(root: Path, keys: Sequence[str], data: DataSet) -> list[Place]:
-    """The listed pairs of which there are both pictures, of one date each."""
+def _places(root: Path, keys: Sequence[str], masks: Mapping[str, Path], data: DataSet) -> list[Place]:
+    """The listed pairs of which there are a mask and both pictures, of one date each."""
     first, second = (_by_key(root / name, _LISTED_SUFFIXES) for name in ("T0", "T1"))
     places: list[Place] = []
     for key in keys:
-        missing = [name for name, there in (("T0", first), ("T1", second)) if key not in there]
+        missing = [name for name, there in (("T0", first), ("T1", second), ("mask", masks)) if key not in there]
         if missing:
             data.dropped[f"no {' and '.join(missing)}"] += 1
             continue
@@ -284,25 +231,8 @@ def _places(root: Path, keys: Sequence[str], data: DataSet) -> list[Place]:
         if was is not None and is_ is not None and was >= is_:
             data.dropped["dates in the wrong order"] += 1
             continue
-        places.append(Place(key, (before, after), (was, is_)))
+        places.append(Place(key, (before, after), (was, is_), masks[key]))
     return places
-
-
-def _masks(root: Path) -> Masks:
-    """The masks that are there.
-
-    Raises:
-        BenchmarkError: there is no folder of masks.
-    """
-    there = {name for name in (_BY_CLASS, *_BY_TASK) if (root / name).is_dir()}
-    if not (there & {_BY_CLASS, _BY_TASK[0]} or there >= {*_BY_TASK[1:]}):
-        raise BenchmarkError(f"{root} has no folder {_BY_CLASS} or {_BY_TASK[0]}")
-
-    def masks_in(name: str, suffixes: Sequence[str]) -> dict[str, Path]:
-        return {key: paths[0] for key, paths in _by_key(root / name, suffixes).items()}
-
-    # JPEG would have mixed the numbers of classes with those beside them.
-    return Masks(masks_in(_BY_CLASS, LOSSLESS), {name: masks_in(name, _LISTED_SUFFIXES) for name in _BY_TASK})
 
 
 def _by_key(place: Path, suffixes: Sequence[str]) -> dict[str, list[Path]]:

@@ -7,21 +7,26 @@ named, then its place in the system is looked up; ``pest_damage`` is named, then
 taken for each other, and each is in one subject alone.
 """
 
-import hashlib
+import io
 import math
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from itertools import cycle
 from pathlib import Path, PurePath
 from types import MappingProxyType
 from typing import Any
+from xml.etree import ElementTree
+
+import numpy as np
+from pydantic import JsonValue
 
 from agrotools.build.references import PlannedCall, ref
 from agrotools.build.sources.field.photos import diagnosis_of
 from agrotools.build.sources.part import DataSet, Part, adapter, photo_subject, photo_thing
-from agrotools.build.sources.public.ip102_boxed import boxed_subjects, read_boxed
 from agrotools.build.sources.public.ip102_pests import (
     CLASSES,
     DIAGNOSE,
@@ -35,14 +40,19 @@ from agrotools.build.sources.public.ip102_pests import (
     trait_of,
     words_of,
 )
-from agrotools.build.sources.reading import find_root, png_of, read_lines, refuse_missing, spread
+from agrotools.build.sources.reading import SUFFIXES, find_root, png_of, read_lines, refuse_missing, spread
 from agrotools.build.templates import Thing
 from agrotools.build.templates.template import exact_result
 from agrotools.build.templates.thing import Subject
 from agrotools.core import Arguments, BenchmarkError, SampleFile
 from agrotools.knowledge.kb_names import kb_names
+from agrotools.vision.reading import RgbImage
 
 LOOK_UP = "lookup_agronomy"
+
+Box = tuple[int, int, int, int]
+"""x0, y0, x1, y1 in pixels, ends excluded."""
+_LARGEST_XML = 500_000
 TEMPLATES = ("pest", "pest_group", "pest_advice", "pest_marked", "pest_count")
 REPEATED = ("40410.jpg", "40432.jpg", "65553.jpg", "66152.jpg")
 """Pictures that are in the train and the test split at once."""
@@ -57,46 +67,39 @@ _JPEG = b"\xff\xd8"
 
 
 @adapter("ip102")
-def read(data: DataSet) -> Part:
+def ip102(data: DataSet) -> Part:
     """Pests to be named, looked up, found inside an outline, and counted."""
     dropped = data.dropped
     root = find_root(data.folder, ("images", "test.txt"))
-    listed = _listed(root, "test", dropped)
+    listed = _listed(root / "test.txt", dropped)
     known = [(name, label) for name, label in listed if label in pests()]
     dropped["of a class that cannot be told"] += len(listed) - len(known)
     fresh = [(name, label) for name, label in known if name not in REPEATED]
     dropped["also in the train split"] += len(known) - len(fresh)
     refuse_missing(root / "images", (name for name, _ in fresh))
-    trained = _by_size(root)
-    photos: list[Photo] = []
-    seen: set[str] = set()
+    photos: dict[str, Photo] = {}
     for name, label in spread(fresh, lambda one: one[1], len(fresh), _SEED):
         if len(photos) >= data.wanted:
             break
-        path = root / "images" / name
-        digest = _digest(path)
-        if digest in seen or any(_digest(other) == digest for other in trained.get(path.stat().st_size, ())):
+        photo = photo_of(root / "images" / name, pests()[label], data)
+        if photo is not None and photos.setdefault(str(photo.file.sha256), photo) is not photo:
             dropped["repeated"] += 1
-        elif (photo := photo_of(path, pests()[label], data)) is not None:
-            seen.add(digest)
-            photos.append(photo)
     if not photos:
         raise BenchmarkError(f"no test picture of {root} can be used")
-    boxed, reading = read_boxed(data.folder, dropped)
+    boxed = read_boxed(data.folder, dropped)
     most_boxed = max(24, math.ceil(1.5 * data.samples))
     some = spread(boxed, lambda one: (len(one.boxes) > 1, one.pest.label), most_boxed, _SEED)
-    subjects = [*photo_subjects(photos, data.samples), *boxed_subjects(some, data)]
-    counts = {"test_pictures": len(listed), "boxed_test_pictures": len(boxed), "class_numbers": reading}
+    subjects = [*photo_subjects([*photos.values()], data.samples), *boxed_subjects(some, data)]
+    counts: dict[str, JsonValue] = {"test_pictures": len(listed), "boxed_test_pictures": len(boxed)}
     return data.part(subjects, TEMPLATES, {"ip102": counts})
 
 
-def _listed(root: Path, split: str, dropped: Counter[str]) -> list[tuple[str, int]]:
+def _listed(path: Path, dropped: Counter[str]) -> list[tuple[str, int]]:
     """Names and labels of a split.
 
     Raises:
         BenchmarkError: it cannot be read, or a line is no name with a label from 0 to 101.
     """
-    path = root / f"{split}.txt"
     labels: dict[str, int] = {}
     for number, line in read_lines(path):
         parts = line.rsplit(maxsplit=1)
@@ -107,23 +110,6 @@ def _listed(root: Path, split: str, dropped: Counter[str]) -> list[tuple[str, in
         if labels.setdefault(name, label) != label:
             dropped["of two classes"] += 1
     return list(labels.items())
-
-
-def _by_size(root: Path) -> dict[int, list[Path]]:
-    """Pictures of the other splits by size in bytes: only those of equal size can be the same file."""
-    by_size: dict[int, list[Path]] = {}
-    for split in ("train", "val"):
-        if not (root / f"{split}.txt").is_file():
-            continue
-        for name, _ in _listed(root, split, Counter()):
-            path = root / "images" / name
-            if path.is_file():
-                by_size.setdefault(path.stat().st_size, []).append(path)
-    return by_size
-
-
-def _digest(path: Path) -> str:
-    return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
 @dataclass(frozen=True)
@@ -145,7 +131,7 @@ def photo_of(path: Path, pest: Pest, data: DataSet) -> Photo | None:
 
 
 def photo_subjects(photos: Sequence[Photo], most: int) -> list[Subject]:
-    """At most so many subjects; kinds and crops take turns, so that a few pictures give some of each."""
+    """At most ``most`` subjects; kinds and crops take turns, so that a few pictures give some of each."""
     waiting: dict[str, list[Photo]] = {}
     for photo in photos:
         waiting.setdefault(photo.pest.crop, []).append(photo)
@@ -190,7 +176,7 @@ def _suits(pest: Pest, kind: str) -> bool:
 
 
 def _damage_tells(photo: Photo, group: Sequence[Photo]) -> bool:
-    """First one whose damage is told, then one that surely does no such damage."""
+    """True for a first pest whose damage is known, then for one that certainly does no such damage."""
     if not group:
         return trait_of(photo.pest) is not None
     return bool(pair_words([group[0].pest, photo.pest], rng_of("trait"))["trait_word"])
@@ -231,3 +217,203 @@ def _looked_up_thing(kind: str, file: SampleFile, known: _Known, _: int) -> Thin
     truth = exact_result(LOOK_UP, {**search, "kb_id": pest.entry.id})
     thought = f"I need what is known of the {query} of the pest in {file.name}."
     return Thing((file,), LOOK_UP, arguments, truth, file.name, thought, words, before=(diagnosis,))
+
+
+_MARKERS = ("Annotations", "JPEGImages", "ImageSets/Main/test.txt")
+_PREFIX = re.compile(r"IP(\d{3})\d{6}")
+
+
+@dataclass(frozen=True)
+class Boxed:
+    """A picture whose insects are boxed: all of one class. Boxes in pixels of a picture of ``size`` (width, height)."""
+
+    path: Path
+    pest: Pest
+    boxes: tuple[Box, ...]
+    size: tuple[int, int]
+
+
+def read_boxed(folder: Path, dropped: Counter[str]) -> list[Boxed]:
+    """The boxed test pictures; none where the detection part is not there.
+
+    A picture's class is that of its file name: where the numbers in the annotations begin is not documented.
+
+    Raises:
+        BenchmarkError: it is there but most of it cannot be used.
+    """
+    root = None
+    with suppress(BenchmarkError):
+        root = find_root(folder, _MARKERS)
+    if root is None:
+        return []
+    stems = list(dict.fromkeys(PurePath(line.split()[0]).name for _, line in read_lines(root / _MARKERS[2])))
+    boxed = [one for stem in stems if (one := _boxed(root, stem)) is not None]
+    reasons = Counter(one for one in boxed if isinstance(one, str))
+    dropped.update(reasons)
+    unusable = reasons[_NO_FILES] + reasons[_UNREADABLE] + reasons[_NO_BOXES]
+    if 2 * unusable > len(stems):
+        usable = len(stems) - unusable
+        raise BenchmarkError(f"of {len(stems)} test pictures of {root} only {usable} have a picture and an annotation")
+    return [one for one in boxed if isinstance(one, Boxed)]
+
+
+_NO_FILES = "boxed, without a picture or an annotation"
+_UNREADABLE = "boxed, with an annotation that cannot be read"
+_NO_BOXES = "boxed, without boxes or with some outside the picture"
+
+
+def _boxed(root: Path, stem: str) -> Boxed | str:
+    """A boxed picture, or why it cannot be used."""
+    picture = next((path for suffix in SUFFIXES if (path := root / "JPEGImages" / f"{stem}{suffix}").is_file()), None)
+    xml = root / "Annotations" / f"{stem}.xml"
+    if picture is None or not xml.is_file():
+        return _NO_FILES
+    try:
+        size, objects = read_voc(xml)
+    except ValueError:
+        return _UNREADABLE
+    boxes = dict.fromkeys(box for _, box in objects)
+    if not boxes or not all(_fits(box, size) for box in boxes):
+        return _NO_BOXES
+    if len({name for name, _ in objects}) > 1:
+        return "boxed, with insects of several classes"
+    pest = pests().get(_label_of_name(stem))
+    return "of a class that cannot be told" if pest is None else Boxed(picture, pest, tuple(boxes), size)
+
+
+def read_voc(path: Path) -> tuple[tuple[int, int], list[tuple[str, Box]]]:
+    """Of a VOC annotation the width and height of the picture, and name and box of each object.
+
+    Raises:
+        ValueError: it cannot be read, or is too large for the annotation of a picture.
+    """
+    try:
+        if path.stat().st_size > _LARGEST_XML:
+            raise ValueError("too large for the annotation of a picture")
+        text = path.read_text("utf-8")
+        if "<!DOCTYPE" in text or "<!ENTITY" in text:
+            raise ValueError("an annotation declares no entities")
+        tree = ElementTree.fromstring(text)
+    except (OSError, ElementTree.ParseError) as error:
+        raise ValueError(str(error)) from error
+    size = int(tree.findtext("size/width", "")), int(tree.findtext("size/height", ""))
+    return size, [(one.findtext("name", ""), _voc_box(one)) for one in tree.iter("object")]
+
+
+def _voc_box(one: ElementTree.Element) -> Box:
+    x0, y0, x1, y1 = (round(float(one.findtext(f"bndbox/{edge}", ""))) for edge in ("xmin", "ymin", "xmax", "ymax"))
+    return x0, y0, x1, y1
+
+
+def _fits(box: Box, size: tuple[int, int]) -> bool:
+    """VOC counts pixels from 1, so the last column is the width."""
+    x0, y0, x1, y1 = box
+    return 0 <= x0 < x1 <= size[0] and 0 <= y0 < y1 <= size[1]
+
+
+def _label_of_name(stem: str) -> int:
+    """The label that a file's prefix stands for, -1 for none: 000 to 030 count from zero, 032 to 102 from one."""
+    match = _PREFIX.fullmatch(stem)
+    number = int(match[1]) if match else 31
+    return -1 if number == 31 else number - (number > 31)
+
+
+EXTRACT = "extract_marked_region"
+COUNT = "count_objects"
+_LEAST_SHARE, _MOST_SHARE = 0.004, 0.5
+"""Of a picture, that a box must take for an outline around it to say something."""
+_STROKE = 0.006
+"""Width of the outline, of the longer side."""
+_RED = (255, 0, 0)
+_LEAST_GAP_PX = 2
+_PICTURES_COUNTED = 3
+
+
+@dataclass(frozen=True)
+class _Outlined:
+    file: SampleFile
+    pest: Pest
+    outer: Box
+    inner: Box
+
+
+def boxed_subjects(boxed: Sequence[Boxed], data: DataSet) -> list[Subject]:
+    """At most as many subjects as samples, of outlines and of counts in turn; a picture is in one of them alone."""
+    marked: list[Subject] = []
+    counted: list[tuple[SampleFile, Boxed]] = []
+    for one in boxed:
+        if len(marked) + len(counted) // _PICTURES_COUNTED >= data.samples:
+            break
+        picture = readable(one.path, data)
+        if picture is None:
+            continue
+        if (picture.width, picture.height) != one.size:
+            data.dropped["boxed, of another size than its annotation says"] += 1
+        elif len(counted) < _PICTURES_COUNTED * (len(marked) + 1) and (len(one.boxes) > 1 or len(counted) % 3 == 2):
+            counted.append((data.originals.file(one.path, note=NOTE), one))
+        elif (outlined := _outlined(one, picture, data)) is not None:
+            marked.append(_marked_subject(len(marked), outlined))
+        else:
+            data.dropped["boxed, with no box that an outline fits around"] += 1
+    groups = [counted[at : at + _PICTURES_COUNTED] for at in range(0, len(counted), _PICTURES_COUNTED)]
+    counts = [
+        photo_subject(f"ip102-count-{number}", group, _count_thing, {"pictures": len(group)}, "pest_count")
+        for number, group in enumerate(groups)
+    ]
+    return [*marked, *counts]
+
+
+def _outlined(one: Boxed, picture: RgbImage, data: DataSet) -> _Outlined | None:
+    """The picture with a red outline around the first box that has room for it; None where none has."""
+    stroke = max(3, round(_STROKE * max(picture.width, picture.height)))
+    for box in one.boxes:
+        x0, y0, x1, y1 = box
+        share = (x1 - x0) * (y1 - y0) / (picture.width * picture.height)
+        gap = max(_LEAST_GAP_PX, stroke)
+        inner = (x0 - gap, y0 - gap, x1 + gap, y1 + gap)
+        outer = (inner[0] - stroke, inner[1] - stroke, inner[2] + stroke, inner[3] + stroke)
+        fits = min(outer[:2]) >= 1 and outer[2] < picture.width and outer[3] < picture.height
+        if fits and _LEAST_SHARE <= share <= _MOST_SHARE:
+            file = data.originals.made(
+                _outlined_jpeg(picture, outer, inner), ".jpg", note=f"{NOTE} An outline was drawn on it."
+            )
+            return _Outlined(file, one.pest, outer, inner)
+    return None
+
+
+def _outlined_jpeg(picture: RgbImage, outer: Box, inner: Box) -> bytes:
+    from PIL import Image
+
+    pixels = picture.pixels.copy()
+    inside = pixels[inner[1] : inner[3], inner[0] : inner[2]].copy()
+    pixels[outer[1] : outer[3], outer[0] : outer[2]] = _RED
+    pixels[inner[1] : inner[3], inner[0] : inner[2]] = inside
+    buffer = io.BytesIO()
+    Image.fromarray(np.ascontiguousarray(pixels)).save(buffer, "JPEG", quality=95, subsampling=0)
+    return buffer.getvalue()
+
+
+def _marked_subject(number: int, one: _Outlined) -> Subject:
+    rng = rng_of("pest_marked", str(one.file.sha256))
+    words = pair_words([one.pest], rng) | words_of(one.pest, rng)
+    region: dict[str, JsonValue] = {
+        "index": 1, "box": [*one.outer], "inner_box": [*one.inner], "color": "red", "shape": "box",
+    }  # fmt: skip
+    truth: dict[str, JsonValue] = {"regions": [region], "selected": 1, "crop_box": [*one.inner]}
+
+    def thing(file: SampleFile, pest: Pest, _: int) -> Thing:
+        thought = f"I need to know where in {file.name} the red outline is."
+        marked = PlannedCall(EXTRACT, {"image": file.name, "mark_color": "red"}, truth, thought=thought)
+        diagnosis, inside = diagnosis_of(pest.label, pest.entry), ref(0, "regions[0].inner_box")
+        thought = "I need to know which pest is inside the outline."
+        return photo_thing(file, DIAGNOSE, diagnosis, thought, words, (marked,), kind="pest", region=inside)
+
+    photos = [(one.file, one.pest)]
+    return photo_subject(f"ip102-marked-{number}", photos, thing, {"crop": one.pest.crop}, "pest_marked")
+
+
+def _count_thing(file: SampleFile, one: Boxed, place: int) -> Thing:
+    kind = "mite" if one.pest.entry.taxonomy.order == "Trombidiformes" else "insect"
+    thought = f"I need to know how many pests there are in {file.name}."
+    words = {"bar": f"photo {place}", "bar_zh": f"照片{place}"}
+    return photo_thing(file, COUNT, {"count": len(one.boxes)}, thought, words, target=kind)

@@ -4,7 +4,7 @@ The rasters of a year cover the country and are only ever read in windows: squar
 """
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from pydantic import JsonValue
 
 from agrotools.build.area_truth import LEAST_COVER
-from agrotools.build.sources.field.canopy import canopy_subjects
+from agrotools.build.sources.field.land import canopy_subjects
 from agrotools.build.sources.part import DataSet, Part, adapter, reasons
 from agrotools.build.sources.reading import find_root, geotiff_of, read_json, spread
 from agrotools.build.templates.thing import Subject
@@ -63,7 +63,7 @@ class Window:
 
 
 @adapter("open_canopy")
-def read(data: DataSet) -> Part:
+def open_canopy(data: DataSet) -> Part:
     """Heights and covers of windows and of parts of them."""
     root = find_root(data.folder, ("geometries.geojson",))
     tiles = _test_tiles(root / "geometries.geojson")
@@ -81,6 +81,8 @@ def read(data: DataSet) -> Part:
 
 
 def _test_tiles(path: Path) -> list[Tile]:
+    from rasterio.features import bounds
+
     grid = read_json(path)
     try:
         features = cast("list[dict[str, Any]]", grid["features"])
@@ -90,7 +92,7 @@ def _test_tiles(path: Path) -> list[Tile]:
             listed = ", ".join(strange[:5])
             raise BenchmarkError(f"{path} has tiles whose split is not {', '.join(SPLITS)}: {listed}")
         tiles = [
-            Tile(int(float(one["properties"]["lidar_year"])), _bounds(one["geometry"]["coordinates"]), crs)
+            Tile(int(float(one["properties"]["lidar_year"])), bounds(one["geometry"]), crs)
             for one in features
             if one["properties"]["split"] == "test"
         ]
@@ -107,23 +109,6 @@ def _crs_of(found: dict[str, Any]) -> Any:
 
     crs = found.get("crs")
     return CRS.from_user_input(str(crs["properties"]["name"])) if crs else None
-
-
-def _bounds(coordinates: Any) -> Bounds:
-    """Of a polygon or several: the least and the greatest of all points, however deep they are nested."""
-    points = np.asarray(list(_points(coordinates)), np.float64)
-    if not len(points) or not np.isfinite(points).all():
-        raise ValueError
-    (left, bottom), (right, top) = points.min(axis=0), points.max(axis=0)
-    return float(left), float(bottom), float(right), float(top)
-
-
-def _points(coordinates: Any) -> Iterator[tuple[float, float]]:
-    if isinstance(coordinates[0], (int, float)):
-        yield float(coordinates[0]), float(coordinates[1])
-        return
-    for inner in coordinates:
-        yield from _points(inner)
 
 
 def _windows(root: Path, tiles: Sequence[Tile], data: DataSet) -> list[Window]:

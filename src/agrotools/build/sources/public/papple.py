@@ -6,18 +6,31 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from agrotools.build.sources.boxes import Box, Outline, box_of, mask_of, read_outlines
-from agrotools.build.sources.field.fruit import TOGETHER, apple_subject
+from agrotools.build.sources.field.photos import TOGETHER, apple_subject
 from agrotools.build.sources.part import DataSet, Part, adapter, reasons
-from agrotools.build.sources.reading import find_root, first_of, read_lines, read_photo, refuse_missing, spread
+from agrotools.build.sources.reading import (
+    find_root,
+    first_of,
+    read_json,
+    read_lines,
+    read_photo,
+    refuse_missing,
+    spread,
+)
 from agrotools.build.templates.thing import Subject
 from agrotools.core import BenchmarkError, Intrinsics, ToolError
 from agrotools.tools.fruit.camera import read_depth
 
+Box = tuple[int, int, int, int]
+"""x0, y0, x1, y1 in pixels, ends excluded."""
+Outline = list[NDArray[np.int32]]
+"""Polygons, each (points, 2): an apple behind a twig is in several pieces."""
+_LARGEST_PX = 20_000
 FOCAL_PX = 5805.34
 """Of every photograph, as the authors use it, where no file says otherwise."""
 DEPTH_UNIT_MM = 0.1
@@ -62,7 +75,7 @@ class _Picture:
 
 
 @adapter("papple")
-def read(data: DataSet) -> Part:
+def papple(data: DataSet) -> Part:
     """Diameters of apples in boxes, each apple used once."""
     root = find_root(data.folder, (f"gt_json/test/{_OUTLINES}", f"gt_json/test/{_WHOLE_OUTLINES}", "images/test"))
     depths = first_of(root, _DEPTH_FOLDERS)
@@ -218,3 +231,68 @@ def _depth_steps(path: Path, size: tuple[int, int]) -> NDArray[np.uint16] | None
         mm = cv2.resize(mm, size, interpolation=cv2.INTER_NEAREST)
     steps = np.round(np.nan_to_num(mm, nan=0.0) / DEPTH_UNIT_MM)
     return np.where(steps <= _FARTHEST, steps, 0).astype(np.uint16)
+
+
+def read_outlines(path: Path, left_out: Counter[str]) -> dict[str, dict[int, Outline]]:
+    """The pieces of every apple that has a number, by picture and number, from a file of the VGG Image Annotator.
+
+    By the picture's name and not by the file's own key, which holds a size that need not be the same in two files.
+    ``left_out`` counts what cannot be used.
+
+    Raises:
+        BenchmarkError: the file cannot be read, or is not of that form.
+    """
+    entries = read_json(path)
+    if not isinstance(entries, dict):
+        raise BenchmarkError(f"{path} is not a file of the VGG Image Annotator")
+    outlines: dict[str, dict[int, Outline]] = {}
+    for key, entry in cast("dict[str, Any]", entries).items():
+        try:
+            name, regions = entry["filename"], entry["regions"]
+            if Path(name).name != name or name in outlines:
+                raise ValueError(f"picture {name!r} is named twice or leads elsewhere")
+            outlines[name] = _pieces(regions.values() if isinstance(regions, dict) else regions, left_out)
+        except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
+            raise BenchmarkError(f"{path}: the regions of {key[:80]} cannot be read: {error!r}") from error
+    return outlines
+
+
+def _pieces(regions: Any, left_out: Counter[str]) -> dict[int, Outline]:
+    outlines: dict[int, Outline] = {}
+    for region in regions:
+        number = int(str(region["region_attributes"].get("apple_ID", "")).strip() or 0)
+        if number == 0:
+            left_out["outlines without the number of an apple"] += 1
+            continue
+        shape = region["shape_attributes"]
+        if "all_points_x" not in shape:
+            left_out["outlines that are not polygons"] += 1
+            continue
+        xs, ys = (np.asarray(shape[f"all_points_{axis}"], np.float64) for axis in "xy")
+        if xs.ndim != 1 or xs.shape != ys.shape or not np.isfinite([xs, ys]).all():
+            raise ValueError(f"the outline of apple {number} is not a list of points")
+        if len(xs) and max(np.abs(xs).max(), np.abs(ys).max()) > _LARGEST_PX:
+            raise ValueError(f"the outline of apple {number} reaches beyond any picture")
+        if len(xs) < 3:
+            left_out["outlines of fewer than three points"] += 1
+            continue
+        outlines.setdefault(number, []).append(np.round(np.stack([xs, ys], axis=1)).astype(np.int32))
+    return outlines
+
+
+def box_of(outline: Outline) -> Box:
+    """The box around all pieces."""
+    points = np.concatenate(outline)
+    (x0, y0), (x1, y1) = points.min(axis=0).tolist(), points.max(axis=0).tolist()
+    return x0, y0, x1 + 1, y1 + 1
+
+
+def mask_of(outline: Outline, box: Sequence[int]) -> NDArray[np.bool_]:
+    """Pixels of the box that lie in one of the pieces."""
+    import cv2
+
+    drawn = np.zeros((box[3] - box[1], box[2] - box[0]), np.uint8)
+    for piece in outline:
+        # One by one: drawn together, pieces that overlap would leave a hole.
+        cv2.fillPoly(drawn, [piece - np.array(box[:2], np.int32)], 1)
+    return drawn > 0

@@ -79,7 +79,7 @@ _Shown = tuple[SampleFile, _Truth]
 
 
 @adapter("weedsense")
-def read(data: DataSet) -> Part:
+def weedsense(data: DataSet) -> Part:
     """Covers and forms of plants, over weeks."""
     root = find_root(data.folder, ("test_data.csv",))
     some = _chosen(_frames(root, data.dropped), data.wanted)

@@ -1,21 +1,36 @@
-"""Photographs of plants with one disease named each: things for the questions about what ails a plant."""
+"""Photographs of plants with one disease or weed named each: PlantSeg, DeepWeeds, and questions on what ails a plant.
+
+PlantSeg (Wei et al. 2026) shows plants in the field with one disease a picture; its test split is used. Its masks
+outline lesions but no leaves, so how much of a leaf is diseased is not known, and not asked. DeepWeeds (Olsen et al.
+2019) shows weeds of Australian rangeland with one label a picture; the test part of fold 0 is used.
+"""
 
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePath
 
 import numpy as np
 
-from agrotools.build.sources.field.photos import diagnosis_of
-from agrotools.build.sources.part import DataSet, photo_subject, photo_thing
-from agrotools.build.sources.reading import read_photo, spread
+from agrotools.build.sources.field.photos import diagnosis_of, weed_subjects
+from agrotools.build.sources.part import DataSet, Part, adapter, first_few, photo_subject, photo_thing
+from agrotools.build.sources.reading import (
+    SUFFIXES,
+    by_stem,
+    find_root,
+    first_of,
+    read_photo,
+    read_table,
+    refuse_missing,
+    spread,
+)
 from agrotools.build.templates import Thing
 from agrotools.build.templates.slot_draft import JOINED
 from agrotools.build.templates.thing import Subject
 from agrotools.core import BenchmarkError, SampleFile
 from agrotools.knowledge.entries import Entry
 from agrotools.knowledge.kb_names import kb_names
+from agrotools.knowledge.words import folded
 
 CAUSES = {"fungus": "fungi", "oomycete": "oomycetes", "bacterium": "bacteria", "virus": "viruses"}
 """Kinds of cause that are asked about; their plurals are what templates call all such diseases of a plant."""
@@ -53,9 +68,10 @@ class DiseasedPlant:
 
 def disease_subjects(
     name: str, pictures: Sequence[DiseasedPlant], diseases: Mapping[str, Disease], data: DataSet
-) -> tuple[list[Subject], list[str]]:
-    """As many pairs as samples, named after ``name``, and the pictures that had to be passed over. No more are opened
-    than it takes. ``diseases`` are all that may be offered, by any key.
+) -> list[Subject]:
+    """As many pairs as samples, named after ``name``; no more pictures are opened than it takes.
+
+    ``diseases`` are all that may be offered, by any key.
 
     Raises:
         BenchmarkError: many pictures cannot be read, or there are no two of a plant.
@@ -88,7 +104,7 @@ def disease_subjects(
     if not subjects:
         raise BenchmarkError("no two pictures of a plant can be read")
     data.dropped["unreadable"] += len(unreadable)
-    return subjects, unreadable
+    return subjects
 
 
 def _is_readable(path: Path) -> bool:
@@ -192,3 +208,87 @@ def _words(picture: DiseasedPlant, of_plant: Sequence[Disease], sought: str) -> 
 def _ids(diseases: Sequence[Disease], cause: str | None) -> str:
     """As a list that an expression can hold."""
     return str([one.entry.id for one in diseases if one.cause == cause])
+
+
+PLANTS = (
+    "apple", "banana", "basil", "bean", "bell pepper", "blueberry", "broccoli", "cabbage", "carrot", "cauliflower",
+    "celery", "cherry", "citrus", "coffee", "corn", "cucumber", "eggplant", "garlic", "ginger", "grape", "lettuce",
+    "maple", "peach", "plum", "potato", "raspberry", "rice", "soybean", "squash", "strawberry", "tobacco", "tomato",
+    "wheat", "zucchini",
+)  # fmt: skip
+"""A label begins with its plant."""
+_KEY = "plantseg"
+_METADATA = ("Metadata.csv", "metadata.csv", "Metadatav2.csv", "metadatav2.csv")
+_SPLITS = ("training", "train", "validation", "val", "test")
+
+
+@adapter("plantseg")
+def plantseg(data: DataSet) -> Part:
+    """Pictures whose disease is to be named, or its cause."""
+    root = find_root(data.folder, ("images/test",))
+    table = first_of(root, _METADATA)
+    rows = read_table(table, ("Name", "Disease", "Split"))
+    strange = sorted({row["Split"] for row in rows if row["Split"].strip().lower() not in _SPLITS})
+    if strange:
+        raise BenchmarkError(f"{table} has splits that are not known: {', '.join(strange[:5])}")
+    tested = [row for row in rows if row["Split"].strip().lower() == "test"]
+    diseases = known_diseases()
+    known = [row for row in tested if folded(row["Disease"]) in diseases]
+    if not known:
+        raise BenchmarkError(f"{table} names no disease of a test picture that the knowledge base has")
+    pictures = _pictures(root / "images" / "test", known, diseases)
+    data.dropped["with a disease that the knowledge base has not"] += len(tested) - len(known)
+    return data.part(disease_subjects("plantseg", pictures, diseases, data), ["plant_disease"])
+
+
+def known_diseases() -> dict[str, Disease]:
+    """The authors' labels that the knowledge base has an entry for, by label as names are compared."""
+    diseases: dict[str, Disease] = {}
+    for entry in kb_names().entries:
+        for label in entry.names.datasets.get(_KEY, ()):
+            plant = next((plant for plant in PLANTS if label.startswith(plant)), None)
+            if plant is not None:
+                diseases.setdefault(folded(label), Disease(label, plant, entry))
+    return diseases
+
+
+def _pictures(place: Path, rows: Sequence[Mapping[str, str]], diseases: Mapping[str, Disease]) -> list[DiseasedPlant]:
+    """Every row's picture; which of the suffixes it has, a row does not tell reliably."""
+    files = by_stem(place, SUFFIXES)
+    names = [_stem(row["Name"]) for row in rows]
+    missing = [name or "a picture without a name" for name in names if name not in files]
+    if missing:
+        raise BenchmarkError(f"{place} lacks {first_few(missing)}")
+    named_in = {name: folded(row["Disease"]) for name, row in zip(names, rows, strict=True)}
+    for name, row in zip(names, rows, strict=True):
+        if named_in[name] != folded(row["Disease"]):
+            raise BenchmarkError(f"{name} has two diseases in the metadata, and each picture shows one")
+    return [DiseasedPlant(files[name], diseases[label]) for name, label in named_in.items()]
+
+
+def _stem(name: str) -> str:
+    """Only a picture's suffix is cut off: names may hold other dots."""
+    plain = Path(name.strip().replace("\\", "/")).name
+    return Path(plain).stem if Path(plain).suffix.lower() in SUFFIXES else plain
+
+
+_WEED_TABLE = "labels/test_subset0.csv"
+WEED_CLASSES = (
+    "chinee apple", "lantana", "parkinsonia", "parthenium", "prickly acacia", "rubber vine", "siam weed", "snake weed",
+    "negative",
+)  # fmt: skip
+_WEED_SEED = 10
+
+
+@adapter("deepweeds")
+def deepweeds(data: DataSet) -> Part:
+    """Pictures of eight weeds and of other plants, to be named."""
+    root = find_root(data.folder, ("images", _WEED_TABLE))
+    rows = read_table(root / _WEED_TABLE, ("Filename", "Label"))
+    strange = sorted({row["Label"] for row in rows} - {str(number) for number in range(len(WEED_CLASSES))})
+    if strange:
+        raise BenchmarkError(f"{root / _WEED_TABLE} has labels that are not 0 to 8: {', '.join(strange[:5])}")
+    pictures = [(root / "images" / PurePath(row["Filename"]).name, WEED_CLASSES[int(row["Label"])]) for row in rows]
+    refuse_missing(root / "images", (path.name for path, _ in pictures))
+    some = spread(pictures, lambda picture: picture[1], data.wanted, _WEED_SEED)
+    return data.part(weed_subjects("deepweeds", some, data), ["weed"])

@@ -1,8 +1,10 @@
-"""AgroMind (Li et al. 2025): questions with answers on agricultural pictures of many sources; those that are counts.
+"""Pictures in which people counted: the counting questions of AgroMind, and the boxed fruit of deepNIR.
 
-Its own questions are not asked. A count that one of its answers gives is truth for a tool that counts: oil palms from
-above, fruit on trees, maize tassels, young plants. All else that it asks has no answer that a chain of tools gives, or
-is about pictures of a data set with an adapter of its own; it is left out, and told by reason. It has no split.
+AgroMind (Li et al. 2025) asks questions on agricultural pictures of many sources and has no split. Its questions are
+not asked, but an answer that is a count is truth for a tool that counts: oil palms from above, fruit on trees, maize
+tassels, young plants. All else has no answer that a chain of tools gives, or is about pictures of a data set with an
+adapter of its own; it is left out and counted by reason. deepNIR (Sa et al. 2022) boxed each fruit in photographs of
+eleven crops; the test split of these boxes is used.
 """
 
 import re
@@ -13,14 +15,24 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
-from agrotools.build.sources.field.fruit import fruit_subjects
-from agrotools.build.sources.part import DataSet, Part, adapter, pairs_of, photo_subject, photo_thing
-from agrotools.build.sources.reading import find_root, is_outside, photo_file, read_json, refuse_missing, spread
+from agrotools.build.sources.field.photos import fruit_subjects
+from agrotools.build.sources.part import DataSet, Part, adapter, first_few, pairs_of, photo_subject, photo_thing
+from agrotools.build.sources.reading import (
+    SUFFIXES,
+    by_stem,
+    find_root,
+    is_outside,
+    photo_file,
+    read_json,
+    read_lines,
+    refuse_missing,
+    spread,
+)
 from agrotools.build.templates import Thing
 from agrotools.build.templates.thing import Subject
 from agrotools.core import BenchmarkError, SampleFile
 
-PLURAL = {
+_AGROMIND_PLURAL = {
     "almond": "almonds", "apple": "apples", "mango": "mangoes", "maize tassel": "maize tassels",
     "plant": "young plants",
 }  # fmt: skip
@@ -38,22 +50,12 @@ _TARGETS = {
 """Files of questions that count, and what they count."""
 _TOOL_WORDS = {"tassel": "maize tassel"}
 _OWN_ADAPTER = {"Pest": "about pictures of IP102, which is a source of its own"}
-_REASONS = {
-    **dict.fromkeys(
-        ("VPR_4_1_1", "VPR_4_1_2", "GSR_2_3_1", "GSR_2_3_2", "VPR_4_1_4"),
-        "about a thing whose place is drawn and not told",
-    ),
-    **dict.fromkeys(
-        ("PDD_2_2_1", "PDD_2_2_2", "VPR_4_1_3"), "about diseases in words that no one crop's disease is known by"
-    ),
-}
-"""Why files of questions are left out."""
 _OTHER = "with an answer that no tool measures"
 _NAME = re.compile(r"[A-Z]{2,3}_\d_\d_\d")
 _LARGEST_JSON = 50_000_000
 _MOST_COUNTED = 100_000
 _PALMS_IN_SUBJECT = 3
-_SEED = 7
+_AGROMIND_SEED = 7
 
 
 @dataclass(frozen=True)
@@ -66,22 +68,22 @@ class _Counted:
 
 
 @adapter("agromind")
-def read(data: DataSet) -> Part:
+def agromind(data: DataSet) -> Part:
     """Numbers of fruits and plants in pictures, of oil palms also per hectare."""
     root, questions = _root(data.folder)
-    counted = _counted(root, _items(questions), data)
+    counted = _counted_answers(root, _items(questions), data)
     if not counted:
         raise BenchmarkError(f"{questions} has no question that counts: {', '.join(_TARGETS)}")
     refuse_missing(root, (str(one.path.relative_to(root)) for one in counted))
     palms = [one for one in counted if one.target == PALM]
     others = [one for one in counted if one.target != PALM]
-    some = spread(others, lambda one: one.target, data.wanted - min(len(palms), data.wanted // 2), _SEED)
-    palms = spread(palms, lambda one: one.count // 10, data.wanted - len(some), _SEED)
+    some = spread(others, lambda one: one.target, data.wanted - min(len(palms), data.wanted // 2), _AGROMIND_SEED)
+    palms = spread(palms, lambda one: one.count // 10, data.wanted - len(some), _AGROMIND_SEED)
     subjects = _palm_subjects(palms, data)
-    for target in PLURAL:
+    for target in _AGROMIND_PLURAL:
         photos = [(photo_file(one.path, data), one.count) for one in some if one.target == target]
         name = f"agromind-{target.replace(' ', '-')}"
-        subjects += fruit_subjects(name, target, PLURAL[target], photos, of="fruit_photo")
+        subjects += fruit_subjects(name, target, _AGROMIND_PLURAL[target], photos, of="fruit_photo")
     counts = Counter(one.target for one in counted)
     return data.part(subjects, ["palm", "fruit_photo"], {"agromind_counted_pictures": {**counts}})
 
@@ -111,14 +113,14 @@ def _items(questions: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
             yield path.stem, item
 
 
-def _counted(root: Path, items: Iterator[tuple[str, Mapping[str, Any]]], data: DataSet) -> list[_Counted]:
+def _counted_answers(root: Path, items: Iterator[tuple[str, Mapping[str, Any]]], data: DataSet) -> list[_Counted]:
     """Pictures that an answer counts something in, each once; what else is asked is counted as dropped."""
     by_place: dict[str, _Counted | None] = {}
     for of, item in items:
         place = str(item.get("image_path", "")).removeprefix("./").replace("\\", "/")
         top = place.partition("/")[0]
         if of not in _TARGETS or top in _OWN_ADAPTER:
-            data.dropped[_OWN_ADAPTER.get(top) or _REASONS.get(of, _OTHER)] += 1
+            data.dropped[_OWN_ADAPTER.get(top, _OTHER)] += 1
             continue
         target = re.search(_TARGETS[of], str(item.get("question", "")))
         count = _answer(item)
@@ -159,3 +161,71 @@ def _palm_subjects(palms: Sequence[_Counted], data: DataSet) -> list[Subject]:
         return photo_thing(file, "count_objects", truth, thought, target=PALM)
 
     return [photo_subject(f"agromind-palms-{k}", group, thing, {"group": k}, "palm_photo") for k, group in groups]
+
+
+DEEPNIR_PLURAL = {
+    "apple": "apples", "avocado": "avocados", "blueberry": "blueberries", "capsicum": "sweet peppers",
+    "cherry": "cherries", "kiwi": "kiwis", "mango": "mangoes", "orange": "oranges", "rockmelon": "rockmelons",
+    "strawberry": "strawberries", "wheat": "wheat heads",
+}  # fmt: skip
+"""By folder; what is counted in its pictures."""
+_DEEPNIR_SEED = 11
+
+
+@adapter("deepnir")
+def deepnir(data: DataSet) -> Part:
+    """Numbers of fruits in pictures, as many of each kind."""
+    root = find_root(data.folder, [f"{fruit}/test/{kind}" for fruit in DEEPNIR_PLURAL for kind in ("images", "labels")])
+    pictures = [(fruit, *picture) for fruit in DEEPNIR_PLURAL for picture in _boxed_pictures(root / fruit / "test")]
+    if not pictures:
+        raise BenchmarkError(f"{root} has no picture in its test part")
+    some = spread(pictures, lambda picture: picture[0], data.wanted, _DEEPNIR_SEED)
+    subjects = [
+        subject
+        for fruit in DEEPNIR_PLURAL
+        for subject in fruit_subjects(
+            f"deepnir-{fruit}",
+            "wheat head" if fruit == "wheat" else fruit,
+            DEEPNIR_PLURAL[fruit],
+            [(photo_file(path, data), count) for of, path, count in some if of == fruit],
+            of="fruit_photo",
+        )
+    ]
+    counts = Counter(fruit for fruit, _, _ in pictures)
+    return data.part(subjects, ["fruit_photo"], {"deepnir_test_pictures": {**counts}})
+
+
+def _boxed_pictures(place: Path) -> list[tuple[Path, int]]:
+    """Every picture of one fruit's test part with the number of its boxes; without a file of labels it has none."""
+    images, labels = by_stem(place / "images", SUFFIXES), by_stem(place / "labels", (".txt",))
+    astray = sorted(labels.keys() - images.keys())
+    if astray:
+        raise BenchmarkError(f"{place / 'images'} lacks the pictures of labels {first_few(astray)}")
+    return [(path, count_yolo_boxes(labels[stem]) if stem in labels else 0) for stem, path in images.items()]
+
+
+_LARGEST_LABELS = 5_000_000
+_ROUNDING = 1e-3
+"""By how much a YOLO box may reach beyond where a picture can have it, from digits cut off."""
+
+
+def count_yolo_boxes(path: Path, kind: str = "0") -> int:
+    """Number of boxes in a YOLO label file, all of class ``kind``; a box written twice is counted once.
+
+    Raises:
+        BenchmarkError: it cannot be read, or a line is no box of that class in a picture.
+    """
+    boxes: set[tuple[float, ...]] = set()
+    for number, line in read_lines(path, _LARGEST_LABELS):
+        at = f"{path}, line {number}"
+        try:
+            of, *numbers = line.split()
+            _, _, width, height = box = tuple(map(float, numbers))
+        except ValueError as error:
+            raise BenchmarkError(f"{at} is not a box (class, centre x, centre y, width, height)") from error
+        if of != kind:
+            raise BenchmarkError(f"{at} is of class {of[:20]}, and all are of class {kind}")
+        if not all(-_ROUNDING <= value <= 1 + _ROUNDING for value in box) or min(width, height) <= 0:
+            raise BenchmarkError(f"{at} has a box that no picture holds: {line[:80]}")
+        boxes.add(box)
+    return len(boxes)

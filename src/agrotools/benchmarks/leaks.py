@@ -2,14 +2,14 @@
 
 import math
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
-from agrotools.benchmarks.checks.fault import Checked
-from agrotools.core import BooleanSlot, ChoiceSetSlot, ExactSlot, FileSlot, ToleranceSlot
+from agrotools.benchmarks.sample_checks import Checked, Remark
+from agrotools.core import ChoiceSetSlot, ExactSlot, FileSlot, ToleranceSlot
 from agrotools.text.normalise import WORD
 
 
-def check_leaks(at: Checked) -> None:
+def check_leaks(at: Checked) -> Iterator[Remark]:
     """Codes: tool_in_query, argument_in_query, steps_in_query, gold_in_query, gold_in_note, gold_in_label,
     gold_in_file_name, tool_in_file_name.
     """
@@ -17,49 +17,34 @@ def check_leaks(at: Checked) -> None:
     known = sorted({*at.sample.toolset, *(at.header.toolset if at.header else ())})
     for name in known:
         if names_tool(query, name):
-            at.fault(
-                "tool_in_query", "query", f"the query names the tool {name}", "ask for the result, not for the tool"
-            )
-    if name := named_argument(query, _argument_names(at, known)):
+            hint = "ask for the result, not for the tool"
+            yield "tool_in_query", "query", f"the query names the tool {name}", hint
+    schemas = (at.tools.get(name) for name in known)
+    if name := named_argument(query, {each for tool in schemas if tool is not None for each in tool.spec.agreement}):
         hint = "say it in the words of the person who asks"
-        at.fault("argument_in_query", "query", f"the query names the argument {name}", hint)
+        yield "argument_in_query", "query", f"the query names the argument {name}", hint
     if words := step_words(query):
         hint = "ask for the result, not for the way to it"
-        at.fault("steps_in_query", "query", f"the query names steps or tools: {words!r}", hint)
-    _check_gold(at)
-    for index, file in enumerate(at.sample.files):
-        for name in known:
-            if has_word(spaced(file.name), spaced(name)):
-                hint = "use neutral names such as image_1.jpg"
-                at.fault("tool_in_file_name", f"files[{index}].name", f"{file.name} names the tool {name}", hint)
-
-
-def _argument_names(at: Checked, tools: Iterable[str]) -> set[str]:
-    schemas = (at.tools.get(name) for name in tools)
-    return {argument for tool in schemas if tool is not None for argument in tool.spec.agreement}
-
-
-def _check_gold(at: Checked) -> None:
-    texts = [("query", at.sample.query, "gold_in_query")]
+        yield "steps_in_query", "query", f"the query names steps or tools: {words!r}", hint
+    texts = [("query", query, "gold_in_query")]
     texts += [(f"files[{i}].note", file.note, "gold_in_note") for i, file in enumerate(at.sample.files) if file.note]
     labels = " | ".join(f"{slot.label} {spaced(slot.name)}" for slot in at.sample.answer)
     texts.append(("answer", labels, "gold_in_label"))
     for slot in at.sample.answer:
         for where, text, code in texts:
-            if revealed_label := revealed_answer(slot, text):
-                hint = "leave it out, or name the other choices too"
-                at.fault(code, where, f"{revealed_label!r} is (part of) the answer {slot.name!r}", hint)
-        if isinstance(slot, (ExactSlot, ChoiceSetSlot)):
-            for index, file in enumerate(at.sample.files):
-                for label in labels_of(slot):
-                    if has_word(spaced(file.name), spaced(label)):
-                        message = f"{file.name} tells the answer {label!r}"
-                        at.fault(
-                            "gold_in_file_name",
-                            f"files[{index}].name",
-                            message,
-                            "use neutral names such as image_1.jpg",
-                        )
+            if revealed := revealed_answer(slot, text):
+                message = f"{revealed!r} is (part of) the answer {slot.name!r}"
+                yield code, where, message, "leave it out, or name the other choices too"
+    right = [label for slot in at.sample.answer for label in labels_of(slot)]
+    hint = "use neutral names such as image_1.jpg"
+    for index, file in enumerate(at.sample.files):
+        where, words = f"files[{index}].name", spaced(file.name)
+        for label in right:
+            if has_word(words, spaced(label)):
+                yield "gold_in_file_name", where, f"{file.name} tells the answer {label!r}", hint
+        for name in known:
+            if has_word(words, spaced(name)):
+                yield "tool_in_file_name", where, f"{file.name} names the tool {name}", hint
 
 
 _NUMBER = re.compile(r"(?<![\w.])\d{1,3}(?:,\d{3})+(?:\.\d+)?(?![\w.])|(?<![\w.])\d+(?:\.\d+)?(?!\.?\d)")
@@ -71,36 +56,26 @@ def revealed_answer(slot: object, text: str) -> str | None:
     A label is no leak where the text names another choice as well; a number only with two significant digits or more.
     """
     if isinstance(slot, ExactSlot) and isinstance(slot.value, str):
-        stated_label = next((label for label in labels_of(slot) if has_word(text, label)), None)
-        return (
-            None if stated_label is None or any(has_word(text, other) for other in slot.distractors) else stated_label
-        )
+        stated = next((label for label in labels_of(slot) if has_word(text, label)), None)
+        return None if any(has_word(text, other) for other in slot.distractors) else stated
     if isinstance(slot, ChoiceSetSlot):
-        stated_choices = [choice for choice in slot.choices if has_word(text, choice)]
-        return (
-            ", ".join(stated_choices)
-            if stated_choices and set(stated_choices) == set(slot.value) != set(slot.choices)
-            else None
-        )
+        choices = [choice for choice in slot.choices if has_word(text, choice)]
+        return ", ".join(choices) if choices and set(choices) == set(slot.value) != set(slot.choices) else None
     if isinstance(slot, FileSlot):
-        stated_choices = [choice for choice in slot.choices if choice in text]
-        return slot.value if stated_choices == [slot.value] and len(slot.choices) > 1 else None
-    if isinstance(slot, BooleanSlot):
-        return None
+        files = [choice for choice in slot.choices if choice in text]
+        return slot.value if files == [slot.value] and len(slot.choices) > 1 else None
     value = slot.value if isinstance(slot, (ToleranceSlot, ExactSlot)) else None
     if not isinstance(value, (int, float)) or isinstance(value, bool):
         return None
-    for match in _NUMBER.finditer(text):
-        if _is_value(match[0].replace(",", ""), float(value)):
-            return match[0]
-    return None
+    matches = (match[0] for match in _NUMBER.finditer(text))
+    return next((digits for digits in matches if _is_value(digits.replace(",", ""), float(value))), None)
 
 
-def labels_of(slot: ExactSlot | ChoiceSetSlot) -> tuple[str, ...]:
-    """Every name of the right answer; none where it is a number."""
+def labels_of(slot: object) -> tuple[str, ...]:
+    """Every name of the right label; none where the answer is something else."""
     if isinstance(slot, ChoiceSetSlot):
         return slot.value
-    return slot.names if isinstance(slot.value, str) else ()
+    return slot.names if isinstance(slot, ExactSlot) and isinstance(slot.value, str) else ()
 
 
 def has_word(text: str, words: str) -> bool:

@@ -1,0 +1,376 @@
+"""Checks of the reference and the answer of a sample: each yields its faults as code, field, message and hint."""
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Protocol
+
+from pydantic import JsonValue, ValidationError
+
+from agrotools.core import (
+    FAMILIES,
+    FAMILY_OF_TASK_TYPE,
+    BooleanSlot,
+    ChoiceSetSlot,
+    ExactSlot,
+    FileSlot,
+    KeywordsSlot,
+    PlotSlot,
+    PlotSpec,
+    ReferenceStep,
+    Sample,
+    Slot,
+    ToleranceSlot,
+    ToolError,
+    ToolSpec,
+    UnresolvedRef,
+    UsageError,
+)
+from agrotools.core.record import REF_PATTERN, iter_refs, literal_value, resolve_ref
+from agrotools.core.slot import ENGINE_TYPES
+from agrotools.formats.benchmark import BenchmarkHeader
+from agrotools.text.expressions import ExpressionError, evaluate_from
+from agrotools.text.normalise import canonical_unit
+
+Remark = tuple[str, str, str, str]
+"""A fault of a sample: its code, the field it is in, what is wrong, and what to do."""
+Results = list[dict[str, JsonValue] | None]
+
+
+class CheckedTool(Protocol):
+    """Properties of a tool that a check needs."""
+
+    @property
+    def spec(self) -> ToolSpec: ...
+
+    def validated(self, arguments: dict[str, JsonValue]) -> dict[str, JsonValue]: ...
+
+
+class Tools:
+    """The tools by name; a name that is unknown or cannot be imported is None, and looked up once."""
+
+    def __init__(self, find: Callable[[str], CheckedTool]) -> None:
+        self._find = find
+        self._known: dict[str, CheckedTool | None] = {}
+
+    def get(self, name: str) -> CheckedTool | None:
+        if name not in self._known:
+            try:
+                self._known[name] = self._find(name)
+            except (UsageError, ToolError):
+                self._known[name] = None
+        return self._known[name]
+
+
+class Checked:
+    """A sample under check, and the benchmark around it."""
+
+    def __init__(self, sample: Sample, root: Path, tools: Tools, header: BenchmarkHeader | None) -> None:
+        self.sample, self.root, self.tools, self.header = sample, root, tools, header
+
+    @cached_property
+    def steps(self) -> Sequence[ReferenceStep]:
+        """Steps of the reference; none where there is no reference."""
+        return self.sample.reference.steps if self.sample.reference else ()
+
+    @cached_property
+    def truths(self) -> Results:
+        """Truth of each step, as references read it."""
+        return _plain_results(step.truth for step in self.steps)
+
+    @cached_property
+    def recorded(self) -> Results:
+        """Result that was observed at each step."""
+        return _plain_results(step.observation.result if step.observation else None for step in self.steps)
+
+
+def _plain_results(steps: Iterable[Mapping[str, JsonValue] | None]) -> Results:
+    return [dict(step) if step is not None else None for step in steps]
+
+
+def check_reference(at: Checked) -> Iterator[Remark]:
+    """Real tools, arguments that they take, references that lead to the recorded values.
+
+    Codes: no_reference, unknown_tool, toolset_lacks_tool, bad_arguments, file_not_in_sample, unresolved_ref,
+    ref_forward, ref_differs, group_not_independent, group_mixed_tools.
+    """
+    toolset = at.sample.toolset
+    named_tools = [(f"toolset[{index}]", name) for index, name in enumerate(toolset)]
+    named_tools += [(f"reference.steps[{index}].tool", step.tool) for index, step in enumerate(at.steps)]
+    for where, name in named_tools:
+        if at.tools.get(name) is None:
+            yield "unknown_tool", where, f"there is no tool {name!r}", "`agrotools tools list` names the tools"
+    for name in toolset:
+        if at.header is not None and name not in at.header.toolset and at.tools.get(name) is not None:
+            hint = "add it to `toolset` in benchmark.toml"
+            yield "toolset_lacks_tool", "toolset", f"{name} is not in the benchmark's toolset", hint
+    if not at.steps:
+        hint = "add the reference calls; without them no process metric and no ceiling can be computed"
+        yield "no_reference", "reference", "the sample has no reference trajectory", hint
+    for index, step in enumerate(at.steps):
+        where = f"reference.steps[{index}]"
+        if step.tool not in toolset and at.tools.get(step.tool) is not None:
+            hint = f"add {step.tool!r} to the sample's toolset"
+            yield "toolset_lacks_tool", f"{where}.tool", f"{step.tool} is not in the sample's toolset", hint
+        yield from _check_refs(at, index, step)
+        yield from _check_arguments(at, where, step)
+        yield from _check_group(at, index, step)
+
+
+def _check_refs(at: Checked, index: int, step: ReferenceStep) -> Iterator[Remark]:
+    for inside, ref, literal in iter_refs(dict(step.arguments)):
+        where = f"reference.steps[{index}].arguments.{inside}"
+        match = REF_PATTERN.fullmatch(ref.strip())
+        if match and int(match["step"]) >= index:
+            hint = "a step may only use what earlier steps returned"
+            yield "ref_forward", where, f"{ref} is not an earlier step than {index}", hint
+            continue
+        target = at.steps[int(match["step"])] if match else None
+        if target is not None and target.observation is not None and target.observation.result is None:
+            continue  # The real tool failed at that step: nothing to compare the literal with.
+        try:
+            value = resolve_ref(ref, at.recorded)
+        except UnresolvedRef as error:
+            if not _in_truth(at, ref):
+                yield "unresolved_ref", where, str(error), "refer to a field that the recorded observation has"
+            continue  # The real tool was wrong, and what it returned does not have what the truth has.
+        if not _same(value, literal):
+            message = f"{ref} is {value!r} in the recorded observation, {literal!r} beside it"
+            yield "ref_differs", where, message, "write the recorded value beside the reference"
+
+
+def _in_truth(at: Checked, ref: str) -> bool:
+    try:
+        return resolve_ref(ref, at.truths) is not None
+    except UnresolvedRef:
+        return False
+
+
+def _check_arguments(at: Checked, where: str, step: ReferenceStep) -> Iterator[Remark]:
+    tool = at.tools.get(step.tool)
+    if tool is None:
+        return
+    if not any(literal is None for _, _, literal in iter_refs(dict(step.arguments))):
+        try:
+            tool.validated({name: literal_value(value) for name, value in step.arguments.items()})
+        except ToolError as error:
+            yield "bad_arguments", f"{where}.arguments", error.message, error.hint or "change it"
+    files = sorted(file.name for file in at.sample.files)
+    made = {artifact.name for each in at.steps if each.observation for artifact in each.observation.artifacts}
+    for argument, kind in tool.spec.agreement.items():
+        name = literal_value(step.arguments.get(argument))
+        if kind == "file" and isinstance(name, str) and name not in files and name not in made:
+            place, hint = f"{where}.arguments.{argument}", f"its files: {', '.join(files) or 'none'}"
+            yield "file_not_in_sample", place, f"the sample has no file {name!r}", hint
+
+
+def _check_group(at: Checked, index: int, step: ReferenceStep) -> Iterator[Remark]:
+    if step.group is None:
+        return
+    for _, ref, _ in iter_refs(dict(step.arguments)):
+        match = REF_PATTERN.fullmatch(ref.strip())
+        if match and int(match["step"]) < index and at.steps[int(match["step"])].group == step.group:
+            hint = "steps of a group must not use each other's results"
+            yield "group_not_independent", f"reference.steps[{index}]", f"{ref} is in the same group", hint
+    first = next(other for other in at.steps if other.group == step.group)
+    if first.tool != step.tool:
+        message = f"group {step.group} holds {first.tool} and {step.tool}"
+        yield "group_mixed_tools", f"reference.steps[{index}].group", message, "a group repeats one tool"
+
+
+def _same(value: JsonValue, literal: JsonValue) -> bool:
+    if isinstance(value, bool) or isinstance(literal, bool):
+        return value is literal
+    if isinstance(value, (int, float)) and isinstance(literal, (int, float)):
+        return math.isclose(value, literal, rel_tol=1e-9, abs_tol=1e-12)
+    if isinstance(value, list) and isinstance(literal, list):
+        return len(value) == len(literal) and all(map(_same, value, literal))
+    if isinstance(value, Mapping) and isinstance(literal, Mapping):
+        return value.keys() == literal.keys() and all(_same(value[key], literal[key]) for key in value)
+    return value == literal
+
+
+def check_answer(at: Checked) -> Iterator[Remark]:
+    """Slots: values that follow from the truth, units that exist, types that fit together.
+
+    Codes: duplicate_slot, no_from, from_unresolved, from_differs, unknown_unit, no_tolerance, not_a_choice,
+    value_is_distractor, no_keywords, bad_plot, unknown_task_type, unknown_family, family_mismatch,
+    answer_type_mismatch, not_no_tool.
+    """
+    yield from _check_task(at.sample)
+    names: set[str] = set()
+    for index, slot in enumerate(at.sample.answer):
+        where = f"answer[{index}]"
+        if slot.name in names:
+            yield "duplicate_slot", f"{where}.name", f"two slots are called {slot.name!r}", "rename one of them"
+        names.add(slot.name)
+        yield from _check_value(at, where, slot)
+        yield from _check_from(at, where, slot)
+    if at.sample.no_tool_eligible:
+        needs = [slot.name for slot in at.sample.answer if slot.made]
+        needs += [file.name for file in at.sample.files if file.kind in ("raster", "mask", "depth", "table")]
+        if needs:
+            message = f"{needs[0]} cannot be known by looking at the images"
+            yield "not_no_tool", "no_tool_eligible", message, "set no_tool_eligible to false"
+
+
+def _check_task(sample: Sample) -> Iterator[Remark]:
+    family = FAMILY_OF_TASK_TYPE.get(sample.task_type)
+    if family is None:
+        hint = f"known: {', '.join(FAMILY_OF_TASK_TYPE)}"
+        yield "unknown_task_type", "task_type", f"unknown task type {sample.task_type!r}", hint
+    if sample.family not in FAMILIES:
+        yield "unknown_family", "family", f"unknown family {sample.family!r}", f"known: {', '.join(FAMILIES)}"
+    elif family is not None and family != sample.family:
+        message = f"{sample.task_type} belongs to {family}, not {sample.family}"
+        yield "family_mismatch", "family", message, f"write {family}"
+    types = {slot.type for slot in sample.answer}
+    plots = sample.reference is not None and any(step.tool == "plot" for step in sample.reference.steps)
+    fits = {
+        # What a chart shows may be asked for in words.
+        "plot": "plot" in types or plots,
+        "open_text": any(slot.free_text or slot.judged for slot in sample.answer),
+        "tolerance": "tolerance" in types,
+        "exact": bool(types & {"exact", "boolean", "choice_set", "file", "keywords"})
+        or any(slot.letters for slot in sample.answer),
+        "image": any(slot.made and slot.type not in ENGINE_TYPES for slot in sample.answer),
+    }
+    if not fits[sample.answer_type]:
+        message = f"answer type {sample.answer_type}, but the slots are of type {', '.join(sorted(types))}"
+        yield "answer_type_mismatch", "answer_type", message, "name the type of the leading slot"
+
+
+def _check_value(at: Checked, where: str, slot: Slot) -> Iterator[Remark]:
+    unit = slot.unit if isinstance(slot, (ToleranceSlot, ExactSlot)) else None
+    if unit is not None and canonical_unit(unit) is None:
+        hint = "use a unit of the table, e.g. %, ha, m^2, mm"
+        yield "unknown_unit", f"{where}.unit", f"unknown unit {unit!r}", hint
+    not_a_choice = ("not_a_choice", f"{where}.value")
+    if isinstance(slot, ToleranceSlot):
+        if not math.isfinite(slot.value):
+            yield "bad_value", f"{where}.value", "the value is not finite", "give a number"
+        elif slot.margin == 0:
+            hint = "set abs_tol or rel_tol, or make the slot exact"
+            yield "no_tolerance", where, "a tolerance slot whose tolerance is 0", hint
+    elif isinstance(slot, FileSlot | ChoiceSetSlot) or (isinstance(slot, ExactSlot) and slot.choices):
+        for value in slot.value if isinstance(slot, ChoiceSetSlot) else (slot.value,):
+            if value not in slot.choices:
+                yield *not_a_choice, f"{value!r} is not among the choices", "add it to choices"
+    if isinstance(slot, FileSlot):
+        names = sorted(file.name for file in at.sample.files)
+        if missing := [name for name in (slot.value, *slot.choices) if name not in names]:
+            hint = f"its files: {', '.join(names) or 'none'}"
+            yield "file_not_in_sample", where, f"the sample has no file {missing[0]!r}", hint
+    elif isinstance(slot, ExactSlot):
+        right, wrong = slot.names, [name for each in slot.distractors for name in (each, *slot.aliases.get(each, ()))]
+        yield from _check_both(f"{where}.choices", right, wrong)
+    elif isinstance(slot, PlotSlot):
+        yield from _check_plot(where, slot)
+    elif isinstance(slot, KeywordsSlot):
+        right = [alias for group in slot.whitelist for alias in group]
+        if not right:
+            message = "there is no keyword: every answer is right"
+            yield "no_keywords", f"{where}.whitelist", message, "name one at least"
+        yield from _check_both(f"{where}.blacklist", right, [alias for group in slot.blacklist for alias in group])
+
+
+def _check_both(where: str, right: Iterable[str], wrong: Iterable[str]) -> Iterator[Remark]:
+    folded = {name.casefold() for name in right}
+    for name in wrong:
+        if name.casefold() in folded:
+            yield "value_is_distractor", where, f"{name!r} is both right and wrong", "remove it from one of the two"
+
+
+def _check_plot(where: str, slot: PlotSlot) -> Iterator[Remark]:
+    try:
+        spec = PlotSpec.model_validate(slot.value)
+    except ValidationError as error:
+        for detail in error.errors(include_url=False, include_input=False):
+            field = f"{where}.value.{dotted(detail['loc'])}"
+            yield "bad_plot", field, detail["msg"], "see PlotSpec in `agrotools validate --schema`"
+        return
+    for index, series in enumerate(spec.series):
+        if len(series.x) != len(series.y) or not series.x:
+            message = f"{len(series.x)} x values but {len(series.y)} y values"
+            yield "bad_plot", f"{where}.value.series[{index}]", message, "give as many x as y, at least one"
+
+
+def dotted(parts: Sequence[int | str]) -> str:
+    """``("answer", 0, "from")`` as ``answer[0].from``."""
+    text = ""
+    for part in parts:
+        text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else str(part)
+    return text
+
+
+def _check_from(at: Checked, where: str, slot: Slot) -> Iterator[Remark]:
+    if slot.from_ is None or at.sample.reference is None:
+        if slot.from_ is None and slot.type in ENGINE_TYPES and not slot.free_text:
+            hint = "say how the value follows from the observations, e.g. steps[0].observation.weed_pct"
+            yield "no_from", f"{where}.from", "the slot does not say how its value follows", hint
+        return
+    used = sorted({int(match["step"]) for match in REF_PATTERN.finditer(slot.from_)})
+    if not used:
+        hint = "write an expression over steps[N].observation..."
+        yield "from_unresolved", f"{where}.from", "it refers to no step", hint
+        return
+    if any(index < len(at.steps) and at.truths[index] is None for index in used):
+        return  # The source does not know the truth of that step, so nothing can be compared.
+    try:
+        value = evaluate_from(slot.from_, at.truths)
+    except (UnresolvedRef, ExpressionError) as error:
+        hint = "refer to fields that the truth of the step has"
+        yield "from_unresolved", f"{where}.from", f"{slot.from_}: {error}", hint
+        return
+    if not yields(slot, value):
+        expected = getattr(slot, "value", None)
+        message = f"{slot.from_} gives {_short(value)} from the truth, but the value is {_short(expected)}"
+        yield "from_differs", f"{where}.value", message, "correct the value or the expression"
+
+
+def yields(slot: Slot, value: JsonValue) -> bool:
+    """True if ``value`` (the result of ``from``) is the slot's value.
+
+    Numbers may differ by a hundredth of the slot's margin or by 1e-5 of the value (results are rounded to six digits).
+    """
+    number = value if isinstance(value, (int, float)) and not isinstance(value, bool) else math.nan
+    if isinstance(slot, ToleranceSlot):
+        return abs(number - slot.value) <= max(0.01 * slot.margin, 1e-5 * abs(slot.value))
+    if isinstance(slot, BooleanSlot):
+        return value is slot.value
+    if isinstance(slot, ChoiceSetSlot):
+        return isinstance(value, list) and sorted(map(str, value)) == sorted(slot.value)
+    if isinstance(slot, PlotSlot):
+        return _same_figure(value, slot.value)
+    if isinstance(slot, ExactSlot) and isinstance(slot.value, (int, float)):
+        return math.isclose(number, slot.value)
+    if isinstance(slot, (ExactSlot, FileSlot)):
+        labels = slot.names if isinstance(slot, ExactSlot) else (slot.value,)
+        return isinstance(value, str) and value.casefold() in {name.casefold() for name in labels}
+    return True
+
+
+def _same_figure(value: JsonValue, expected: JsonValue) -> bool:
+    """True for two plots of one kind with the same texts, and the same numbers to 1e-5."""
+    try:
+        (kind, names, numbers), (expected_kind, expected_names, expected_numbers) = map(_plot_parts, (value, expected))
+    except ValidationError:
+        return False
+    return (
+        (kind, names) == (expected_kind, expected_names)
+        and len(numbers) == len(expected_numbers)
+        and all(math.isclose(*pair, rel_tol=1e-5, abs_tol=1e-9) for pair in zip(numbers, expected_numbers, strict=True))
+    )
+
+
+def _plot_parts(plot: JsonValue) -> tuple[str, list[tuple[str, ...]], list[float]]:
+    spec = PlotSpec.model_validate(plot)
+    texts = [(series.name, *(x for x in series.x if isinstance(x, str))) for series in spec.series]
+    values = [value for series in spec.series for value in (*series.x, *series.y)]
+    return spec.kind, texts, [value for value in values if not isinstance(value, str)]
+
+
+def _short(value: object) -> str:
+    text = repr([*value] if isinstance(value, tuple) else value)
+    return text if len(text) <= 80 else f"{text[:77]}..."

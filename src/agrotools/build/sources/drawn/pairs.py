@@ -1,0 +1,307 @@
+"""Drawn land on two dates: cropland that was lost, to what and where; farm ponds, their events and their water."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any, Literal, cast
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import JsonValue
+
+from agrotools.build.area_truth import Region, cut_out
+from agrotools.build.references import PlannedCall, ref
+from agrotools.build.scenes.farmland import BECOMES, Becomes, Look, make_farmland_pair
+from agrotools.build.scenes.marks import Box, MarkShape, draw_colour, marked, random_box
+from agrotools.build.scenes.ponds import make_pond_pair
+from agrotools.build.scenes.scene import Difficulty, Scene, bounds, save_picture
+from agrotools.build.sources.drawn import DrawnScene, SceneKind, turn_of
+from agrotools.build.sources.drawn.saving import measured_in_mark
+from agrotools.build.sources.field.land import change_truth
+from agrotools.build.sources.part import Originals, named
+from agrotools.build.templates import Thing
+from agrotools.build.templates.thing import Subject
+from agrotools.core import SampleFile
+from agrotools.tools.result import round_significant
+
+_PAIRS = {"one": 1, "places": 4, "marked": 2}
+"""Number of pairs of a subject, by mode."""
+_FARMLAND_MODES = ("one", "marked", "one", "places", "marked")
+_POND_MODES = ("one", "marked", "places", "one")
+LEAST_PX = 200
+"""Smaller patches do not count where sites are counted: at half a metre a pixel, seven metres square."""
+_DIGITS = 6
+_ALONE: tuple[Becomes | Literal["none"], ...] = ("building", "bare", "water", "forest", "road", "none", "none", "none")
+"""Events of pairs that are asked about alone."""
+_EVENTS = {(False, False): "none", (True, True): "none", (True, False): "dried", (False, True): "wetted"}
+
+Mask = NDArray[np.bool_]
+
+
+def _save_pair(
+    rng: np.random.Generator, folder: Path, number: int, before: NDArray[np.uint8], after: NDArray[np.uint8]
+) -> dict[str, str]:
+    quality = int(rng.integers(88, 95))
+    names = {date: f"{date}_{number}.jpg" for date in ("before", "after")}
+    save_picture(folder / names["before"], before, quality)
+    save_picture(folder / names["after"], after, quality)
+    return names
+
+
+class _Compared:
+    """Pairs of pictures of a scene, each measured by ``detect_change``; ``words`` fill the wordings of each."""
+
+    def __init__(
+        self,
+        drawn: DrawnScene,
+        originals: Originals,
+        note: str,
+        target: str,
+        question: str,
+        words: Callable[[float], dict[str, str]],
+    ) -> None:
+        self.pairs = cast("list[dict[str, Any]]", drawn.record["pairs"])
+        self._target, self._question, self._words = target, question, words
+        self._files = [
+            {
+                date: originals.file(drawn.folder / one[date], gsd_m=one["gsd_m"], note=f"{note}, {order} date.")
+                for date, order in (("before", "first"), ("after", "second"))
+            }
+            for one in self.pairs
+        ]
+
+    def thing(self, index: int, number: int) -> Thing:
+        """The whole of a pair."""
+        pair = self.pairs[index]
+        files: tuple[SampleFile, ...] = tuple(named(file, date, number) for date, file in self._files[index].items())
+        before, after = (file.name for file in files)
+        return Thing(
+            files,
+            "detect_change",
+            {"before": before, "after": after, "target": self._target},
+            pair["change"],
+            f"site {number}",
+            f"I need to know {self._question} between {before} and {after}.",
+            {"before": before, "after": after, **self._words(pair["gsd_m"])},
+        )
+
+    def in_mark(self, thought: str, index: int, number: int) -> Thing:
+        """The part of a pair inside the mark on its first picture."""
+        thing = self.thing(index, number)
+        before = thing.files[0].name
+        return measured_in_mark(thing, before, self.pairs[index]["mark"], f"what is marked in {before}", thought)
+
+
+def _draw_farmland(look: Look, seed: int, difficulty: Difficulty, folder: Path) -> dict[str, JsonValue]:
+    """Pairs of pictures. ``record["pairs"]``: files, mark, and what a perfect tool says of each."""
+    rng = np.random.default_rng([seed, difficulty, 73])
+    mode = turn_of(seed, _FARMLAND_MODES)
+    pairs: list[JsonValue] = []
+    for number in range(_PAIRS[mode]):
+        becomes = _ALONE[int(rng.integers(len(_ALONE)))] if mode == "one" else None
+        scene = make_farmland_pair(16 * seed + number, difficulty, look, becomes)
+        lost, gsd_m = scene.masks["lost"], float(scene.sidecar["gsd_m"])
+        before, mark, region = scene.images["before"], None, None
+        if mode == "marked":
+            colour = draw_colour(rng)
+            before, mark = marked(rng, before, _parcel(rng, lost), "box", colour)
+            region = mark["regions"][0]["inner_box"]
+        pairs.append(
+            {
+                **_save_pair(rng, folder, number, before, scene.images["after"]),
+                "gsd_m": gsd_m,
+                "mark": mark,
+                "becomes": scene.truth["becomes"],
+                "change": _lost_cropland(cut_out(lost, region), gsd_m),
+                "sites": _sites(lost, gsd_m),
+            }
+        )
+    return {"mode": mode, "pairs": pairs}
+
+
+def _farmland_subjects(note: str, drawn: DrawnScene, originals: Originals) -> list[Subject]:
+    """``field_pair``: all of a pair; ``field_sites`` and ``field_kind``: its sites and what they became, looked at
+    closer; ``field_marked``: what lies inside the mark on the first picture."""
+
+    def words(gsd_m: float) -> dict[str, str]:
+        return {"least": str(LEAST_PX), "metres": f"{gsd_m:g}"}
+
+    compared = _Compared(drawn, originals, note, "farmland", "what cropland was lost", words)
+    pairs = compared.pairs
+
+    def field_sites(index: int, number: int) -> Thing:
+        thing = compared.thing(index, number)
+        thought = "Each piece of the map of change is a site; now their number and sizes."
+        look = _described(thing, "shape", pairs[index]["sites"], thought)
+        return replace(thing, arguments={**thing.arguments, "min_area_px": LEAST_PX}, closer=(look,))
+
+    def field_kind(index: int, number: int) -> Thing:
+        thing, becomes = compared.thing(index, number), pairs[index]["becomes"]
+        truth: dict[str, JsonValue] = {"class_pcts": {kind: 100.0 if kind == becomes else 0.0 for kind in BECOMES}}
+        return replace(
+            thing, closer=(_described(thing, "landcover", truth, "Now what lies there on the second date."),)
+        )
+
+    mode = str(drawn.record["mode"])
+    kinds: dict[str, Callable[[int, int], Thing]] = {"field_pair": compared.thing}
+    if mode == "marked":
+        kinds = {"field_marked": partial(compared.in_mark, "Now what was lost inside the mark.")}
+    elif mode == "one" and pairs[0]["becomes"] != "none":
+        kinds["field_kind"] = field_kind
+        if pairs[0]["becomes"] != "road":
+            kinds["field_sites"] = field_sites
+    return [drawn.subject(of, len(pairs), thing, of) for of, thing in kinds.items()]
+
+
+def _described(thing: Thing, attribute: str, truth: dict[str, JsonValue], thought: str) -> PlannedCall:
+    """The call that describes the change on the second picture."""
+    arguments: dict[str, Any] = {"image": thing.files[1].name, "mask": ref(0, "mask"), "attributes": [attribute]}
+    return PlannedCall("describe_region", arguments, truth, thought=thought)
+
+
+def _lost_cropland(lost: NDArray[np.uint8], gsd_m: float) -> dict[str, Any]:
+    """Result of a perfect ``detect_change``."""
+    kinds = [BECOMES[int(value) - 1] for value in np.unique(lost) if value]
+    transition = f"cropland->{kinds[0]}" if kinds else None
+    px = int(np.count_nonzero(lost))
+    area_m2 = round_significant(px * gsd_m**2, _DIGITS)
+    return change_truth(lost > 0, gsd_m, loss_px=px, loss_area_m2=area_m2, dominant_transition=transition)
+
+
+def _sites(lost: NDArray[np.uint8], gsd_m: float) -> dict[str, Any]:
+    """Result of a perfect ``describe_region`` of the map of change: pieces of at least :data:`LEAST_PX`."""
+    import cv2
+
+    count, _, stats, _ = cv2.connectedComponentsWithStats((lost > 0).astype(np.uint8), connectivity=8)
+    sizes = [int(size) for size in stats[1:count, cv2.CC_STAT_AREA] if size >= LEAST_PX]
+    return {
+        "area_px": sum(sizes),
+        "image_pct": round_significant(100 * sum(sizes) / lost.size, _DIGITS),
+        "area_m2": round_significant(sum(sizes) * gsd_m**2, _DIGITS),
+        "shape": {"pieces": len(sizes), "largest_px": max(sizes, default=0)},
+    }
+
+
+def _parcel(rng: np.random.Generator, lost: NDArray[np.uint8]) -> Box:
+    """A rectangle, in most pairs with some of what was lost in it, in others without any."""
+    with_loss = rng.uniform() < 0.65
+
+    def suits(box: Box) -> bool:
+        share = float((cut_out(lost, box) > 0).mean())
+        return share > 0.12 if with_loss else share == 0
+
+    return random_box(rng, lost.shape, (0.25, 0.45), suits, tries=60)
+
+
+def _draw_ponds(seed: int, difficulty: Difficulty, folder: Path) -> dict[str, JsonValue]:
+    """Pairs of pictures. ``record["pairs"]``: files, mark, and what a perfect tool says of each."""
+    rng = np.random.default_rng([seed, difficulty, 74])
+    mode = turn_of(seed, _POND_MODES)
+    pairs: list[JsonValue] = []
+    for number in range(_PAIRS[mode]):
+        scene = make_pond_pair(16 * seed + number, difficulty)
+        gsd_m = float(scene.sidecar["gsd_m"])
+        before, mark, region = scene.images["before"], None, None
+        if mode == "marked":
+            shape, inside = _around_a_pond(rng, scene)
+            before, mark = marked(rng, before, inside, shape, draw_colour(rng))
+            region = mark["regions"][0]["inner_box"]
+        names = _save_pair(rng, folder, number, before, scene.images["after"])
+        pairs.append({**names, "gsd_m": gsd_m, "mark": mark, "change": _pond_change(scene, region, gsd_m)})
+    return {"mode": mode, "pairs": pairs}
+
+
+def _pond_subjects(drawn: DrawnScene, originals: Originals) -> list[Subject]:
+    """``pond``: what happened in one pair; ``pond_water``: the water of each; ``pond_marked``: inside a mark on the
+    first picture."""
+
+    def words(gsd_m: float) -> dict[str, str]:
+        return {"gsd_m": f"{round_significant(gsd_m, 4):g}"}
+
+    compared = _Compared(drawn, originals, "Seen from above", "pond", "what became of the ponds", words)
+    marked_pond = partial(compared.in_mark, "Now what became of the pond inside the mark.")
+    kinds: Mapping[str, Callable[[int, int], Thing]] = {
+        "one": {"pond": compared.thing, "pond_water": compared.thing},
+        "places": {"pond_water": compared.thing},
+        "marked": {"pond_marked": marked_pond},
+    }[str(drawn.record["mode"])]
+    return [drawn.subject(of, len(compared.pairs), thing, of) for of, thing in kinds.items()]
+
+
+def _pond_change(scene: Scene, region: Region | None, gsd_m: float) -> dict[str, Any]:
+    """Result of a perfect ``detect_change`` of the ponds in the region: those that came, went, dried or filled are
+    the change; water is counted on both dates, also where it merely rose or fell."""
+    was, now = (int(np.count_nonzero(cut_out(scene.masks[f"water_{name}"], region))) for name in ("before", "after"))
+    changed = np.zeros(scene.masks["water_before"].shape, np.bool_)
+    events: list[str] = []
+    for pond in _ponds(scene):
+        if cut_out(pond, region).any():
+            event, part = _event(scene, pond)
+            events.append(event)
+            changed |= part
+    event = next((event for event in events if event != "none"), "none")
+    delta_pct = round_significant(100 * (now - was) / was, _DIGITS) if was else None
+    water = {"event": event, "area_before_px": was, "area_after_px": now, "delta_pct": delta_pct}
+    return {**change_truth(cut_out(changed, region), gsd_m, pond=water), "changed": event != "none"}
+
+
+def _ponds(scene: Scene) -> list[Mask]:
+    """Mask of each pond, on either date."""
+    import cv2
+
+    either = scene.masks["basins_before"] | scene.masks["basins_after"]
+    count, labels = cv2.connectedComponents(either.astype(np.uint8), connectivity=8)
+    return [np.asarray(labels == number) for number in range(1, count)]
+
+
+def _event(scene: Scene, pond: Mask) -> tuple[str, Mask]:
+    """Event of a pond, and the water that it is about."""
+    wet = [(scene.masks[f"water_{name}"] > 0) & pond for name in ("before", "after")]
+    event = _EVENTS[bool(wet[0].any()), bool(wet[1].any())]
+    dug = [bool((scene.masks[f"basins_{name}"] > 0)[pond].any()) for name in ("before", "after")]
+    if dug == [False, True]:
+        event = "constructed"
+    elif dug == [True, False]:
+        event = "demolished"
+    return event, wet[0] | wet[1] if event != "none" else np.zeros_like(pond)
+
+
+def _around_a_pond(rng: np.random.Generator, scene: Scene) -> tuple[MarkShape, Box]:
+    """A mark around one pond and no other, mostly that to which something happened; anywhere where there is none."""
+    rows, columns = scene.masks["water_before"].shape
+    ponds = _ponds(scene)
+    order = sorted(ponds, key=lambda pond: (_event(scene, pond)[0] == "none") == (rng.uniform() < 0.8))
+    shapes: tuple[MarkShape, ...]
+    for pond in order:
+        left, top, right, bottom = bounds(pond)
+        shapes = ("ellipse", "box") if rng.uniform() < 0.6 else ("box",)
+        for shape in shapes:
+            free = int(rng.integers(10, 22))
+            x0, y0, x1, y1 = box = (left - free, top - free, right + free, bottom + free)
+            # An ellipse through the corners of a box reaches a fifth of its sides further.
+            more = 0.21 if shape == "ellipse" else 0.0
+            dx, dy = more * (x1 - x0) + 6, more * (y1 - y0) + 6
+            if x0 - dx < 0 or y0 - dy < 0 or x1 + dx >= columns or y1 + dy >= rows:
+                continue
+            reach = (slice(int(y0 - dy), int(y1 + dy)), slice(int(x0 - dx), int(x1 + dx)))
+            if not any(other[reach].any() for other in ponds if other is not pond):
+                return shape, box
+    x0 = y0 = width = height = 0
+    for _ in range(50):
+        width, height = int(rng.integers(70, 130)), int(rng.integers(70, 130))
+        x0, y0 = int(rng.integers(8, columns - width - 8)), int(rng.integers(8, rows - height - 8))
+        if not any(cut_out(pond, (x0 - 8, y0 - 8, x0 + width + 8, y0 + height + 8)).any() for pond in ponds):
+            break
+    return "box", (x0, y0, x0 + width, y0 + height)
+
+
+def _farmland(number: int, stands_for: str, look: Look, note: str) -> SceneKind:
+    return SceneKind(
+        number, stands_for, ("farmland",), partial(_draw_farmland, look), partial(_farmland_subjects, note)
+    )
+
+
+FARMLAND_AERIAL = _farmland(2, "clcd", "aerial", "Picture from the air")
+FARMLAND_SATELLITE = _farmland(3, "hi_cna", "satellite", "Satellite picture")
+PONDS = SceneKind(4, "fpcd", ("pond", "pond_water"), _draw_ponds, _pond_subjects)

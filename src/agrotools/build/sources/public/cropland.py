@@ -1,0 +1,240 @@
+"""Cropland on two dates with masks of where it was lost: CLCD and Hi-CNA, the test split of each.
+
+CLCD (Liu et al. 2022), also CropLand-CD, shows Guangdong in 2017 and 2019. Hi-CNA (Sun et al. 2024) has four bands;
+the pictures that questions show are made from the visible ones, since what was built or planted on fields is seen in
+colours, while land classes derived from infrared would take every ploughed field for a change.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from agrotools.build.sources.field.land import change_subjects
+from agrotools.build.sources.part import DataSet, Part, adapter
+from agrotools.build.sources.reading import (
+    JPEG,
+    LOSSLESS,
+    by_stem,
+    find_root,
+    first_of,
+    is_blank,
+    png_of,
+    read_bands,
+    read_mask,
+    read_photo,
+    refuse_other_size,
+    spread,
+)
+from agrotools.build.templates.thing import Subject
+from agrotools.core import BenchmarkError, SampleFile
+from agrotools.vision.reading import stretched_picture
+
+T = TypeVar("T")
+X = TypeVar("X")
+DATES = ("before", "after")
+_SIZES_PCT = (0.0, 4.0, 8.0, 20.0)
+"""Pairs are drawn evenly from between these shares of change: the first is none at all, and questions ask for more than
+4 or 8 % before they take a change for settled."""
+
+Mask = NDArray[np.bool_]
+Files = tuple[SampleFile, SampleFile]
+
+
+@dataclass(frozen=True)
+class Pair:
+    """The files of one place, all of one stem."""
+
+    stem: str
+    before: Path
+    after: Path
+    mask: Path
+
+
+def find_pairs(split: Path, layout: Sequence[tuple[tuple[str, ...], tuple[str, ...]]], data: DataSet) -> list[Pair]:
+    """The complete pairs of a split in order of their stems; the others are counted by which files are missing.
+
+    Args:
+        layout: of the pictures before, those after, and the masks: possible names of the folder, and suffixes.
+
+    Raises:
+        BenchmarkError: a folder is missing, or no pair is complete.
+    """
+    places = [first_of(split, names, "folder ") for names, _ in layout]
+    files = [by_stem(place, suffixes) for place, (_, suffixes) in zip(places, layout, strict=True)]
+    pairs: list[Pair] = []
+    for stem in sorted(set().union(*files)):
+        missing = [place.name for place, there in zip(places, files, strict=True) if stem not in there]
+        if missing:
+            data.dropped[f"no {' and '.join(missing)}"] += 1
+        else:
+            pairs.append(Pair(stem, *(there[stem] for there in files)))
+    if not pairs:
+        names = ", ".join(place.name for place in places)
+        raise BenchmarkError(f"{split} has no complete pair: no file is in all of {names}")
+    return pairs
+
+
+def by_size_of_change(pairs: Sequence[Pair], mask: Callable[[Path], Mask], seed: int) -> list[Pair]:
+    """All pairs, so that any first few have no, little and much change in turn. Opens no file but masks."""
+    # A mask has a bit of information a pixel, but all masks of a data set would fill the memory: only shares are kept.
+    shares = {pair.stem: 100 * float(mask(pair.mask).mean()) for pair in pairs}
+    return spread(pairs, lambda pair: sum(shares[pair.stem] > size for size in _SIZES_PCT), len(pairs), seed)
+
+
+def farmland_subjects(
+    data: DataSet,
+    ordered: Sequence[Pair],
+    mask: Callable[[Path], Mask],
+    shown: Callable[[Pair, tuple[int, int]], Files | None],
+    changed: str,
+    gsd_m: float | None,
+) -> list[Subject]:
+    """Subjects of the first pairs that can be used.
+
+    Args:
+        mask: reads a mask.
+        shown: the files of a pair whose mask has this many rows and columns; None where one is blank.
+        changed: as in :func:`agrotools.build.sources.field.land.change_subjects`.
+
+    Raises:
+        BenchmarkError: as ``mask`` and ``shown``, or no pair is left.
+    """
+
+    def with_mask(pair: Pair) -> tuple[Files, Mask] | str:
+        where = mask(pair.mask)
+        files = shown(pair, (where.shape[0], where.shape[1]))
+        return "blank picture" if files is None else (files, where)
+
+    subjects: list[Subject] = []
+    for pair, files, where in distinct_pairs(data, ordered, with_mask):
+        subjects += change_subjects(f"{data.listing.part}-{pair.stem}", files, where, changed, gsd_m)
+    if not subjects:
+        raise BenchmarkError(f"{data.folder} has no pair of pictures that show anything")
+    return subjects
+
+
+def distinct_pairs(
+    data: DataSet, ordered: Iterable[T], shown: Callable[[T], tuple[Files, X] | str]
+) -> list[tuple[T, Files, X]]:
+    """The first pairs with their files, as many as are wanted, without those that repeat one before.
+
+    Args:
+        shown: the files of a pair with what they show, or why it is left out.
+    """
+    used: set[tuple[str | None, ...]] = set()
+    distinct: list[tuple[T, Files, X]] = []
+    for pair in ordered:
+        if len(distinct) == data.wanted:
+            break
+        one = shown(pair)
+        if isinstance(one, str):
+            data.dropped[one] += 1
+        elif (hashes := tuple(file.sha256 for file in one[0])) in used:
+            data.dropped["repeated"] += 1
+        else:
+            used.add(hashes)
+            distinct.append((pair, *one))
+    return distinct
+
+
+def picture_file(path: Path, pixels: NDArray[np.uint8], data: DataSet, note: str) -> SampleFile:
+    """The authors' file where models can be shown it, else its pixels as a PNG."""
+    if path.suffix.lower() in (".png", *JPEG):
+        return data.originals.file(path, note=note)
+    return data.originals.made(png_of(pixels), ".png", note=note)
+
+
+def dated(file: SampleFile, date: str) -> SampleFile:
+    """The file under the name of its date, which says no more than the question does: ``before.png``."""
+    return file.model_copy(update={"name": f"{date}{Path(file.path).suffix}"})
+
+
+def _clcd_mask(path: Path) -> Mask:
+    return read_mask(path, ({0, 255}, {0, 1})) > 0
+
+
+@adapter("clcd")
+def clcd(data: DataSet) -> Part:
+    """Shares of the ground that changed, without an area: how large a pixel is, is not known."""
+    kinds = LOSSLESS + JPEG
+    layout = ((("time1", "image1"), kinds), (("time2", "image2"), kinds), (("label",), kinds))
+    pairs = find_pairs(find_root(data.folder, ("test/label",)) / "test", layout, data)
+
+    def shown(pair: Pair, shape: tuple[int, int]) -> Files | None:
+        files: list[SampleFile] = []
+        for path, date, year in zip((pair.before, pair.after), DATES, (2017, 2019), strict=True):
+            pixels = read_photo(path, shape).pixels
+            if is_blank(pixels):
+                return None
+            file = picture_file(path, pixels, data, note=f"Satellite picture of {year}.")
+            files.append(dated(file, date))
+        return files[0], files[1]
+
+    ordered = by_size_of_change(pairs, _clcd_mask, seed=8)
+    subjects = farmland_subjects(data, ordered, _clcd_mask, shown, "converted to or from cropland", None)
+    return data.part(subjects, ["change"])
+
+
+_GSD_M = 0.8
+_BANDS = 4
+_MOST_CODES = 16
+"""Codes of a mask, each a kind of loss; a picture that was taken for a mask has more values."""
+
+
+@adapter("hi_cna")
+def hi_cna(data: DataSet) -> Part:
+    """Shares and areas of the cropland that was lost."""
+    tiff = (".tif", ".tiff")
+    layout = ((("image1",), tiff), (("image2",), tiff), (("change",), LOSSLESS + JPEG))
+    pairs = find_pairs(find_root(data.folder, ("test/change",)) / "test", layout, data)
+
+    def shown(pair: Pair, shape: tuple[int, int]) -> Files | None:
+        both = [_hi_cna_bands(path, shape) for path in (pair.before, pair.after)]
+        if both[0].dtype != both[1].dtype:
+            raise BenchmarkError(f"{pair.after} holds {both[1].dtype}, {pair.before} {both[0].dtype}")
+        pictures, how = _natural_colours(both)
+        if any(is_blank(pixels) for pixels in pictures):
+            return None
+        files: list[SampleFile] = []
+        for pixels, date, when in zip(pictures, DATES, ("first", "second"), strict=True):
+            note = f"Satellite picture, {when} date: red, green and blue of four bands, {how}."
+            files.append(dated(data.originals.made(png_of(pixels), ".png", gsd_m=_GSD_M, note=note), date))
+        return files[0], files[1]
+
+    ordered = by_size_of_change(pairs, _hi_cna_mask, seed=6)
+    changed = "turned from cropland into something else"
+    return data.part(farmland_subjects(data, ordered, _hi_cna_mask, shown, changed, _GSD_M), ["change"])
+
+
+def _hi_cna_mask(path: Path) -> Mask:
+    values = read_mask(path)
+    there = np.unique(values)
+    if there[0] < 0 or len(there) > _MOST_CODES:
+        some = ", ".join(str(int(value)) for value in there[:5])
+        raise BenchmarkError(f"{path} has {len(there)} values and is not a mask of change: {some}...")
+    return values > 0
+
+
+def _hi_cna_bands(path: Path, shape: tuple[int, int]) -> NDArray[Any]:
+    """Red, green, blue and infrared as they are stored: a fourth band that the file calls alpha, as writers of 8 bits
+    do by habit, hides nothing. It is infrared, and dark where there is water."""
+    bands = read_bands(path)
+    if len(bands) != _BANDS:
+        raise BenchmarkError(f"{path} has {len(bands)} bands, not {_BANDS}")
+    refuse_other_size(path, (bands.shape[1], bands.shape[2]), shape)
+    return bands
+
+
+def _natural_colours(both: Sequence[NDArray[Any]]) -> tuple[list[NDArray[np.uint8]], str]:
+    """Red, green and blue of both dates in 8 bits, and in words how they came to that. Both are stretched alike, so
+    that ground which stayed as it was looks as it did."""
+    if all(bands.dtype == np.uint8 for bands in both):
+        return [np.ascontiguousarray(np.moveaxis(bands[:3], 0, -1)) for bands in both], "as stored"
+    red, green, blue, _ = np.concatenate([bands.astype(np.float32) for bands in both], axis=1)
+    stretched = stretched_picture({"R": red, "G": green, "B": blue})
+    pictures = [np.ascontiguousarray(pixels) for pixels in np.split(stretched, 2)]
+    return pictures, "each stretched alike in both pictures"

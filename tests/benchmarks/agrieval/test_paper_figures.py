@@ -1,0 +1,222 @@
+"""Runs on AgriEval beside the figures of its paper: scripted results are found again, with intervals and notes."""
+
+import io
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from agrotools.benchmarks.agrieval.report import DOMAINS, GROUPINGS, TASKS, PaperOfRuns, code_of, setting_of
+from agrotools.core import Record, Sample, Score
+from agrotools.core.slot import ExactSlot
+from agrotools.report.layout import rendered
+from agrotools.report.published import paper, rows_of_table
+from agrotools.runner.config import EvalConfig
+from agrotools.runner.evaluate import evaluate
+from agrotools.runner.manifest import Manifest
+from support.made_agrieval import write_agrieval
+
+TYPES = ("single_choice", "multiple_choice", "true_false")
+PLAN = {code: (10 + 2 * place, 3 + place) for place, code in enumerate(code for code in TASKS if code[0] != "G")}
+"""Items and right ones of each task of choice questions: no two tasks have the same share."""
+COUNT = sum(n for n, _ in PLAN.values())
+RIGHT = sum(right for _, right in PLAN.values())
+
+
+def add_run(
+    tables: PaperOfRuns,
+    plan: dict[str, tuple[int, int]] = PLAN,
+    *,
+    model: str = "maker/model-a",
+    epochs: Sequence[int] = (0,),
+    options: dict[str, Any] | None = None,
+    groups: tuple[str, ...] = ("task", "domain"),
+) -> PaperOfRuns:
+    """A run whose first items of each task are right, in epoch ``e`` as many more as ``epochs[e]`` says.
+
+    Item i of all has domain i mod 6, type i mod 3, and a cluster of its own.
+    """
+    tables.begin_run(Manifest.model_construct(benchmark="agrieval", model=model, benchmark_options=options or {}))
+    for epoch, more in enumerate(epochs):
+        entries = [(code, at < right + more) for code, (n, right) in plan.items() for at in range(n)]
+        for number, (code, is_right) in enumerate(entries):
+            domain = [*DOMAINS.values()][number % 6]
+            labels = {"task": code, "domain": domain[1], "type": domain[-1]}
+            sample = Sample.model_construct(
+                id=f"q{number}",
+                task_type="short_answer" if code[0] == "G" else TYPES[number % 3],
+                cluster=f"q{number}",
+                groups={name: labels[name] for name in groups},
+                metadata={},
+                answer=(ExactSlot(name="answer", label="answer", value="A"),),
+            )
+            metric = "agrieval.rouge_l" if code[0] == "G" else "agrieval.accuracy"
+            score = Score(metric=metric, version="1", sample_id=sample.id, epoch=epoch, value=float(is_right))
+            tables.add(Record.model_construct(sample=sample, epoch=epoch, mode="no-tool"), [score])
+    return tables
+
+
+def text_of(tables: PaperOfRuns, width: int = 100) -> str:
+    return rendered(tables.terminal(), width)
+
+
+def table(text: str, title: str) -> str:
+    """All parts of a table."""
+    return "\n".join(part for part in text.split("\nAgriEval. ") if part.startswith(title))
+
+
+DOMAIN_TABLE = """\
+Accuracy by domain
+                               PP       Aqua         GS        TCH       Fore        AST    Overall
+───────────────────────────────────────────────────────────────────────────────────────────────────
+model-a                      42.9       42.9       38.1       28.6       47.6       42.9       40.5
+zero-shot               28.4–58.7  28.4–58.7  24.3–54.1  16.6–44.6  32.6–63.1  28.4–58.7  34.5–46.7
+                             n 42       n 42       n 42       n 42       n 42       n 42      n 252
+"""
+
+
+def test_results_are_found_again_in_their_columns():
+    text = text_of(add_run(PaperOfRuns()))
+    assert table(text, "Accuracy by domain").startswith(DOMAIN_TABLE)
+    by_task = table(text, "Accuracy by task")
+    for n, right in PLAN.values():
+        assert f" {100 * right / n:.1f}" in by_task
+    assert f" {100 * RIGHT / COUNT:.1f}" in by_task
+    assert re.findall(r"n (\d+)", by_task) == [str(n) for n, _ in PLAN.values()] + [str(COUNT)]
+    assert re.findall(r"n (\d+)", table(text, "Accuracy by question format")) == ["84", "84", "84", "252"]
+    assert "Open questions" not in text
+    assert max(map(len, text_of(add_run(PaperOfRuns()), 80).split("\n¹")[0].splitlines())) <= 100
+
+
+def test_open_questions_have_a_table_of_their_own():
+    text = text_of(add_run(PaperOfRuns(), {**PLAN, "G-QA": (40, 10), "G-PS": (20, 10), "G-CA": (30, 24)}))
+    rouge = table(text, "Open questions")
+    assert re.search(r"model-a +25\.0 +50\.0 +80\.0 +48\.9\n", rouge)
+    assert f"n {COUNT}" in table(text, "Accuracy by domain")
+
+
+def test_epochs_are_averaged_per_item_before_the_interval():
+    once, thrice = (text_of(add_run(PaperOfRuns(), epochs=epochs)) for epochs in ((0,), (0, 0, 0)))
+    assert thrice == once
+    half = table(text_of(add_run(PaperOfRuns(), epochs=(0, 1))), "Accuracy by task")
+    assert f" {100 * (PLAN['M-P'][1] + 0.5) / PLAN['M-P'][0]:.1f}" in half
+
+
+def test_the_printed_rows_are_those_of_the_models_that_were_run_and_the_best_two():
+    text = text_of(add_run(PaperOfRuns(), model="siliconflow:org/yi-1.5-9b-chat"))
+    by_domain = table(text, "Accuracy by domain")
+    assert set(re.findall(r"^  (\S+) +\d", by_domain, re.MULTILINE)) == {
+        "Yi-1.5-9B-Chat",
+        "Qwen2-72B-Instruct",
+        "Qwen-Plus",
+    }
+    assert re.search(r"items \(implied\) +11402 +520 +130 +387 +509 +1542 +14490", by_domain)
+    assert "draws lots" in " ".join(text.split())
+
+
+def test_printed_figures_have_the_digits_of_the_paper_and_their_doubts():
+    tables = add_run(PaperOfRuns(), model="GPT-4o-mini", options={"cot": True})
+    add_run(tables, {"G-QA": (40, 10)}, model="GPT-4o-mini")
+    add_run(tables, model="GPT-4o", options={"shots": 5})
+    text = text_of(tables)
+    assert re.search(r"GPT-4o-mini +17\.19\S* +21\.22", table(text, "Open questions"))
+    formats = table(text, "Accuracy by question format")
+    assert re.search(r"GPT-4o-mini +41\.63↓\S* +41\.63↑\S* +54\.52↑\S* +43\.37↓", formats)
+    number = re.search(r"^(\S+) † The arrow points down", text, re.MULTILINE)
+    assert number
+    assert f"52.64↓{number[1]}" in text
+    words = " ".join(text.split())
+    assert f"arXiv {paper('agrieval').arxiv}" in words
+    assert "reading of answers are not those of these runs" in words
+    assert "three experts, expert set: 70.62 % (n 1,500)" in words
+
+
+def test_runs_of_one_model_and_setting_are_told_apart_and_no_name_steers_a_terminal():
+    tables = PaperOfRuns()
+    for shots in (3, 5):
+        add_run(tables, model="a\x1b[31mb", options={"shots": shots})
+    text = text_of(tables)
+    assert "shots=3" in text
+    assert "shots=5" in text
+    assert "\x1b" not in text
+
+
+def test_groups_that_the_files_do_not_tell_have_no_table():
+    text = text_of(add_run(PaperOfRuns(), groups=("type",)), 400)
+    assert "do not tell the task of any choice question" in text
+    assert "Accuracy by domain" in text
+    assert "older label type" in text
+    assert "Accuracy by task" not in text
+
+
+def test_the_page_has_the_same_tables_and_escapes_names():
+    page = str(add_run(PaperOfRuns(), model="<script>x</script>").page())
+    assert "<script>" not in page
+    assert "Accuracy by domain" in page
+    assert "draws lots" in page
+
+
+@pytest.mark.parametrize("grouping", GROUPINGS, ids=lambda grouping: grouping.title)
+def test_every_printed_figure_of_a_table_has_its_column(grouping: Any):
+    for setting, number in grouping.tables.items():
+        rows = [row for row in rows_of_table("agrieval", number) if row.setting == setting]
+        assert {row.group_checked for row in rows} == {*grouping.columns.values(), "overall"}
+
+
+@pytest.mark.parametrize(
+    ("label", "word"),
+    [
+        ("zero-shot", "zero-shot"),
+        ("Zero-Shot", "zero-shot"),
+        ("5-shot", "few-shot"),
+        ("cot", "cot"),
+        ("retrieval", "rag"),
+        ("zero-shot, shuffled", "shuffled"),
+        ("3-shot, later", "few-shot, later"),
+        ("0-shot", "0-shot"),
+    ],
+)
+def test_settings_in_other_spellings(label: str, word: str):
+    assert setting_of(label) == word
+
+
+def test_names_of_tasks_and_domains_are_found_in_every_language_and_mean_one_thing():
+    for names in (TASKS, DOMAINS):
+        every = [name.casefold() for code, others in names.items() for name in (code, *others)]
+        assert len(every) == len(set(every))
+    assert {code_of(name, DOMAINS) for name in ("forestry", "Forestry", "FORE", "林学类")} == {"Fore"}
+    assert {code_of(name, TASKS) for name in ("Causal  Analysis", "g-ca", "归因分析")} == {"G-CA"}
+    assert code_of("", TASKS) == code_of("history", TASKS) == ""
+
+
+def test_every_label_of_the_published_open_questions_is_known(field_data: Path):
+    file = field_data / "agrieval" / "simple_merged_question_v4_2(main).json"
+    if not file.is_file():
+        pytest.skip(f"no published questions of AgriEval at {file.parent}")
+    for entry in json.loads(file.read_text("utf-8")):
+        assert code_of(entry["domain"]["type"], DOMAINS)
+        assert code_of(entry["class"]["task"], TASKS)[0] == "G"
+
+
+def test_the_command_prints_the_tables_of_runs_and_says_where_none_has_any(tmp_path: Path, small_benchmark: Path):
+    made = write_agrieval(tmp_path / "made", 60, 20)
+    rotated = EvalConfig(
+        benchmark="agrieval", data_root=made, model="baseline:random", out=tmp_path / "a", options={"order": "rotated"}
+    )
+    other = EvalConfig(benchmark=str(small_benchmark), model="baseline:random", out=tmp_path / "other")
+    for config, has_tables in ((rotated, True), (other, False)):
+        folder = evaluate(config, io.StringIO()).run
+        done = subprocess.run(
+            [sys.executable, "-m", "agrotools", "score", str(folder), "--paper"],
+            capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr
+        assert ("none of these runs" in done.stderr) == (not has_tables)
+        assert ("AgriEval. Accuracy by task" in done.stdout) == has_tables
+        if has_tables:
+            assert "n 60" in done.stdout, "the rotations of a question are one item"
