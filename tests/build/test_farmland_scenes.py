@@ -6,15 +6,6 @@ from agrotools.build.scenes.farmland import BECOMES, make_farmland_pair
 DIFFICULTIES = [0, 1, 2, 3]
 
 
-def test_the_same_seed_draws_the_same_pair():
-    a, b = make_farmland_pair(5, 3, "satellite"), make_farmland_pair(5, 3, "satellite")
-    for name in ("before", "after"):
-        np.testing.assert_array_equal(a.images[name], b.images[name])
-    np.testing.assert_array_equal(a.masks["lost"], b.masks["lost"])
-    assert a.truth == b.truth
-    assert not np.array_equal(a.images["before"], make_farmland_pair(6, 3, "satellite").images["before"])
-
-
 @pytest.mark.parametrize(("look", "shape", "gsd_m"), [("aerial", (384, 512), 0.5), ("satellite", (320, 400), 0.8)])
 def test_looks_differ_in_size_and_scale(look, shape, gsd_m):
     scene = make_farmland_pair(1, 1, look)
@@ -61,9 +52,6 @@ def test_outlines_are_ragged_where_it_is_hard():
     assert np.mean(fills) < 0.9
 
 
-@pytest.mark.parametrize(
-    ("arguments", "match"), [((1, 4), "difficulty"), ((-1, 0), "seed"), ((1, 0, "aerial", "lava"), "becomes")]
-)
-def test_wrong_arguments_are_refused(arguments, match):
-    with pytest.raises(ValueError, match=match):
-        make_farmland_pair(*arguments)
+def test_an_unknown_loss_is_refused():
+    with pytest.raises(ValueError, match="becomes"):
+        make_farmland_pair(1, 0, "aerial", "lava")

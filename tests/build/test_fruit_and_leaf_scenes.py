@@ -8,27 +8,6 @@ from agrotools.build.scenes.marks import mark_each
 from agrotools.build.scenes.orchard import make_orchard
 from agrotools.build.scenes.wheat import make_wheat
 
-MAKERS = [make_orchard, make_wheat, make_leaf_photo]
-
-
-@pytest.mark.parametrize("make", MAKERS)
-def test_the_same_seed_draws_the_same_scene(make):
-    first, second = make(5, 2), make(5, 2)
-    for part in ("images", "masks"):
-        for key, plane in getattr(first, part).items():
-            np.testing.assert_array_equal(plane, getattr(second, part)[key])
-    assert first.truth == second.truth
-    for other in (make(6, 2), make(5, 3)):
-        assert not np.array_equal(first.images["rgb"], other.images["rgb"])
-
-
-@pytest.mark.parametrize("make", MAKERS)
-def test_wrong_arguments_are_refused(make):
-    with pytest.raises(ValueError, match="difficulty"):
-        make(1, 4)
-    with pytest.raises(ValueError, match="seed"):
-        make(-1, 0)
-
 
 def test_unknown_kinds_are_refused():
     with pytest.raises(ValueError, match="kind"):

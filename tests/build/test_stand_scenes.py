@@ -10,20 +10,6 @@ from agrotools.build.scenes.stands import BLOCK_GSD_M, OLD, OPEN, YOUNG, grow, m
 DIFFICULTIES = [0, 1, 2, 3]
 
 
-def _same(a, b):
-    for part in ("images", "masks"):
-        for key, plane in getattr(a, part).items():
-            np.testing.assert_array_equal(plane, getattr(b, part)[key])
-    assert (a.truth, a.sidecar) == (b.truth, b.sidecar)
-
-
-def test_the_same_seed_draws_the_same_scene():
-    _same(make_block(5, 3), make_block(5, 3))
-    _same(make_tract(5, 1), make_tract(5, 1))
-    assert not np.array_equal(make_block(5, 3).images["rgb"], make_block(6, 3).images["rgb"])
-    assert not np.array_equal(make_block(5, 3).images["rgb"], make_block(5, 2).images["rgb"])
-
-
 @settings(max_examples=5)
 @given(st.integers(0, 10_000), st.sampled_from(DIFFICULTIES), st.sampled_from(["forest", "orchard"]))
 def test_every_tree_of_the_truth_is_seen_where_it_is_said_to_stand(seed, difficulty, kind):
@@ -96,11 +82,3 @@ def test_a_tract_has_old_and_young_stands_and_open_ground():
     assert tall[OPEN] < 2
     assert tall[YOUNG] < tall[OLD]
     assert scene.images["rgb"].shape[:2] == scene.images["chm"].shape
-
-
-@pytest.mark.parametrize("make", [make_block, make_tract])
-def test_wrong_arguments_are_refused(make):
-    with pytest.raises(ValueError, match="difficulty"):
-        make(1, 4)
-    with pytest.raises(ValueError, match="seed"):
-        make(-1, 0)

@@ -114,7 +114,7 @@ _COUNTED = (
 
 
 def _kind(file: SampleFile, benchmark: Benchmark) -> str:
-    """The kind of a file; frames, which loading took from videos, are told apart from published images."""
+    """Kind of a file; a frame that loading took from a video has a kind of its own."""
     return "frame of a video" if file.path.partition("/")[0] in benchmark.elsewhere else file.kind
 
 

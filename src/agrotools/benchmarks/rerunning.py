@@ -104,7 +104,7 @@ async def _rerun_sample(sample: Sample, root: Path, executor: ToolExecutor, reru
             rerun.artifacts += len(now.artifacts)
             known = {artifact.sha256 for artifact in before.artifacts}
             rerun.same_bytes += sum(artifact.sha256 in known for artifact in now.artifacts)
-            for where, old, new in _differences(before, now):
+            for where, old, new in differing(_comparable(before), _comparable(now)):
                 rerun.differences.append(
                     Difference(sample=sample.id, step=index, tool=step.tool, where=where, recorded=old, now=new)
                 )
@@ -113,10 +113,6 @@ async def _rerun_sample(sample: Sample, root: Path, executor: ToolExecutor, reru
 def _recorded(sample: Sample) -> Sequence[tuple[int, Observation]]:
     steps = sample.reference.steps if sample.reference else ()
     return [(index, step.observation) for index, step in enumerate(steps) if step.observation is not None]
-
-
-def _differences(before: Observation, now: Observation) -> Iterator[tuple[str, JsonValue, JsonValue]]:
-    return differing(_comparable(before), _comparable(now))
 
 
 def _comparable(observation: Observation) -> JsonValue:

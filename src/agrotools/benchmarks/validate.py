@@ -281,7 +281,7 @@ def _decoded_size(path: Path, _sha256: str) -> tuple[int, int]:
 
 
 def first_form_remarks(root: Path) -> list[str]:
-    """Remarks on a folder whose lines and header can be read; what cannot is passed over, as a fault tells of it."""
+    """Remarks on a folder: samples in the first form, no canary. Unreadable parts are skipped."""
     remarks: list[str] = []
     of_first_form = 0
     with suppress(OSError), (root / SAMPLES_FILE).open("rb") as file:

@@ -49,7 +49,7 @@ class Marginals:
 
 
 def published(queries: int = QUERIES, sources: Collection[str] = frozenset(SOURCE_PCTS)) -> Marginals:
-    """The published figures of these ``sources``, scaled to so many queries; parts are rounded so that they add up
+    """The published figures of these ``sources``, scaled to ``queries``; parts are rounded so that they add up
     (largest remainder)."""
     return Marginals(
         queries=queries,

@@ -1,4 +1,4 @@
-"""From chosen questions to samples: their calls run with the real tools, their truth beside them."""
+"""Samples from chosen questions: calls are run with the real tools, and their truth is stored beside the result."""
 
 import asyncio
 import threading

@@ -39,7 +39,7 @@ ANSWERS: tuple[ToolErrorKind, ...] = ("nothing_found", "low_confidence", "shape_
 """Errors that are answers about the picture; the last where a tool takes two pictures of one place for shifted ones,
 since sources see to it that sizes agree."""
 UNFOUND: Mapping[ToolErrorKind, str] = MappingProxyType({"missing_metadata": "scale_marker"})
-"""Errors that are answers about the picture where they lie with this argument: the scale is to be had from a marker in
+"""Errors that are answers about the picture if they concern this argument: the scale can be taken from a marker in
 the picture, and the tool does not find it."""
 LACKING: ToolErrorKind = "backend_unavailable"
 BREAKDOWNS: tuple[ToolErrorKind, ...] = ("tool_failed", "timeout", "limit")

@@ -21,6 +21,7 @@ from agrotools.core import (
     UsageError,
 )
 from agrotools.core.record import literal_value
+from agrotools.plugin import MetricInfo
 from agrotools.report.layout import (
     MARK_STYLES,
     NEARLY,
@@ -35,7 +36,7 @@ from agrotools.report.layout import (
     percent,
     value_text,
 )
-from agrotools.scoring import METRICS, MetricInfo
+from agrotools.scoring import METRICS
 from agrotools.tools import get_tool
 
 if TYPE_CHECKING:

@@ -1,20 +1,16 @@
 """Scoring: from records to score rows, from rows to metrics with intervals. Pure; no network, no optional extra."""
 
-from agrotools.plugin import MetricInfo
 from agrotools.scoring.aggregate import RunAggregator, compare, summarise
 from agrotools.scoring.metrics import METRICS, stands_for_sample
 from agrotools.scoring.slots import SlotScore, outcome_scores, score_record, score_slot
-from agrotools.scoring.statistics import Estimate, Interval, estimate_difference, estimate_mean
+from agrotools.scoring.statistics import Estimate, Interval
 from agrotools.scoring.summary import (
     Amount,
     CallRatio,
     Comparison,
     Correlation,
-    Counts,
-    Invalid,
     Metric,
     ModeSummary,
-    NoToolPart,
     PublishedFigures,
     Summary,
 )
@@ -25,21 +21,15 @@ __all__ = [
     "CallRatio",
     "Comparison",
     "Correlation",
-    "Counts",
     "Estimate",
     "Interval",
-    "Invalid",
     "Metric",
-    "MetricInfo",
     "ModeSummary",
-    "NoToolPart",
     "PublishedFigures",
     "RunAggregator",
     "SlotScore",
     "Summary",
     "compare",
-    "estimate_difference",
-    "estimate_mean",
     "outcome_scores",
     "score_record",
     "score_slot",

@@ -81,12 +81,6 @@ def test_arguments_and_defaults_are_the_published_ones(name: str) -> None:
     assert get_tool(name).category == "published"
 
 
-@pytest.mark.parametrize("name", GENERAL_TOOLS)
-def test_general_tools_load_under_their_names(name: str) -> None:
-    assert get_tool(name).name == name
-    assert get_tool(name).category == "general"
-
-
 def test_a_change_takes_its_pictures_as_text() -> None:
     agreement = get_tool("ChangeDetection").spec.agreement
     assert (agreement["pre_image"], agreement["post_image"]) == ("text", "text")

@@ -45,13 +45,6 @@ def test_letters_are_read_as_the_original_reads_them(reply: str, letters: str):
     assert lexeval.extract(reply) == letters
 
 
-def test_a_reply_is_correct_where_the_strings_are_the_same():
-    gold, replies = ["B", "AC", "D"], ["B", "答案：A、C", "CA"]
-    assert [lexeval.correct(*pair) for pair in zip(replies, gold, strict=True)] == [True, True, False]
-    assert not lexeval.correct("A", "AC")
-    assert not lexeval.correct("CA", "AC")
-
-
 @given(st.text(max_size=300))
 def test_any_text_gives_letters_from_a_to_e_each_once(text: str):
     letters = lexeval.extract(text)
@@ -70,7 +63,7 @@ def test_rouge_l_without_jieba_says_what_to_install(monkeypatch: pytest.MonkeyPa
     jieba_cutter.cache_clear()
     lexeval._words.cache_clear()
     try:
-        with pytest.raises(UsageError, match=r"agrotools\[zh\]"):
+        with pytest.raises(UsageError, match=r"\[zh\]"):
             lexeval.rouge_l("水稻", "小麦")
     finally:
         jieba_cutter.cache_clear()

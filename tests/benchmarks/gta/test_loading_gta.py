@@ -294,15 +294,6 @@ def test_a_link_that_leads_out_of_the_folder_is_a_fault(tmp_path: Path) -> None:
         load_benchmark("gta", tmp_path)
 
 
-def test_keys_need_not_be_contiguous_nor_numbers(tmp_path: Path) -> None:
-    samples = loaded(tmp_path, {"7": plain_entry(), "2": plain_entry(), "a b": plain_entry()})
-    assert [(sample.id, sample.metadata["position"]) for sample in samples] == [
-        ("gta-007", 0),
-        ("gta-002", 1),
-        ("gta-a_b", 2),
-    ]
-
-
 def test_a_call_without_a_recorded_observation_returned_nothing(tmp_path: Path) -> None:
     entry = plain_entry()
     entry["dialogs"] = [message for message in entry["dialogs"] if message["role"] != "tool"]

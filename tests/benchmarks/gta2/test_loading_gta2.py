@@ -12,12 +12,12 @@ from agrotools.benchmarks import Benchmark, load_benchmark
 from agrotools.benchmarks.checking import check_benchmark
 from agrotools.benchmarks.describing import describe
 from agrotools.benchmarks.gta2.load import GTA2_TOOLS, tree_of
-from agrotools.benchmarks.gta2.plugin import DEEPEST_SUB_TASK, SubTask, SubTasksSlot
+from agrotools.benchmarks.gta2.plugin import DEEPEST_SUB_TASK, SubTasksSlot
 from agrotools.core import BenchmarkError, UsageError
 from agrotools.report.description import sections
 from agrotools.tools import TOOLS
 from support.made_gta import write_json
-from support.made_gta2 import HERE, NESTED, NOT_HERE, leaf, node, task, write_gta2
+from support.made_gta2 import HERE, NOT_HERE, leaf, node, task, write_gta2
 
 
 @pytest.fixture(scope="module")
@@ -104,13 +104,6 @@ def test_ids_given_twice_become_places(loaded: Benchmark) -> None:
     assert "their places stand for them: entry 3" in notes(loaded)
 
 
-def test_keys_that_are_alike_give_samples_of_their_own(tmp_path: Path) -> None:
-    write_json(tmp_path / "gta_dataset_v2" / "end.json", dict.fromkeys(("1", "01"), task(files=[])))
-    benchmark = load_benchmark("gta-2", tmp_path)
-    assert [sample.id for sample in benchmark.samples] == ["gta2-001", "gta2-001_2"]
-    assert "its key is like that of another entry: entry 01" in notes(benchmark)
-
-
 def test_files_of_every_kind_are_taken(loaded: Benchmark) -> None:
     kinds = {file.name: file.kind for file in loaded.sample("gta2-002").files}
     assert kinds == {"brief.pdf": "document", "talk.mp3": "audio", "sales.xlsx": "table", "clip.mp4": "video"}
@@ -181,18 +174,6 @@ def test_trees_have_a_deepest_level() -> None:
         tree_of(_deep(900), lambda _: None)
 
 
-def test_what_is_nested_too_deep_to_be_told_is_no_crash(tmp_path: Path) -> None:
-    deep: Any = "x"
-    for _ in range(400):
-        deep = [deep]
-    broken = task(dialogs=[{"role": "user", "content": deep}])
-    write_gta2(tmp_path, {"0": broken, "1": task(1, sub_tasks=[{"id": "a", "requirements": deep}]), "2": task(2)})
-    with pytest.raises(BenchmarkError, match="entry 0: it"):
-        load_benchmark("gta-2", tmp_path)
-    loaded = load_benchmark("gta-2", tmp_path, options={"faults": "leave-out"})
-    assert "gta2-002" in {sample.id for sample in loaded.samples}
-
-
 @given(
     st.recursive(
         st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
@@ -229,12 +210,6 @@ def test_whatever_stands_there_is_a_tree_or_a_typed_error(given_tree: Any) -> No
 def test_a_slot_refuses_what_is_no_tree(wrong: dict[str, Any]) -> None:
     with pytest.raises(ValidationError):
         SubTasksSlot.model_validate({"name": "task", "label": "t", **wrong})
-
-
-def test_the_slot_has_a_json_schema() -> None:
-    schema = SubTasksSlot.model_json_schema()
-    assert schema["$defs"]["SubTask"]["properties"]["sub_tasks"]["items"] == {"$ref": "#/$defs/SubTask"}
-    assert SubTask.model_validate(NESTED[0]).depth == 2
 
 
 def test_check_counts_the_tools_that_are_here(root: Path, tmp_path: Path) -> None:

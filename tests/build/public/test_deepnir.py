@@ -74,11 +74,6 @@ def test_no_more_pictures_are_read_than_samples_need_and_all_fruits_are_there(tm
     assert max(counts.values()) - min(counts.values()) <= 1
 
 
-def test_an_archive_that_nests_a_folder_is_read(tmp_path: Path) -> None:
-    write_deepnir(tmp_path / "set" / "deepNIR" / "yolov5")
-    assert deepnir(tmp_path / "set", tmp_path, 20).subjects
-
-
 FAULTS = {
     "four numbers": ("0 0.5 0.5 0.1", "line 2 is not a box"),
     "no number": ("0 0.5 0.5 0.1 wide", "line 2 is not a box"),

@@ -37,11 +37,6 @@ def test_no_more_pictures_are_read_than_samples_need_and_all_classes_are_there(t
     assert len({thing.truth["best"] for thing in shown}) == 9
 
 
-def test_an_archive_that_nests_a_folder_is_read(tmp_path: Path) -> None:
-    write_deepweeds(tmp_path / "set" / "DeepWeeds-master")
-    assert read(tmp_path / "set").subjects
-
-
 @pytest.mark.parametrize("fault", ["no folder", "no labels", "no picture", "strange label", "no column", "no text"])
 def test_what_is_missing_is_named_with_where_to_get_it(tmp_path: Path, fault: str) -> None:
     folder = tmp_path / "set"

@@ -244,9 +244,3 @@ def test_the_data_set_becomes_a_sound_benchmark(tmp_path: Path, scratch: Path) -
             kinds[step.observation.error.kind if step.observation.error else "result"] += 1
     assert kinds["backend_unavailable"] > 40
     assert kinds["result"] > 0
-
-
-def test_order_is_the_same_each_time(tmp_path: Path, scratch: Path) -> None:
-    folder = write_ip102(tmp_path / "set")
-    first, second = ([thing.truth for _, thing in _things(ip102(folder, scratch, 30))] for _ in range(2))
-    assert first == second

@@ -225,9 +225,3 @@ def test_every_question_can_be_put_of_every_plant_and_its_answer_follows(tmp_pat
             for wording in question.wordings:
                 assert "{" not in asked.query(wording)
     assert put.keys() == {question.template for question in load_templates("plant_disease")}
-
-
-def test_order_is_the_same_each_time(tmp_path: Path) -> None:
-    folder = write_plantseg(tmp_path / "set", 2)
-    first, second = (list(_things(plantseg(folder, tmp_path, 12))) for _ in range(2))
-    assert first == second

@@ -66,7 +66,7 @@ def _is_flat_enough(value: Any, levels: int = _DEEPEST) -> bool:
 
 
 class Same(NamedTuple):
-    """``equal``: both calls ask for the same, spelt differently at most in defaults, folders and blanks of boxes.
+    """Comparison of two calls. ``equal``: they differ at most in written-out defaults, folders and blanks of boxes.
     ``agree``: they agree as AgroTools compares calls: sums by value, boxes by overlap, texts by their words."""
 
     equal: bool

@@ -190,7 +190,7 @@ def files_text(paths: Sequence[str]) -> str:
 
 
 def published_history(steps: Sequence[Step], paths: Mapping[str, str]) -> list[Message]:
-    """Reference calls with what they returned, as step-by-step tells them; of a call that returned nothing, nothing.
+    """Messages of step-by-step mode: reference calls and their results, if they returned any.
 
     ``paths``: by name of each file.
     """

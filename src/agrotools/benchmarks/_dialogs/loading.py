@@ -35,7 +35,7 @@ class PublishedSettings(FrozenModel):
 
 
 class Findings:
-    """Collects faults and notes while a file is read. ``part``: told before an entry's key, where files are several."""
+    """Faults and notes collected while a file is read. ``part``: prefix of an entry's key where files are several."""
 
     def __init__(self) -> None:
         self.part = ""
@@ -67,7 +67,7 @@ class Findings:
 
 @dataclass
 class EntryFindings:
-    """Findings in the entry ``key`` while it is read: every fault is noted, so that all are reported at once."""
+    """Findings in the entry ``key``. Every fault is noted, and all are reported together."""
 
     key: str
     findings: Findings
@@ -96,7 +96,7 @@ def quoted(value: JsonValue) -> str:
 
 
 def error_text(error: BenchmarkError) -> str:
-    """An error as a fault tells it, with what to do about it."""
+    """Message of an error, with its hint."""
     return f"{error.message} ({error.hint})" if error.hint else error.message
 
 

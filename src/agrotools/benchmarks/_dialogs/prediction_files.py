@@ -166,8 +166,11 @@ def read_data(path: Path) -> Mapping[str, Any]:
 
 @dataclass(frozen=True)
 class Joined:
-    """``samples``: as they stand in the file, with their answers. ``scored``: what can be scored: with the gold of the
-    data set in the place of one that is malformed or another, and its entries behind the last sample."""
+    """Predictions joined with their data set.
+
+    ``samples``: those of the file, with their answers. ``scored``: what can be scored, with the gold of the data set
+    where theirs is malformed or another, and its entries behind the last sample.
+    """
 
     samples: tuple[Dialogue, ...]
     scored: tuple[Dialogue, ...]
@@ -263,8 +266,8 @@ _OF_AGENT = re.compile(r"\s*\[\w*(?:Error|Exception)\]")
 
 
 class Message(NamedTuple):
-    """``failed``: the file says that the call or the agent came to an error, under ``error`` or in the place of an
-    answer. ``text``: of an answer."""
+    """Message of a prediction file. ``failed``: the call or the agent ended with an error, noted under ``error`` or in
+    the place of an answer. ``text``: of an answer."""
 
     kind: Literal["call", "answer", "other"]
     failed: bool = False

@@ -1,6 +1,6 @@
 """Records in the form of the prediction files that GTA's and ThinkGeo's scorers read, and the errors in them by class.
 
-What a model did is told as their evaluation would have written it: output that is neither a call nor an answer is a
+Records are written as their evaluation would have written them: output that is neither a call nor an answer is a
 call of ``NoAction``, a call of a tool that was not offered one of ``InvalidAction``; arguments that the tool does not
 take, or lacks, are an ``ARGS_ERROR`` with the arguments as raw text, a tool's own error an ``API_ERROR``.
 """
@@ -79,7 +79,7 @@ def returned_content(observation: Observation | None) -> dict[str, Any]:
 def dialogue_of(record: Record, protocol: Protocol = "react") -> Dialogue:
     """The record as a sample of a prediction file of GTA or ThinkGeo, step by step or end to end.
 
-    A run in the ``protocol`` lagent is told by the model's own replies, read as the published evaluation reads them;
+    A run in the ``protocol`` lagent is written from the model's own replies, read as the published evaluation does;
     any other by what we took its replies for.
     """
     paths = _published_paths(record.sample)

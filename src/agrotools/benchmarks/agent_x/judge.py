@@ -171,7 +171,7 @@ _LONGEST = 200_000
 
 
 class JudgeScore(NamedTuple):
-    """``value`` between 0 and 1; None where the reply is missing or says no score, which ``rule`` tells apart."""
+    """Score in a reply of a judge, 0 to 1; None where it is missing or has no score (``rule`` says which)."""
 
     value: float | None
     rule: str

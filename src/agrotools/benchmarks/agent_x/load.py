@@ -114,7 +114,7 @@ class _Files(NamedTuple):
 def read_entry(
     position: int, entry: Any, table: FileTable, frames: FrameSettings, findings: EntryFindings
 ) -> Sample | None:
-    """The sample of an entry; None where it cannot be used, for which ``findings`` is then told every reason."""
+    """The sample of an entry; None where it cannot be used (``findings`` then has every reason)."""
     if is_too_deep(entry):
         findings.fault(TOO_DEEP)
         return None
@@ -371,7 +371,7 @@ _QUOTES = "\"'` "
 def arguments_of(
     tool: str, raw_arguments: Any, files: Mapping[str, str], parameters: Sequence[str] = ()
 ) -> Arguments | None:
-    """The arguments that an input stands for; None where it cannot be told.
+    """The arguments in the input of a step; None where they cannot be read.
 
     Args:
         tool: the published name.

@@ -30,7 +30,7 @@ _FORM = 'predictions look like [{"0": {"query": ..., "reasoning_steps": [...], "
 
 
 def read_predictions(path: Path) -> tuple[list[Any], list[str]]:
-    """Raises :class:`BenchmarkError` where the file cannot be read or is no list of predictions."""
+    """Predictions of a file, and what is malformed in them; :class:`BenchmarkError` for another form."""
     return parse_predictions(read_json(path), path.name)
 
 
@@ -155,7 +155,7 @@ def _published_counts(
 
 
 def _numbers(table: JudgeTable) -> list[dict[str, float | None]]:
-    """Whole replies as numbers, by our reading: how the published tables read them is not known."""
+    """Whole replies as numbers, read by our rule, as that of the published tables is not known."""
     return [
         {column: score.value for column, score in scores.items() if column in row}
         for row, scores in zip(table.rows, table.scores, strict=True)

@@ -171,8 +171,8 @@ _STEP_KEYS = frozenset(("step", "task", "tool_used", "tool_output", "thought"))
 
 @dataclass(frozen=True)
 class ErrorAnalysis:
-    """``counts``: samples of each class that the notebook comes to a number for. ``stops``: of each other one, with
-    what exception its part of the notebook ends; the classes of keywords are in neither where no gold was given.
+    """Errors as the notebook counts them. ``counts``: samples of each class that it gives a number for. ``stops``: the
+    exception with which its part for another class ends. Classes of keywords are in neither where no gold was given.
 
     Classes go by what the notebook looks for; the paper's words for some of them differ. ``invalid_format``: "invalid
     JSON format in argument specification"; ``repeated_tool``: "multiple tool calls in a single step";

@@ -128,7 +128,7 @@ def _text(value: JsonValue) -> str:
 def prediction_of(record: Record) -> dict[str, Any]:
     """The record as the object that Agent-X keeps of a prediction: steps with what the tools returned, and the answer.
 
-    Agent-X has a model make the outputs up, and so has a run in the protocol agent-x, whose reply is told as it is; of
+    Agent-X has a model make the outputs up, and so has a run in the protocol agent-x, whose reply is kept as it is; of
     any other run they are what the tools gave.
     """
     sample = record.sample

@@ -12,7 +12,7 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from string import ascii_uppercase
 from typing import Annotated, Any, Literal, cast
@@ -79,7 +79,7 @@ _PLAIN = frozenset("ABCDEFG")
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """A question of a file. ``options`` are empty where the answer is a text; ``groups`` hold what the file tells."""
+    """A question of a file. ``options`` are empty where the answer is a text; ``groups``: its categories."""
 
     number: str
     """Its ``id`` in the file, made distinct where it comes again."""
@@ -126,7 +126,7 @@ def read_items(path: Path) -> ItemFile:
             continue
         seen[item.number] += 1
         if seen[item.number] > 1:
-            item = Item(f"{item.number}.{seen[item.number]}", *_rest(item))
+            item = replace(item, number=f"{item.number}.{seen[item.number]}")
         items.append(item)
     if not items:
         why = ", ".join(f"{count} {reason}" for reason, count in left_out.items()) or "it is empty"
@@ -140,10 +140,6 @@ _SHAPE = "a JSON list of objects with question, options (letter to text) and ans
 
 class _LeftOut(Exception):
     """Reason why an entry is no item."""
-
-
-def _rest(item: Item) -> tuple[Any, ...]:
-    return (item.kind, item.question, item.answer, item.options, item.groups)
 
 
 def _entries(path: Path) -> Iterator[Mapping[str, Any]]:

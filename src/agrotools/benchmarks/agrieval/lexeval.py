@@ -34,11 +34,6 @@ def extract(reply: str) -> str:
     return "".join(dict.fromkeys("".join(runs)))
 
 
-def correct(reply: str, gold: str) -> bool:
-    """True if the letters read are the string ``gold``."""
-    return extract(reply) == gold
-
-
 def rouge_l(answer: str, reference: str) -> float:
     """ROUGE-L of the words of two texts, as the package ``rouge`` gives it (``"rouge-l"``, ``"f"``).
 
@@ -53,7 +48,7 @@ def rouge_l(answer: str, reference: str) -> float:
 
 
 def rouge_l_of_words(answer: Sequence[str], reference: Sequence[str]) -> float:
-    """The same of texts that are words already; 0 where one has none."""
+    """ROUGE-L of two texts that are lists of words; 0 where one has none."""
     if not answer or not reference:
         return 0.0
     shared = shared_words(reference, answer, MOST_STEPS)

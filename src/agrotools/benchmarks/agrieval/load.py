@@ -137,7 +137,7 @@ class _Place(NamedTuple):
 def question_benchmark(
     name: str, source: SourceNote, root: Path, files: Sequence[ItemFile], settings: QuestionSettings, progress: Progress
 ) -> Benchmark:
-    """The benchmark that asks all items of ``files`` as ``settings`` say; samples are made when they are asked for.
+    """Benchmark of all items of ``files``, asked as ``settings`` say; a sample is made when it is first needed.
 
     Its content hash is over what they are made of: items, order, passages, examples, settings, and the words of the
     prompts; :data:`VERSION` stands for the code.

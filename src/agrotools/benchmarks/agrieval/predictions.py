@@ -35,7 +35,7 @@ class Answered:
 
 @dataclass(frozen=True)
 class Results:
-    """``choices`` and ``open_questions``: entries as they stand; ``answered``: those of both that can be scored."""
+    """Content of a result file: its raw entries of both kinds, and those that can be scored (``answered``)."""
 
     choices: tuple[Mapping[str, Any], ...]
     open_questions: tuple[Mapping[str, Any], ...]
@@ -44,7 +44,7 @@ class Results:
 
 
 def read_results(path: Path) -> Results:
-    """Raises :class:`BenchmarkError` where the file cannot be read, or holds no question with its answer."""
+    """Content of a result file; :class:`BenchmarkError` where it holds no question with its answer."""
     data = read_json(path)
     if not is_list(data):
         raise BenchmarkError(f"{path.name} is not a list", hint=_FORM)

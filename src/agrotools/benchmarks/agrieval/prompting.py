@@ -114,7 +114,7 @@ class Examples:
         return sampled
 
     def check(self, items: Iterable[Item], count: int) -> None:
-        """Raises as :meth:`for_item` does for the first of ``items`` that has too few."""
+        """Check that all ``items`` have enough examples; raises as :meth:`for_item` for the first that has too few."""
         for item in items:
             if len(self._others(item)) <= count:  # with more, there are enough even if it is itself among them
                 self.for_item(item, count)

@@ -36,7 +36,7 @@ ROUGE_NAME = "rouge-l-lexeval"
 
 
 def check_comparisons(comparisons: TextComparisons) -> None:
-    """Raises :class:`UsageError` where no metric is known by the name of the embedder."""
+    """Check that there is a metric for the embedder; raises :class:`UsageError` if not."""
     _comparisons(comparisons)
 
 
@@ -117,7 +117,7 @@ def read_options(slot: OptionsSlot, answer: str) -> tuple[dict[str, JsonValue], 
 
 
 def _likeliest(slot: OptionsSlot, trajectory: Trajectory) -> str | None:
-    """The option whose letter has most of the probability of the first token; None where that was not told."""
+    """Option whose letter has most of the probability of the first token; None without probabilities."""
     reply = trajectory.steps[-1].reply if trajectory.steps else trajectory.halted_by
     if slot.kind == "multiple" or reply is None or not reply.first_token:
         return None

@@ -1,7 +1,7 @@
 """GTA-2 (Wang et al. 2026, arXiv 2604.15715): GTA-Workflow, tasks graded by trees of sub-tasks, with 37 tools.
 
 Asked from the files as they are published; none of them has been seen: what is read follows the loader in
-open-compass/GTA, and what is guessed is told in docs/gta-thinkgeo-agent-x.md.
+open-compass/GTA, and what is guessed is listed in docs/gta-thinkgeo-agent-x.md.
 """
 
 import math
@@ -190,7 +190,7 @@ Note = Callable[[str], None]
 
 
 def tree_of(content: Any, note: Note) -> SubTasksSlot:
-    """The slot of an entry's ``sub_tasks``: a list of nodes, or one node. ``note`` is told what was read otherwise.
+    """The slot of an entry's ``sub_tasks``: a list of nodes, or one node. ``note`` takes what was read with a change.
 
     Raises:
         BenchmarkError: there is no node, or one that is none; the message says which.

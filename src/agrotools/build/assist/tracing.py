@@ -50,9 +50,8 @@ from agrotools.models import Message, Model, ModelSettings, TextPart
 from agrotools.models.endpoint import PricedModel
 from agrotools.runner.auxiliary_model import ask_each, ready
 from agrotools.runner.execute import interrupts
-from agrotools.scoring.implied import implied_slot
 from agrotools.scoring.slots import score_slot
-from agrotools.scoring.steps import compare_calls
+from agrotools.scoring.steps import compare_calls, implied_slot
 from agrotools.text.agreement import ArgumentAgreement, StepAgreement, closest
 from agrotools.text.loose_json import dumps
 from agrotools.tools import get_tool

@@ -1,4 +1,4 @@
-"""From a plan, a folder of pictures and a table to a benchmark."""
+"""Benchmark from a plan, a folder of pictures and a table."""
 
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence

@@ -38,7 +38,7 @@ class SkippedRows:
         self._kinds: dict[tuple[str, str, str], _SkippedKind] = defaultdict(_SkippedKind)
 
     def add(self, what: str, reason: str, hint: str, row: int | None = None, example: str = "") -> None:
-        """Count one. ``what``: a column or "picture"; ``reason`` goes on from it; ``row``: as spreadsheets show it."""
+        """Count one. ``what``: a column or "picture"; ``reason`` continues the phrase; ``row`` as in spreadsheets."""
         kind = self._kinds[what, reason, hint]
         kind.count += 1
         kind.example = kind.example or example

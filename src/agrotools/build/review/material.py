@@ -17,7 +17,7 @@ from agrotools.report.html.pictures import benchmark_roots
 from agrotools.report.layout import harmless, shortened
 from agrotools.runner.records import RECORDS_FILE, RecordIndex
 from agrotools.runner.store import read_manifest
-from agrotools.scoring.implied import implied_slot, is_text_slot, shown_results
+from agrotools.scoring.steps import implied_slot, is_text_slot, shown_results
 
 TOOLS_DIFFER = "tools differ"
 TOOL_FAILED = "tool failed"

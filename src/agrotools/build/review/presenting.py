@@ -18,7 +18,7 @@ from agrotools.core import OpenTextSlot, ReferenceStep, Sample, SampleFile, Slot
 from agrotools.core.record import Results, is_ref, literal_value
 from agrotools.report.html.pictures import Absent
 from agrotools.report.layout import expected_text, harmless, shortened, value_text
-from agrotools.scoring.implied import implied_slot, is_text_slot, shown_results
+from agrotools.scoring.steps import implied_slot, is_text_slot, shown_results
 from agrotools.text.agreement_values import as_number
 
 _SAME = 1e-4

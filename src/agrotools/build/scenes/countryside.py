@@ -132,7 +132,7 @@ class Stage:
 
 
 def lay_ground(rng: np.random.Generator, rows: int, columns: int, trees: float, houses: int) -> Ground:
-    """Draw the ground. ``trees``: how many there are, as a factor; ``houses``: at most so many."""
+    """Draw the ground. ``trees``: density of trees, 1 as usual; ``houses``: largest number of them."""
     angle = float(rng.uniform(-0.6, 0.6))
     y, x = np.mgrid[0:rows, 0:columns].astype(np.float32)
     bend = 2.2 * smooth_field(rng, rows, columns, 170)

@@ -59,7 +59,7 @@ class _Level:
     fill: tuple[float, float]
     irregular: float
     others: int
-    """At most so many further ponds, which do not change."""
+    """Largest number of further ponds, which do not change."""
     trees: float
     houses: int
     scar: tuple[float, float]

@@ -157,7 +157,7 @@ def _radiance(rng: np.random.Generator, surface: Surface, trees: Sequence[Tree],
         crowns = owner >= 0
         rows, columns = heights.shape
         leaves = 1.0 + 0.16 * fractal_field(rng, rows, columns, max(1.5, 0.9 / surface.gsd_m), 2, 0.9)
-        edge = blurred(crowns, 0.6)[..., None]
+        edge = blurred(crowns.astype(np.float32), 0.6)[..., None]
         colours += edge * (table[np.maximum(owner, 0)] * leaves[..., None] - colours)
     light = _light(heights, surface.gsd_m, sun)
     # What is lit by the sky alone is bluish.

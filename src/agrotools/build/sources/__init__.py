@@ -29,12 +29,12 @@ for _name in DATASETS:
 
 
 def build_source(source: str, out: Path, progress: Progress = no_progress) -> BenchmarkHeader:
-    """Build the benchmark that ``source`` (``NAME=DIR`` or ``agml:NAME=DIR``) describes into ``out``, whole or not at
-    all.
+    """Build the benchmark that ``source`` (``NAME=DIR`` or ``agml:NAME=DIR``) describes into ``out``, completely or
+    not at all.
 
     Raises:
         UsageError: not of the form ``NAME=DIR``, or no such source (with the closest names).
-        BenchmarkError: the data set is incomplete, or ``out`` holds something else than a benchmark.
+        BenchmarkError: the data set is incomplete, or ``out`` holds something other than a benchmark.
     """
     name, folder = _source_folder(source)
     build = build_agml(name) if name.startswith(PREFIX) else SOURCES.get(name)

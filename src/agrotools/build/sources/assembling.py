@@ -1,4 +1,4 @@
-"""From the parts that data sets contribute to a benchmark folder: questions chosen, calls run, files copied."""
+"""Assembly of a benchmark folder from parts: questions are chosen, calls run, files copied."""
 
 import shutil
 from collections.abc import Mapping, Sequence
@@ -33,15 +33,15 @@ def assembled(
     metadata: Mapping[str, JsonValue] | None = None,
     shares: Mapping[str, JsonValue] | None = None,
 ) -> BenchmarkHeader:
-    """Write the benchmark of these parts to ``out``, whole or not at all.
+    """Write the benchmark of these parts to ``out``, completely or not at all.
 
-    ``shares`` says what parts that are not there were to give.
+    ``shares``: shares of parts that are absent.
 
     Returns:
         The header, whose licence names the terms of every data set that was used.
 
     Raises:
-        BenchmarkError: ``out`` holds something else than a benchmark, or most chains of calls break.
+        BenchmarkError: ``out`` holds something other than a benchmark, or most chains of calls break.
         InfrastructureError: no tool worker can be started.
     """
     with replace_folder(out) as partial:

@@ -201,7 +201,7 @@ class DataSet:
 
 @dataclass(frozen=True)
 class Adapter:
-    """Reader of the data set ``name`` of ``sources.toml``. Whatever is wrong with it is said with where to get it."""
+    """Reader of the data set ``name`` of ``sources.toml``. Its errors carry a hint where to get the data set."""
 
     name: str
     read: Callable[[DataSet], Part]

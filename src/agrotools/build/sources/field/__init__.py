@@ -1,7 +1,7 @@
-"""The ``field`` benchmark: questions on real images with ground truth, from data sets that the user has.
+"""The ``field`` benchmark: questions on real images with ground truth, from local data sets.
 
-Each data set is a part: a module here that reads it, says what its things are and which questions suit them. A part
-whose folder is absent is left out, and the benchmark says so.
+Each data set is a part: an adapter reads it into subjects and names the templates that suit them. A part whose folder
+is absent is left out and listed in the metadata.
 """
 
 from pathlib import Path
@@ -42,7 +42,7 @@ def build_field(folder: Path, out: Path, progress: Progress = no_progress) -> Be
         The header, whose licence names the terms of every data set that was used.
 
     Raises:
-        BenchmarkError: no data set is there, one is incomplete, or ``out`` holds something else than a benchmark.
+        BenchmarkError: no data set is there, one is incomplete, or ``out`` holds something other than a benchmark.
     """
     check_replaceable(out)
     if not folder.is_dir():

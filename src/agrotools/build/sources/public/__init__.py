@@ -1,7 +1,7 @@
 """The public data sets that AgroTools (arXiv 2605.22366) drew its images from: one adapter each.
 
 An adapter reads a data set as its authors distribute it, keeps to their test split, and drops items whose annotation is
-incomplete. None downloads: ``sources.toml`` says where each data set is to be had and how it must lie. They were never
+incomplete. None downloads: ``sources.toml`` says where to get each data set and how to lay it out. They were never
 run on the real files as a whole, only on made-up sets of that form and a few real pieces.
 """
 
@@ -67,10 +67,10 @@ def build_all(
     folders: Mapping[str, Path], out: Path, progress: Progress = no_progress, queries: int = QUERIES
 ) -> BenchmarkHeader:
     """Build one benchmark from these data sets, each in its share of ``queries``; those absent leave theirs empty.
-    What a data set falls short, and why, stands in the header's metadata under ``shares``.
+    Shortfalls and their reasons are in the header's metadata under ``shares``.
 
     Raises:
-        BenchmarkError: one is incomplete, or ``out`` holds something else than a benchmark.
+        BenchmarkError: one is incomplete, or ``out`` holds something other than a benchmark.
     """
     return _built(folders, out, "public-sources", progress, queries)
 

@@ -131,7 +131,7 @@ def photo_of(path: Path, pest: Pest, data: DataSet) -> Photo | None:
 
 
 def photo_subjects(photos: Sequence[Photo], most: int) -> list[Subject]:
-    """At most so many subjects; kinds and crops take turns, so that a few pictures give some of each."""
+    """At most ``most`` subjects; kinds and crops take turns, so that a few pictures give some of each."""
     waiting: dict[str, list[Photo]] = {}
     for photo in photos:
         waiting.setdefault(photo.pest.crop, []).append(photo)
@@ -176,7 +176,7 @@ def _suits(pest: Pest, kind: str) -> bool:
 
 
 def _damage_tells(photo: Photo, group: Sequence[Photo]) -> bool:
-    """First one whose damage is told, then one that surely does no such damage."""
+    """True for a first pest whose damage is known, then for one that certainly does no such damage."""
     if not group:
         return trait_of(photo.pest) is not None
     return bool(pair_words([group[0].pest, photo.pest], rng_of("trait"))["trait_word"])

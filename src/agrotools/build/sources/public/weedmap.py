@@ -217,7 +217,7 @@ def _subject(name: str, number: int, pair: Sequence[_Shown]) -> Subject:
 
 
 def _band_subjects(pairs: Sequence[Sequence[_Shown]], data: DataSet) -> list[Subject]:
-    """Every so many pairs of tiles also for the questions about bands, which take a while to answer."""
+    """Every fourth pair of tiles also for the questions about bands, which take a while to answer."""
     subjects: list[Subject] = []
     for number in range(0, len(pairs), _PAIRS_A_BAND_PAIR):
         metadata: dict[str, JsonValue] = {"pair": number}
