@@ -471,10 +471,7 @@ def plugins_of_metrics(metrics: Iterable[str]) -> list[BenchmarkPlugin]:
 
 
 class WithPlugins(Mapping[str, V]):
-    """A table of the engine, and behind it the same tables of all plug-ins, joined when it is first read.
-
-    ``noun``: what a name in it stands for, where a warning says that two packages claim one.
-    """
+    """A table of the engine and behind it those of all plug-ins, joined when first read. ``noun``: for warnings."""
 
     def __init__(
         self, noun: str, entries: Mapping[str, V], table: Callable[[BenchmarkPlugin], Mapping[str, V]]
