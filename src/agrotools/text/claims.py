@@ -173,7 +173,7 @@ class Reply:
         return findings
 
     def is_whole(self, finding: Finding) -> bool:
-        """True if a claim lies within one clause and splits no Chinese word ("种之前" is not a phrase of "结种之前")."""
+        """True if a claim lies within one clause and splits no Chinese word (as "种之前" would in "结种之前")."""
         if self._ends_of_words is None:
             self._ends_of_words = {span.start: span.end for span, _ in _occurrences(self.read)}
         cut = any(

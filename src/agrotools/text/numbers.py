@@ -50,7 +50,7 @@ _CJK_FUNCTION = frozenset("的和或与至到在是为约而比于从对以及�
 
 _NUMERAL = re.compile(
     rf"(?P<sign>(?<!{WORD})(?<![)\]}}}}])[-+])?(?<!{WORD})(?<!\d\.)(?<!\^)(?P<digits>"
-    # Groups of three digits separated by a space, an apostrophe or a comma; a point must occur twice to separate groups.
+    # Groups of three digits separated by a space, an apostrophe or a comma; a point counts only if it occurs twice.
     r"[1-9]\d{0,2}+(?:(?:,\d{3}(?!\d))++|(?:'\d{3}(?!\d))++|(?<!\d [1-9])(?: \d{3}(?![\d]))++)(?:\.\d++|"
     r"(?<=[ ']\d{3}),\d{1,2}(?!\d))?|[1-9]\d{0,2}+(?:(?:\.\d{3}(?!\d)){2,}+(?:,\d++)?|\.\d{3},\d++)"
     # A comma that cannot separate groups is a decimal comma.

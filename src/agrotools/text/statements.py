@@ -246,7 +246,7 @@ class Statements:
         return word in terms.words_of_kind("imperatives")
 
     def _uncancelled(self, marks: list[tuple[Span, str]]) -> list[tuple[Span, str]]:
-        """Return the denials without those in a double negation: "not useless", "do not avoid", "not possible without"."""
+        """Return the denials without double negations: "not useless", "do not avoid", "not possible without"."""
         uncancelled: list[tuple[Span, str]] = []
         for span, kind in marks:
             last = uncancelled[-1] if uncancelled else None
