@@ -132,8 +132,7 @@ def gta_arguments(step: ReferenceStep, names: dict[str, str]) -> Arguments:
 
 
 def gt_answer(slots: Sequence[Slot]) -> dict[str, Any] | list[str] | None:
-    """Return the gold in GTA's three forms: lists of spellings (closed answers), texts (open answers), None (images).
-    """
+    """Return the gold in GTA's three forms: lists of spellings (closed answers), texts (open ones), None (images)."""
     closed = [slot for slot in slots if not slot.made and not _reference_texts(slot)]
     if closed:
         groups = [group for slot in closed for group in _whitelist(slot)]

@@ -44,7 +44,9 @@ SEVERITIES: tuple[Severity, ...] = ("error", "warning", "info")
 
 
 class Finding(FrozenModel):
-    """Finding of a check. ``id``: sample id. ``severity``: ``error`` (fix before use), ``warning`` (inspect), ``info``.
+    """Finding about a sample. ``severity``: ``error`` (fix before use), ``warning`` (inspect) or ``info``.
+
+    ``id``: sample id.
     """
 
     id: str
