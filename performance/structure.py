@@ -112,7 +112,7 @@ class Module:
     @cached_property
     def definitions(self) -> dict[str, ast.AST]:
         """Functions and classes at the top of the file."""
-        kinds = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
+        kinds = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
         return {node.name: node for node in self.tree.body if isinstance(node, kinds)}
 
 
@@ -276,7 +276,7 @@ class Walk:
 
     def _calls(self, module: Module, node: ast.AST, carried: set[str], types: dict[str, Any]) -> None:
         for call in (each for each in ast.walk(node) if isinstance(each, ast.Call)):
-            handed = [
+            handed: list[tuple[int | None, str | None]] = [
                 (place, None)
                 for place, value in enumerate(call.args)
                 if not isinstance(value, ast.Starred) and _holds(value, carried)
@@ -348,7 +348,7 @@ def _holds(value: ast.AST, carried: set[str]) -> bool:
 
 
 def _method(owner: ast.ClassDef, name: str) -> ast.FunctionDef | ast.AsyncFunctionDef | None:
-    kinds = ast.FunctionDef | ast.AsyncFunctionDef
+    kinds = (ast.FunctionDef, ast.AsyncFunctionDef)
     return next((node for node in owner.body if isinstance(node, kinds) and node.name == name), None)
 
 
@@ -501,7 +501,7 @@ def write_ceilings(found: Iterable[Row]) -> None:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--json", action="store_true", help="print the figures as JSON")
     parser.add_argument("--repo", type=Path, default=ROOT, help="checkout to measure")
     parser.add_argument("--benchmark", default=str(GOLDEN), help="benchmark of the one sample, e.g. embedded")

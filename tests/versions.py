@@ -1,4 +1,4 @@
-"""Run tests on other versions than those of your environment. Needs an index of packages, and the Pythons on PATH.
+"""Run tests on other versions than those of your environment. Needs an index of packages; uv downloads missing Pythons.
 
 python tests/versions.py 3.11 3.13 lowest [-- pytest arguments]
 

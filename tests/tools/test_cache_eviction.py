@@ -12,7 +12,6 @@ from pathlib import Path
 import pytest
 from filelock import FileLock
 
-from agrotools.core import UsageError
 from agrotools.tools.cache import DEFAULT_LIMIT_MB, ResultCache, Sweeper, limit_from_environment
 from agrotools.tools.result import Reply
 
@@ -141,10 +140,3 @@ def test_a_full_disk_costs_the_entry_alone(tmp_path, no_room):
 def test_the_limit_comes_from_the_environment(monkeypatch, text, limit):
     monkeypatch.setenv("AGROTOOLS_CACHE_MB", text)
     assert limit_from_environment() == limit
-
-
-@pytest.mark.parametrize("text", ["much", "-1", "nan", "inf", "5 GB"])
-def test_a_limit_that_is_none_is_said_in_words(monkeypatch, text):
-    monkeypatch.setenv("AGROTOOLS_CACHE_MB", text)
-    with pytest.raises(UsageError, match="AGROTOOLS_CACHE_MB"):
-        ResultCache()

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agrotools.tools.pictures import Scale, choose_scale
+from agrotools.tools.pictures import choose_scale
 
 LENGTHS = st.floats(1e-4, 1e4)
 
@@ -32,16 +32,6 @@ def test_a_caller_who_contradicts_the_file_is_told():
     assert choose_scale(0.3, None, 0.2).flags == ("gsd_differs_from_file",)
 
 
-@given(value=LENGTHS, off=st.floats(-0.019, 0.019))
-def test_rounding_is_no_contradiction(value: float, off: float):
-    assert choose_scale(value * (1 + off), value) == Scale(value * (1 + off))
-
-
 @given(value=LENGTHS, factor=st.floats(1.021, 100) | st.floats(0.001, 0.979))
 def test_anything_beyond_two_percent_is_one(value: float, factor: float):
     assert choose_scale(value * factor, value).flags
-
-
-@given(known=st.none() | LENGTHS, in_file=st.none() | LENGTHS)
-def test_a_caller_who_says_nothing_contradicts_nobody(known: float | None, in_file: float | None):
-    assert choose_scale(None, known, in_file) == Scale(known or in_file)

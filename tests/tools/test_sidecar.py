@@ -4,8 +4,6 @@ from pathlib import Path
 
 import orjson
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from agrotools.core import SampleFile, ToolError
 from agrotools.tools.workspace import CallContext, call_context, file_info, read_sidecar, shown_name
@@ -88,20 +86,6 @@ def test_a_wrong_one_is_refused_with_what_it_may_hold(tmp_path: Path, content: b
     assert error.value.message.startswith("field.jpg.meta.json")
     assert str(tmp_path) not in str(error.value)
     assert "gsd_m" in (error.value.hint or "")
-
-
-@given(content=st.binary(max_size=80) | st.builds(orjson.dumps, st.recursive(
-    st.none() | st.booleans() | st.integers(-5, 5) | st.text(max_size=5),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(sorted(SAID)), inner, max_size=4),
-)))  # fmt: skip
-def test_whatever_it_holds_it_is_read_or_refused(tmp_path_factory: pytest.TempPathFactory, content: bytes):
-    path = written(tmp_path_factory.mktemp("sidecar"), content)
-    found = None
-    try:
-        found = read_sidecar(path)
-    except ToolError as error:
-        found = error.kind
-    assert found == "unreadable_file" or (isinstance(found, SampleFile) and (found.gsd_m is None or found.gsd_m > 0))
 
 
 @pytest.mark.parametrize("name", ["Feld Süd (2).jpg", "_x.png", "....jpg", "-", "a" * 200 + ".jpg", "畑.jpg"])

@@ -54,16 +54,6 @@ def test_percentiles_keep_their_relative_precision(top: float, monkeypatch: pyte
         )
 
 
-def test_many_values_have_percentiles_to_a_thousandth(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("agrotools.vision.blocks._KEPT", 150_000)
-    values = np.random.default_rng(0).gamma(2, 5, 200_000).astype(np.float32)
-    statistics = RunningStatistics()
-    for part in np.split(values, 4):
-        statistics.add(part)
-    for percent in (0.5, 10, 50, 95, 99.5):
-        assert statistics.percentile(percent) == pytest.approx(np.percentile(values, percent), abs=1 / 1024)
-
-
 def test_without_values_there_are_none() -> None:
     statistics = RunningStatistics([2.0], mean_from=2.0)
     statistics.add(np.empty((0, 3), np.float32))

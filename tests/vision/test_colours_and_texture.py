@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from agrotools.build.accuracy.extract_marked_region import patches
 from agrotools.tools.regions.measuring import LEVELS, cooccurrence, texture_of
-from agrotools.vision.colours import NAMED_COLOURS, colour_name, dominant_colours, lab_of_list
+from agrotools.vision.colours import NAMED_COLOURS, colour_name, dominant_colours
 
 
 def test_the_table_is_that_of_the_survey() -> None:
@@ -16,13 +16,6 @@ def test_the_table_is_that_of_the_survey() -> None:
     for name, rgb in NAMED_COLOURS.items():
         assert to_hex([part / 255 for part in rgb]) == XKCD_COLORS[f"xkcd:{name}"]
         assert colour_name(rgb) == name
-
-
-def test_lab_agrees_with_scikit_image() -> None:
-    from skimage.color import rgb2lab
-
-    rgb = np.random.default_rng(0).integers(0, 256, (500, 3)).astype(np.uint8)
-    assert np.abs(lab_of_list(rgb) - rgb2lab(rgb[None] / 255)[0]).max() < 0.6
 
 
 @settings(max_examples=15)

@@ -6,7 +6,7 @@ import pytest
 from rasterio.transform import from_origin
 
 from agrotools.core import ToolError
-from agrotools.vision.rasters import chosen_roles, metres_per_degree, open_raster, role_of, roles_by_wavelength
+from agrotools.vision.rasters import chosen_roles, open_raster, role_of, roles_by_wavelength
 from agrotools.vision.reading import picture_of, stretched_picture
 from support.picture_files import write_raster
 
@@ -131,11 +131,6 @@ def test_ground_sampling_distance(
 def test_without_a_coordinate_system_nothing_is_guessed(tmp_path: Path) -> None:
     with open_raster(write_raster(tmp_path / "a.tif", VALUES)) as source:
         assert source.sampling.gsd_m is None
-
-
-def test_metres_per_degree_at_the_equator_and_the_pole() -> None:
-    assert metres_per_degree(0) == pytest.approx((111_319.5, 110_574.3), rel=1e-5)
-    assert metres_per_degree(90) == pytest.approx((0.0, 111_694.0), rel=1e-5, abs=1e-6)
 
 
 def test_pictures_of_rasters(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agrotools.core import ToolError
-from agrotools.vision.vegetation import INDICES, Vegetation, choose_index, index_values, otsu_threshold, segment
+from agrotools.vision.vegetation import Vegetation, choose_index, index_values, otsu_threshold, segment
 from support.picture_files import CROP, SOIL, discs, field, noisy
 
 PLANTS = discs((240, 320), [(60, 60), (200, 100), (120, 190), (280, 200)], 24)
@@ -89,11 +89,6 @@ def test_a_closed_canopy_is_not_split(seed: int) -> None:
     assert found.flags == ("no_soil_visible",)
 
 
-def test_one_colour_without_noise_is_one_class() -> None:
-    assert plants_in(np.full((64, 64, 3), SOIL, np.uint8)).flags == ("no_vegetation",)
-    assert plants_in(np.full((64, 64, 3), CROP, np.uint8)).flags == ("no_soil_visible",)
-
-
 def test_few_plants_on_much_soil_are_found() -> None:
     mask = discs((600, 800), [(400, 300)], 7)  # 0.03 % of the picture
     found = plants_in(field(mask))
@@ -141,7 +136,3 @@ def test_turning_a_picture_turns_its_plants(seed: int, quarters: int, mirrored: 
 def test_exposure_hardly_changes_the_area(gain: float) -> None:
     pixels = np.clip(field(PLANTS).astype(float) * gain, 0, 255).astype(np.uint8)
     assert plants_in(pixels).mask.mean() == pytest.approx(PLANTS.mean(), rel=0.04)
-
-
-def test_every_index_names_its_source() -> None:
-    assert all(info.source for info in INDICES.values())

@@ -440,7 +440,7 @@ def _path_in(arguments: Mapping[str, Any], error: ErrorDetails) -> tuple[str | i
 def _entry(value: Any, part: str | int) -> tuple[Any] | None:
     if isinstance(value, Mapping) or (isinstance(value, (list, tuple)) and isinstance(part, int)):
         with suppress(LookupError):
-            return (value[part],)
+            return (value[part],)  # pyright: ignore[reportCallIssue, reportArgumentType]
     return None
 
 

@@ -13,7 +13,7 @@ from agrotools.tools.workspace import shown_name
 from agrotools.vision import Box, Role
 from agrotools.vision.formats import clipped_region, file_format
 from agrotools.vision.rasters import RasterSource, chosen_roles, listed_bands, open_raster, roles_by_name
-from agrotools.vision.reading import read_image, read_labels, stretched_picture
+from agrotools.vision.reading import read_image, read_labels, refuse_grey, stretched_picture
 
 _WORTH_SAYING = 0.02
 
@@ -55,9 +55,6 @@ def read_mask_pixels(
     Args:
         image_shape: rows and columns of the image it belongs to.
         called: what it is, for the hint: "a leaf mask".
-
-    Raises:
-        ToolError: ``shape_mismatch``, and as :func:`read_labels`.
     """
     name = shown_name(path)
     labels = read_labels(path, argument=argument, shown_as=name)
@@ -156,13 +153,9 @@ def _read_photo(
         roles = chosen_roles(bands, known or _CHANNELS, file=name)
     else:
         roles = roles_by_name(known or _CHANNELS) or roles_by_name(_CHANNELS)
-    if image.is_grey and natural:
-        raise ToolError(
-            "band_not_found",
-            f"{name} is grey: without colour, plants cannot be told from soil",
-            argument="image",
-            hint="use a colour picture, a raster with a near infrared band, or a label raster",
-        )
+    if natural:
+        hint = "use a colour picture, a raster with a near infrared band, or a label raster"
+        refuse_grey(image, name, ": without colour, plants cannot be told from soil", hint)
     valid = np.ones(image.pixels.shape[:2], np.bool_) if image.valid is None else image.valid
     return FieldPicture(
         bands={role: image.pixels[..., number - 1] for role, number in roles.items()},

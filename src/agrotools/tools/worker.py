@@ -15,7 +15,6 @@ import sys
 import threading
 import time
 import traceback
-from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -38,12 +37,12 @@ def main() -> None:
     faulthandler.enable()
     replies.write(pack_frame({"ready": True}))
     replies.flush()
-    self, size, most_bytes = os.getpid(), _size_reader(), memory_mb * 2**20 * _LARGEST_SHARE
+    self, most_bytes = os.getpid(), memory_mb * 2**20 * _LARGEST_SHARE
     while (frame := read_frame(requests)) is not None:
         reply, contents = answer(frame[0])
         if os.getpid() != self:
             os._exit(0)  # a tool forked and came back twice: only the first of the two speaks for it
-        spent = _has_children() or _has_threads() or size() > most_bytes
+        spent = _has_children() or _has_threads() or _address_space() > most_bytes
         if spent:
             reply["spent"] = True
         replies.write(_pack_reply(reply, contents))
@@ -189,21 +188,12 @@ def _has_threads() -> bool:
     return any(thread is not main and not thread.daemon for thread in threading.enumerate())
 
 
-def _size_reader() -> Callable[[], int]:
-    """Function that returns the bytes of address space in use; 0 if the system does not say."""
+def _address_space() -> int:
+    """Bytes of address space in use; 0 if the system does not say."""
     try:
-        statm = os.open("/proc/self/statm", os.O_RDONLY | os.O_CLOEXEC)
-    except OSError:
-        return lambda: 0
-
-    def size() -> int:
-        try:
-            return int(os.pread(statm, 64, 0).split()[0]) * page
-        except (OSError, ValueError, IndexError):
-            return 0
-
-    page = resource.getpagesize()
-    return size
+        return int(Path("/proc/self/statm").read_bytes().split()[0]) * resource.getpagesize()
+    except (OSError, ValueError, IndexError):
+        return 0
 
 
 def _private_streams() -> tuple[BinaryIO, BinaryIO]:

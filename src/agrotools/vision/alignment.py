@@ -91,9 +91,7 @@ def align(first: RasterSource, second: RasterSource, *, labels: bool = False) ->
             each other; ``shape_mismatch`` where none has and the sizes differ; ``nothing_found`` where they do not
             overlap.
     """
-    located = [
-        source.dataset.crs is not None and not source.dataset.transform.is_identity for source in (first, second)
-    ]
+    located = [_is_georeferenced(source.dataset) for source in (first, second)]
     if located[0] != located[1]:
         missing, other = (second, first) if located[0] else (first, second)
         raise ToolError(

@@ -51,6 +51,16 @@ class RgbImage:
         return bool(np.array_equal(red, green) and np.array_equal(green, blue))
 
 
+def refuse_grey(picture: RgbImage, name: str, why: str, hint: str = "use a colour picture") -> None:
+    """Refuse a picture without colours.
+
+    Raises:
+        ToolError: ``band_not_found``.
+    """
+    if picture.is_grey:
+        raise ToolError("band_not_found", f"{name} is grey{why}", argument="image", hint=hint)
+
+
 @dataclass(frozen=True, eq=False)
 class LabelImage:
     """Class numbers per pixel. ``classes``: int32 (rows, columns); ``valid``: bool, False for no-data, or None."""

@@ -7,8 +7,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 from PIL import Image
 from rasterio.transform import from_origin
 
@@ -161,20 +159,6 @@ def test_small_patches_do_not_count(tmp_path: Path) -> None:
     assert sum(map(sum, result.transition_matrix.px if result.transition_matrix else ())) == 400
 
 
-@settings(max_examples=8, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(seed=st.integers(0, 999), mirror=st.booleans(), quarters=st.integers(0, 3))
-def test_turning_labels_turns_nothing_else(tmp_path: Path, seed: int, mirror: bool, quarters: int) -> None:
-    draw = np.random.default_rng(seed)
-    pair = [draw.integers(0, 4, (30, 41)).astype(np.uint8) for _ in range(2)]
-    straight = changed(*labels(tmp_path, pair[0], pair[1]), method="mask_diff")
-    turned = [np.ascontiguousarray(np.rot90(part[:, ::-1] if mirror else part, quarters)) for part in pair]
-    assert changed(*labels(tmp_path, turned[0], turned[1]), method="mask_diff").transitions == straight.transitions
-    reverse = changed(*labels(tmp_path, pair[1], pair[0]), method="mask_diff").transition_matrix
-    assert straight.transition_matrix is not None
-    assert reverse is not None
-    assert np.array_equal(np.array(reverse.px).T, straight.transition_matrix.px)
-
-
 def test_a_region_is_counted_alone(tmp_path: Path) -> None:
     draw = np.random.default_rng(0)
     before, after = (draw.integers(0, 3, (40, 60)).astype(np.uint8) for _ in range(2))
@@ -203,22 +187,6 @@ def test_the_second_raster_comes_onto_the_grid_of_the_first(tmp_path: Path) -> N
     assert result.change_px == int((before != after)[:, 5:].sum())
     assert "resampled_to_before" in result.flags
     assert (mask_of(first, result)[:, :5] == 255).all()
-
-
-def test_another_coordinate_system_is_warped(tmp_path: Path) -> None:
-    import rasterio
-    from rasterio.vrt import WarpedVRT
-
-    ndvi = np.full((50, 50), 0.2, np.float32)
-    ndvi[10:40, 10:40] = 0.8
-    first = write_raster(tmp_path / "a.tif", np.full_like(ndvi, 0.2)[None], **UTM)
-    utm = write_raster(tmp_path / "utm.tif", ndvi[None], **UTM)
-    with rasterio.open(utm) as source, WarpedVRT(source, crs="EPSG:4326", src_nodata=-9, nodata=-9) as warped:
-        degrees = {"crs": "EPSG:4326", "transform": warped.transform, "nodata": -9}
-        second = write_raster(tmp_path / "b.tif", warped.read(), **degrees)
-    result = changed(first, second, target="vegetation", bands={"NDVI": 1})
-    assert result.gain_px == pytest.approx(900, rel=0.05)
-    assert result.loss_px == 0
 
 
 def test_grids_that_cannot_be_joined(tmp_path: Path) -> None:
@@ -330,21 +298,6 @@ def test_swapping_the_dates_swaps_gain_and_loss(houses: tuple[Path, Path, np.nda
         assert forth.gain_px
 
 
-@pytest.mark.parametrize("quarters", [1])
-def test_turning_photographs_changes_little(houses: tuple[Path, Path, np.ndarray], quarters: int) -> None:
-    before, after, _ = houses
-    turned = [
-        png(
-            path.with_name(f"turned-{path.name}"),
-            np.ascontiguousarray(np.rot90(np.asarray(Image.open(path)), quarters)),
-        )
-        for path in (before, after)
-    ]
-    for arguments in ({"gsd_m": 0.5}, {}, {"method": "cva"}, {"method": "pca_kmeans"}):
-        straight = changed(before, after, register=False, **arguments).change_pct
-        assert changed(turned[0], turned[1], register=False, **arguments).change_pct == pytest.approx(straight, abs=1)
-
-
 def test_a_coarser_picture_of_the_same_ground(houses: tuple[Path, Path, np.ndarray]) -> None:
     before, after, _ = houses
     fine = [
@@ -399,14 +352,6 @@ def test_differences_of_colour_do_not_answer(houses: tuple[Path, Path, np.ndarra
         assert result.change_px > 0
         assert "phenology_risk" in result.flags
         assert result.transition_matrix is None
-
-
-def test_light_and_haze_are_taken_out(houses: tuple[Path, Path, np.ndarray]) -> None:
-    _, after, mask = houses
-    ground = scrub(2)
-    dull = png(after.with_name("dull.png"), (ground * 0.6 + 50).astype(np.uint8))
-    found = mask_of(after, changed(dull, after, method="cva", register=False)) == 3
-    assert 2 * (found & mask).sum() / (found.sum() + mask.sum()) > 0.85
 
 
 def test_dark_and_empty_pictures_give_no_answer(tmp_path: Path) -> None:

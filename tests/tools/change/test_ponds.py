@@ -4,7 +4,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agrotools.core import ToolError
 from agrotools.tools.change.ponds import basin_probability, pond_change
 from agrotools.tools.change.water import (
     BASIN_TEST,
@@ -13,7 +12,6 @@ from agrotools.tools.change.water import (
     channels_of,
     find_water,
     least_area_px,
-    signed_distance,
     working_shrink,
 )
 
@@ -82,21 +80,6 @@ def test_events(before: str, after: str, event: str) -> None:
     assert "water_from_colour_only" in found.flags
 
 
-@settings(max_examples=4)
-@given(mirror=st.booleans(), quarters=st.integers(0, 3), swap=st.booleans())
-def test_turning_a_pair_changes_no_event(mirror: bool, quarters: int, swap: bool) -> None:
-    names, event = (("dry", "wet"), "wetted") if swap else (("wet", "dry"), "dried")
-
-    def turned(picture: np.ndarray) -> np.ndarray:
-        return np.ascontiguousarray(np.rot90(picture[:, ::-1] if mirror else picture, quarters))
-
-    straight = pond_change(*(STATES[name] for name in names), EVERYWHERE, gsd_m=0.5)
-    found = pond_change(*(turned(STATES[name]) for name in names), turned(EVERYWHERE), gsd_m=0.5)
-    assert found.event == event
-    assert found.water_after.sum() == pytest.approx(straight.water_after.sum(), rel=0.02)
-    assert found.water_before.sum() == pytest.approx(straight.water_before.sum(), rel=0.02)
-
-
 @settings(max_examples=3)
 @given(gains=st.tuples(*[st.floats(0.92, 1.08)] * 3), bright=st.floats(0.8, 1.15))
 def test_white_balance_and_exposure_change_no_event(gains: tuple[float, float, float], bright: float) -> None:
@@ -158,40 +141,13 @@ def test_fine_pictures_are_compared_at_half_a_metre() -> None:
     assert working_shrink((4096, 100), 0.5) == 2.0
 
 
-def test_pairs_of_different_sizes_are_refused() -> None:
-    with pytest.raises(ToolError) as caught:
-        pond_change(STATES["wet"], STATES["dry"][:100], EVERYWHERE)
-    assert caught.value.kind == "shape_mismatch"
-
-
 def test_a_basin_is_seen_where_there_is_one() -> None:
     for name, low, high in (("dry", 0.8, 1.0), ("field", 0.0, 0.2)):
         assert low <= basin_probability(channels_of(STATES[name], EVERYWHERE), ellipse()) <= high
     assert basin_probability(channels_of(STATES["dry"], EVERYWHERE), np.zeros(SHAPE, bool)) == 0.5
 
 
-def test_signed_distance_is_positive_inside() -> None:
-    mask = np.zeros((9, 9), bool)
-    mask[3:6, 3:6] = True
-    depth = signed_distance(mask)
-    assert depth[4, 4] == pytest.approx(2, abs=0.1)
-    assert depth[4, 3] > 0 > depth[4, 2]
-    assert depth[0, 4] == pytest.approx(-3, abs=0.2)
-
-
 PLAIN = Evidence(0.5, (1.0, 0.0), (2.0, 1.0), (1.0, 0.0), (0.0, -1.0))
-
-
-def test_evidence_by_hand() -> None:
-    assert PLAIN.probability(np.array([1.0, 0.0])) == pytest.approx(1 / (1 + np.exp(-0.5)))
-    assert PLAIN.probability(np.array([3.0, 1.0])) == pytest.approx(1 / (1 + np.exp(-0.5)))
-    assert PLAIN.probability(np.array([1e9, 0.0])) == pytest.approx(1 / (1 + np.exp(-4.5)))
-
-
-def test_products_of_features_count() -> None:
-    crossed = Evidence(0.0, (0.0,) * 3, (1.0,) * 3, (0.0,) * 3, (0.0,) * 3, (1.0, 10.0, 100.0))
-    assert crossed.probability(np.array([1.0, 2.0, 0.0])) == pytest.approx(1 / (1 + np.exp(-2.0)))
-    assert crossed.probability(np.array([0.2, 0.0, 0.5])) == pytest.approx(1 / (1 + np.exp(-1.0)))
 
 
 def test_what_is_unlike_all_that_was_right_is_refused() -> None:

@@ -19,7 +19,6 @@ def test_discs_are_found_with_their_size(radius: float) -> None:
         np.array(sorted(CENTRES)) + 0.5, abs=2
     )
     assert blobs.diameters == pytest.approx(2 * radius, rel=0.3)
-    assert blobs.strengths == pytest.approx(40, rel=0.2)
     assert (blobs.scores > 0.8).all()
 
 

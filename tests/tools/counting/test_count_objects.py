@@ -16,7 +16,7 @@ from agrotools.build.sources.reading import read_items
 from agrotools.core import SampleFile, ToolError
 from agrotools.tools import get_tool
 from agrotools.tools.counting import methods
-from agrotools.tools.counting.count_objects import ObjectCount, mode_for, singular
+from agrotools.tools.counting.count_objects import ObjectCount, mode_for
 from agrotools.tools.counting.fruit_net import read_fruit_net
 from agrotools.tools.workspace import CallContext, artifacts_in, call_context
 from support.picture_files import discs, field, noisy, write_raster
@@ -132,15 +132,6 @@ def test_tiles_change_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     assert cut.median_height_m == whole.median_height_m
 
 
-def test_the_same_trees_with_finer_pixels(tmp_path: Path) -> None:
-    heights, number = trees()
-    fine = np.asarray(Image.fromarray(heights).resize((320, 192), Image.Resampling.BILINEAR))
-    path = write_raster(tmp_path / "fine.tif", fine[None])
-    result = counted(tmp_path, image=path, target="tree", gsd_m=0.25)
-    assert result.count == number
-    assert result.median_size_m == pytest.approx(2 * 8 / 1.5 * 0.5, rel=0.12)
-
-
 # --- plants, spots, fruit, crowns in colour --------------------------------------------------------------------------
 
 
@@ -162,14 +153,6 @@ def test_touching_plants_are_flagged_or_taken_apart(tmp_path: Path) -> None:
     assert "touching_plants_possible" in unaware.flags
     told = counted(tmp_path, image=picture, target="plant", expected_size_px=24)
     assert told.count == len(centres)
-
-
-@pytest.mark.parametrize(("turns", "flip"), [(1, False), (2, True), (3, False)])
-def test_turned_plants_are_as_many(tmp_path: Path, turns: int, flip: bool) -> None:
-    pixels = field(discs((300, 400), GRID, 12))
-    turned = np.ascontiguousarray(np.rot90(pixels, turns)[:, :: -1 if flip else 1])
-    result = counted(tmp_path, image=photo(tmp_path / "a.png", turned), target="plant")
-    assert result.count == len(GRID)
 
 
 def test_no_plants_on_bare_soil(tmp_path: Path) -> None:
@@ -288,11 +271,6 @@ def test_detectors_by_target(target: str, has_chm: bool, mode: str) -> None:
     assert mode_for(target, has_chm) == mode
 
 
-def test_plain_plurals() -> None:
-    words = ["trees", "berries", "tomatoes", "peaches", "grass", "maize", "plants", "boxes"]
-    assert [singular(word) for word in words] == ["tree", "berry", "tomato", "peach", "grass", "maize", "plant", "box"]
-
-
 @pytest.mark.parametrize("target", ["wheat_head", "building", "pond", "cow", "???", "strange thing"])
 def test_what_no_detector_finds_is_refused(tmp_path: Path, target: str) -> None:
     picture = photo(tmp_path / "a.png", field(discs((100, 100), [(50, 50)], 9)))
@@ -342,17 +320,6 @@ def test_heights_without_data_or_of_the_wrong_kind(tmp_path: Path) -> None:
     holes = heights.copy()
     holes[:, :32] = -9999
     assert counted(tmp_path, image=chm_file(tmp_path / "h.tif", holes), target="tree").count == number * 0.8
-
-
-def test_regions_outside(tmp_path: Path) -> None:
-    picture = photo(tmp_path / "a.png", field(discs((100, 100), [(50, 50)], 9)))
-    assert fault(tmp_path, image=picture, target="plant", region=(200, 200, 300, 300)).kind == "region_empty"
-    clipped = counted(tmp_path, image=picture, target="plant", region=(20, 20, 300, 300))
-    assert clipped.count == 1
-    assert "region_clipped" in clipped.flags
-    heights, _ = trees()
-    chm = chm_file(tmp_path / "chm.tif", heights)
-    assert fault(tmp_path, image=chm, target="tree", region=(500, 0, 600, 20)).kind == "region_empty"
 
 
 @pytest.mark.parametrize(

@@ -2,8 +2,6 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from agrotools.tools.counting.crowns import Crowns, find_crowns
 
@@ -72,17 +70,3 @@ def test_a_wider_window_finds_fewer_trees() -> None:
     heights = cones(0.5, noise=0.5)
     counts = [len(find_crowns(heights, 0.5, window_m=(a, 0.0)).tops) for a in (0.75, 2.0, 25.0)]
     assert counts[0] > counts[1] > counts[2] >= 1
-
-
-@settings(max_examples=20)
-@given(seed=st.integers(0, 500), turns=st.integers(0, 3), flip=st.booleans())
-def test_turning_turns_the_trees(seed: int, turns: int, flip: bool) -> None:
-    from scipy.ndimage import gaussian_filter
-
-    draw = np.random.default_rng(seed)
-    heights = np.clip(gaussian_filter(draw.normal(0, 1, (60, 48)), 3) * 60 + 4, 0, None).astype(np.float32)
-    turned = np.ascontiguousarray(np.rot90(heights, turns)[:, :: -1 if flip else 1])
-    first, second = find_crowns(heights, 0.5), find_crowns(turned, 0.5)
-    assert len(first.tops) == len(second.tops)
-    assert np.sort(second.heights_m) == pytest.approx(np.sort(first.heights_m), rel=1e-5)
-    assert np.sort(second.areas) == pytest.approx(np.sort(first.areas), abs=max(4, 0.1 * first.areas.max(initial=0)))

@@ -30,11 +30,6 @@ def test_overlap_is_intersection_over_union() -> None:
     assert table[3, 3] == 0  # an empty box covers nothing, not even itself
 
 
-def test_the_best_of_two_boxes_on_one_object_stays() -> None:
-    found = drop_duplicates(of((0, 0, 10, 10, 0.4), (1, 0, 11, 10, 0.9), (40, 40, 50, 50, 0.2)))
-    assert found.scores.tolist() == [0.9, 0.2]
-
-
 @given(st.lists(st.tuples(*[st.integers(0, 60)] * 2, *[st.integers(1, 30)] * 2, st.integers(0, 100)), max_size=25))
 def test_what_stays_does_not_overlap_and_explains_what_went(rows: list[tuple[int, int, int, int, int]]) -> None:
     every = of(*((x, y, x + w, y + h, s / 100) for x, y, w, h, s in rows))
@@ -72,11 +67,6 @@ def test_cores_tile_the_picture(width: int, height: int, side: int, share: float
         assert x1 == width or x1 - a1 >= overlap // 2
         covered[b0:b1, a0:a1] += 1
     assert (covered == 1).all()
-
-
-def test_tiles_that_cannot_overlap_so_far_are_refused() -> None:
-    with pytest.raises(ValueError, match="cannot overlap"):
-        list(tiles_of(100, 100, 32, 32))
 
 
 def bright_squares(tile: np.ndarray) -> Detections:

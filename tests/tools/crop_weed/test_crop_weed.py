@@ -15,8 +15,6 @@ from agrotools.tools.crop_weed.heads import (
     applicable_heads,
     cell_features,
     file_sha256,
-    fingerprint,
-    kernel,
     list_heads,
     load_head,
     separate_crop,
@@ -136,16 +134,6 @@ def test_what_it_was_not_trained_for_is_unfamiliar(trained) -> None:
     assert not separate_crop(pixels, pixels[..., 1] > 100, load_head(heads[2])).is_familiar
 
 
-def test_mirroring_does_not_change_the_parting(trained) -> None:
-    _, heads = trained
-    head = load_head(heads[2])
-    pixels, _ = plant_picture(100)
-    mask = plants_of(pixels)
-    straight = separate_crop(pixels, mask, head).crop
-    mirrored = separate_crop(np.ascontiguousarray(pixels[:, ::-1]), mask[:, ::-1], head).crop[:, ::-1]
-    assert (straight != mirrored).sum() < 0.02 * mask.sum()
-
-
 def test_a_tampered_head_is_refused(trained) -> None:
     _, heads = trained
     path = heads_folder() / f"{heads[0].name}.npz"
@@ -206,18 +194,6 @@ def test_data_of_another_form_is_refused(tmp_path: Path, content: str) -> None:
         train_crop_weed_heads(tmp_path)
     with pytest.raises(BenchmarkError):
         train_crop_weed_heads(tmp_path / "nowhere")
-
-
-def test_kernel_is_the_gaussian_of_the_distance() -> None:
-    draw = np.random.default_rng(0)
-    first, second = draw.normal(size=(5, 7)).astype(np.float32), draw.normal(size=(3, 7)).astype(np.float32)
-    expected = [[np.exp(-0.1 * ((a - b) ** 2).sum()) for b in second] for a in first]
-    assert np.allclose(kernel(first, second, 0.1), expected, atol=1e-5)
-
-
-def test_fingerprints_of_different_pictures_lie_far_apart() -> None:
-    looks = [int(fingerprint(plant_picture(seed)[0]), 16) for seed in range(6)]
-    assert min((a ^ b).bit_count() for k, a in enumerate(looks) for b in looks[:k]) > 60
 
 
 @pytest.mark.parametrize("shape", [(16, 16), (17, 33), (64, 20)])

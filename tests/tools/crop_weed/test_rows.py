@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agrotools.tools.crop_weed.separation import Rows, crop_in_rows, distance_to_row, likeliest_rows
+from agrotools.tools.crop_weed.separation import Rows, crop_in_rows, likeliest_rows
 from support.picture_files import planted_rows
 
 
@@ -52,15 +52,6 @@ def test_crop_stays_crop_however_the_picture_is_turned(quarters: int, mirrored: 
     assert -90 < rows.angle_deg <= 90
     found = crop_in_rows(rows, both)
     assert (found & crop).sum() / (found | crop).sum() > 0.95
-
-
-def test_distance_is_zero_on_a_line_and_half_a_spacing_between() -> None:
-    crop, weeds = planted_rows()
-    rows = find_rows(crop | weeds)
-    assert rows is not None
-    distance = distance_to_row(rows, crop.shape)
-    assert distance.max() <= rows.spacing_px / 2 + 1e-3
-    assert np.median(distance[crop]) < np.median(distance[weeds])
 
 
 @pytest.mark.parametrize("seed", range(12))

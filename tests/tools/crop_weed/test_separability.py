@@ -30,15 +30,6 @@ def test_the_same_digits_as_in_expressions(seed: int, size: int) -> None:
         assert optimum_index_factor(deviations, correlations) == pytest.approx(expected, rel=1e-14)
 
 
-def test_one_band_by_hand() -> None:
-    """B = d^2 / 8 / v for equal variances: means 0 and 2, variance 1 gives B = 0.5."""
-    one = np.eye(1)
-    assert jm_distance(np.zeros(1), one, np.full(1, 2.0), one) == pytest.approx(2 * (1 - np.exp(-0.5)))
-    assert jm_distance(np.zeros(1), one, np.zeros(1), one) == 0.0
-    assert jm_distance(np.zeros(1), one, np.full(1, 1e3), one) == pytest.approx(2.0)
-    assert optimum_index_factor(np.ones(3), np.eye(3)) is None
-
-
 def five_bands(seed: int = 0) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
     """Bands a and b part the classes, c, d, e are noise."""
     draw = np.random.default_rng(seed)

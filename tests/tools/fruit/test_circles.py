@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from agrotools.core import ToolError
 from agrotools.tools.fruit.camera import Camera, camera_at_size
-from agrotools.tools.fruit.circles import Cone, Evidence, angle_from, fit_round, outline_points
+from agrotools.tools.fruit.measuring import Cone, Evidence, angle_from, fit_round, outline_points
 
 CAMERA = Camera(900.0, 900.0, 960.0, 540.0)
 PIXEL = 1 / 900

@@ -12,7 +12,6 @@ from agrotools.core import Intrinsics, SampleFile, ToolError
 from agrotools.tools import get_tool
 from agrotools.tools.fruit.finding import focal_from_sphere
 from agrotools.tools.fruit.measure_fruit_size import FruitSizes
-from agrotools.tools.fruit.result import size_classes
 from agrotools.tools.workspace import CallContext, artifacts_in, call_context
 from support.orchard_scenes import GREEN_FRUIT, ORANGE_FRUIT, Scene, orchard
 
@@ -138,20 +137,6 @@ def test_a_box_without_a_fruit_is_named(tmp_path: Path) -> None:
 # --- a measurement does not depend on how the picture lies, or in what units depth is -------------------------------
 
 
-@pytest.mark.parametrize("seed", [1000, 1001])
-def test_turning_and_mirroring(tmp_path: Path, seed: int) -> None:
-    scene = orchard(seed, **OPEN)
-    straight = sized(tmp_path, scene)
-    for quarters, mirrored in ((1, False), (1, False), (1, False), (0, True)):  # each on top of those before
-        for name in ("pixels", "depth_mm"):
-            values = getattr(scene, name)
-            turned = np.rot90(values[:, ::-1] if mirrored else values, quarters)
-            setattr(scene, name, np.ascontiguousarray(turned))
-        other = sized(tmp_path, scene)
-        assert other.n == straight.n
-        assert other.mean_diameter_mm == pytest.approx(straight.mean_diameter_mm, abs=1.0)
-
-
 def test_resized_pictures_with_scaled_intrinsics(tmp_path: Path) -> None:
     scene = orchard(1002, **OPEN)
     image, depth = files(tmp_path, scene)
@@ -195,14 +180,6 @@ def test_a_region_and_its_boxes_lie_where_the_picture_has_them(tmp_path: Path) -
     inside = min(part.fruits, key=lambda fruit: np.hypot(*(np.array(fruit.centre_px) - middle)))
     assert inside.diameter_mm == pytest.approx(nearest.diameter_mm, abs=1.0)
     assert fault(tmp_path, image, depth=depth, fx_px=500, region=[900, 900, 950, 950]).kind == "region_empty"
-
-
-def test_the_same_call_gives_the_same_result(tmp_path: Path) -> None:
-    scene = orchard(2001, **HIDDEN)
-    image, depth = files(tmp_path, scene)
-    for more in ({}, {"boxes": scene.boxes}):
-        first, second = (measured(tmp_path, image, depth=depth, fx_px=500, **more) for _ in range(2))
-        assert first == second
 
 
 # --- what must be known ---------------------------------------------------------------------------------------------
@@ -295,11 +272,6 @@ def test_fruit_without_depth_is_not_guessed(tmp_path: Path) -> None:
     error = fault(tmp_path, files(tmp_path, scene)[0], depth=files(tmp_path, scene)[1], fx_px=500)
     assert error.kind == "nothing_found"
     assert "depth" in error.message
-
-
-def test_size_classes_have_their_lower_end() -> None:
-    counts = size_classes(np.array([49.9, 50.0, 69.9, 70.0, 90.0, 120.0]))
-    assert counts == {"<50": 1, "50-60": 1, "60-70": 1, "70-80": 1, "80-90": 0, ">=90": 2}
 
 
 # --- a camera that nobody calibrated, and real frames ---------------------------------------------------------------

@@ -1,7 +1,6 @@
 """The calculate tool: exact values, honest steps, and typed errors for everything else."""
 
 import re
-from fractions import Fraction
 from typing import Any
 
 import pytest
@@ -60,78 +59,11 @@ def test_precision_counts_decimals(precision, value):
     assert calculate("200 / 3", precision=precision).value == value
 
 
-def test_small_values_keep_their_digits():
-    assert calculate("1 / 30000", precision=2).value == 3.3e-5
-    assert calculate("0.4 * 1.0", precision=0).value == 0
-
-
 @given(st.floats(allow_nan=False, allow_infinity=False, min_value=-1e9, max_value=1e9), st.integers(1, 12))
 def test_rounding_errs_by_half_a_unit_of_the_last_digit_at_most(value, precision):
     found: Any = round_values(value, precision)
     step = 10.0**-precision * (1 if abs(value) >= 1 else abs(value) * 10)
     assert abs(found - value) <= step * 0.5000001 + 1e-15 * abs(value)
-
-
-@given(st.integers(-(10**6), 10**6), st.integers(-(10**6), 10**6), st.integers(1, 10**6))
-def test_arithmetic_is_exact(a, b, c):
-    found: Any = calculate("(a * b - a) / c", {"a": a, "b": b, "c": c}, precision=12).value
-    truth = Fraction(a * b - a, c)
-    assert abs(Fraction(found) - truth) <= abs(truth) * Fraction(1, 10**11) + Fraction(1, 10**12)
-
-
-@pytest.mark.parametrize(
-    "bomb",
-    [
-        "9**9**9**9",
-        "10**(10**10)",
-        "factorial(10**9)",
-        "[0] * 10**9",
-        "'a' * 10**9",
-        "2**2**2**2**2**2",
-        "comb(10**8, 5 * 10**7)",
-        "1e308 * 10",
-        "sum([[[[[[[[[[[1]]]]]]]]]]])",
-        "[" * 100 + "]" * 100,
-    ],
-)
-def test_expression_bombs_are_refused_at_once(bomb):
-    assert refusal(bomb).argument == "expression"
-
-
-@pytest.mark.parametrize(("long", "value"), [("1" + "+1" * 249, 250), ("(" * 30 + "1" + ")" * 30, 1)])
-def test_long_but_harmless_expressions_are_calculated(long, value):
-    assert calculate(long).value == value
-
-
-@pytest.mark.parametrize(
-    "attack",
-    [
-        "().__class__.__bases__[0].__subclasses__()",
-        "a.real",
-        "__import__('os').system('id')",
-        "eval('1')",
-        "open('/etc/passwd')",
-        "lambda: 1",
-        "[x for x in (1, 2)]",
-        "f'{1}'",
-        "(a := 1)",
-        "a = 1",
-        "import os",
-        "_a",
-        "globals()",
-        "getattr(a, 'real')",
-        "1; 2",
-        "yield 1",
-        "await a",
-        "*a",
-        "{1: 2}",
-        "print(1)",
-    ],
-)
-def test_code_is_no_expression(attack):
-    error = refusal(attack, {"a": 1})
-    assert error.argument == "expression"
-    assert error.hint
 
 
 @pytest.mark.parametrize(
@@ -147,12 +79,6 @@ def test_lists_of_ten_million_are_refused_at_once(value):
     endless = [value] * 10_000_000
     error = refusal("sum(a)", {"a": endless})
     assert (error.argument, error.hint) == ("variables", "pass shorter lists")
-
-
-def test_a_list_that_holds_itself_is_refused():
-    endless: list[Any] = [1]
-    endless.append(endless)
-    assert refusal("sum(a)", {"a": endless}).argument == "variables"
 
 
 def test_the_argument_at_fault_is_named():
@@ -173,12 +99,3 @@ def test_the_description_names_every_function_and_no_other():
     text = calculate.spec.description.partition("functions.")[2].partition("Other names")[0]
     words = set(re.findall(r"[a-z]\w*", re.sub(r"General:|Of lists:|Of agronomy:", "", text)))
     assert words == set(FUNCTIONS)
-
-
-def test_agreement_kinds():
-    assert calculate.spec.agreement == {
-        "expression": "expression",
-        "variables": "variables",
-        "unit": "presentation",
-        "precision": "presentation",
-    }

@@ -4,8 +4,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from numpy.typing import NDArray
 from PIL import Image
 
@@ -103,15 +101,3 @@ def test_other_positions_are_refused(field: Path, position: str) -> None:
         add_text(image=field, text="A", position=position)
     assert (caught.value.kind, caught.value.argument) == ("invalid_argument", "position")
     assert caught.value.hint
-
-
-@given(st.text(min_size=2, max_size=60))
-def test_any_position_gives_a_place_or_a_typed_error(position: str) -> None:
-    from agrotools.tools.general.annotation import _corner
-
-    try:
-        x, y = _corner(position, (400, 300), 50, 20)
-    except ToolError:
-        return
-    assert -50 <= x <= 400
-    assert -50 <= y <= 300

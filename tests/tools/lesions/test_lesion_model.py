@@ -13,8 +13,6 @@ from agrotools.tools.lesions.analyze_lesions import MODEL_FILES
 from agrotools.tools.lesions.segmentation import (
     LeafView,
     load_lesion_model,
-    local_mean,
-    mahalanobis,
     pixel_features,
     read_lesion_model,
 )
@@ -80,16 +78,3 @@ def test_features_do_not_see_what_is_outside_the_leaf() -> None:
     one = LeafView(lab_of(green), mask, (0, 0, 160, 120))
     other = LeafView(lab_of(np.where(mask[..., None], green, 255).astype(np.uint8)), mask, (0, 0, 160, 120))
     assert pixel_features(other) == pytest.approx(pixel_features(one), abs=1e-3)
-
-
-def test_the_local_mean_of_a_constant_is_that_constant() -> None:
-    mask = discs((90, 90), [(40, 50)], 30)
-    for sigma in (0.8, 5.0, 35.0):
-        mean = local_mean(np.where(mask, np.float32(7), np.float32(0)), mask, sigma)
-        assert mean[mask] == pytest.approx(7, rel=0.02)
-
-
-def test_the_centre_of_the_domain_is_inside() -> None:
-    domain = load_lesion_model().info.domain
-    assert mahalanobis(domain, np.array(domain.centre)) == 0
-    assert mahalanobis(domain, np.array(domain.centre) + np.array([0, 60, 0, 0, 0])) > domain.limit

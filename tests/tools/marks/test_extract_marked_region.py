@@ -194,17 +194,6 @@ def test_files_that_are_no_pictures(tmp_path: Path) -> None:
     assert fault(png_header_only(tmp_path / "bomb.png", 60_000, 60_000)).kind == "limit"
 
 
-def test_a_transparent_margin_and_a_rotation_in_exif(tmp_path: Path) -> None:
-    alpha = np.full((240, 320), 255, np.uint8)
-    alpha[:, 260:] = 0
-    pixels = np.dstack([boxed((70, 50, 190, 150)), alpha])
-    assert extracted(saved(tmp_path, pixels, "alpha.png")).regions[0].box == (70, 50, 190, 150)
-    exif = Image.Exif()
-    exif[0x0112] = 6
-    Image.fromarray(boxed((70, 50, 190, 150))).save(tmp_path / "turned.png", exif=exif)
-    assert extracted(tmp_path / "turned.png").regions[0].box == (240 - 150, 70, 240 - 50, 190)
-
-
 def test_red_fruit_and_white_spots_are_no_marks(tmp_path: Path) -> None:
     pixels = noisy((60, 110, 40), (240, 320), 3)
     y, x = np.mgrid[0:240, 0:320]
@@ -268,13 +257,6 @@ def test_the_sharp_tips_of_a_flat_polygon_belong_to_its_box() -> None:
         pixels, drawn = draw_mark_on(field(PLANTS, seed), colour, "polygon", 3, np.random.default_rng(seed))
         (mark,) = find_marks(pixels)
         assert box_iou(mark.box, drawn.box) > 0.93
-
-
-@pytest.mark.parametrize("factor", [2, 3])
-def test_enlarging_a_picture_enlarges_its_marks(tmp_path: Path, factor: int) -> None:
-    large = np.repeat(np.repeat(boxed((70, 50, 190, 150), "red", 3), factor, axis=0), factor, axis=1)
-    region = extracted(saved(tmp_path, large)).regions[0]
-    assert box_iou(region.box, tuple(factor * edge for edge in (70, 50, 190, 150))) > 0.97
 
 
 @pytest.mark.slow

@@ -6,8 +6,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from PIL import Image
 
 from agrotools.build.accuracy.measure_weed_phenotype import DrawnPlant, drawn_plant
@@ -181,43 +179,12 @@ class TestBadPictures:
         assert fault(image, region=[100, 0, 150, 200]).kind == "nothing_found"
 
 
-def test_transparent_parts_are_no_plants(tmp_path: Path):
-    pixels = blocks((20, 60, 80, 160), (180, 60, 260, 160))
-    alpha = np.full(pixels.shape[:2], 255, np.uint8)
-    alpha[:, 150:] = 0
-    assert measured(saved(tmp_path, np.dstack([pixels, alpha]))).n_plants == 1
-
-
-def test_a_picture_that_was_taken_lying_is_measured_upright(tmp_path: Path):
-    pixels = blocks((100, 60, 180, 190))
-    exif = Image.Exif()
-    exif[0x0112] = 6
-    lying = saved(tmp_path, np.rot90(pixels).copy(), "lying.png", exif=exif)
-    upright = saved(tmp_path, pixels)
-    assert measured(lying).plants[0].height_px == measured(upright).plants[0].height_px
-
-
 def test_many_plants_are_counted_and_the_largest_listed(tmp_path: Path):
     boxes = [(20 * x + 4, 20 * y + 4, 20 * x + 13, 20 * y + 13) for x in range(15) for y in range(15)]
     result = measured(saved(tmp_path, blocks(*boxes, size=(300, 300))), view="top")
     assert result.n_plants == 225
     assert len(result.plants) == 200
     assert "not_all_plants_listed" in result.flags
-
-
-@given(turns=st.integers(0, 3), flip=st.booleans())
-@settings(max_examples=8)
-def test_turning_and_flipping(tmp_path_factory: pytest.TempPathFactory, turns: int, flip: bool):
-    """Area, hull and colour to 0.5 %: the picture is measured in other order of rows, no more."""
-    folder = tmp_path_factory.mktemp("turned")
-    pixels = blocks((60, 50, 90, 150), (60, 90, 200, 110))
-    moved = np.rot90(pixels[:, ::-1] if flip else pixels, turns).copy()
-    first = measured(saved(folder, pixels), view="top").plants[0]
-    second = measured(saved(folder, moved, "moved.png"), view="top").plants[0]
-    assert second.area_px == pytest.approx(first.area_px, rel=0.005)
-    assert second.convex_hull_px == pytest.approx(first.convex_hull_px, rel=0.005)
-    assert second.mean_exg == pytest.approx(first.mean_exg, abs=0.005)
-    assert second.leaf_count_est == first.leaf_count_est
 
 
 @pytest.mark.parametrize("factor", [0.5, 2.0])

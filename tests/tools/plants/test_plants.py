@@ -57,11 +57,6 @@ def test_leaves_of_a_rosette_at_any_size(leaves: int, size: int):
     assert len(only(mask).tips) == leaves
 
 
-@given(turn=st.floats(0, 2 * math.pi), leaves=st.integers(3, 6))
-def test_leaves_do_not_depend_on_the_direction(turn: float, leaves: int):
-    assert len(only(rosette(leaves, turn=turn)).tips) == leaves
-
-
 def test_a_bump_of_the_outline_is_no_leaf():
     disc = np.zeros((200, 200), np.uint8)
     cv2.circle(disc, (100, 100), 60, 1, -1)

@@ -119,20 +119,6 @@ async def test_things_are_counted_by_what_the_model_points_out(tmp_path: Path) -
     assert request["response_format"]["type"] == "json_schema"
 
 
-async def test_boxes_are_of_the_file_however_small_the_model_sees_it(tmp_path: Path) -> None:
-    seen = {"objects": [{"bbox_2d": [0, 0, 784, 392]}]}
-    call = ToolCall(
-        tool="count_objects", arguments={"image": "field.png", "target": "roof", "region": [100, 0, 3236, 1568]}
-    )
-    async with serve(_says(seen)) as endpoint:
-        [outcome] = await _run(endpoint, tmp_path, call, size=(3300, 1600))
-    text, image = endpoint.requests[0]["messages"][1]["content"]
-    shown = Image.open(io.BytesIO(base64.b64decode(image["image_url"]["url"].partition(",")[2])))
-    assert shown.size == (1568, 784)
-    assert "1568 x 784" in text["text"]
-    assert _result(outcome)["boxes"] == [[100, 0, 1668, 784]]
-
-
 async def test_a_question_is_answered_beside_the_numbers(tmp_path: Path) -> None:
     async with serve(_says({"description": "Yes, the soil is cracked."})) as endpoint:
         [outcome] = await _run(endpoint, tmp_path, DESCRIBE)
@@ -181,15 +167,6 @@ def test_a_bad_reply_is_told_what_is_wrong_and_asked_again_once(first: str, said
     assert said in caught.value.message
 
 
-async def test_a_bad_reply_is_shown_to_the_model_with_what_is_wrong(tmp_path: Path) -> None:
-    async with serve(_says("I see a dozen.", TWO)) as endpoint:
-        [outcome] = await _run(endpoint, tmp_path, COUNT)
-    assert _result(outcome)["count"] == 2
-    *_, reply, mend = endpoint.requests[1]["messages"]
-    assert (reply["role"], reply["content"]) == ("assistant", "I see a dozen.")
-    assert "it holds no JSON: 'I see a dozen.'" in mend["content"]
-
-
 @pytest.mark.parametrize(
     "reply",
     [
@@ -201,26 +178,6 @@ async def test_a_bad_reply_is_shown_to_the_model_with_what_is_wrong(tmp_path: Pa
 )
 def test_json_is_read_as_models_write_it(reply: str) -> None:
     assert len(_pointed(Replies([reply], "eye")).boxes) == 2
-
-
-async def test_too_many_requests_are_waited_for() -> None:
-    calls = iter(range(100))
-
-    def answer(_body: Body) -> web.Response:
-        if next(calls) == 0:
-            return error(429, "slow down", **{"Retry-After": "0"})
-        return completion("{}")
-
-    async with serve(answer) as endpoint, _eye(endpoint) as vision:
-        assert await vision.answer(QUESTION) == "{}"
-    assert len(endpoint.requests) == 2
-
-
-async def test_a_dead_server_makes_no_observation(tmp_path: Path) -> None:
-    async with serve(_says(TWO)) as endpoint:
-        pass
-    with pytest.raises(InfrastructureError, match="no reply from"):
-        await _run(endpoint, tmp_path, COUNT)
 
 
 async def test_a_server_that_stays_dead_ends_the_run() -> None:

@@ -91,11 +91,7 @@ def index_change(
     request: ChangeRequest,
     threshold: float | Literal["otsu"],
 ) -> ChangeInputs:
-    """Subtract a vegetation index and cut the difference, by strips, so that the size of the rasters does not matter.
-
-    Raises:
-        ToolError: as the readers; ``crs_mismatch``, ``shape_mismatch``, ``band_not_found``, ``region_empty``.
-    """
+    """Subtract a vegetation index and cut the difference, by strips, so that rasters may be of any size."""
     names = shown_name(before), shown_name(after)
     with _open_indices(before, after, bands, names) as indices:
         source = indices.pair.first
@@ -237,11 +233,7 @@ def land_class_change(
     water_only: bool,
     request: ChangeRequest,
 ) -> ChangeInputs:
-    """Classes by NDWI (water above 0, McFeeters 1996) and NDVI (Rouse et al. 1974), each date by itself, compared.
-
-    Raises:
-        ToolError: as the readers; ``crs_mismatch``, ``shape_mismatch``, ``region_empty``, ``limit``.
-    """
+    """Classes by NDWI (water above 0, McFeeters 1996) and NDVI (Rouse et al. 1974), each date by itself, compared."""
     names = shown_name(before), shown_name(after)
     with open_raster_pair(before, after, names) as pair:
         first = pair.first

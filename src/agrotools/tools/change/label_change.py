@@ -175,11 +175,7 @@ def label_change(
     marked: str,
     request: ChangeRequest,
 ) -> ChangeInputs:
-    """Compare two label rasters or masks pixel by pixel, by strips, so that their size does not matter.
-
-    Raises:
-        ToolError: as the readers; ``shape_mismatch``, ``crs_mismatch``, ``region_empty``, ``missing_metadata``.
-    """
+    """Compare two label rasters or masks pixel by pixel, by strips, so that their size does not matter."""
     infos = file_info(files.before), file_info(files.after)
     with _open_labels(files) as labels:
         known = (files.before, files.after, *files.images)

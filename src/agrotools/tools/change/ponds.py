@@ -12,7 +12,6 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from agrotools.core import ToolError
 from agrotools.tools.change.water import (
     BASIN_TEST,
     Channels,
@@ -77,14 +76,8 @@ def pond_change(
         valid: bool (rows, columns), where both hold data.
         nir_before, nir_after: near infrared (rows, columns) on the scale of the colours (one factor for all bands).
         gsd_m: metres per pixel; sets the least area of a pond to 60 m^2 unless ``min_area_px`` says otherwise.
-
-    Raises:
-        ToolError: ``shape_mismatch`` where the arrays differ in size.
     """
     shape = valid.shape
-    for name, plane in (("before", before_rgb), ("after", after_rgb), ("nir", nir_before), ("nir", nir_after)):
-        if plane is not None and plane.shape[:2] != shape:
-            raise ToolError("shape_mismatch", f"{name} is {plane.shape[:2]}, the pair {shape} (rows, columns)")
     shrink = working_shrink(shape, gsd_m)
     if shrink == 1.0:
         return _compare((before_rgb, after_rgb), (nir_before, nir_after), valid, gsd_m, min_area_px)

@@ -156,8 +156,7 @@ def count_objects(
     from agrotools.tools.counting.result import count_result
     from agrotools.tools.learned import find_learned
     from agrotools.tools.pictures import choose_scale, colour_bands, read_field_picture
-    from agrotools.vision.formats import clipped_region
-    from agrotools.vision.reading import read_image
+    from agrotools.vision.reading import read_image, refuse_grey
     from agrotools.vision.vegetation import choose_index, segment
 
     backend = backend_in_use() or "offline"
@@ -185,13 +184,9 @@ def count_objects(
     else:
         pixels = read_image(image, shown_as=name)
         box, clipped = clipped_region(region, pixels.width, pixels.height, name)
-        if pixels.is_grey and chosen in ("crown_rgb", "fruit"):
-            raise ToolError(
-                "band_not_found",
-                f"{name} is grey, and {chosen} goes by colour",
-                argument="image",
-                hint="use a colour picture, mode='blob', or a canopy height model for trees",
-            )
+        if chosen in ("crown_rgb", "fruit"):
+            hint = "use a colour picture, mode='blob', or a canopy height model for trees"
+            refuse_grey(pixels, name, f", and {chosen} goes by colour", hint)
         display, flags = pixels.pixels, pixels.flags
         valid = np.ones(display.shape[:2], np.bool_) if pixels.valid is None else pixels.valid
         scale = choose_scale(gsd_m, (info.gsd_m if info else None) or _gsd_of_raster(image))

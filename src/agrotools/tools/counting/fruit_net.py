@@ -8,6 +8,8 @@ Peaks of the net's heat maps are objects, with the distances to their four sides
 Kraehenbuehl 2019; boxes from every place: Liu et al. 2020, TTFNet). Large pictures are searched in tiles that overlap;
 each tile answers for its own half of the overlap, so an object is taken from the tile in which it lies further from the
 edge. Objects that two tiles still find twice are recognised by the overlap of their boxes.
+
+Files that are missing or not those that were shipped are a ``ToolError`` of the kind ``backend_unavailable``.
 """
 
 import math
@@ -130,13 +132,7 @@ class Tile:
 
 
 def tiles_of(width: int, height: int, side: int, overlap: int) -> Iterator[Tile]:
-    """Tiles of at most ``side`` pixels a side, of one size, that overlap by at least ``overlap`` pixels.
-
-    Raises:
-        ValueError: ``overlap`` is not smaller than ``side``.
-    """
-    if not 0 <= overlap < side:
-        raise ValueError(f"tiles of {side} pixels cannot overlap by {overlap}")
+    """Tiles of at most ``side`` pixels a side, of one size, that overlap by at least ``overlap`` pixels."""
     across, down = _stretches(width, side, overlap), _stretches(height, side, overlap)
     for y0, y1, from_y, to_y in down:
         for x0, x1, from_x, to_x in across:
@@ -244,11 +240,7 @@ class FruitNet:
     session: Any
 
     def detect(self, pixels: NDArray[np.uint8]) -> Detections:
-        """Fruits of all kinds in a tile, uint8 (rows, columns, 3), at the net's scale.
-
-        Raises:
-            ToolError: ``backend_unavailable`` where the graph does not answer as described.
-        """
+        """Fruits of all kinds in a tile, uint8 (rows, columns, 3), at the net's scale."""
         height, width = pixels.shape[:2]
         rows, columns = (-(-side // _MULTIPLE) * _MULTIPLE for side in (height, width))
         image = np.zeros((1, 3, rows, columns), np.float32)
@@ -270,20 +262,12 @@ class FruitNet:
 
 @lru_cache(maxsize=1)
 def load_fruit_net() -> FruitNet:
-    """The shipped net.
-
-    Raises:
-        ToolError: ``backend_unavailable`` where its files are missing, or are not those that were shipped.
-    """
+    """The shipped net."""
     return read_fruit_net(shipped_file("nets/fruits.json"))
 
 
 def read_fruit_net(description: Path) -> FruitNet:
-    """The net that a description names, its weights beside it.
-
-    Raises:
-        ToolError: ``backend_unavailable``: a file is missing, no description, other weights, no graph that fits.
-    """
+    """The net that a description names, its weights beside it."""
     return FruitNet(*read_whole_net(description, FruitNetInfo, gives=("heat", "distances"), what=_WHAT, hint=_HINT))
 
 

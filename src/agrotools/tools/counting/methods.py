@@ -7,6 +7,7 @@ taken as the difference of two Gaussians (Marr and Hildreth 1980).
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import cv2
 import numpy as np
@@ -98,11 +99,9 @@ def crowns_in_colours(pixels: NDArray[np.uint8], gsd_m: float | None, expected_s
         flags.append("size_guessed")
     size = min(max(size, 3.0), largest)
     limits = (max(3.0, _CROWN_RANGE[0] * size), max(3.0, _CROWN_RANGE[1] * size))
-    found_blobs = find_blobs(values, limits, least_strength=0.5 + 0.1 * float(values.std()))
+    blobs = find_blobs(values, limits, least_strength=0.5 + 0.1 * float(values.std()))
     note = f"spots of {limits[0]:.0f} to {limits[1]:.0f} px that are green and bright; size {note}"
-    return _round_components(
-        found_blobs.centres, found_blobs.diameters, found_blobs.scores, pixels.shape, (note,), tuple(flags)
-    )
+    return _round_components(*blobs, pixels.shape, (note,), tuple(flags))
 
 
 def round_spots(pixels: NDArray[np.uint8], expected_size_px: float | None) -> CountedObjects:
@@ -119,7 +118,7 @@ def round_spots(pixels: NDArray[np.uint8], expected_size_px: float | None) -> Co
     limits = (max(2.0, limits[0]), max(2.0, limits[1]))
     blobs = find_blobs(values, limits, least_strength=5.0)
     note = f"round spots of {limits[0]:.0f} to {limits[1]:.0f} px that differ from the background by colour"
-    return _round_components(blobs.centres, blobs.diameters, blobs.scores, pixels.shape, (note,), flags)
+    return _round_components(*blobs, pixels.shape, (note,), flags)
 
 
 def plants_on_soil(mask: NDArray[np.bool_], expected_size_px: float | None) -> CountedObjects:
@@ -330,18 +329,15 @@ _OVERLAP = 0.65
 _REFERENCE = 90
 
 
-@dataclass(frozen=True, eq=False)
-class Blobs:
+class Blobs(NamedTuple):
     """Spots, strongest first. ``centres``: float64 (n, 2), x and y, pixels; ``diameters``: float64 (n,), pixels.
 
-    ``strengths``: float64 (n,), contrast in units of the values; ``scores``: the same over that of a strong spot of the
-    picture (90th percentile), at most 1.
+    ``scores``: float64 (n,), contrast over that of a strong spot of the picture (90th percentile), at most 1.
     """
 
-    centres: NDArray[np.float64]
-    diameters: NDArray[np.float64]
-    strengths: NDArray[np.float64]
-    scores: NDArray[np.float64]
+    centres: Floats
+    diameters: Floats
+    scores: Floats
 
 
 def find_blobs(values: Values, diameters_px: tuple[float, float], *, least_strength: float) -> Blobs:
@@ -373,7 +369,7 @@ def find_blobs(values: Values, diameters_px: tuple[float, float], *, least_stren
     order = order[_drop_overlapping_spots(centres[order], diameters[order])]
     strengths = strengths[order]
     reference = float(np.percentile(strengths, _REFERENCE)) if strengths.size else 1.0
-    return Blobs(centres[order], diameters[order], strengths, np.minimum(1.0, strengths / reference))
+    return Blobs(centres[order], diameters[order], np.minimum(1.0, strengths / reference))
 
 
 def _response(values: Values, diameter: float) -> Values:

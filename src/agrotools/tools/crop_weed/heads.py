@@ -35,7 +35,6 @@ Map = NDArray[np.floating[Any]]
 
 FEATURES_VERSION = "1"
 """To be raised with any change of the features: heads of another version are not used."""
-CELL_PX = 4
 WINDOWS = (3, 6, 12, 24, 48)
 """Standard deviations of the windows, in pixels at half resolution."""
 LEAST_COVER = 0.1

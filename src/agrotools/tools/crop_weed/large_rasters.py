@@ -65,9 +65,6 @@ def segment_raster(
     Args:
         roles: role to 1-based band number; those that the index needs are read.
         longest_side: of the small picture, pixels.
-
-    Raises:
-        ToolError: ``nothing_found`` where the region holds no data, and as the reader.
     """
     used: dict[Role, int] = {role: roles[role] for role in INDICES[index].bands}
     sample, factor, dark = _sample(source, used, index, region)

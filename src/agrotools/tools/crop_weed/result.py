@@ -196,11 +196,7 @@ class ClassMeaning(NamedTuple):
 def meaning_of_classes(
     label_map: Mapping[str, Sequence[int]] | None, classes: Mapping[str, str] | None, name: str, present: Sequence[int]
 ) -> ClassMeaning:
-    """Class numbers of crop, weeds and soil among those that are ``present``; arguments as of :func:`label_areas`.
-
-    Raises:
-        ToolError: as :func:`label_areas`.
-    """
+    """Class numbers of crop, weeds and soil among those that are ``present``; arguments as of :func:`label_areas`."""
     numbers, notes = _numbers(label_map, classes, name, present)
     mapped_numbers = {number for members in numbers.values() for number in members}
     unnamed = [number for number in present if number not in mapped_numbers]

@@ -17,14 +17,15 @@ from numpy.typing import NDArray
 
 from agrotools.core import ToolError
 from agrotools.tools.fruit.camera import Camera
-from agrotools.tools.fruit.circles import Cone, angle_from
 from agrotools.tools.fruit.measure_fruit_size import Fruit
 from agrotools.tools.fruit.measuring import (
+    Cone,
     Depth,
     FruitMeasurement,
     Mask,
     Segment,
     View,
+    angle_from,
     measure,
     smooth_depth,
     surface_depth,

@@ -155,9 +155,8 @@ def measure_fruit_size(
             (depth or intrinsics of another size), ``nothing_found``, ``region_empty``, and as the readers of files.
 
     Sources: outline completed by a circle, and its distance from depth, as Gené-Mola et al. 2021 and Ferrer-Ferrer et
-        al. 2023 (amodal sizing of apples) define the task; methods as named in :mod:`agrotools.tools.fruit.circles`,
-        :mod:`agrotools.tools.fruit.measuring`, :mod:`agrotools.tools.fruit.finding` and
-        :mod:`agrotools.tools.fruit.finding`.
+        al. 2023 (amodal sizing of apples) define the task; methods as named in :mod:`agrotools.tools.fruit.measuring`
+        and :mod:`agrotools.tools.fruit.finding`.
     """
     from agrotools.tools.fruit.camera import CameraArguments, choose_camera
     from agrotools.tools.fruit.finding import find_fruit_pixels, find_fruits

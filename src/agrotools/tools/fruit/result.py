@@ -9,9 +9,8 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from agrotools.tools.fruit.circles import outline_points
 from agrotools.tools.fruit.measure_fruit_size import FruitSize, FruitSizes
-from agrotools.tools.fruit.measuring import FruitMeasurement, View
+from agrotools.tools.fruit.measuring import FruitMeasurement, View, outline_points
 from agrotools.tools.workspace import save_artifact
 from agrotools.vision import Box
 from agrotools.vision.overlay import BLACK, ORANGE, SKY_BLUE, Mark, draw_marks

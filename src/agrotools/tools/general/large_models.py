@@ -185,20 +185,12 @@ class GeneratedImage(ToolResult):
 
 
 def picture_files(backend: str) -> tuple[Path, ...]:
-    """The files of the model that a back-end names; an endpoint has none here.
-
-    Raises:
-        ToolError: ``backend_unavailable``, see :func:`agrotools.tools.learned.weight_files`.
-    """
+    """The files of the model that a back-end names; an endpoint has none here."""
     return weight_files(backend) if backend.startswith(LEARNED) else ()
 
 
 def by_endpoint(backend: str, prompt: str, pictures: tuple[bytes, ...] = ()) -> tuple["Image", tuple[str, ...]]:
-    """The picture that an images endpoint makes, and notes.
-
-    Raises:
-        ToolError: as :func:`agrotools.tools.services.request_service`; ``tool_failed``: the reply is no image.
-    """
+    """The picture that an images endpoint makes, and notes."""
     from PIL import Image
 
     model = backend.removeprefix(IMAGES)

@@ -161,11 +161,7 @@ def locate_objects(
 
 
 def locate_by_backend(backend: str, looked: OpenedImage, text: str, score_min: float) -> FoundObjects:
-    """Objects named by ``text`` as a back-end finds them, best first, with a score of at least ``score_min``.
-
-    Raises:
-        ToolError: as :func:`locate_objects`.
-    """
+    """Objects named by ``text`` as a back-end finds them, best first, with a score of at least ``score_min``."""
     if backend == VLM:
         from agrotools.tools.services.vision import locate_by_model
 

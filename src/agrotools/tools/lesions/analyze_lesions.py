@@ -148,7 +148,7 @@ def analyze_lesions(
     from agrotools.tools.lesions.result import LesionInputs, lesion_result
     from agrotools.tools.lesions.segmentation import leaf_view
     from agrotools.tools.pictures import choose_scale
-    from agrotools.vision.reading import read_image
+    from agrotools.vision.reading import read_image, refuse_grey
 
     info, name = file_info(image), shown_name(image)
     picture = read_image(image, shown_as=name)
@@ -157,13 +157,7 @@ def analyze_lesions(
     pixels = np.ascontiguousarray(picture.pixels[y0:y1, x0:x1])
     valid = None if picture.valid is None else picture.valid[y0:y1, x0:x1]
     leaf = _leaf(pixels, valid, leaf_mask, box, (picture.height, picture.width), mode, name)
-    if picture.is_grey:
-        raise ToolError(
-            "band_not_found",
-            f"{name} is grey: without colour, lesions cannot be told from healthy tissue",
-            argument="image",
-            hint="use a colour picture",
-        )
+    refuse_grey(picture, name, ": without colour, lesions cannot be told from healthy tissue")
     view = leaf_view(pixels, leaf.mask, leaf.box)
     lesions = _lesions(view, leaf, healthy_reference, sensitivity)
     scale = choose_scale(

@@ -8,6 +8,8 @@ Features of a pixel are relative to the leaf itself (its median colour, its loca
 area, so that neither exposure nor resolution changes them much. The rules need no training and serve any leaf: a lesion
 has left the leaf's own healthy green for yellow, brown, grey or black. They know colours only, and cannot tell a lesion
 from dirt or a dry vein.
+
+Files that are missing or do not belong together are a ``ToolError`` of the kind ``backend_unavailable``.
 """
 
 import math
@@ -191,21 +193,13 @@ class LesionModel:
 
 @lru_cache(maxsize=1)
 def load_lesion_model() -> LesionModel:
-    """The shipped model.
-
-    Raises:
-        ToolError: ``backend_unavailable`` where its files are missing, or are not those that were shipped.
-    """
+    """The shipped model."""
     description, weights = map(shipped_file, MODEL_FILES)
     return read_lesion_model(description, weights)
 
 
 def read_lesion_model(description: Path, weights: Path) -> LesionModel:
-    """A model from its two files.
-
-    Raises:
-        ToolError: ``backend_unavailable`` where they are missing, do not belong together or are damaged.
-    """
+    """A model from its two files."""
     try:
         info = ModelInfo.model_validate_json(description.read_bytes())
     except (OSError, ValidationError) as error:

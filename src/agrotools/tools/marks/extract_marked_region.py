@@ -151,14 +151,8 @@ def extract_marked_region(
 def _region(number: int, mark: "DrawnMark") -> MarkedRegion:
     return MarkedRegion(
         index=number,
-        box=mark.box,
-        inner_box=mark.inner_box,
-        polygon=mark.polygon,
         color=mark.colour,
-        shape=mark.shape,
-        area_px=mark.area_px,
-        stroke_px=mark.stroke_px,
-        score=mark.score,
+        **{name: value for name, value in vars(mark).items() if name not in ("colour", "rgb")},
     )
 
 

@@ -136,7 +136,7 @@ def measure_weed_phenotype(
     """
     from agrotools.tools.plants.measuring import MOST_PLANTS, draw_plants, find_plants, plant_colours, scale_of
     from agrotools.vision.overlay import class_picture
-    from agrotools.vision.reading import read_image
+    from agrotools.vision.reading import read_image, refuse_grey
     from agrotools.vision.vegetation import segment
 
     name = shown_name(image)
@@ -144,9 +144,7 @@ def measure_weed_phenotype(
     picture = read_image(image, shown_as=name)
     box, clipped = clipped_region(region, picture.width, picture.height, name)
     _check_ground(ground_y_px, view, picture.height)
-    if picture.is_grey:
-        raise ToolError("band_not_found", f"{name} is grey: without colour, plants cannot be told from the background",
-                        argument="image", hint="use a colour picture")  # fmt: skip
+    refuse_grey(picture, name, ": without colour, plants cannot be told from the background")
     channels = {role: picture.pixels[..., number] for number, role in enumerate(("R", "G", "B"))}
     green = segment("lab_a", channels, picture.valid)  # pyright: ignore[reportArgumentType]
     inside = np.zeros_like(green.mask)

@@ -217,9 +217,7 @@ def _has_value(claim: Claim) -> bool:
 
 
 def _as_value(claim: Claim) -> StatedValue:
-    return StatedValue(
-        value=claim.value, unit=claim.unit, condition=claim.condition, region=claim.region, formula=claim.formula
-    )
+    return StatedValue(**{name: getattr(claim, name) for name in StatedValue.model_fields})
 
 
 def _as_source(entry: Entry, key: str) -> CitedSource:

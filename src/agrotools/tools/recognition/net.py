@@ -7,6 +7,9 @@ checked before ONNX Runtime sees them; a graph that keeps numbers in other files
 Confidence: calibrated probabilities, and scores of familiarity. Familiarity by features: a Gaussian for each class with
 a covariance that all share, free along the main directions within classes, even in all others (probabilistic PCA:
 Tipping and Bishop 1999; distance to the nearest class: Lee et al. 2018).
+
+Files that are missing, damaged or do not fit, and answers that are not as described, are a ``ToolError`` of the kind
+``backend_unavailable``.
 """
 
 from collections.abc import Sequence
@@ -260,21 +263,13 @@ class Net:
     session: Any
 
     def judge(self, pixels: NDArray[np.uint8]) -> Judgement:
-        """The net's answer for one picture, uint8 (rows, columns, 3).
-
-        Raises:
-            ToolError: as :meth:`look`.
-        """
+        """The net's answer for one picture, uint8 (rows, columns, 3)."""
         seen, rule = self.look(pixels), self.info.abstention
         score = float(familiarity_score(rule.score, seen.logits, self.info.temperature, seen.likeness)[0])
         return Judgement(self.info.classes, seen.logits[0], self.info.temperature, score, rule.threshold)
 
     def look(self, pixels: NDArray[np.uint8]) -> Prediction:
-        """Prediction for one picture, uint8 (rows, columns, 3): arrays of one row.
-
-        Raises:
-            ToolError: ``backend_unavailable`` where it does not answer with finite numbers of the shapes described.
-        """
+        """Prediction for one picture, uint8 (rows, columns, 3): arrays of one row."""
         what = f"the net {self.info.name}"
         try:
             answers = self.session.run([*self.info.gives], {self.info.input.name: net_input(pixels, self.info.side)})
@@ -288,20 +283,12 @@ class Net:
 
 
 def shipped_net(name: NetName) -> Net:
-    """A net of the package, loaded once.
-
-    Raises:
-        ToolError: ``backend_unavailable``: its files are missing, damaged, or not those that were shipped.
-    """
+    """A net of the package, loaded once."""
     return read_net(shipped_files(name)[0])
 
 
 def read_net(description: Path) -> Net:
-    """The net that a description names, its weights beside it. Kept in memory until one of the files changes.
-
-    Raises:
-        ToolError: ``backend_unavailable``: a file is missing, no description, other weights, no graph that fits.
-    """
+    """The net that a description names, its weights beside it. Kept in memory until one of the files changes."""
     info = read_info(description)
     weights = description.parent / info.weights
     try:
@@ -313,11 +300,7 @@ def read_net(description: Path) -> Net:
 
 
 def read_info(description: Path) -> NetInfo:
-    """A description as it stands.
-
-    Raises:
-        ToolError: ``backend_unavailable``: missing or no description of a net.
-    """
+    """A description as it stands."""
     return read_description(description, NetInfo, what=f"the net {description.stem}", hint=_hint_for(description.stem))
 
 
@@ -343,11 +326,7 @@ _A_RANGE, _B_RANGE, _BINS, _LIGHTNESS_BINS = (-48.0, 48.0), (-32.0, 64.0), 8, 8
 
 
 def picture_features(pixels: NDArray[np.uint8], nets: Sequence[Net]) -> list[NDArray[np.float32]]:
-    """Blocks of features of a picture, uint8 (rows, columns, 3): one for each net, then those made by hand.
-
-    Raises:
-        ToolError: ``backend_unavailable``, a net that does not run.
-    """
+    """Blocks of features of a picture, uint8 (rows, columns, 3): one for each net, then those made by hand."""
     return [*(net.look(pixels).embedding[0] for net in nets), hand_features(pixels)]
 
 

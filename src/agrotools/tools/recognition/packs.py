@@ -3,6 +3,8 @@
 A pack is a folder: ``pack.json`` says what it knows and how well, ``weights.npz`` holds plain arrays, named by hash. It
 lies in the user's packs folder, where it is known by name, or anywhere else, where it is known by path (a value with a
 slash in it is a path).
+
+A pack that is missing, damaged, or was trained on other nets is a ``ToolError`` of the kind ``backend_unavailable``.
 """
 
 import os
@@ -131,11 +133,7 @@ class Pack:
     seen: NDArray[np.uint8]
 
     def judge(self, pixels: NDArray[np.uint8]) -> Judgement:
-        """The pack's answer for one picture, uint8 (rows, columns, 3).
-
-        Raises:
-            ToolError: ``backend_unavailable``, one of its nets does not run.
-        """
+        """The pack's answer for one picture, uint8 (rows, columns, 3)."""
         features = np.concatenate(picture_features(pixels, self.nets))[None]
         if features.shape[1] != len(self.head.mean):
             raise unusable_weights(f"the pack {self.info.name}", "expects other features", _AGAIN)
@@ -169,11 +167,7 @@ def pack_path(name_or_path: str) -> Path:
 
 
 def pack_files(name_or_path: str) -> tuple[Path, ...]:
-    """The files that the pack's answers depend on, beside the shipped nets.
-
-    Raises:
-        ToolError: ``backend_unavailable``: there is no such pack; the hint names those that there are.
-    """
+    """The files that the pack's answers depend on, beside the shipped nets."""
     try:
         folder = pack_path(name_or_path)
     except UsageError as error:
@@ -203,20 +197,12 @@ def list_packs() -> tuple[list[PackInfo], list[str]]:
 
 
 def load_pack(name_or_path: str) -> Pack:
-    """The pack of that name or at that path.
-
-    Raises:
-        ToolError: ``backend_unavailable``: there is none, or as :func:`read_pack`.
-    """
+    """The pack of that name or at that path."""
     return read_pack(pack_files(name_or_path)[0].parent)
 
 
 def read_pack(folder: Path) -> Pack:
-    """The pack in a folder; kept in memory until one of its files changes.
-
-    Raises:
-        ToolError: ``backend_unavailable``: missing or damaged files, weights of another hash, trained on other nets.
-    """
+    """The pack in a folder; kept in memory until one of its files changes."""
     try:
         stamps = [(folder / name).stat() for name in (DESCRIPTION, WEIGHTS)]
     except OSError as error:

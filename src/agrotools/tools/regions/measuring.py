@@ -65,11 +65,7 @@ class RegionPicture:
 def read_region_picture(
     path: Path, bands: Mapping[str, int | str] | None, region: Box | None, info: SampleFile | None
 ) -> RegionPicture:
-    """Read a photograph or raster of which a region is to be described.
-
-    Raises:
-        ToolError: as the readers; ``band_not_found``, ``region_empty``.
-    """
+    """Read a photograph or raster of which a region is to be described."""
     name = info.name if info else path.name
     if file_format(path, shown_as=name) in ("tiff", "envi"):
         with open_raster(path, shown_as=name) as source:

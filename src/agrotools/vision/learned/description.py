@@ -5,6 +5,8 @@ formulas, Nougat (Blecher et al. 2023, arXiv 2308.13418) and others of its build
 al. 2021, arXiv 2109.10282); similarity, CLIP (Radford et al. 2021, arXiv 2103.00020) and BioCLIP, the same trained on
 the tree of life (Stevens et al. 2024, arXiv 2311.18803); pictures made or changed by words, pipelines of diffusers,
 latent diffusion (Rombach et al. 2021, arXiv 2112.10752) and InstructPix2Pix (Brooks et al. 2022, arXiv 2211.09800).
+
+A model of another kind, or one that cannot be loaded, is a ``ToolError`` of the kind ``backend_unavailable``.
 """
 
 import json
@@ -35,11 +37,7 @@ class Caption(NamedTuple):
 
 
 def describe(pixels: NDArray[np.uint8], question: str | None, weights: Weights) -> Caption:
-    """Caption of a picture, uint8 (rows, columns, 3). The likeliest words are taken, so that equal calls agree.
-
-    Raises:
-        ToolError: ``backend_unavailable``: not such a model, or it cannot be loaded.
-    """
+    """Caption of a picture, uint8 (rows, columns, 3). The likeliest words are taken, so that equal calls agree."""
     torch = library("torch")
     from PIL import Image
 
@@ -104,11 +102,7 @@ _MAX_FORMULA_TOKENS = 512
 
 
 def write_down(pixels: NDArray[np.uint8], weights: Weights) -> str:
-    """Transcription of a picture, uint8 (rows, columns, 3). The likeliest words are taken.
-
-    Raises:
-        ToolError: ``backend_unavailable``: not such a model, or it cannot be loaded.
-    """
+    """Transcription of a picture, uint8 (rows, columns, 3). The likeliest words are taken."""
     torch = library("torch")
     from PIL import Image
 
@@ -148,9 +142,6 @@ def likeness(pixels: NDArray[np.uint8], names: Sequence[str], weights: Weights) 
     Args:
         pixels: uint8 (rows, columns, 3).
         names: at least one.
-
-    Raises:
-        ToolError: ``backend_unavailable``: not such a model, or it cannot be loaded.
     """
     torch = library("torch")
     from PIL import Image
@@ -226,9 +217,6 @@ def draw_words(prompt: str, weights: Weights, *, seed: int, steps: int) -> NDArr
     """A picture, uint8 (rows, columns, 3), of what ``prompt`` says, of the size that the model was taught.
 
     Equal calls on one machine give equal pictures.
-
-    Raises:
-        ToolError: ``backend_unavailable``: not such a model, or it cannot be loaded.
     """
     torch = library("torch")
 
@@ -241,11 +229,7 @@ def draw_words(prompt: str, weights: Weights, *, seed: int, steps: int) -> NDArr
 def change_picture(
     pixels: NDArray[np.uint8], instruction: str, weights: Weights, *, seed: int, steps: int, longest_px: int = 768
 ) -> NDArray[np.uint8]:
-    """A picture, uint8 (rows, columns, 3), changed as ``instruction`` says, at most ``longest_px`` a side.
-
-    Raises:
-        ToolError: ``backend_unavailable``: not such a model, or it cannot be loaded.
-    """
+    """A picture, uint8 (rows, columns, 3), changed as ``instruction`` says, at most ``longest_px`` a side."""
     torch = library("torch")
     from PIL import Image
 

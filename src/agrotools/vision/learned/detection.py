@@ -4,6 +4,8 @@ Sources: by any name, GroundingDINO (Liu et al. 2023, arXiv 2303.05499) and OWLv
 2306.09683); of fixed kinds, as a rule the 80 of COCO (Lin et al. 2014, arXiv 1405.0312), RT-DETR (Zhao et al. 2023,
 arXiv 2304.08069) and DETR (Carion et al. 2020, arXiv 2005.12872); tree crowns, DeepForest (Weinstein et al. 2020,
 Methods Ecol. Evol. 11); outlines, SAM 2 (Ravi et al. 2024, arXiv 2408.00714).
+
+A model of another kind, or one that cannot be loaded, is a ``ToolError`` of the kind ``backend_unavailable``.
 """
 
 from typing import Any, NamedTuple
@@ -31,9 +33,6 @@ def find_by_text(pixels: NDArray[np.uint8], text: str, weights: Weights, *, scor
 
     Boxes that overlap a better one by an IoU of 0.7 are left out. The whole picture is shrunk to what the model takes,
     so that small things in large pictures are lost: flag ``large_picture_shrunk``.
-
-    Raises:
-        ToolError: ``backend_unavailable``: not such a model, or it cannot be loaded.
     """
     torch = library("torch")
     from PIL import Image
@@ -111,11 +110,7 @@ class NamedDetections(NamedTuple):
 
 
 def find_common(pixels: NDArray[np.uint8], weights: Weights, *, score_min: float = 0.5) -> NamedDetections:
-    """All things that a picture, uint8 (rows, columns, 3), shows of the kinds that the model knows.
-
-    Raises:
-        ToolError: ``backend_unavailable``: not such a model, or it cannot be loaded.
-    """
+    """All things that a picture, uint8 (rows, columns, 3), shows of the kinds that the model knows."""
     torch = library("torch")
     from PIL import Image
 
@@ -162,9 +157,6 @@ def find_crowns(
 
     The model was taught on tiles of 400 px at 0.1 m per pixel; larger pictures, uint8 (rows, columns, 3), are looked
     at by such tiles that overlap by a quarter. Of boxes with an IoU above 0.15 the best stays.
-
-    Raises:
-        ToolError: ``backend_unavailable``: not such a model, or it cannot be loaded.
     """
     if weights.kind != "deepforest":
         raise wrong_kind(weights, "find tree crowns", ("deepforest",))
@@ -230,9 +222,6 @@ def masks_in_boxes(
 
     Returns:
         Masks, bool (n, rows, columns), and fits (n,) in about 0..1.
-
-    Raises:
-        ToolError: ``backend_unavailable``: not such a model, or it cannot be loaded.
     """
     torch = library("torch")
 
