@@ -18,7 +18,7 @@ FILES = {
     "runner/evaluate.py": (
         "from agrotools.core.config import Config\n"
         "from agrotools.models.make import model_of\n"
-        "from agrotools.runner.config import plan_of\n"
+        "from agrotools.runner.plan import plan_of\n"
         "from agrotools.runner.write import write\n\n\n"
         "def evaluate(config: Config):\n"
         "    model = model_of(config.name)\n"
@@ -41,7 +41,7 @@ def house(tmp_path: Path) -> structure.House:
 
 def test_the_walk_follows_the_configuration_and_its_parts_and_nothing_made_from_them(house: structure.House):
     rooms, climbs = structure.walk_of_config(house)
-    assert rooms == ["agrotools.models.make", "agrotools.runner.evaluate", "agrotools.runner.config"]
+    assert rooms == ["agrotools.models.make", "agrotools.runner.evaluate", "agrotools.runner.plan"]
     assert climbs == 1
 
 

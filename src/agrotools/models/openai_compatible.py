@@ -1,7 +1,7 @@
 """Any endpoint that speaks OpenAI chat completions, over one pooled HTTP session.
 
-Retries have a budget of attempts and of time, obey ``Retry-After``, and are for faults that do not depend on the
-request alone: refused or broken connections, 408, 409, 425, 429, 5xx, and bodies that are no chat completion.
+Retries (limited in number and time, after ``Retry-After``) are for faults that do not depend on the request alone:
+refused or broken connections, 408, 409, 425, 429, 5xx, and bodies that are not a chat completion.
 """
 
 import asyncio
