@@ -1,7 +1,8 @@
-"""Accuracy of the tools, measured against images whose truth is known.
+"""Accuracy of the tools, measured on images with known truth.
 
-One module per tool says what is measured on which folder; :mod:`agrotools.build.accuracy.studies` runs them, each in a
-process of its own, and :mod:`agrotools.build.accuracy.table` prints and writes what came out.
+One module per tool defines its studies: the measures and the folder of images that they need.
+:mod:`agrotools.build.accuracy.studies` runs the studies, each in its own process, and
+:mod:`agrotools.build.accuracy.table` formats the results.
 """
 
 from typing import TYPE_CHECKING
@@ -31,6 +32,6 @@ STUDIES: Registry["tuple[Study, ...]"] = Registry(
         "diagnose_pest_disease": "agrotools.build.accuracy.recognition:PEST_DISEASE_STUDIES",
     },
 )
-"""By name of the tool: what is measured of it. Packages of others add theirs for their own tools."""
+"""Studies by tool name. Other packages can register studies for their own tools."""
 
 __all__ = ["STUDIES"]

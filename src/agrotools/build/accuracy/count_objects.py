@@ -1,4 +1,4 @@
-"""Accuracy of count_objects, by detector (drawn trees, boxes that people drew), and of estimate_canopy_height."""
+"""Accuracy of count_objects (drawn trees, hand-labelled boxes) and of estimate_canopy_height."""
 
 import csv
 import math
@@ -16,15 +16,18 @@ from agrotools.tools.counting.fruit_net import overlaps
 
 GSD_M = 0.5
 _SCENES = range(12)
-"""Seeds of the drawn scenes that figures are of. The smoothing of height models was chosen on seeds 100 to 103."""
+"""Seeds of the drawn scenes in the reported figures. The smoothing of height models was chosen on seeds 100 to 103."""
 _PIT_SHARE = 0.01
 _ROUGHNESS = 0.05
 
 
 @dataclass(frozen=True, eq=False)
 class CanopyScene:
-    """``heights``: float32 (rows, columns), metres, as a laser would give them. ``tops``: float64 (n, 2), x and y of
-    the stems, pixels. ``tall_m``, ``radius_m``: float64 (n,), of the trees."""
+    """Drawn canopy height model and its trees.
+
+    ``heights``: float32 (rows, columns), metres, as measured by a laser scanner. ``tops``: float64 (n, 2), x and y of
+    the stems in pixels. ``tall_m``, ``radius_m``: float64 (n,), height and crown radius of each tree in metres.
+    """
 
     heights: NDArray[np.float32]
     tops: NDArray[np.float64]
@@ -33,11 +36,11 @@ class CanopyScene:
 
 
 def canopy_scene(kind: str, seed: int, side: int = 200) -> CanopyScene:
-    """A ``forest`` (crowns of all sizes that touch and overlap) or an ``orchard`` (rows of like trees).
+    """Draw a ``forest`` (touching and overlapping crowns of all sizes) or an ``orchard`` (rows of similar trees).
 
-    Crowns are between a cone and a half ellipsoid, each with a rough surface (branches 0.5 to 1 m wide), over grass;
-    the model has noise, and pits where the laser went through the crown. A tree whose top is hidden by a taller
-    neighbour's crown is not a tree of the truth: nobody could see it from above.
+    Crown shapes range from a cone to a half ellipsoid, each with a rough surface (branches 0.5 to 1 m wide), over
+    grass. The model contains noise, and pits where the laser passed through the crown. A tree whose top is hidden by
+    the crown of a taller neighbour is left out of the truth, because it cannot be seen from above.
     """
     from scipy.ndimage import gaussian_filter
 
@@ -201,7 +204,7 @@ def _boxes_of_people(
 
 
 def _photograph(tile: str) -> str:
-    """The photograph that a tile was cut from."""
+    """Return the id of the photograph that a tile was cut from."""
     return tile.rsplit("_", 1)[0]
 
 
@@ -210,7 +213,7 @@ def _neon(bench: Bench) -> list[Figure]:
 
 
 def _fruit(bench: Bench, target: str) -> list[Figure]:
-    """By the net as it ships, then by colour, which other fruit is left to."""
+    """Measure the trained network as shipped, then the colour rules that are used for all other fruit."""
     by_colour = _boxes_of_people(bench, target, "fruit", f"by colour: {target}", _BY_COLOUR, RULES)
     return [*_by_net(bench, target), *by_colour]
 
@@ -259,7 +262,7 @@ def _boxes(path: Path) -> Floats:
 
 
 def _match_tops(scene: CanopyScene, table: Floats) -> list[tuple[int, int]]:
-    """Pairs of a found top and a true one, nearest first, each once, no further apart than the crown's radius."""
+    """Match found tops to true tops, nearest first, each at most once, within the radius of the true crown."""
     from scipy.spatial import KDTree
 
     pairs: list[tuple[float, int, int]] = []
@@ -278,7 +281,7 @@ def _match_tops(scene: CanopyScene, table: Floats) -> list[tuple[int, int]]:
 
 
 def _most_pairs(possible: NDArray[np.bool_]) -> int:
-    """The most pairs that can be made, each found object and each true one used once at most."""
+    """Return the largest number of pairs in which each found and each true object is used at most once."""
     from scipy.optimize import linear_sum_assignment
 
     rows, columns = linear_sum_assignment(possible, maximize=True)

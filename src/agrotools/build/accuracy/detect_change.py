@@ -1,6 +1,6 @@
-"""Accuracy of `detect_change` on new buildings in real pairs, and on label rasters.
+"""Accuracy of ``detect_change`` on new buildings in real image pairs, and on label rasters.
 
-Tiles of one large scene are no independent pairs: they share a fold, and count once as far as intervals go.
+Tiles of one large scene are not independent: they share a fold and form one cluster for confidence intervals.
 """
 
 from collections.abc import Callable, Sequence
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from agrotools.build.scenes.scene import Scene
 
 PAIRS = 80
-"""A quarter of each difficulty. The tests were fitted on seeds 1000 to 1359 and tried on 2000 to 2079."""
+"""Number of pairs, a quarter of each difficulty. The tests were fitted on seeds 1000 to 1359, tried on 2000 to 2079."""
 FIRST_SEED = 12_000
 
 
@@ -34,7 +34,10 @@ _DATES = ("before", "after")
 
 
 def _drawn_ponds(bench: Bench, infrared: bool) -> list[Figure]:
-    """Event through the tool; water from the very function that the tool calls, since it returns no water masks."""
+    """Measure the pond event through the tool, and the water masks through the function that the tool calls.
+
+    The tool itself does not return water masks.
+    """
     from agrotools.build.scenes.ponds import make_pond_pair
     from agrotools.tools.change.ponds import pond_change
 
@@ -79,7 +82,7 @@ def _drawn_ponds(bench: Bench, infrared: bool) -> list[Figure]:
 
 
 def _without_ponds(bench: Bench) -> list[Figure]:
-    """Real pairs of settlements and fields in which nobody sees a pond: what is said to have happened is false."""
+    """Measure false pond events on real pairs of settlements and fields without a visible pond."""
     columns = Columns(note="no pond to be seen by eye; looked at while the test was made, so not unseen")
     for item in bench.items():
         pair = {date: bench.folder / item[date] for date in _DATES}
@@ -92,7 +95,7 @@ def _without_ponds(bench: Bench) -> list[Figure]:
 
 
 def _arrays(scene: "Scene", infrared: bool) -> tuple[list[NDArray[np.uint8]], list[NDArray[np.float32] | None]]:
-    """Colours and near infrared of both dates, scaled to 255."""
+    """Return the colours and the near infrared of both dates, scaled to 255."""
     if not infrared:
         return [cast(NDArray[np.uint8], scene.images[date]) for date in _DATES], [None, None]
     colours: list[NDArray[np.uint8]] = []
@@ -134,7 +137,7 @@ class _Pair:
 
 @dataclass(frozen=True)
 class _Rules:
-    """Constants that the two-fold rows choose from, for pairs of this ground sampling distance."""
+    """Constants to choose from in the two-fold figures, for pairs of the given ground sampling distance."""
 
     grid: Sequence[Any]
     name: Literal["roofs", "texture"]
@@ -154,7 +157,7 @@ def _of_levir(bench: Bench) -> list[Figure]:
         for half in (3.5, 4.5, 5.5)
         for lasting in (0.3, 0.4, 0.5)
     ]
-    # test_2_0000_0512 is a part of the scene test_2.
+    # test_2_0000_0512 is part of the scene test_2.
     return _figures(bench, lambda item: str(item["id"]).rsplit("_", 2)[0], _Rules(grid, "roofs", _LEVIR_M))
 
 
@@ -199,7 +202,7 @@ def _figures(bench: Bench, scene: Callable[[dict[str, Any]], str], rules: _Rules
 
 
 def _call_tool(bench: Bench, **arguments: Any) -> tuple[list[Any], list[Mask]]:
-    """Results of the tool for every pair of the folder, and the pixels that it says have changed."""
+    """Return the tool's result for every pair of the folder, and masks of the pixels that it reports as changed."""
     results: list[Any] = []
     masks: list[Mask] = []
     for item in bench.items():
@@ -220,7 +223,7 @@ def _read(folder: Path, item: dict[str, Any], scene: str) -> _Pair:
 
 
 def _two_fold(pairs: Sequence[_Pair], rules: _Rules, *, gains_only: bool) -> list[Mask]:
-    """Each pair by the constants that do best, pooled, on the scenes of the other fold."""
+    """Return the mask of each pair, made with the constants that score best (pooled F1) on the other fold."""
     units = [pair.scene if len({other.scene for other in pairs}) > 1 else pair.name for pair in pairs]
     keys = [sha256(unit.encode()).hexdigest() for unit in units]
     folds = fold_of(keys)
@@ -258,7 +261,7 @@ def _of_masks(
 
 
 def _of_ndvi(bench: Bench) -> list[Figure]:
-    """Neighbouring dates: the tool's counts against the arrays subtracted here; the class raster against itself."""
+    """Compare the tool with arrays subtracted here (neighbouring dates), and a class raster with itself."""
     from agrotools.vision.rasters import open_raster
 
     items = sorted(bench.items(), key=lambda item: str(item["id"]))
@@ -283,13 +286,13 @@ def _of_ndvi(bench: Bench) -> list[Figure]:
 
 
 def _of_drawn_labels(bench: Bench) -> list[Figure]:
-    """Random label rasters with a known matrix, and half of them given on another grid."""
+    """Compare random label rasters with a known transition matrix; half of the second rasters are on another grid."""
     wrong: list[float] = []
     for seed in range(10):
         draw = np.random.default_rng(seed)
         shape = (int(draw.integers(40, 120)), int(draw.integers(40, 120)))
         before, after = (draw.integers(0, 5, shape).astype(np.uint8) for _ in range(2))
-        # Every other second raster is finer by two: brought onto the first grid, it is the same one again.
+        # Every other second raster is finer by a factor of two: resampled to the first grid, it is identical again.
         fine = 1 + seed % 2
         finer = after.repeat(fine, 0).repeat(fine, 1)
         first = bench.raster(f"before-{seed}.tif", before, 10)

@@ -1,7 +1,7 @@
-"""Accuracy of extract_marked_region and of describe_region: marks drawn on photographs, and regions of known content.
+"""Accuracy of extract_marked_region and describe_region: marks drawn on photographs, and regions of known content.
 
-The photographs are halved by their hashes. How strict the tool is with strokes is chosen on one half and reported on
-the other, and the other way round; the figures by colour, shape and stroke are those of the tool as it ships.
+The photographs are split into halves by their hashes. The strictness towards strokes is chosen on one half and reported
+on the other, and vice versa. Figures by colour, shape and stroke are those of the tool as shipped.
 """
 
 from dataclasses import dataclass
@@ -22,14 +22,14 @@ from agrotools.vision.reading import read_image
 
 SHAPES: tuple[MarkShape, ...] = ("box", "ellipse", "polygon")
 LEAST_SIDE_PX = 160
-"""Smaller photographs are left out: a mark on them is hardly larger than its stroke."""
+"""Minimum side of a photograph; on smaller ones a mark is hardly larger than its stroke."""
 NOT_PHOTOS = ("ocr_text", "gta_samples")
-"""Folders of pages and screenshots, some of which hold drawn boxes of their own."""
+"""Folders of pages and screenshots, which are excluded because some contain drawn boxes already."""
 
 
 @dataclass(frozen=True)
 class DrawnMark:
-    """A mark as drawn: bounds of its pixels (x0, y0, x1, y1), stroke included."""
+    """Mark drawn on a photograph. ``box``: bounds of its pixels (x0, y0, x1, y1), stroke included."""
 
     box: tuple[int, int, int, int]
     colour: MarkColour
@@ -38,7 +38,7 @@ class DrawnMark:
 
 
 def find_photos(data: Path) -> list[Path]:
-    """Photographs of all folders of a data set, without masks, rasters and pages, in the order of their names."""
+    """Return the photographs in all folders of a data set, sorted by name, without masks, rasters and pages."""
     paths = [
         path
         for folder in sorted(data.iterdir())
@@ -57,12 +57,12 @@ def draw_mark_on(
     draw: np.random.Generator,
     off_colour: float = 0.12,
 ) -> tuple[NDArray[np.uint8], DrawnMark]:
-    """A copy of a picture with one mark on it.
+    """Return a copy of a picture with one mark drawn on it, and the mark.
 
     Args:
         pixels: uint8 (rows, columns, 3).
-        draw: where and how large the mark is: sides from 8 % (24 px at least) to 60 % of the picture's.
-        off_colour: how far the colour may be from the pure one, as a share of the full scale per channel.
+        draw: generator of the mark's position and size: sides from 8 % (at least 24 px) to 60 % of the picture's.
+        off_colour: largest distance of the colour from the pure one, as a share of the full scale per channel.
     """
     import cv2
 
@@ -98,7 +98,7 @@ def draw_mark_on(
 
 
 def save_as_jpeg(pixels: NDArray[np.uint8], quality: int, path: Path) -> Path:
-    """The picture as a JPEG with colours at half resolution (4:2:0), as phones and web sites store them."""
+    """Save a picture as a JPEG with colours at half resolution (4:2:0), as phones and websites do."""
     from PIL import Image
 
     Image.fromarray(pixels).save(path, quality=quality, subsampling=2)
@@ -113,7 +113,7 @@ _FOUND = 0.5
 
 @dataclass(frozen=True)
 class _Marked:
-    """A photograph with one mark drawn in, and the half that it belongs to."""
+    """Photograph with one drawn mark, and the half that it belongs to."""
 
     path: Path
     drawn: DrawnMark
@@ -151,7 +151,7 @@ def _marks(bench: Bench) -> list[Figure]:
 
 
 def _halves(bench: Bench) -> list[Figure]:
-    """Strictness chosen on one half, box IoU and false marks reported on the other; one mark per photograph."""
+    """Choose the strictness on one half, and report box IoU and false marks on the other; one mark per photograph."""
     marked = _drawn_photos(bench)[::_MARKS_PER_PHOTO]
     pictures = [read_image(item.path).pixels for item in marked]
     plain = _photos(bench)
@@ -192,10 +192,10 @@ def _unmarked(bench: Bench) -> list[Figure]:
 
 
 def _photos(bench: Bench) -> dict[Path, int]:
-    """The photographs of all folders beside the study's own, each with its half.
+    """Return the photographs in all folders of the data set, each with its half.
 
     Raises:
-        BenchmarkError: there are none.
+        BenchmarkError: there are no photographs.
     """
     data = bench.folder.parent
     photos = find_photos(data) if data.is_dir() else []
@@ -207,7 +207,7 @@ def _photos(bench: Bench) -> dict[Path, int]:
 
 
 def _drawn_photos(bench: Bench) -> list[_Marked]:
-    """Marks of all colours, shapes and strokes from 2 to 6 px on each photograph, JPEG quality 75 to 95, 4:2:0."""
+    """Draw marks of all colours and shapes on each photograph: strokes 2 to 6 px, JPEG quality 75 to 95, 4:2:0."""
     marked: list[_Marked] = []
     for number, (path, half) in enumerate(_photos(bench).items()):
         pixels = read_image(path).pixels
@@ -234,11 +234,11 @@ STUDIES = (
 
 _PATCH_PICTURES = 40
 _APART = 20.0
-"""Distance in Lab between the colours of one drawn picture: closer ones are one colour to the eye."""
+"""Minimum distance in Lab between the colours of one drawn picture; closer colours look the same to the eye."""
 
 
 def _classes(bench: Bench) -> list[Figure]:
-    """Class percent of every mask of the folder against a count of its values."""
+    """Compare the class percentages of every mask of the folder with a count of its values."""
     from PIL import Image
 
     worst: list[float] = []
@@ -269,7 +269,7 @@ def _cover(bench: Bench) -> list[Figure]:
 
 
 def _patches(bench: Bench) -> list[Figure]:
-    """Pictures of two to five patches of named colours, with sensor noise: shares by name."""
+    """Compare colour names and shares with pictures of two to five named colours with sensor noise."""
     columns = Columns()
     for number in range(_PATCH_PICTURES):
         pixels, true = patches(np.random.default_rng(number))
@@ -286,7 +286,11 @@ def _patches(bench: Bench) -> list[Figure]:
 def patches(
     draw: np.random.Generator, shape: tuple[int, int] = (120, 200)
 ) -> tuple[NDArray[np.uint8], dict[str, float]]:
-    """Side by side, two to five colours of the table of names, with noise (sd 3): the picture and percent by name."""
+    """Draw two to five named colours side by side, with noise (sd 3).
+
+    Returns:
+        The picture, and the share of each colour in percent by name.
+    """
     names = list(NAMED_COLOURS)
     lab = lab_of_list(np.array(list(NAMED_COLOURS.values()), np.uint8))
     count, chosen = int(draw.integers(2, 6)), []

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from agrotools.build.scenes.scene import Difficulty
 
 SCENES = 10
-"""Of each difficulty. No tool was fitted on any of them."""
+"""Number of scenes of each difficulty. No tool was fitted on any of them."""
 FIRST_SEED = 60_000
 _DIFFICULTIES: "tuple[Difficulty, ...]" = (0, 1, 2, 3)
 _NOTE = "drawn scenes, fresh seeds; says nothing of real ones"
@@ -29,7 +29,7 @@ _COLOURFUL = ("red", "dark", "striped")
 
 
 def _sizes(bench: Bench) -> list[Figure]:
-    """Of boxed fruit that is seen well; and means of whole pictures where the variety has a colour of its own."""
+    """Measure diameters of boxed, well-visible fruit, and mean diameters of whole pictures for coloured varieties."""
     from agrotools.build.scenes.orchard import WELL_SEEN, make_orchard
 
     figures: list[Figure] = []
@@ -110,7 +110,7 @@ def _severities(bench: Bench) -> list[Figure]:
 
 
 def _call_tool(bench: Bench, **arguments: Any) -> Any:
-    """The result; None where the tool finds nothing."""
+    """Return the tool's result, or None if it finds nothing."""
     try:
         return bench.call(**arguments)
     except ToolError as error:
@@ -139,7 +139,7 @@ _BY_RULES = "by colour rules, which serve leaves of any kind; their constants we
 
 
 def _against_masks(bench: Bench) -> list[Figure]:
-    """The tool as it is, then the same pictures with the rules that it falls back to."""
+    """Measure the tool as shipped, then the rules that it falls back to, on the same pictures."""
     return [
         *_figures(bench, None, "", _TRAINED, goals=(0.965, 1.7, 0.70)),
         *_figures(bench, RULES, " (rules)", _BY_RULES, goals=(None, None, None)),
@@ -186,7 +186,7 @@ LEAF_STUDIES = (
 
 
 _NEAR = 0.5
-"""A circle whose middle is within this share of the box's half side of the box's middle is that fruit."""
+"""Largest distance between the centres of a matched circle and box, as a share of half the box's longer side."""
 
 
 def _diameters(bench: Bench) -> list[Figure]:
@@ -227,7 +227,10 @@ _GROUPS = ("", ", counted in the mean", ", nothing before it", ", partly hidden"
 
 
 def _add_error(columns: Columns, fruit: Mapping[str, Any], measured: Any) -> None:
-    """The error of a fruit, in the column of each group that it belongs to. All frames show the same trees."""
+    """Add the error of a fruit to the column of each group that it belongs to.
+
+    All errors are in one cluster because all frames show the same trees.
+    """
     hidden = fruit["occluded"] == "YES"
     for group, belongs in zip(_GROUPS, (True, measured.used_in_mean, not hidden, hidden), strict=True):
         if belongs:
@@ -236,7 +239,7 @@ def _add_error(columns: Columns, fruit: Mapping[str, Any], measured: Any) -> Non
 
 
 def _match_circles(fruits: list[Any], sizes: FruitSizes) -> list[tuple[Any, Any]]:
-    """Each fruit with the nearest circle around its box's middle, if there is one; each circle once."""
+    """Pair each fruit with the nearest circle around the centre of its box, if any; each circle is used once."""
     pairs: list[tuple[Any, Any]] = []
     used_ids: set[int] = set()
     for fruit in fruits:
@@ -255,7 +258,7 @@ def _match_circles(fruits: list[Any], sizes: FruitSizes) -> list[tuple[Any, Any]
 
 
 def _errors(what: str, columns: Columns, goal: float | None = None) -> list[Figure]:
-    """Mean absolute error and bias of each group, one value per fruit."""
+    """Return mean absolute error and bias of each group, with one value per fruit."""
     note = "all frames show the same trees: no claim"
     return [
         figure

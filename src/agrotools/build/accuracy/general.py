@@ -1,8 +1,9 @@
 """Accuracy of calculate (exact fractions of generated expressions), of plot, and of lookup_agronomy.
 
-``lookup_agronomy``: entries found, and answers to questions that it cannot know. The questions lie in ``questions/``:
-``development.toml``, on which the method was chosen, and ``report.toml``, which was written afterwards and gives the
-figures. Misspelt names are made up from all names of the base by a seed.
+``lookup_agronomy`` is measured by the entries that it finds, and by its answers to questions outside the knowledge
+base. The questions are in ``questions/``: the method was chosen on ``development.toml``; the figures come from
+``report.toml``, which was written afterwards. Misspelt names are generated from all names of the knowledge base by a
+seed.
 """
 
 import random
@@ -25,13 +26,13 @@ from agrotools.tools.recognition.lookup_agronomy import EMBED
 EXPRESSIONS = 300
 _DEPTH = 4
 _DIGITS = 1e-11
-"""A value is right where it differs from the exact one by less than this share: precision=12 keeps 12 digits."""
+"""Largest relative error of a correct value: precision=12 keeps 12 digits."""
 
 Exact = tuple[str, Fraction]
 
 
 def _arithmetic(rng: random.Random, depth: int = _DEPTH) -> Exact:
-    """An expression in + - * / ** and brackets, and its exact value."""
+    """Return a random expression in + - * / ** and brackets, and its exact value."""
     if depth == 0 or rng.random() < 0.15:
         number = Fraction(rng.randint(-9999, 9999), rng.choice((1, 1, 10, 100)))
         return f"({float(number)!r})" if number.denominator > 1 else f"({number})", number
@@ -85,7 +86,11 @@ def _percentile(values: list[Fraction], share: Fraction) -> Fraction:
 
 
 def _right(bench: Bench, expression: str, variables: dict[str, Any], exact: Fraction) -> float:
-    """100 or 0. Where terms cancel, no rounding to 12 digits of them can give 12 digits of the rest."""
+    """Return 100 for a correct value and 0 for a wrong one.
+
+    The tolerance is absolute for values below 1: where terms cancel, 12 digits of each cannot give 12 digits of the
+    rest.
+    """
     value = bench.call(expression=expression, variables=variables, precision=12).value
     return 100.0 * (abs(Fraction(value) - exact) <= Fraction(_DIGITS) * max(abs(exact), Fraction(1)))
 
@@ -138,7 +143,7 @@ def _round_trip(bench: Bench) -> list[Figure]:
         labels: dict[str, Any] = {"title": "yield", "y_label": "yield", "y_unit": "t/ha"}
         first = bench.call(kind=kind, series=series, **labels)
         returned = [{"name": each.name, "x": list(each.x), "y": list(each.y)} for each in first.spec.series]
-        # A box is drawn from raw values: its specification holds what is seen of them.
+        # A box plot is drawn from raw values, but its specification holds only their summary.
         second = first if kind == "box" else bench.call(kind=first.spec.kind, series=returned, **labels)
         pictures = [_bytes(bench, first, 2 if second is not first else 1), _bytes(bench, second, 1)]
         columns.add(again=100.0 * (second.spec == first.spec and pictures[0] == pictures[1]))
@@ -161,11 +166,11 @@ PLOT_STUDIES = (Study("plot", "made-up series", _round_trip, needs_folder=False)
 
 _LEAST_LETTERS = 5
 _LONG = 8
-"""Letters from which on a name may carry two slips."""
+"""Minimum length of names that may get two slips."""
 
 
 def slipped(name: str, rng: random.Random, slips: int) -> str:
-    """``name`` with that many letters dropped, doubled wrongly, replaced or swapped with a neighbour."""
+    """Return ``name`` with ``slips`` random typing errors: letters dropped, inserted, replaced or swapped."""
     letters = list(name)
     for _ in range(slips):
         places = [at for at, letter in enumerate(letters) if letter.isalpha()]
@@ -184,10 +189,10 @@ def slipped(name: str, rng: random.Random, slips: int) -> str:
 
 
 def misspelt(entries: Sequence[Entry], seed: int) -> Iterator[tuple[str, str, frozenset[str]]]:
-    """(misspelt name, name, ids of all entries of that name) for every name with five letters or more.
+    """Yield (misspelt name, name, ids of all entries with that name) for every name with at least five letters.
 
-    One slip in names under eight letters, one or two in longer ones. Chinese names are left out, and slips that give
-    a name of another entry or change nothing are drawn again.
+    Names under eight letters get one slip, longer ones one or two. Chinese names are left out. Slips that produce the
+    name of another entry or change nothing are drawn again.
     """
     rng = random.Random(seed)
     owners = names_and_owners(entries)
@@ -202,7 +207,7 @@ def misspelt(entries: Sequence[Entry], seed: int) -> Iterator[tuple[str, str, fr
 
 
 def names_and_owners(entries: Sequence[Entry]) -> dict[str, frozenset[str]]:
-    """Each name, folded -> the ids of the entries that bear it."""
+    """Return the ids of the entries with each name; names are folded."""
     owners: dict[str, set[str]] = {}
     for entry in entries:
         for name in entry.names.all():
@@ -217,13 +222,13 @@ _MOST_NAMES = 1500
 
 
 def questions(name: str) -> dict[str, Any]:
-    """A set of questions: ``development``, ``report``, or ``blind``, by a writer who knew names alone."""
+    """Load a set of questions: ``development``, ``report``, or ``blind`` (by a writer who saw only the names)."""
     text = files("agrotools.build.accuracy").joinpath("questions", f"{name}.toml").read_text("utf-8")
     return tomllib.loads(text)
 
 
 def _recall(bench: Bench, query: str, ids: Iterable[str], backend: str | None = None) -> tuple[float, float]:
-    """True if an entry that is right comes first, and whether one is among the first three."""
+    """Return recall@1 and recall@3 of a query (0 or 1 each): one of ``ids`` is first, or among the first three."""
     hits = [hit.kb_id for hit in bench.call(backend=backend, query=query, top_k=3).hits]
     right = frozenset(ids)
     return float(hits[:1] != [] and hits[0] in right), float(any(hit in right for hit in hits))

@@ -1,5 +1,7 @@
-"""Accuracy of measure_crop_weed_area on field photographs and on drawn scenes, and of the
-ranking of its bands by how well they tell the classes apart."""
+"""Accuracy of measure_crop_weed_area on field photographs and drawn scenes, and of its band ranking.
+
+Bands are ranked by how well they separate the classes.
+"""
 
 import itertools
 import os
@@ -14,17 +16,17 @@ from agrotools.tools.crop_weed.bands import CorrectCounts
 from agrotools.tools.crop_weed.measure_crop_weed_area import BandTriplet
 
 BLOCK_PX = 160
-"""Side of the blocks that are learnt from or tried on together: wider than a plant."""
+"""Side of the blocks that cross-validation keeps together: wider than a plant."""
 _THIN = 3
 
 Values = NDArray[np.float64]
 
 
 def cross_validate(bands: NDArray[np.uint16], truth: NDArray[np.uint8]) -> tuple[CorrectCounts, CorrectCounts]:
-    """Correct counts of a classifier with every three bands, in the order of :func:`itertools.combinations`.
+    """Return correct counts of a classifier for every three bands, in the order of :func:`itertools.combinations`.
 
-    Blocks are the squares of a chequerboard. First: those of one colour, learnt from the other; second: the reverse.
-    Every third pixel of every third row counts.
+    Blocks are the squares of a chequerboard. The first result is for the blocks of one colour, with the classifier
+    trained on the other colour; the second is the reverse. Every third pixel of every third row counts.
 
     Args:
         bands: (bands, rows, columns).
@@ -54,14 +56,14 @@ def cross_validate(bands: NDArray[np.uint16], truth: NDArray[np.uint8]) -> tuple
 
 
 def both_halves(halves: tuple[CorrectCounts, CorrectCounts]) -> CorrectCounts:
-    """The counts of both colours of blocks."""
+    """Add up the counts of both colours of blocks."""
     return CorrectCounts(halves[0].right + halves[1].right, halves[0].there + halves[1].there)
 
 
 def _guesses(classes: list[Values], values: Values) -> NDArray[np.intp]:
-    """Classes of ``values`` (pixels, bands) by quadratic discriminant analysis with equal priors.
+    """Classify ``values`` (pixels, bands) by quadratic discriminant analysis with equal priors.
 
-    Each class is a Gaussian of its own values in ``classes``.
+    Each class is a Gaussian fitted to its values in ``classes``.
     """
     scores: list[Values] = []
     for known in classes:
@@ -73,8 +75,11 @@ def _guesses(classes: list[Values], values: Values) -> NDArray[np.intp]:
 
 
 def among_best(counts: CorrectCounts, strict: bool = False) -> NDArray[np.bool_]:
-    """Triplets that are one of the two most accurate, or (unless ``strict``) behind the second by no more than one
-    standard error of the difference."""
+    """Return a mask of the best triplets: the two most accurate ones and those that are about as good.
+
+    A triplet is about as good (never with ``strict``) if it is behind the second by at most one standard error of the
+    difference.
+    """
     accuracy = counts.accuracy()
     first, second = np.argsort(-accuracy, kind="stable")[:2]
     best = np.isin(np.arange(len(accuracy)), (first, second))
@@ -90,17 +95,18 @@ CROP, WEED = 1, 2
 def compare_masks(
     predicted: NDArray[np.uint8], truth: NDArray[np.integer], plants: NDArray[np.bool_]
 ) -> tuple[dict[str, float | None], dict[str, NDArray[np.int64]]]:
-    """Figures of a picture (None where the truth has nothing of a class), and pixels of intersection and union.
+    """Return the figures of a picture, and the pixel counts of intersection and union.
 
     Args:
         predicted: class numbers (rows, columns), 1 crop, 2 weeds.
-        truth: the same numbers; plants that nobody named are 0.
-        plants: which pixels are plants, named or not.
+        truth: the same numbers; unlabelled plants are 0.
+        plants: mask of all plant pixels, labelled or not.
 
     Returns:
-        ``vegetation_iou``; ``crop_iou_named``, ``weed_iou_named``, where plants that nobody named count neither way;
-        ``crop_iou_strict``, ``weed_iou_strict``, where they are soil in the truth; ``weed_share_error_pct``, absolute
-        error of weeds among the named plants, in percentage points.
+        Figures, each None if the truth does not contain the class: ``vegetation_iou``; ``crop_iou_named`` and
+            ``weed_iou_named``, which ignore unlabelled plants; ``crop_iou_strict`` and ``weed_iou_strict``, which count
+            them as soil; ``weed_share_error_pct``, absolute error of the weed share of the labelled plants in
+            percentage points. Then the counts, as (intersection, union) by name of the IoU.
     """
     unnamed = plants & (truth == 0)
     regions = {"vegetation_iou": ((predicted == CROP) | (predicted == WEED), plants)}
@@ -122,13 +128,13 @@ def compare_masks(
 
 
 SCENES = 24
-"""Drawn scenes of each study, a quarter of each difficulty; not looked at while the tool was written."""
+"""Number of drawn scenes of each study, a quarter of each difficulty; not used during development of the tool."""
 FIRST_SEED = 7000
 FIRST_BANDS_SEED = 8000
-"""Fields of the band study; the ranking was settled on others (seeds 50000 to 50023), and so was :data:`FIXED`."""
+"""First seed of the fields of the band study. The ranking and :data:`FIXED` were chosen on seeds 50000 to 50023."""
 FIELD_PX = (1440, 1920)
 FIXED = ("B", "G", "NIR")
-"""The one triplet that is most often good."""
+"""Triplet that is most often among the best."""
 _CLASSES = {"crop": 1, "weed": 2, "soil": 0}
 
 
@@ -144,7 +150,7 @@ _GOALS = {"vegetation_iou": 0.93, "crop_iou_named": 0.633, "weed_iou_named": 0.7
 
 
 def _photographs(bench: Bench) -> list[Figure]:
-    """Two-fold: each photograph is judged with a head that was trained on the other half."""
+    """Score each photograph with a head trained on the other half (two-fold)."""
     from PIL import Image
 
     from agrotools.tools.crop_weed.heads import file_sha256
@@ -154,7 +160,7 @@ def _photographs(bench: Bench) -> list[Figure]:
     hashes = {item["id"]: file_sha256(bench.folder / item["image"]) for item in items}
     pair = {member: str(rank) for rank, pair in enumerate(pairs_by_hash(hashes.values())) for member in pair}
     columns = Columns(note="trained head, two-fold; no parameter of the vegetation mask is fitted")
-    # A study has its process to itself: heads that are trained here are looked for here alone.
+    # A study runs in its own process, so this setting affects only the heads that are trained here.
     os.environ["AGROTOOLS_CACHE"] = str(bench.scratch / "heads")
     train_crop_weed_heads(bench.folder.parent)
     for item in items:
@@ -170,7 +176,7 @@ def _photographs(bench: Bench) -> list[Figure]:
 
 
 def _drawn_rows(bench: Bench) -> list[Figure]:
-    """Crop rows drawn from seeds, as photographs: the row method."""
+    """Score the row method on drawn photographs of crop rows."""
     from PIL import Image
 
     from agrotools.build.scenes.rows import make_scene
@@ -200,11 +206,11 @@ def _drawn_rows(bench: Bench) -> list[Figure]:
 
 
 def _drawn_bands(bench: Bench) -> list[Figure]:
-    """Ten triplets of five bands: ranked by the tool from part of a field and its class map, against what classifiers
-    get right with each on the rest of the field.
+    """Compare the tool's ranking of ten triplets of five bands with the accuracy of classifiers on the same field.
 
-    Each field is drawn once, 1920 x 1440 px. The tool sees its left third (640 x 1440 px), and the topmost 640 x 480 px
-    of that as a small picture; the reference is learnt and tried on the blocks of the other two thirds.
+    Each field is drawn once, 1920 x 1440 px. The tool sees its left third (640 x 1440 px) with the class map, and the
+    top 640 x 480 px of that as a small picture. The reference classifiers are trained and tested on the blocks of the
+    other two thirds.
     """
     from agrotools.build.scenes.rows import make_scene
 
@@ -261,7 +267,7 @@ def _drawn_bands(bench: Bench) -> list[Figure]:
 def _ranked(
     bench: Bench, bands: NDArray[np.uint16], truth: NDArray[np.uint8], names: tuple[str, ...], called: str
 ) -> tuple[BandTriplet, ...]:
-    """The tool's ranking of a raster with its class map."""
+    """Return the tool's ranking of a raster with its class map."""
     raster = bench.raster(f"bands_{called}.tif", bands, 0.003, roles=names)
     labels = bench.picture(f"labels_{called}.png", truth)
     result = bench.call(

@@ -1,4 +1,4 @@
-"""Accuracy of measure_weed_phenotype: leaves counted on photographs, and plants of known size."""
+"""Accuracy of measure_weed_phenotype: leaf counts on photographs, and drawn plants of known size."""
 
 import io
 import math
@@ -14,13 +14,13 @@ from agrotools.build.accuracy.study import Bench, Columns, Figure, Study
 from agrotools.core import ToolError
 
 _FINER = 4
-"""Plants are drawn this many times finer than the picture, so that their edges are mixed pixels as in a photograph."""
+"""Factor of oversampling when plants are drawn, so that their edges are mixed pixels as in a photograph."""
 _JPEG_QUALITY = 88
 
 
 @dataclass(frozen=True, eq=False)
 class DrawnPlant:
-    """``jpeg``: the picture; ``mask``: bool, pixels at least half covered by plant; the rest as its name says."""
+    """Drawn plant. ``jpeg``: the picture; ``mask``: bool (rows, columns), pixels at least half covered by the plant."""
 
     jpeg: bytes
     mask: NDArray[np.bool_]
@@ -29,7 +29,7 @@ class DrawnPlant:
     ground_y_px: int | None
     cm_px: float
     disc_cm: float
-    """diameter of the round marker beside the plant"""
+    """diameter of the round marker next to the plant, cm"""
 
     @property
     def area_cm2(self) -> float:
@@ -46,7 +46,7 @@ class DrawnPlant:
 
 
 def drawn_plant(seed: int, view: Literal["top", "side"], size: tuple[int, int] = (640, 480)) -> DrawnPlant:
-    """A plant with 2 to 9 leaves, some of which may touch, a white disc beside it, noise, shade, JPEG."""
+    """Draw a plant with 2 to 9 leaves (some may touch) next to a white disc, with noise, shade and JPEG loss."""
     import cv2
     from PIL import Image
 
@@ -79,7 +79,7 @@ def drawn_plant(seed: int, view: Literal["top", "side"], size: tuple[int, int] =
 
 
 def _leaf(canvas: NDArray[np.uint8], foot: NDArray[np.float64], angle: float, length: float, width: float) -> None:
-    """A lens-shaped blade of that length, on a stalk of a third of it."""
+    """Draw a lens-shaped blade of the given length on a stalk of a third of it."""
     import cv2
 
     along = np.array([math.cos(angle), math.sin(angle)])
@@ -144,7 +144,7 @@ def _smooth_noise(size: tuple[int, int], grain_px: int, rng: np.random.Generator
 
 
 DRAWN = 24
-"""Plants of each view. Others than these seeds were looked at while the tool was written."""
+"""Number of plants of each view. Their seeds were not used during development of the tool."""
 _FIRST_SEED = 1000
 
 

@@ -1,4 +1,4 @@
-"""Accuracy of the recognising tools: names, refusals, and the figures of both."""
+"""Accuracy of the recognition tools: names and refusals."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -14,8 +14,12 @@ from agrotools.tools.recognition.pack_training import LabelledImage, train_pack
 
 @dataclass(frozen=True)
 class Answer:
-    """``true``: the label of the image; ``likeliest``: whether the likeliest candidate is right, refused or not;
-    ``refused``: as unlike all that is known; ``named``: whether the tool called that candidate the best one."""
+    """Answer of a tool for one image.
+
+    ``true``: label of the image. ``likeliest``: True if the likeliest candidate is correct, refused or not.
+    ``refused``: True if the tool rejected the image as unlike all known classes. ``named``: True if the tool named the
+    candidate as its answer.
+    """
 
     true: str
     likeliest: bool
@@ -31,10 +35,10 @@ def answers(
     backend: str | None = None,
     **arguments: Any,
 ) -> list[Answer]:
-    """Names given by the tool, against each image's label after ``true``.
+    """Ask the tool about each image; ``true`` maps the label of an image to the label that counts as correct.
 
     Raises:
-        ToolError: any but ``low_confidence``, which is an answer.
+        ToolError: any error but ``low_confidence``, which counts as an answer.
     """
     names = kb_names()
     identified: list[Answer] = []
@@ -56,7 +60,7 @@ def answers(
 def figures_of_known(
     given: Sequence[Answer], suffix: str = "", goal: float | None = None, note: str = "", by_class: bool = True
 ) -> list[Figure]:
-    """Top-1 of the likeliest candidate over all images; over those named; shares refused and left open."""
+    """Return top-1 accuracy over all images and over named images, and the shares refused and left open."""
     columns = Columns()
     for one in given:
         columns.add(likeliest=one.likeliest, named=one.likeliest if one.named else None, refused=one.refused)
@@ -75,7 +79,7 @@ def figures_of_known(
 
 
 def figures_of_unknown(given: Sequence[Answer], note: str) -> list[Figure]:
-    """Of images of no known class: the share refused, and the share for which nothing was named at all."""
+    """Return the share refused and the share with no name given, for images of unknown classes."""
     return [
         mean_of("refused as unknown", [one.refused for one in given], goal=0.8, note=note),
         mean_of("nothing named", [not one.named for one in given], note="refused, or no candidate likely"),
@@ -101,7 +105,7 @@ def _bean(label: str) -> str:
 
 
 def _known(bench: Bench, crop: str, true: Callable[[str], str], goal: float, note: str) -> list[Figure]:
-    """As a caller gets it who does not know the crop, and one who does."""
+    """Score the tool without and with the crop as an argument."""
     results = answers(bench, bench.items(), true=true)
     with_crop = answers(bench, bench.items(), true=true, crop=crop)
     return [

@@ -1,7 +1,7 @@
-"""Differences of recorded observations from the truth: drawn scenes beside photographs, by one measure.
+"""Differences between recorded observations and the truth, with one measure for drawn scenes and photographs.
 
-Drawn scenes are easier than photographs for some tools and harder for others. Whoever reads a figure reached on drawn
-scenes should see the one on photographs beside it.
+Drawn scenes are easier than photographs for some tools and harder for others, so figures on drawn scenes should be read
+next to those on photographs.
 """
 
 from collections import defaultdict
@@ -19,7 +19,7 @@ Kind = Literal["difference", "relative, %", "equal, %", "IoU"]
 
 @dataclass(frozen=True)
 class Compared:
-    """A field of a tool's result that is compared. ``read`` gives None where the result does not have it."""
+    """Compared field of a tool's result. ``read`` returns None if the result does not have the field."""
 
     tool: str
     what: str
@@ -30,8 +30,12 @@ class Compared:
 
 @dataclass(frozen=True)
 class Nearness:
-    """``figure``: median difference, median relative difference in percent, share that are equal in percent, or median
-    intersection over union, of ``n`` calls that returned something; ``without`` left it open or failed."""
+    """Agreement of observed and true values of one field.
+
+    ``figure``: median difference, median relative difference in percent, share of equal values in percent, or median
+    intersection over union, over ``n`` calls with a value. ``without``: number of calls that failed or left the value
+    open.
+    """
 
     tool: str
     what: str
@@ -51,7 +55,7 @@ def _mean_diameter(result: Result) -> float | None:
 
 
 def _name(result: Result) -> str | None:
-    """The first candidate, as diagnoses have them, or the species; a tool that abstains leaves it open."""
+    """Return the first candidate of a diagnosis, or the species; None if the tool abstained."""
     if result.get("abstained"):
         return None
     candidates = result.get("candidates")
@@ -88,11 +92,11 @@ COMPARED = (
     Compared("detect_change", "pond event", "equal, %", _event),
     Compared("describe_region", "area", "relative, %", _field("area_px"), lambda truth: bool(truth.get("area_px"))),
 )
-"""Compared values, tool by tool."""
+"""Compared fields by tool."""
 
 
 def nearness(samples: Iterable[Sample]) -> list[Nearness]:
-    """Truth against observation over all reference steps where both are known, each distinct call once."""
+    """Compare truth and observation of all reference steps that have both, each distinct call once."""
     steps: dict[str, list[ReferenceStep]] = defaultdict(list)
     seen: set[tuple[str, ...]] = set()
     for sample in samples:

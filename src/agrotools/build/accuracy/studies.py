@@ -1,10 +1,10 @@
-"""Studies for a folder of images, run one by one, each in a process of its own.
+"""Runner of the studies, each in its own process.
 
-A process per study has two reasons: its peak memory is that of one tool on one folder, and one that crashes, hangs or
-is killed takes no other with it. This module is also the program of that process (``python -m``): it reads one line of
-JSON on its standard input (``tool``, ``number`` of the study among the tool's, ``folder``, ``scratch``, ``answer``),
-leaves what came out in the file ``answer``, and ends itself when its input is closed, so that nothing goes on measuring
-when whoever started it is gone. Standard output belongs to the libraries that write there.
+A process per study has two reasons: its peak memory is that of one tool on one folder, and a study that crashes, hangs
+or is killed does not affect the others. This module is also the program of that process (``python -m``): it reads one
+line of JSON on its standard input (``tool``, ``number`` of the study among the tool's, ``folder``, ``scratch``,
+``answer``), writes the result to the file ``answer``, and exits when its input is closed, so that it does not outlive
+its parent. Standard output is left to libraries that print.
 """
 
 import json
@@ -31,16 +31,17 @@ from agrotools.core.base import AgrotoolsError, UsageError
 from agrotools.tools.worker_process import worker_environment
 
 TIME_LIMIT_S = 1800.0
-"""A study that takes longer is stopped."""
+"""Time limit of a study, seconds."""
 
 
 @dataclass(frozen=True)
 class Row:
-    """One line of the table: a figure of one tool on one folder, or, with ``error``, why there is none.
+    """One line of the table: a figure of one tool on one folder, or the ``error`` that prevented it.
 
-    ``low`` and ``high`` are the 95 % interval, None under ten independent images; ``n`` images (or drawn scenes), of
-    which ``independent`` show different scenes. ``ms_median`` is per call, ``ms_per_megapixel`` the median over calls
-    of time over the size of the files read; ``peak_mb`` belongs to the whole study, libraries included.
+    ``low`` and ``high`` are the 95 % interval, None under ten independent images. ``n`` is the number of images (or
+    drawn scenes), of which ``independent`` show different scenes. ``ms_median`` is the time per call,
+    ``ms_per_megapixel`` the median over calls of time divided by the size of the files read; ``peak_mb`` is for the
+    whole study, libraries included.
     """
 
     tool: str
@@ -64,7 +65,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Planned:
-    """A study to be run: the ``number``-th of the tool's, on ``path`` (of no meaning where ``drawn``)."""
+    """Study to run: number ``number`` of the tool, on the folder ``path`` (ignored if ``drawn``)."""
 
     tool: str
     number: int
@@ -75,7 +76,7 @@ class Planned:
 
 @dataclass(frozen=True)
 class Plan:
-    """``absent``: folders that studies would need and that are not there; ``faults``: tools without usable studies."""
+    """Studies to run. ``absent``: required folders that do not exist; ``faults``: tools without usable studies."""
 
     studies: tuple[Planned, ...]
     absent: tuple[str, ...]
@@ -83,10 +84,10 @@ class Plan:
 
 
 def plan(data: Path | None, tools: Sequence[str] = (), folders: Sequence[str] = ()) -> Plan:
-    """The studies of ``tools`` (none named: all) on ``folders`` (none named: all) of the folder ``data``.
+    """Select the studies of ``tools`` (default: all) on ``folders`` (default: all) of the folder ``data``.
 
     Raises:
-        UsageError: no such tool or folder is known to any study, or ``data`` is not a folder.
+        UsageError: no study knows the tool or folder, or ``data`` is not a folder.
     """
     if data is not None and not data.is_dir():
         raise UsageError(
@@ -131,11 +132,11 @@ def run(
     """Run studies one after another.
 
     Args:
-        ended: called after each study with its rows and the seconds it took.
-        overlays: folder for the pictures that the tools drew: ``TOOL/NUMBER_FOLDER/CALL_NAME.png``.
+        ended: called after each study with its rows and its duration in seconds.
+        overlays: folder for the overlays of the tools: ``TOOL/NUMBER_FOLDER/CALL_NAME.png``.
 
     Raises:
-        KeyboardInterrupt: the study that ran has been ended.
+        KeyboardInterrupt: on Ctrl-C; the running study has been stopped.
     """
     rows: list[Row] = []
     for study in studies:
@@ -151,7 +152,7 @@ def run(
 
 
 def _copy_overlays(folder: Path, study: Planned, overlays: Sequence[str]) -> None:
-    # A folder of studies may have a readable name ("plants drawn here"); on disk it is one word.
+    # The folder of a study may be a readable name with blanks ("plants drawn here"); on disk it is one word.
     target = folder / study.tool / f"{study.number}_{'_'.join(study.folder.replace('/', ' ').split())}"
     for number, overlay in enumerate(map(Path, overlays)):
         target.mkdir(parents=True, exist_ok=True)
@@ -170,7 +171,7 @@ def _in_own_process(study: Planned, scratch: Path, time_limit_s: float) -> dict[
     process: subprocess.Popen[bytes] | None = None
     with (scratch / "output.txt").open("wb") as output:
         try:
-            with _interrupts_held():  # one in the middle would leave a process that nobody knows of
+            with _interrupts_held():  # an interrupt in between would leave an orphan
                 process = subprocess.Popen(
                     [sys.executable, "-u", "-m", "agrotools.build.accuracy.studies"],
                     stdin=subprocess.PIPE,
@@ -199,7 +200,7 @@ def _in_own_process(study: Planned, scratch: Path, time_limit_s: float) -> dict[
 
 @contextmanager
 def _interrupts_held() -> Iterator[None]:
-    """Ctrl-C waits until the block has ended."""
+    """Delay Ctrl-C until the block has ended."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
@@ -208,7 +209,7 @@ def _interrupts_held() -> Iterator[None]:
 
 
 def _end(process: "subprocess.Popen[bytes]") -> None:
-    """Nothing that the study started goes on."""
+    """Kill the study's process group."""
     with suppress(ProcessLookupError, PermissionError):
         os.killpg(process.pid, signal.SIGKILL)
     process.wait()
@@ -239,13 +240,13 @@ def _rows(study: Planned, result: dict[str, Any]) -> list[Row]:
 
 
 _ROUNDING = 1e-9
-"""By so much a goal may be missed: what rounding leaves of an exact zero."""
+"""Tolerance when a figure is compared with its goal, for rounding errors."""
 
 
 def run_study(tool: str, number: int, folder: Path, scratch: Path) -> dict[str, Any]:
-    """Result of a study: ``figures``, times, memory and overlays, or ``error``, one line that says what went wrong.
+    """Return the result of a study: ``figures``, times, memory and overlays, or a one-line ``error``.
 
-    Memory is the most that the process held at once, before any interval was computed: libraries, truth and all.
+    Memory is the peak of the whole process (libraries and truth included) before any interval is computed.
     """
     try:
         bench = Bench(tool, folder, scratch)
@@ -281,7 +282,10 @@ def _figure_row(figure: Figure) -> dict[str, Any]:
 
 
 def _peak_mb() -> float:
-    """Of this program alone: ``ru_maxrss`` of a process also counts what its parent held when it was started."""
+    """Return the peak memory of this program alone.
+
+    ``ru_maxrss`` is the fallback only, because it also counts the memory of the parent at the time of the fork.
+    """
     try:
         status = Path("/proc/self/status").read_text(encoding="ascii", errors="replace")
         return int(status.split("VmHWM:", 1)[1].split(None, 1)[0]) / 1024

@@ -1,6 +1,6 @@
-"""A study: one tool, one folder of images with truth, and the figures that come of comparing them.
+"""A study: one tool, one folder of images with known truth, and the figures that compare them.
 
-A module for a tool defines ``STUDIES``, a tuple of these, and a function per study::
+A module for a tool defines ``STUDIES``, a tuple of studies, and a function per study::
 
     def _severity(bench: Bench) -> list[Figure]:
         errors = []
@@ -28,12 +28,12 @@ from agrotools.tools.result import ToolResult
 from agrotools.tools.workspace import CallContext, call_context, write_artifact
 
 Rows = NDArray[np.float64]
-"""(images, columns): what each image contributes."""
+"""Values that each image contributes, (images, columns)."""
 Statistic = Callable[[Rows], float]
-"""From rows to the figure; NaN where it cannot be had (of a resample without any object, for instance)."""
+"""Function from rows to the figure; NaN if undefined (for example, for a resample without any object)."""
 
 LEAST_CLUSTERS = 10
-"""Under this many independent images a figure has no interval: it is shown without a claim."""
+"""Minimum number of independent images for an interval; a figure over fewer is shown without a claim."""
 DRAWS = 4000
 _LEVEL = 0.95
 
@@ -42,8 +42,8 @@ _LEVEL = 0.95
 class Figure:
     """One measure of a tool on one folder.
 
-    ``metric`` names the measure with its unit ("lesion severity, mean absolute error, points"). ``clusters`` says
-    which images show the same scene; empty: each its own. ``goal`` is what we want to reach, if anything.
+    ``metric`` names the measure with its unit ("lesion severity, mean absolute error, points"). ``clusters`` names the
+    scene of each image; empty if all images show different scenes. ``goal`` is the target value, if any.
     """
 
     metric: str
@@ -57,7 +57,7 @@ class Figure:
 
 @dataclass(frozen=True)
 class Estimate:
-    """A figure's value and its 95 % interval, None under :data:`LEAST_CLUSTERS` independent images."""
+    """Value of a figure and its 95 % interval, None under :data:`LEAST_CLUSTERS` independent images."""
 
     value: float
     low: float | None
@@ -67,15 +67,15 @@ class Estimate:
 
 
 def mean_of(metric: str, values: Sequence[float], **more: Any) -> Figure:
-    """The mean of one value per image. ``more``: fields of :class:`Figure`."""
+    """Return the mean of one value per image. ``more``: fields of :class:`Figure`."""
     return Figure(metric, np.asarray(values, np.float64)[:, None], _mean, **more)
 
 
 class Columns:
     """Values of the images of a study by column, and the figures computed from columns.
 
-    Columns may differ in length: one value an image, an object or a pair. ``scene`` of :meth:`add` becomes the
-    ``clusters`` of figures. ``more``: fields of every :class:`Figure` that does not set its own.
+    Columns may differ in length: there may be one value per image, object or pair. ``scene`` of :meth:`add` becomes the
+    ``clusters`` of figures. ``more``: default fields of every :class:`Figure`.
     """
 
     def __init__(self, **more: Any) -> None:
@@ -85,7 +85,7 @@ class Columns:
         self._scenes: dict[str, list[str]] = {}
 
     def add(self, scene: str = "", /, **values: SupportsFloat | None) -> None:
-        """Append a value to each of these columns; None appends nothing."""
+        """Append a value to each named column; None appends nothing."""
         for column, value in values.items():
             if value is not None:
                 self._values.setdefault(column, []).append(float(value))
@@ -107,17 +107,17 @@ class Columns:
         return self.median(metric, column, higher_is_better=False, **more)
 
     def ratio(self, metric: str, part: str, whole: str, **more: Any) -> Figure:
-        """Sum of ``part`` over sum of ``whole``: what is pooled over the pixels or objects of all images."""
+        """Return the sum of ``part`` over the sum of ``whole``, pooled over all images."""
         return self._figure(metric, lambda rows: _over(rows[:, 0].sum(), rows[:, 1].sum()), (part, whole), more)
 
     def f1(self, metric: str, hits: str, found: str, there: str, **more: Any) -> Figure:
-        """F1 of ``found`` against ``there``, pooled over images: 2 hits / (found + there)."""
+        """Return F1 of ``found`` against ``there``, pooled over images: 2 hits / (found + there)."""
         return self._figure(
             metric, lambda rows: _over(2 * rows[:, 0].sum(), rows[:, 1:].sum()), (hits, found, there), more
         )
 
     def concordance(self, metric: str, measured: str, true: str, **more: Any) -> Figure:
-        """Lin's concordance correlation coefficient (Lin 1989, Biometrics 45): agreement with the line of equality."""
+        """Return Lin's concordance correlation coefficient (Lin 1989, Biometrics 45): agreement with equality."""
         return self._figure(metric, _concordance, (measured, true), more)
 
     def _figure(self, metric: str, statistic: Statistic, columns: Sequence[str], more: dict[str, Any]) -> Figure:
@@ -128,10 +128,13 @@ class Columns:
 
 
 def estimate(figure: Figure, seed: int = 0) -> Estimate:
-    """The figure's value, and its interval by a bootstrap over clusters of images.
+    """Return the value of a figure and its interval by a bootstrap over clusters of images.
 
-    Percentiles are taken a little further out than 2.5 and 97.5, as far as the t distribution of that many clusters
-    asks for (Hesterberg 2015, The American Statistician 69).
+    Percentiles are slightly wider than 2.5 and 97.5, by the t distribution for that number of clusters (Hesterberg
+    2015, The American Statistician 69).
+
+    Raises:
+        ValueError: no image was measured, or the number of cluster names is wrong.
     """
     rows = figure.rows
     if not len(rows):
@@ -171,9 +174,9 @@ def _concordance(rows: Rows) -> float:
 
 @dataclass
 class Bench:
-    """The surroundings of a study: its folder, its tool, and the clock.
+    """Environment of a study: its folder, its tool, and the timings.
 
-    ``scratch`` is where artifacts go (a folder per call); it is removed afterwards, but overlays can be kept.
+    ``scratch`` is the folder for artifacts (a subfolder per call); it is removed afterwards, but overlays can be kept.
     """
 
     tool: str
@@ -187,29 +190,29 @@ class Bench:
         self.scratch.mkdir(parents=True, exist_ok=True)
 
     def items(self) -> list[dict[str, Any]]:
-        """The folder's ``truth.json``: one entry per image; file names are relative to the folder.
+        """Return the folder's ``truth.json``: one entry per image; file names are relative to the folder.
 
         Raises:
-            BenchmarkError: it is missing, or no list of objects.
+            BenchmarkError: the file is missing, or is not a list of objects.
         """
         return read_items(self.folder)
 
     def call(
         self, *, infos: Mapping[Path, SampleFile] | None = None, backend: str | None = None, **arguments: Any
     ) -> Any:
-        """Call the tool and take the time: reading, measuring and drawing.
+        """Call the tool and measure the time for reading, measuring and drawing.
 
-        ``infos`` is what a sample would say of its files (scale, bands, intrinsics). The first call of a study is
-        made twice, so that importing libraries is not counted.
+        ``infos`` is the file metadata of a sample (scale, bands, intrinsics). The first call of a study is made twice,
+        so that importing libraries is not counted.
 
         Raises:
-            ToolError: as the tool.
+            ToolError: raised by the tool.
         """
         folder = self.scratch / f"call-{len(self.call_ms)}"
         tool = get_tool(self.tool)
         work = CallContext(
             keep=lambda artifact, content: write_artifact(folder, artifact, content),
-            # Tools know a file by its real path.
+            # Tools identify a file by its real path.
             infos={path.resolve(): info for path, info in (infos or {}).items()},
             backend=backend,
         )
@@ -226,7 +229,7 @@ class Bench:
         return result
 
     def picture(self, name: str, pixels: NDArray[Any]) -> Path:
-        """A file in ``scratch`` with these pixels, in the format of its name."""
+        """Save pixels to a file in ``scratch``, in the format given by the suffix."""
         from PIL import Image
 
         path = self.scratch / name
@@ -241,9 +244,9 @@ class Bench:
         corner: tuple[float, float] = (500_000.0, 5_000_000.0),
         roles: Sequence[str] = (),
     ) -> Path:
-        """A GeoTIFF in ``scratch``: (rows, columns) or (bands, rows, columns), in UTM coordinates.
+        """Save a GeoTIFF in ``scratch``: (rows, columns) or (bands, rows, columns), in UTM coordinates.
 
-        ``roles``: names of the bands, which then hold reflectance times 10,000.
+        ``roles``: names of the bands, which then contain reflectance times 10,000.
         """
         import rasterio
         from rasterio.transform import from_origin
@@ -263,7 +266,7 @@ class Bench:
         return path
 
     def artifact_path(self, artifact: Artifact) -> Path:
-        """Path of an artifact of the last call."""
+        """Return the path of an artifact of the last call."""
         return self.scratch / f"call-{len(self.call_ms) - 1}" / artifact.name
 
 
@@ -271,7 +274,7 @@ class Bench:
 class Study:
     """Study of ``tool`` on the folder of that name. ``measure`` returns the figures.
 
-    ``needs_folder`` is False where the images are drawn by our own code (``folder`` then says what they are).
+    ``needs_folder`` is False if the images are drawn by code of this package (``folder`` is then a description).
     """
 
     tool: str

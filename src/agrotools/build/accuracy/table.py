@@ -1,4 +1,4 @@
-"""The figures of a bench as a table for a terminal and as a Markdown document."""
+"""Results of studies as a table for the terminal and as a Markdown document."""
 
 import os
 import platform
@@ -16,7 +16,7 @@ _NO_CLAIM = f"under {LEAST_CLUSTERS} independent images a value is shown without
 
 
 def cells(row: Row) -> tuple[str, ...]:
-    """A row as text, in the order of :data:`COLUMNS`."""
+    """Return a row as text, in the order of :data:`COLUMNS`."""
     if row.error is not None:
         return (row.tool, row.folder, f"not measured: {row.error}", *["-"] * 8)
     few = row.independent < LEAST_CLUSTERS
@@ -36,17 +36,17 @@ def cells(row: Row) -> tuple[str, ...]:
 
 
 def number(value: float | None) -> str:
-    """Three digits, never an exponent for what a person can read without; ``-`` for no number."""
+    """Format a number with three digits, without an exponent for ordinary sizes; None becomes ``-``."""
     if value is None:
         return "-"
-    size = abs(value) if abs(value) > 1e-9 else 0.0  # what rounding of sums leaves is nothing
+    size = abs(value) if abs(value) > 1e-9 else 0.0  # rounding errors of sums
     if size and not 1e-3 <= size < 1e6:
         return f"{value:.2g}"
     return f"{value:.{0 if size >= 100 else 1 if size >= 10 else 2 if size >= 1 else 3}f}"
 
 
 def printed(rows: Sequence[Row]) -> list[str]:
-    """Aligned lines for a terminal; a column that repeats the row above is left blank."""
+    """Return aligned lines for the terminal; tool and folder are left blank if they repeat the row above."""
     table = [COLUMNS, *(cells(row) for row in rows if row.error is None)]
     widths = [max(len(line[column]) for line in table) for column in range(len(COLUMNS))]
     lines: list[str] = []
@@ -71,14 +71,14 @@ def printed(rows: Sequence[Row]) -> list[str]:
 
 
 def markdown(rows: Sequence[Row], command: str, absent: Sequence[str] = (), today: str | None = None) -> str:
-    """The document: how it was made, then per tool what its authors say of it, its figures and their notes.
+    """Return the document: how it was generated, then the prose, figures and notes of each tool.
 
-    The prose on a tool lies in ``agrotools/build/accuracy/prose/TOOL.md``, and survives when figures are renewed.
+    The prose on a tool is in ``agrotools/build/accuracy/prose/TOOL.md`` and is kept when figures are renewed.
 
     Args:
-        command: what a reader types to get the same, without paths of this machine.
-        absent: folders that were not there.
-        today: date, ISO 8601; the day of the call where left out.
+        command: command that reproduces the document, without local paths.
+        absent: folders that were missing.
+        today: date, ISO 8601; default: today.
     """
     lines = ["# How accurate the tools are", "", *_provenance(command, absent, today), ""]
     lines += _prose("introduction")
@@ -134,7 +134,7 @@ def _escaped(cell: str) -> str:
 
 
 def _notes(rows: Sequence[Row]) -> list[str]:
-    """A line per folder and note, with the metrics that it is about where it is not about all of the folder."""
+    """Return a line per folder and note, with the metrics concerned unless the note applies to all of the folder."""
     about: dict[tuple[str, str, str], list[str]] = {}
     for row in rows:
         if row.note:

@@ -1,1 +1,1 @@
-"""Models and baselines that help in building: paraphrases, reference traces, screening."""
+"""Model-assisted steps of a build: paraphrases, reference traces, screening."""

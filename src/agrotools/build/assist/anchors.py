@@ -1,4 +1,4 @@
-"""Words of a question that decide its meaning, by kind: ``meaning.toml`` lists them in English and Chinese."""
+"""Words that decide the meaning of a question, by kind; ``meaning.toml`` lists them in English and Chinese."""
 
 import re
 import tomllib
@@ -17,7 +17,7 @@ from agrotools.text.normalise import CJK, WORD, canonical_unit, normalise, unit_
 
 
 class Meaning(NamedTuple):
-    """Kinds of words in a text. ``order``: kinds whose order matters, in the order of the text."""
+    """Kinds of deciding words in a text. ``order``: kinds whose order matters, in the order of the text."""
 
     kinds: frozenset[str]
     order: tuple[str, ...]
@@ -26,7 +26,7 @@ class Meaning(NamedTuple):
 class _Scanner(NamedTuple):
     pattern: re.Pattern[str]
     kind_of: dict[str, tuple[str, bool]]
-    """From a phrase to its kind and whether its order counts."""
+    """Kind of each phrase, and True if its order matters."""
 
 
 _GOES_ON = r"(?=\s+(?:[\d{]|an?\b|the\b|half\b|that\b|this\b))"
@@ -34,7 +34,7 @@ _GOES_ON = r"(?=\s+(?:[\d{]|an?\b|the\b|half\b|that\b|this\b))"
 
 @cache
 def word_tables() -> dict[str, Any]:
-    """The tables of ``meaning.toml``."""
+    """Load the tables of ``meaning.toml``."""
     return tomllib.loads(files("agrotools.build.assist").joinpath("meaning.toml").read_text("utf-8"))
 
 
@@ -60,9 +60,9 @@ def _scanner() -> _Scanner:
 
 
 def meaning_of(text: str) -> Meaning:
-    """The kinds of deciding words in ``text``."""
+    """Return the kinds of deciding words in ``text``."""
     scanner = _scanner()
-    # "isn't" and "can't" hold a "not" that no word list would meet.
+    # "isn't" and "can't" contain a "not" that word patterns do not match.
     plain = re.sub(r"n't\b", " not", normalise(text)).replace("\n", " ")
     plain = re.sub(r",? or not(?=\s*(?:[?.!;:]|$))", "", plain)
     kinds: set[str] = set()
@@ -81,7 +81,7 @@ _NEGATING = ("un", "non", "in", "im", "dis", "ab", "ir")
 
 
 def negated_word(variant: str, original: str) -> str | None:
-    """A word of one text that is a word of the other with a negating syllable (``ripe``, ``unripe``), or None."""
+    """Return a word of one text that negates a word of the other with a prefix (``ripe``, ``unripe``), or None."""
     first, second = (
         set(re.findall(r"[a-z]{3,}", normalise(text).replace("non-", "non"))) for text in (variant, original)
     )
@@ -116,7 +116,11 @@ _COMMON_ZH = frozenset(word_tables()["words"]["common_zh"])
 
 
 class Numbers(NamedTuple):
-    """``values``: (digits, unit) and how often. ``by_unit``: digits in their order. ``lists``: boxes and the like."""
+    """Numbers of a text.
+
+    ``values``: count of each (digits, unit). ``by_unit``: digits of each unit in order. ``lists``: boxes and other
+    lists of numbers. ``words``: digits of spelled-out numbers.
+    """
 
     values: Counter[tuple[str, str]]
     by_unit: dict[str, tuple[str, ...]]
@@ -135,7 +139,7 @@ def _unit_alone() -> re.Pattern[str]:
 
 
 def numbers_in(text: str) -> Numbers:
-    """The numbers of ``text`` outside names of files, each with the unit that follows it (empty for none)."""
+    """Return the numbers of ``text`` outside file names, each with the unit that follows it (empty if none does)."""
     plain = normalise(_FILE.sub(" ; ", text))
     numbers: list[tuple[str, str]] = []
     for match in _NUMBER.finditer(plain):
@@ -150,7 +154,10 @@ def numbers_in(text: str) -> Numbers:
 
 
 def units_in(text: str) -> frozenset[str]:
-    """Units of the closed table that ``text`` names, behind a number or not. One-letter names count behind one only."""
+    """Return the units of the unit table that occur in ``text``, after a number or alone.
+
+    One-letter units count only after a number.
+    """
     plain = normalise(_FILE.sub(" ; ", text))
     units = {canonical_unit(match["unit"]) or "" for match in _unit_alone().finditer(plain) if len(match["unit"]) > 1}
     units |= {unit for _, unit in numbers_in(text).values}
@@ -158,7 +165,7 @@ def units_in(text: str) -> frozenset[str]:
 
 
 def file_names(text: str, sample: Sample) -> tuple[str, ...]:
-    """Names of files in the order of ``text``: those of the sample, and anything that looks like a file name."""
+    """Return the file names in ``text`` in order: files of the sample and anything that looks like a file name."""
     names = [re.escape(file.name) for file in sorted(sample.files, key=lambda file: -len(file.name))]
     pattern = re.compile(
         "|".join([*(rf"(?<!{_IN_NAME}){name}(?!{_IN_NAME})" for name in names), _FILE.pattern]), _FILE.flags
@@ -167,12 +174,12 @@ def file_names(text: str, sample: Sample) -> tuple[str, ...]:
 
 
 def quotations(text: str) -> Counter[str]:
-    """Text between quotation marks."""
+    """Count the texts between quotation marks."""
     return Counter(next(filter(None, match.groups())) for match in _QUOTED.finditer(text))
 
 
 def options_of(sample: Sample) -> tuple[str, ...]:
-    """Every label that the answer may be, right or wrong, with its other names."""
+    """Return every label that the answer may have, right or wrong, with its aliases."""
     options: list[str] = []
     for slot in sample.answer:
         if isinstance(slot, ExactSlot) and isinstance(slot.value, str):
@@ -185,7 +192,7 @@ def options_of(sample: Sample) -> tuple[str, ...]:
 
 
 def options_in(text: str, sample: Sample) -> tuple[str, ...]:
-    """The options that ``text`` names, in their order; of two that overlap the longer one."""
+    """Return the options that occur in ``text``, in order; of two that overlap, the longer one."""
     names = sorted((name for name in options_of(sample) if has_word(text, name)), key=len, reverse=True)
     if not names:
         return ()
@@ -194,7 +201,7 @@ def options_in(text: str, sample: Sample) -> tuple[str, ...]:
 
 
 def argument_words(text: str, sample: Sample) -> tuple[str, ...]:
-    """Words of ``text`` that the reference calls rest on (``crop="rice"``)."""
+    """Return the words of ``text`` that are arguments of the reference calls (``crop="rice"``)."""
     steps = sample.reference.steps if sample.reference else ()
     names = {file.name for file in sample.files}
     words = (word for step in steps for word in _texts(literal_value(dict(step.arguments))))
@@ -204,19 +211,19 @@ def argument_words(text: str, sample: Sample) -> tuple[str, ...]:
 
 
 def label_words(text: str, sample: Sample) -> frozenset[str]:
-    """Words that ``text`` has in common with what its answer is called: English ones without plural, Chinese pairs."""
+    """Return the words that ``text`` shares with its answer's labels: English words in the singular, Chinese pairs."""
     labels = " ; ".join(slot.label for slot in sample.answer)
     english = (_stems(text) & _stems(labels)) - _COMMON
     return frozenset(english | (_pairs(text) & _pairs(labels)))
 
 
 def has_label_word(text: str, word: str) -> bool:
-    """True if ``text`` has a word of :func:`label_words`."""
+    """Return True if ``text`` contains ``word``, a word from :func:`label_words`."""
     return word in _stems(text) or word in _pairs(text)
 
 
 def fixed_parts(text: str, sample: Sample) -> tuple[str, ...]:
-    """Everything that each wording of ``text`` must contain, as readable lines."""
+    """Return everything that any wording of ``text`` must contain, as readable lines."""
     numbers = numbers_in(text)
     bare = [digits if not unit else f"{digits} {unit}" for digits, unit in numbers.values]
     parts = [*file_names(text, sample), *numbers.lists, *bare, *units_in(text), *quotations(text)]

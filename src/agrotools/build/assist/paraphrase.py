@@ -1,6 +1,6 @@
-"""Other wordings of a benchmark's questions: a model proposes them, rules accept or refuse them.
+"""Paraphrases of a benchmark's questions: a model proposes wordings, rules accept or reject them.
 
-The benchmark is complete before the model is called. A question without an accepted wording keeps that of its
+The benchmark is complete before the model is called. A question without an accepted wording keeps the wording of its
 template.
 """
 
@@ -50,8 +50,10 @@ _NOT_ENGLISH = frozenset(word_tables()["words"]["not_english"].split())
 
 
 def _language(variant: str, original: str, _sample: Sample) -> str | None:
-    """Evidence that ``variant`` is in another language than ``original``: by its letters, and for English by its small
-    words; None where nothing does."""
+    """Return evidence that ``variant`` is in another language than ``original``, or None.
+
+    The rules inspect the script and, for English, the function words.
+    """
     if _OTHER_EAST_ASIAN.search(variant) and not _OTHER_EAST_ASIAN.search(original):
         return "Japanese or Korean letters"
     mine, theirs = len(_HAN.findall(variant)), len(_HAN.findall(original))
@@ -67,7 +69,7 @@ def _language(variant: str, original: str, _sample: Sample) -> str | None:
         return f"the letters {''.join(sorted(new))}"
     words, known = re.findall(r"[a-z]+", normalise(variant)), re.findall(r"[a-z]+", normalise(original))
     if sum(word in _ENGLISH for word in known) < 2:
-        return None  # Too little of the original to tell what language it is.
+        return None  # The original is too short to determine its language.
     english, strange_words = (sum(word in those for word in words) for those in (_ENGLISH, _NOT_ENGLISH))
     return "few English words" if english < 2 or strange_words >= english else None
 
@@ -79,7 +81,7 @@ def _words(text: str) -> set[str]:
 T = TypeVar("T")
 
 SHORTEST, LONGEST = 0.5, 2.0
-"""Length of a paraphrase, as a share of the original's characters."""
+"""Allowed length of a paraphrase, as a share of the original's characters."""
 
 REASONS: dict[str, str] = {
     "length": "less than half or more than twice as long",
@@ -97,7 +99,7 @@ REASONS: dict[str, str] = {
     "sentence": "it has a sentence of another question",
     "leak": "it tells the answer",
 }
-"""Why a wording is refused, in the order in which that is looked at."""
+"""Reasons for rejecting a wording, in the order in which they are checked."""
 
 
 class Refusal(NamedTuple):
@@ -108,26 +110,26 @@ class Refusal(NamedTuple):
 
 
 def original_of(sample: Sample) -> str:
-    """Question in its template's wording, even if it was reworded before."""
+    """Return the question in its template's wording, even if it has been reworded."""
     original = sample.metadata.get("template_wording")
     return original if isinstance(original, str) else sample.query
 
 
 def reworded(sample: Sample, query: str, model: str) -> Sample:
-    """``sample`` with the question ``query``; its metadata record the template's wording and ``model``."""
+    """Return ``sample`` with the question ``query``; its metadata record the template's wording and ``model``."""
     metadata = {**sample.metadata, "template_wording": original_of(sample), "paraphrased_by": model}
     return sample.model_copy(update={"query": query, "metadata": metadata})
 
 
 def refusal(variant: str, sample: Sample, others: Collection[str] = ()) -> Refusal | None:
-    """Reason that ``variant`` cannot replace the question of ``sample``; None if it can.
+    """Return the reason why ``variant`` cannot replace the question of ``sample``, or None if it can.
 
-    The numbers, their units and order, names of files, quotations and options stay as they are; the words that decide
-    the meaning are of the same kinds; no tool, argument, step or answer is named. What passes may still be poor
+    Numbers, their units and order, file names, quotations and options must be unchanged; words that decide the meaning
+    must be of the same kinds; no tool, argument, step or answer may be named. An accepted wording may still be poor
     English: a person decides that in review.
 
     Args:
-        others: sentences of the other questions of the benchmark, as :func:`wording.sentences` gives them.
+        others: sentences of the other questions of the benchmark, as returned by :func:`wording.sentences`.
     """
     original = original_of(sample)
     for reason, rule in _RULES.items():
@@ -247,7 +249,7 @@ def _tool(variant: str, _original: str, sample: Sample) -> str | None:
 
 
 _RULES: dict[str, Callable[[str, str, Sample], str | None]] = {
-    "length": _length,  # first: what follows need not bear texts of any length
+    "length": _length,  # first: the other rules may be slow on long texts
     "form": _form,
     "unchanged": _unchanged,
     "language": _language,
@@ -267,13 +269,13 @@ def _argument_names(toolset: Iterable[str]) -> set[str]:
     for name in toolset:
         try:
             names |= set(get_tool(name).spec.agreement)
-        except UsageError:  # A tool of somebody else's, not installed here: its arguments are not known.
+        except UsageError:  # A third-party tool that is not installed: its arguments are unknown.
             continue
     return names
 
 
 def _difference(mine: Iterable[T], theirs: Iterable[T], shown: Callable[[T], str] = str) -> str:
-    """Difference of two collections in words; empty where they hold the same."""
+    """Describe the difference of two collections; empty if they are equal."""
     added, missing = Counter(mine), Counter(theirs)
     parts = [
         f"{what} {', '.join(shown(item).strip() for item in items.elements())}"
@@ -284,22 +286,22 @@ def _difference(mine: Iterable[T], theirs: Iterable[T], shown: Callable[[T], str
 
 
 VARIANTS = 4
-"""Wordings that one request asks for."""
+"""Number of wordings per request."""
 ROUNDS = 2
-"""Requests for one question at most: the second says what was wrong with the first wordings."""
+"""Maximum number of requests per question; the second lists the faults of the first wordings."""
 _MOST_READ = 12
 _SETTINGS = ModelSettings(temperature=None)
-"""Wordings should differ, and some endpoints refuse a temperature: theirs is used."""
+"""Wordings should vary, and some endpoints reject a temperature: the endpoint's default is used."""
 
 NO_REPLY, UNREADABLE, NONE_PASSED = "no reply", "unreadable reply", "no wording passed"
 
 
 @dataclass
 class Paraphrased:
-    """``samples`` in their order, ``accepted`` of them reworded.
+    """Result of paraphrasing. ``samples``: all samples in order, ``accepted`` of them reworded.
 
-    ``refused``: wordings by reason (a key of :data:`REASONS`). ``kept``: questions that keep
-    their wording, by reason. ``stopped``: error that left some without a reply.
+    ``refused``: number of rejected wordings by reason (a key of :data:`REASONS`). ``kept``: number of unchanged
+    questions by reason. ``stopped``: error that left some questions without a reply.
     """
 
     samples: list[Sample]
@@ -311,10 +313,10 @@ class Paraphrased:
 
 
 def paraphrase_folder(folder: Path, helper: PricedModel, ledger: Path, progress: Progress = no_progress) -> Paraphrased:
-    """Reword the questions of the benchmark in ``folder``, which is replaced whole once all is decided.
+    """Paraphrase the questions of the benchmark in ``folder``; the folder is replaced atomically at the end.
 
     Raises:
-        BenchmarkError: no benchmark, or its parent folder cannot be written.
+        BenchmarkError: ``folder`` is not a benchmark, or its parent folder is not writable.
     """
     benchmark = load_folder(folder)
     with ready(helper, ledger) as model:
@@ -341,10 +343,10 @@ async def _and_close(samples: Sequence[Sample], name: str, model: Model, progres
 async def paraphrase(
     samples: Sequence[Sample], name: str, model: Model, progress: Progress = no_progress
 ) -> Paraphrased:
-    """Ask ``model`` for wordings of every question, and take for each the first that passes all rules.
+    """Ask ``model`` for wordings of every question, and choose for each the first one that passes all rules.
 
-    Replies come in any order, but are judged in that of the samples: the same replies give the same benchmark.
-    ``name`` is written down as who proposed them.
+    Replies may arrive in any order but are judged in the order of the samples, so the same replies give the same
+    benchmark. ``name`` is recorded as the author of the wordings.
     """
     outcome = Paraphrased(list(samples), name)
     talks = [_Talk(sample) for sample in samples]
@@ -377,7 +379,7 @@ async def paraphrase(
 
 
 class _Talk:
-    """Prompt about one question."""
+    """Conversation about one question."""
 
     def __init__(self, sample: Sample) -> None:
         self.sample = sample
@@ -392,10 +394,10 @@ class _Talk:
         ]
 
     async def ask(self, model: Model) -> None:
-        """Ask for wordings, and keep them to be judged.
+        """Request wordings and store them for :meth:`judge`.
 
         Raises:
-            AgrotoolsError: as :meth:`Model.generate`.
+            AgrotoolsError: raised by :meth:`Model.generate`.
         """
         self._fresh = None
         reply = await model.generate(self._messages, (), _SETTINGS)
@@ -403,7 +405,7 @@ class _Talk:
         self._messages = [*self._messages[:2], Message.of("assistant", reply.text[:4000].strip() or "(nothing)")]
 
     def judge(self, taken: Counter[str], refused: Counter[str]) -> str | None:
-        """First new wording that passes; faults of the others are counted and listed in the next prompt."""
+        """Return the first new wording that passes; count the faults of the others and list them in the next prompt."""
         variants, self._fresh = self._fresh, None
         if variants is None:
             return None
@@ -425,7 +427,7 @@ class _Talk:
 
 
 def variants_of(reply: str) -> list[str]:
-    """Wordings in a model's reply, stripped of blanks; empty if it holds no such JSON."""
+    """Return the wordings in a model's reply, with blanks stripped; empty if it contains no such JSON."""
     for start, end in reversed(values_in(reply)):
         try:
             value = loads(reply[start:end])

@@ -1,7 +1,7 @@
-"""Screening a benchmark: samples that baselines without pictures solve, and tolerances that a naive guess meets.
+"""Screening of a benchmark: samples that blind baselines solve, and tolerances that a naive guess meets.
 
-Samples are flagged, never dropped: half of all yes/no questions are guessed right by chance. What matters is whether a
-kind of question is guessed more often than chance explains.
+Samples are flagged, never dropped: half of all yes/no questions are guessed right by chance. The relevant question is
+whether a kind of question is guessed more often than chance explains.
 """
 
 import asyncio
@@ -32,26 +32,26 @@ from agrotools.runner.policies import PolicySource, policy_source
 from agrotools.scoring import outcome_scores, stands_for_sample
 
 BLIND = ("echo", "prior", "random")
-"""Baselines that look at no picture and call no tool."""
+"""Baselines that use no pictures and no tools."""
 _EASY = 0.2
-"""A sample that chance alone solves more often than this says little where a baseline solves it."""
+"""Chance of solving a sample above which a baseline's success is not suspicious."""
 _SIGNIFICANT = 0.05
 
 
 class Screened(NamedTuple):
-    """All findings on a benchmark; ``left_out``: checks that were not made, in words."""
+    """All findings on a benchmark; ``left_out``: descriptions of the checks that were skipped."""
 
     findings: list[Finding]
     left_out: list[str]
 
 
 def screen_folder(folder: Path, *, read_text: bool = False, progress: Progress = no_progress) -> Screened:
-    """Make every check on the benchmark in ``folder`` and write what they find to its ``quality.jsonl``.
+    """Run every check on the benchmark in ``folder`` and write the findings to its ``quality.jsonl``.
 
-    ``read_text``: whether to read the text in pictures as well (needs the extra ``ocr``).
+    ``read_text``: also read the text in pictures (needs the extra ``ocr``).
 
     Raises:
-        BenchmarkError: the folder is no benchmark, or cannot be written.
+        BenchmarkError: the folder is not a benchmark, or is not writable.
     """
     benchmark = load_folder(folder)
     samples = list(benchmark.samples)
@@ -64,7 +64,7 @@ def screen_folder(folder: Path, *, read_text: bool = False, progress: Progress =
 
 
 def solved_blind(benchmark: Benchmark, samples: Sequence[Sample]) -> Iterator[Finding]:
-    """Check ``solved_blind``: samples of which ``echo``, ``prior`` or ``random`` answers every slot correctly."""
+    """Check ``solved_blind``: samples in which ``echo``, ``prior`` or ``random`` answers every slot correctly."""
     for name in BLIND:
         source = policy_source(Endpoint(f"baseline:{name}"), samples)
         for sample, is_solved in zip(samples, asyncio.run(_solved(source, benchmark, samples)), strict=True):
@@ -85,9 +85,10 @@ async def _solved(source: PolicySource, benchmark: Benchmark, samples: Sequence[
 
 
 def chance_of(slot: Slot) -> float:
-    """Chance that a blind guess is right: one of the choices at random; a number log-uniform in the range of its unit.
+    """Return the chance that a blind guess is right.
 
-    Of an open answer or a chart, and of a name without choices, 0.
+    A guess is one of the choices at random, or a number that is log-uniform in the range of its unit. The chance is 0
+    for open answers, charts and names without choices.
     """
     if isinstance(slot, BooleanSlot):
         return 0.5
@@ -108,11 +109,11 @@ def chance_of(slot: Slot) -> float:
 
 
 def guessable_tolerances(samples: Sequence[Sample]) -> Iterator[Finding]:
-    """Check ``guessable_tolerance``: a number that the median of other clusters' answers to the template guesses.
+    """Check ``guessable_tolerance``: numbers within tolerance of the median of other clusters' answers to the template.
 
-    Of each numeric slot of a template the guesses inside the tolerance are counted, and flagged if so many would come
-    about by chance (:func:`chance_of`) in fewer than one of twenty benchmarks. Only the samples whose own guess is
-    inside are named.
+    For each numeric slot of a template, guesses inside the tolerance are counted. The slot is flagged if chance
+    (:func:`chance_of`) would give so many hits in fewer than one of twenty benchmarks. Only samples whose own guess is
+    inside are reported.
     """
     table = PriorTable(samples)
     guesses: dict[tuple[str, str], list[tuple[Sample, ToleranceSlot, bool]]] = defaultdict(list)
@@ -138,5 +139,5 @@ def guessable_tolerances(samples: Sequence[Sample]) -> Iterator[Finding]:
 
 
 def at_least(hits: int, trials: int, chance: float) -> float:
-    """Probability of ``hits`` or more in ``trials`` of a binomial variable."""
+    """Return the probability of at least ``hits`` successes in ``trials`` of a binomial variable."""
     return sum(math.comb(trials, k) * chance**k * (1 - chance) ** (trials - k) for k in range(hits, trials + 1))

@@ -1,42 +1,43 @@
-"""Reference chains filled in by a model: it is given the order of the tools and supplies thoughts and arguments.
+"""Reference chains filled in by a model: it gets the order of the tools and supplies thoughts and arguments.
 
-The chain of the template stays the gold. A model's chain that is executed and agrees with it confirms it; one that
-does not is for people to inspect. Both are kept in ``traces.jsonl`` of the benchmark folder, one JSON object on a line:
+The chain of the template remains the gold. A model's chain that runs and agrees with the gold confirms it; one that
+does not agree is left for people to inspect. Both are stored in ``traces.jsonl`` of the benchmark folder, one JSON
+object per line:
 
 ``id``
-    of the sample. Of several lines with the same ``id`` and ``model`` the last counts.
+    sample id. If several lines have the same ``id`` and ``model``, the last one counts.
 ``model``
-    as it was spelled on the command line.
+    model as spelled on the command line.
 ``asked``
-    hash of the model's input: prompts, question, files, order of tools, gold arguments. A trace whose hash is
-    not that of its sample is out of date.
+    hash of the model's input: prompts, question, files, order of tools, gold arguments. A trace is out of date if its
+    hash differs from that of its sample.
 ``steps``
-    what the model did, one for each tool of the order, as far as it came:
+    the model's steps, one per tool of the order, up to the end of the chain:
 
     - ``tool``: the declared tool;
-    - ``reference_step``: the step of the template's chain that it is compared with (from 0). Members of a group may
-      come in any order, so it is the one of them that the arguments agree with best;
-    - ``thought``, ``arguments`` (as the model gave them; null where none could be read), ``observation`` (of the real
-      tool: ``result`` or ``error``, and ``artifacts``; null where nothing was run);
-    - ``agrees``: for each argument whether it agrees with the reference, as ``agrotools.arg_acc`` compares them.
-      Values that the reference takes from earlier steps (``$ref``) are those that the model's own calls returned;
-    - ``agreed``: all of them agree and pass the tool's schema;
-    - ``reason``: what differs or failed, in words; empty where all agrees;
-    - ``tries``: how often the step was asked for (2 where the first output could not be used or the call failed).
+    - ``reference_step``: index (from 0) of the step of the template's chain that it is compared with. Members of a
+      group may come in any order, so this is the member whose arguments agree best;
+    - ``thought``, ``arguments`` (as given by the model; null if unreadable), ``observation`` (of the real tool:
+      ``result`` or ``error``, and ``artifacts``; null if nothing was run);
+    - ``agrees``: true or false for each argument, compared with the reference as in ``agrotools.arg_acc``. Values that
+      the reference takes from earlier steps (``$ref``) are taken from the results of the model's own calls;
+    - ``agreed``: true if all arguments agree and pass the tool's schema;
+    - ``reason``: description of differences or failures; empty if all agrees;
+    - ``tries``: number of attempts (2 if the first output was unusable or the call failed).
 ``answer``
-    the model's final answer; null where it gave none.
+    the model's final answer, or null.
 ``answer_agrees``
-    whether it is the answer that the model's own observations imply; null if that is unknown (a figure, free
-    text, a chain that broke off).
+    true if the answer follows from the model's own observations; null if that is unknown (a figure, free text, an
+    incomplete chain).
 ``answer_slots``
-    the score of each slot but figures, by name.
+    score of each slot except figures, by name.
 ``complete``
-    every declared tool was called, every call ran without error, and an answer was given.
+    true if every declared tool was called, every call ran without error, and an answer was given.
 ``left_open``
-    values that the template's chain takes from earlier steps and the real tools did not return (null, or an error):
-    no model could go on from there. References as they stand in the reference, e.g. ``steps[0].observation.weed_pct``.
+    values that the template's chain takes from earlier steps but the real tools did not return (null, or an error), so
+    that no model could continue from there; written as in the reference, e.g. ``steps[0].observation.weed_pct``.
 ``reason``
-    why the chain broke off; empty where it did not.
+    reason why the chain ended early; empty if it did not.
 """
 
 import hashlib
@@ -59,7 +60,7 @@ _HINT = "remove that line; its sample is then asked about again"
 
 
 class TraceStep(FrozenModel):
-    """One call of a model's chain and its reference; see the module's documentation."""
+    """One call of a model's chain and its reference; fields as in the module docstring."""
 
     tool: str
     reference_step: int
@@ -73,7 +74,7 @@ class TraceStep(FrozenModel):
 
 
 class TraceRecord(FrozenModel):
-    """A model's chain for one sample; see the module's documentation."""
+    """A model's chain for one sample; fields as in the module docstring."""
 
     id: str
     model: str
@@ -88,18 +89,18 @@ class TraceRecord(FrozenModel):
 
     @property
     def confirms(self) -> bool:
-        """True if the chain is complete, all its arguments agree, and so does the answer if that can be decided."""
+        """True if the chain is complete, all arguments agree, and the answer agrees or cannot be compared."""
         return self.complete and all(step.agreed for step in self.steps) and self.answer_agrees is not False
 
 
 Traces = Mapping[tuple[str, str], TraceRecord]
-"""By sample id and model."""
+"""Traces by sample id and model."""
 
 
 def input_hash(sample: Sample) -> str:
-    """A hash of all that a trace of ``sample`` depends on but the model, 16 hexadecimal digits.
+    """Return a hash of everything except the model that a trace of ``sample`` depends on, 16 hexadecimal digits.
 
-    Thoughts of the reference are no part of it: they may be filled in from traces.
+    Thoughts of the reference are excluded because they may be filled in from traces.
     """
     steps = sample.reference.steps if sample.reference else ()
     content: JsonValue = [
@@ -113,12 +114,12 @@ def input_hash(sample: Sample) -> str:
 
 
 def by_sample_and_model(traces: Iterable[TraceRecord]) -> dict[tuple[str, str], TraceRecord]:
-    """The last trace of each sample by each model."""
+    """Return the last trace of each sample by each model."""
     return {(trace.id, trace.model): trace for trace in traces}
 
 
 def read_traces(folder: Path) -> dict[tuple[str, str], TraceRecord]:
-    """Traces in a benchmark folder by sample id and model. An incomplete last line is ignored.
+    """Read the traces of a benchmark folder by sample id and model. An incomplete last line is ignored.
 
     Raises:
         RunStoreError: the file cannot be read, or a line in it is not a trace.
@@ -127,20 +128,20 @@ def read_traces(folder: Path) -> dict[tuple[str, str], TraceRecord]:
 
 
 def trace_file(folder: Path) -> LineFile[TraceRecord]:
-    """``traces.jsonl`` of a folder, to be continued.
+    """Open ``traces.jsonl`` of a folder for appending.
 
     Raises:
-        RunStoreError: the file cannot be read or written, or a line in it is no trace.
+        RunStoreError: the file cannot be read or written, or a line in it is not a trace.
     """
     return LineFile(folder / TRACES_FILE, TraceRecord, _HINT)
 
 
 @contextmanager
 def kept_traces(folder: Path) -> Generator[None]:
-    """Keep ``traces.jsonl`` of a benchmark that the block builds anew, also if the block is killed and done again.
+    """Preserve ``traces.jsonl`` of a benchmark that the block rebuilds, even if the block is killed and run again.
 
     Raises:
-        OSError: it cannot be copied.
+        OSError: the file cannot be copied.
     """
     aside = folder.parent / f".{folder.name}-{TRACES_FILE}"
     if (folder / TRACES_FILE).is_file():
@@ -154,24 +155,24 @@ def kept_traces(folder: Path) -> Generator[None]:
 class TraceSummary:
     """Counts over the chains of one task type, or of all (``task_type`` is then empty).
 
-    ``steps`` are those of the templates' chains: a step that a chain did not reach does not agree.
+    ``steps`` counts the steps of the templates' chains; a step that a chain did not reach does not agree.
     """
 
     task_type: str = ""
     chains: int = 0
     complete: int = 0
     confirmed: int = 0
-    """Complete, all arguments agree, and the answer too as far as that can be told."""
+    """Number of chains that are complete, and whose arguments and answer agree (if the answer can be compared)."""
     left_open: int = 0
-    """Chains in which the real tools did not return what a later step takes from them."""
+    """Number of chains in which the real tools did not return a value that a later step needs."""
     steps: int = 0
     steps_agreed: int = 0
     answers: int = 0
-    """Chains whose answer can be compared."""
+    """Number of chains whose answer can be compared."""
     answers_agreed: int = 0
 
     def add(self, sample: Sample, record: TraceRecord) -> None:
-        """Count one chain."""
+        """Add one chain to the counts."""
         self.chains += 1
         self.complete += record.complete
         self.confirmed += record.confirms
@@ -183,7 +184,7 @@ class TraceSummary:
 
 
 def summary_of(traced: Iterable[tuple[Sample, TraceRecord]]) -> Sequence[TraceSummary]:
-    """One summary for each task type, by name, and that of all at the end."""
+    """Return one summary for each task type, sorted by name, followed by that of all chains."""
     by_type: defaultdict[str, TraceSummary] = defaultdict(TraceSummary)
     whole = TraceSummary()
     for sample, record in traced:

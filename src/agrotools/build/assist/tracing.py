@@ -1,6 +1,6 @@
-"""Reference chains filled in by a model, one call after another, and the thoughts that they give to the references.
+"""Filling in of reference chains by a model, one call after another, and of thoughts in the references.
 
-In a chain the model is given the next tool; its call is run and compared with the call of the template.
+In a chain the model is told the next tool; its call is run and compared with the call of the template.
 """
 
 import asyncio
@@ -60,18 +60,18 @@ from agrotools.tools.execution import ToolExecutor, ToolOutcome
 from agrotools.tools.workspace import Workspace
 
 TRIES = 2
-"""Attempts per step: once more where the output could not be used or the call failed."""
+"""Attempts per step: a second one if the output was unusable or the call failed."""
 _SETTINGS = ModelSettings(temperature=None)
 
 CallTool = Callable[[ToolCall], Awaitable[ToolOutcome]]
 
 
 async def trace_chain(sample: Sample, view: SampleView, name: str, model: Model, call_tool: CallTool) -> TraceRecord:
-    """Let ``model`` fill in the chain of ``sample``, which has a reference; ``name`` is written down as who did.
+    """Let ``model`` fill in the chain of ``sample``, which has a reference; ``name`` is recorded as its author.
 
     Raises:
-        InfrastructureError: no reply, or no tool worker, could be had.
-        UsageError, BudgetReached: as :meth:`Model.generate`.
+        InfrastructureError: no reply or no tool worker is available.
+        UsageError, BudgetReached: raised by :meth:`Model.generate`.
     """
     return await _Chain(sample, view, name, model, call_tool).run()
 
@@ -82,7 +82,7 @@ class _Chain:
         self.sample, self.view, self.name, self.model, self.call_tool = sample, view, name, model, call_tool
         self.gold: Sequence[ReferenceStep] = sample.reference.steps
         self.results: list[dict[str, JsonValue] | None] = [None] * len(self.gold)
-        """Results of the model's calls, by the step of the reference that each stands for."""
+        """Results of the model's calls, by index of the matching reference step."""
         self.left = list(range(len(self.gold)))
         self.steps: list[TraceStep] = []
         self.left_open: list[str] = []
@@ -104,7 +104,7 @@ class _Chain:
         return await self._answered()
 
     def _prompt(self, number: int) -> str:
-        """Prompt at a step; past the last one, for the answer."""
+        """Return the prompt for a step, or for the answer after the last step."""
         if number == len(self.gold):
             return render("building/trace_answer", answer_form=self.view.answer_form)
         spec = get_tool(self.gold[number].tool).spec
@@ -112,7 +112,7 @@ class _Chain:
         return render("building/trace_step", number=number + 1, count=len(self.gold), tool=spec.name, **described)
 
     async def _step(self, number: int) -> str:
-        """Ask for a step until its call can be used; what ended the chain, or nothing."""
+        """Ask for a step until its call is usable; return the fault that ended the chain, or an empty string."""
         tool, performed, fault = self.gold[number].tool, None, ""
         for attempt in range(1, TRIES + 1):
             reply = await self.model.generate(self.messages, (), _SETTINGS)
@@ -135,13 +135,13 @@ class _Chain:
             self.messages += [reply_message, Message.of("user", f"{seen.text}\n\n{self._prompt(number + 1)}")]
             self.steps.append(self._compared(number, performed, attempt))
             return ""
-        if performed is not None:  # It failed first, and then could not be read.
+        if performed is not None:  # The call failed first, and the second output was unreadable.
             self.steps.append(self._compared(number, performed, TRIES))
             return f"step {number + 1} ({tool}): {fault}"
         return self._broken_off(number, TRIES, fault, "")
 
     def _note_left_open(self, number: int) -> None:
-        """Note what the step would take from earlier ones, and their tools did not return."""
+        """Record values that the step takes from earlier ones and that their tools did not return."""
         for _, ref, _ in iter_refs(dict(self.gold[number].arguments)):
             try:
                 value = resolve_ref(ref, self.results)
@@ -189,7 +189,7 @@ class _Chain:
         )
 
     def _closest(self, number: int, call: ToolCall) -> StepAgreement:
-        """Reference step of the call: in a group, the closest member that no other call has been matched to."""
+        """Return the reference step of a call: within a group, the closest member that is not yet matched."""
         group = self.gold[number].group
         at = self.left[0]
         open_steps = [
@@ -220,7 +220,7 @@ class _Chain:
             if not slot.made:
                 target = implied_slot(slot, self.results).slot or slot
                 scores[slot.name] = round(score_slot(target, self.sample.answer, action.text).value, 4)
-        # Keywords are found or not; other texts agree more or less.
+        # Keywords are either found or missing; other texts agree to a degree.
         in_words = {slot.name for slot in self.sample.answer if slot.free_text and slot.type != "keywords"}
         closed = [score for name, score in scores.items() if name not in in_words]
         agrees = all(score >= 1 for score in closed) if closed else None
@@ -250,7 +250,7 @@ class _Chain:
 
 
 def _read(action: CallTools | Answer | Unparseable, reasoning: str) -> tuple[str, ToolCall | None]:
-    """Thought and call of an output; separate reasoning is the thought if the output has none."""
+    """Return thought and call of an output; separate reasoning is the thought if the output has none."""
     if not isinstance(action, CallTools):
         return "", None
     return action.thought or reasoning, action.calls[0]
@@ -265,7 +265,7 @@ def _unusable(action: CallTools | Answer | Unparseable, tool: str) -> str:
 
 
 def _difference(row: ArgumentAgreement) -> str:
-    """Differences, in words that can be read without the numbers."""
+    """Describe the difference of an argument, without the numbers."""
     reason = row.detail.get("reason")
     if isinstance(reason, str):
         return f"{row.argument}: {reason}"
@@ -279,10 +279,10 @@ _TALK = re.compile(r"\b(?:action|action input|observation|final answer|thought)\
 
 
 def with_thoughts(sample: Sample, record: TraceRecord) -> Sample:
-    """``sample`` with the model's thoughts in steps that have none, if the trace confirms the chain.
+    """Return ``sample`` with the model's thoughts in steps that have none, if the trace confirms the chain.
 
-    Thoughts are shown as history in step-by-step. So one that is long, or holds what looks like a call, an observation
-    or an answer, is left out.
+    Thoughts are shown as history in step-by-step mode, so a thought is left out if it is long or contains text that
+    looks like a call, an observation or an answer.
     """
     if sample.reference is None or not record.confirms:
         return sample
@@ -308,8 +308,8 @@ def _plain(thought: str) -> str:
 class Traced:
     """Result of tracing a benchmark. ``differing``: samples whose chain the model does not confirm, for review.
 
-    ``missing``: samples without a trace because there was no reply. ``thoughts``: samples whose reference got
-    thoughts. ``stopped``: error that left some without a trace.
+    ``missing``: number of samples without a trace because there was no reply. ``thoughts``: number of samples whose
+    reference received thoughts. ``stopped``: error that left some samples without a trace.
     """
 
     summary: Sequence[TraceSummary]
@@ -321,7 +321,7 @@ class Traced:
 
 @dataclass
 class _Work:
-    """``records`` of this and earlier times by sample id."""
+    """State of a tracing run. ``records``: traces of this and earlier runs by sample id."""
 
     benchmark: Benchmark
     name: str
@@ -335,13 +335,13 @@ class _Work:
 def trace_folder(
     folder: Path, helper: PricedModel, ledger: Path, progress: Progress = no_progress, *, workers: int = 2
 ) -> Traced:
-    """Have the model of ``helper`` fill in the chains of the benchmark in ``folder`` that it has no trace of yet.
+    """Have the model of ``helper`` fill in the chains of the benchmark in ``folder`` that have no current trace by it.
 
     Each trace is written when it ends. Thoughts of confirmed chains fill references without thoughts; for that the
     folder is replaced as a whole.
 
     Raises:
-        BenchmarkError: not a benchmark, or its folder cannot be written.
+        BenchmarkError: ``folder`` is not a benchmark, or is not writable.
         RunStoreError: ``traces.jsonl`` cannot be read or written.
         InfrastructureError: no tool worker can be started.
         KeyboardInterrupt: the user interrupted; finished traces are kept.

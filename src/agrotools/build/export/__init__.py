@@ -1,4 +1,4 @@
-"""Benchmarks out and in: the native folder with its card, the Hugging Face layout, GTA-shaped JSON, Croissant."""
+"""Export and import of benchmarks: native folder with its card, Hugging Face layout, GTA-shaped JSON, Croissant."""
 
 from agrotools.build.export.folder import (
     copy_artifacts,

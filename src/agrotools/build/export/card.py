@@ -1,7 +1,7 @@
 """Dataset card of a benchmark folder: ``README.md`` and its figures in ``card/``.
 
-It describes the questions, the files, their sources and licences. It contains no answers, and one example question
-of each task type.
+The card describes the questions, the files, their sources and licences. It contains one example question of each task
+type and no answers.
 """
 
 import html
@@ -47,11 +47,9 @@ agrotools eval DIR --model openai:MODEL --mode all
 def write_card(
     folder: Path, header: BenchmarkHeader, samples: Iterable[Sample], front: str = "", use: str = _USE
 ) -> None:
-    """Write ``README.md`` and ``card/*.png`` into ``folder``.
+    """Write ``README.md`` and ``card/*.png`` into ``folder``, unless it has a ``README.md`` not written by agrotools.
 
-    ``front`` comes first, such as YAML between dashes; ``use`` explains how to use the folder.
-
-    A ``README.md`` that agrotools did not write is not changed.
+    ``front`` comes first, for example YAML front matter; ``use`` explains how to use the folder.
     """
     samples = tuple(samples)
     path = folder / CARD_FILE
@@ -65,7 +63,7 @@ def write_card(
 
 
 def card_text(header: BenchmarkHeader, counted: Tally, samples: Sequence[Sample], use: str = _USE) -> str:
-    """The card in Markdown."""
+    """Return the card in Markdown."""
     parts = [
         f"# {_plain(header.name)}, version {_plain(header.version)}",
         _plain(header.description),
@@ -131,7 +129,7 @@ def _sources(header: BenchmarkHeader, counted: Tally) -> str:
         rows.append((_plain(source.name), count, _plain(source.licence), _link(source.url or ""), _plain(notes)))
     listed_names = {source.name for source in header.sources}
     unnamed = sorted((name, count) for name, count in counted.sources.items() if name not in listed_names)
-    # Where there is but one source, whatever samples call theirs is part of it.
+    # If there is only one source, files without a listed source fall under its licence.
     licence = _plain(header.sources[0].licence) if len(header.sources) == 1 else ""
     rows += [(_plain(name), str(count), licence, "", "") for name, count in unnamed]
     return _table(("source", "samples", "licence", "where to get it", "cite, note"), rows) if rows else ""
@@ -161,12 +159,12 @@ def _link(url: str) -> str:
 
 
 def _plain(text: str) -> str:
-    """Text on one line, with markup escaped."""
+    """Return the text on one line, with markup escaped."""
     return re.sub(r"([\\`*_\[\]|#])", r"\\\1", html.escape(" ".join(text.split()), quote=False))
 
 
 def card_plots(counted: Tally) -> dict[str, bytes]:
-    """PNG files by name: ``tasks.png``, ``shape.png``, ``tools.png``, ``sources.png``."""
+    """Draw the figures of the card; PNG files by name: ``tasks.png``, ``shape.png``, ``tools.png``, ``sources.png``."""
     figures = {
         "tasks.png": lambda: _tasks(counted),
         "shape.png": lambda: _shape(counted),
@@ -208,7 +206,7 @@ def _tasks(counted: Tally) -> "Figure":
 
 
 def _shape(counted: Tally) -> "Figure":
-    """Three small charts: distinct tools, calls and files of a sample."""
+    """Draw three small charts: distinct tools, calls and files per sample."""
     figure = _figure(9, 3.1)
     panels = (
         ("distinct tools", counted.distinct_tools, "#0072B2"),

@@ -1,8 +1,8 @@
 """``croissant.json``: description of a benchmark folder (Croissant 1.1 with the RAI vocabulary 1.0, MLCommons).
 
-Croissant requires three properties that a local folder does not have: the URL of its page (the card in the folder
-is named), its date of publication (the day of writing, or ``SOURCE_DATE_EPOCH``), and its creator (the header's
-metadata may name one).
+Croissant requires three properties that a local folder does not have: the URL of its page (here the card in the folder,
+by default), its publication date (the day of writing, or ``SOURCE_DATE_EPOCH``), and its creator (the header's metadata
+may name one).
 """
 
 import contextlib
@@ -30,18 +30,20 @@ from agrotools.core.files import write_whole
 from agrotools.formats.benchmark import CARD_FILE, CROISSANT_FILE, BenchmarkHeader
 
 _WORDS = ("absent", "dropped", "left_out", "unread")
-"""A key that is one of these or ends in one, ``tiles_dropped``, says what is not in the benchmark."""
+"""Words that mark a metadata key as a record of omissions: the key is one or ends in one (``tiles_dropped``)."""
 
 
 def omissions(metadata: Mapping[str, JsonValue]) -> list[tuple[str, str]]:
-    """Omissions, with their number or names: (``weedmap, tiles dropped, empty``, ``3``), in
-    the order of the alphabet: a header that was written and read again has another."""
+    """Return omissions with their number or names, for example (``weedmap, tiles dropped, empty``, ``3``).
+
+    The pairs are sorted, because the order of keys changes when a header is written and read again.
+    """
     texts = ((" ".join(where.replace("_", " ").split()), text) for where, text in _iter_omissions(metadata, "") if text)
     return sorted(texts)
 
 
 def without_omissions(metadata: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
-    """The metadata that is not about what was left out."""
+    """Return the metadata without the records of omissions."""
     rest: dict[str, JsonValue] = {}
     for key, value in metadata.items():
         if _is_omission(key):
@@ -51,7 +53,7 @@ def without_omissions(metadata: Mapping[str, JsonValue]) -> dict[str, JsonValue]
 
 
 def as_words(value: JsonValue) -> str:
-    """A value of the metadata as words."""
+    """Format a metadata value as words."""
     if isinstance(value, list):
         return ", ".join(map(as_words, value))
     if isinstance(value, dict):
@@ -80,8 +82,11 @@ _CJK = re.compile(r"[㐀-鿿豈-﫿]")
 
 @dataclass
 class Tally:
-    """Counts over samples. ``tasks`` are by task type and answer type; ``tools`` counts reference calls;
-    ``distinct_tools``, ``calls`` and ``files`` are by how many a sample has; ``kinds`` counts different files."""
+    """Counts over samples.
+
+    ``tasks`` is keyed by task type and answer type. ``tools`` counts reference calls. ``distinct_tools``, ``calls`` and
+    ``files`` count samples by their number of each. ``kinds`` counts distinct files.
+    """
 
     samples: int = 0
     families: Counter[str] = field(default_factory=Counter)
@@ -139,12 +144,15 @@ def tally(samples: Iterable[Sample]) -> Tally:
 
 
 TERMS: dict[str, Any] = orjson.loads(files("agrotools.build.export").joinpath("croissant.json").read_bytes())
-"""Fixed parts: the JSON-LD context, the columns of ``samples.jsonl``, names of licences, and the names that
-``[metadata.rai]`` of a header may set, each a text or a list of texts."""
+"""Fixed parts of the description.
+
+These are the JSON-LD context, the columns of ``samples.jsonl``, names of licences, and the names that
+``[metadata.rai]`` of a header may set, each to a text or a list of texts.
+"""
 
 
 def rai_fields(header: BenchmarkHeader, counted: Tally) -> dict[str, Any]:
-    """The properties ``rai:...``. Values in ``metadata.rai`` of the header override the defaults here."""
+    """Return the properties ``rai:...``. Values in ``metadata.rai`` of the header override the defaults."""
     described: dict[str, Any] = {
         "dataCollection": _collection(header),
         "dataCollectionType": ["Others"] if header.synthetic else ["Secondary Data Analysis"],
@@ -226,10 +234,10 @@ def write_croissant(folder: Path, header: BenchmarkHeader, samples: Iterable[Sam
 
 
 def croissant(folder: Path, header: BenchmarkHeader, samples: Sequence[Sample]) -> dict[str, Any]:
-    """The benchmark in ``folder`` as Croissant JSON-LD.
+    """Return Croissant JSON-LD of the benchmark in ``folder``.
 
-    Every file has its SHA-256; files that a sample names but that do not exist are omitted. The record set
-    ``samples`` holds the questions, not the gold: that is in ``samples.jsonl`` itself.
+    Every file has its SHA-256; files of samples that do not exist are omitted. The record set ``samples`` contains the
+    questions but not the gold, which is in ``samples.jsonl`` itself.
     """
     counted = tally(samples)
     creator = header.metadata.get("creator")
@@ -268,7 +276,7 @@ def croissant(folder: Path, header: BenchmarkHeader, samples: Sequence[Sample]) 
 
 
 def _spdx(licence: str) -> str:
-    """Address of a licence that SPDX or Creative Commons lists; others as they are."""
+    """Return the URL of a licence listed by SPDX or Creative Commons; return others unchanged."""
     return TERMS["licences"].get(licence, {}).get("spdx", licence)
 
 
@@ -278,7 +286,7 @@ def _description(header: BenchmarkHeader) -> str:
 
 
 def _version(version: str) -> str:
-    """``2`` and ``2.1`` as ``2.0.0`` and ``2.1.0``, which is the form Croissant recommends; others as they are."""
+    """Pad ``2`` and ``2.1`` to ``2.0.0`` and ``2.1.0``, the form that Croissant recommends; return others unchanged."""
     return version + ".0" * (2 - version.count(".")) if re.fullmatch(r"\d+(\.\d+)?", version) else version
 
 
@@ -348,7 +356,7 @@ def _record_set() -> dict[str, Any]:
 
 
 def check_croissant(path: Path) -> list[str] | None:
-    """Errors and warnings of ``mlcroissant`` on the file, first line of each; None if it is not installed."""
+    """Return errors and warnings of ``mlcroissant`` on the file; None if it is not installed."""
     try:
         import mlcroissant
     except ImportError:

@@ -1,4 +1,4 @@
-"""Writing, copying and changing benchmark folders atomically, with their card and Croissant file."""
+"""Atomic writing, copying and rewriting of benchmark folders, with their card and Croissant file."""
 
 import os
 import re
@@ -32,15 +32,17 @@ _SHA256 = re.compile(r"[0-9a-f]{64}")
 
 
 def write_benchmark(folder: Path, header: BenchmarkHeader, samples: Iterable[Sample]) -> None:
-    """Write header and samples into ``folder``, whose ``files/`` exist already, and their description:
-    the card (``README.md`` and ``card/``) and ``croissant.json``. Every line carries the header's canary GUID."""
+    """Write header, samples, card and ``croissant.json`` into ``folder``, whose ``files/`` exist already.
+
+    Every sample gets the header's canary GUID.
+    """
     samples = tuple(sample.model_copy(update={"canary": header.canary}) for sample in samples)
     write_samples(folder, header, samples)
     describe_benchmark(folder, header, samples)
 
 
 def describe_benchmark(folder: Path, header: BenchmarkHeader, samples: Iterable[Sample]) -> None:
-    """Write the card and ``croissant.json`` of the benchmark in ``folder``, in place of older ones.
+    """Write the card and ``croissant.json`` of the benchmark in ``folder``, replacing older ones.
 
     Neither is part of the benchmark's content hash. A user's own ``README.md`` is not changed.
     """
@@ -50,11 +52,12 @@ def describe_benchmark(folder: Path, header: BenchmarkHeader, samples: Iterable[
 
 
 def copy_benchmark(root: Path, header: BenchmarkHeader, samples: Iterable[Sample], out: Path) -> None:
-    """Write the benchmark whose files are in ``root`` to the folder ``out`` with its card and ``croissant.json``,
-    completely or not at all.
+    """Copy the benchmark whose files are in ``root`` to the folder ``out``, with card and ``croissant.json``.
+
+    The target is written completely or not at all.
 
     Raises:
-        BenchmarkError: as :func:`~agrotools.formats.writing.replace_folder`.
+        BenchmarkError: raised by :func:`~agrotools.formats.writing.replace_folder`.
     """
     samples = tuple(samples)
     with replace_folder(out) as partial:
@@ -63,10 +66,10 @@ def copy_benchmark(root: Path, header: BenchmarkHeader, samples: Iterable[Sample
 
 
 def copy_files(root: Path, samples: Sequence[Sample], out: Path) -> None:
-    """Copy the files of ``samples`` and what their reference calls made from the benchmark in ``root`` to ``out``.
+    """Copy the files of ``samples`` and their reference calls' artifacts from the benchmark in ``root`` to ``out``.
 
     Raises:
-        BenchmarkError: a file leads out of ``root``.
+        BenchmarkError: a file path leads out of ``root``.
     """
     for path in sorted({file.path for sample in samples for file in sample.files}):
         (out / path).parent.mkdir(parents=True, exist_ok=True)
@@ -75,7 +78,7 @@ def copy_files(root: Path, samples: Sequence[Sample], out: Path) -> None:
 
 
 def copy_artifacts(root: Path, samples: Iterable[Sample], out: Path) -> None:
-    """Copy the artifacts of reference calls of ``samples`` that exist in ``root``, for the review page."""
+    """Copy the existing artifacts of reference calls of ``samples`` from ``root`` to ``out``, for the review page."""
     steps = (step for sample in samples if sample.reference for step in sample.reference.steps)
     for artifact in (each for step in steps if step.observation for each in step.observation.artifacts):
         # An invalid hash could lead out of the folder.
@@ -88,10 +91,10 @@ def copy_artifacts(root: Path, samples: Iterable[Sample], out: Path) -> None:
 
 
 def rewrite_benchmark(folder: Path, header: BenchmarkHeader, samples: Iterable[Sample]) -> None:
-    """Replace header and samples of the benchmark in ``folder``; all its other files stay.
+    """Replace header and samples of the benchmark in ``folder``; its other files stay.
 
     Raises:
-        BenchmarkError: ``folder`` is not a benchmark, or its parent cannot be written.
+        BenchmarkError: ``folder`` is not a benchmark, or its parent is not writable.
     """
     folder = folder.resolve()
     samples = tuple(samples)
@@ -102,7 +105,7 @@ def rewrite_benchmark(folder: Path, header: BenchmarkHeader, samples: Iterable[S
 
 def _copy_from(folder: Path) -> Callable[[str, str], str]:
     def copy(source: str, target: str) -> str:
-        # Pictures are never written to, so a second name will do; all else may be.
+        # Files of samples are never modified, so a hard link is enough for them.
         if Path(source).is_relative_to(folder / FILES_FOLDER):
             try:
                 os.link(source, target)
@@ -119,7 +122,7 @@ Format = Literal["hf", "gta"]
 
 
 class Exported(FrozenModel):
-    """``form`` is the version of the layout."""
+    """Note of an export. ``form`` is the version of the layout."""
 
     format: Format
     form: Literal[1] = 1
@@ -128,10 +131,10 @@ class Exported(FrozenModel):
 
 @contextmanager
 def replacing_export(target: Path, format: Format, header: BenchmarkHeader) -> Iterator[Path]:
-    """Replace an export of this format and write its note: :func:`~agrotools.formats.writing.replace_folder`.
+    """Replace an export of this format, with its note; see :func:`~agrotools.formats.writing.replace_folder`.
 
     Raises:
-        BenchmarkError: ``target`` holds something other than such an export, or cannot be written.
+        BenchmarkError: ``target`` contains something other than such an export, or is not writable.
     """
     import tomli_w
 
@@ -145,10 +148,10 @@ def replacing_export(target: Path, format: Format, header: BenchmarkHeader) -> I
 
 
 def read_exported(folder: Path, format: Format) -> Exported:
-    """Note of the export in ``folder``.
+    """Read the note of the export in ``folder``.
 
     Raises:
-        BenchmarkError: it is not an agrotools export in this format, or its note cannot be read.
+        BenchmarkError: the folder is not an agrotools export in this format, or its note cannot be read.
     """
     path, hint = folder / EXPORT_FILE, f"export the benchmark again with `agrotools export DIR --format {format}`"
     if not path.is_file():
@@ -167,10 +170,10 @@ def read_exported(folder: Path, format: Format) -> Exported:
 
 
 def place_file(folder: Path, path: str, content: bytes) -> None:
-    """Write a file of a sample to ``path`` in the benchmark folder ``folder``, where several samples may have it.
+    """Write a sample's file to ``path`` in the benchmark folder ``folder``; several samples may share it.
 
     Raises:
-        BenchmarkError: as :func:`stored_path`, or another sample has another file there.
+        BenchmarkError: raised by :func:`stored_path`, or another sample has a different file at this path.
     """
     place = folder / stored_path(path)
     if not place.exists():
@@ -181,10 +184,10 @@ def place_file(folder: Path, path: str, content: bytes) -> None:
 
 
 def safe_path(path: str) -> PurePosixPath:
-    """``path`` as a path that stays inside the folder it is relative to.
+    """Return ``path`` as a relative path that stays inside its folder.
 
     Raises:
-        BenchmarkError: empty, absolute, or with ``..``, a backslash or a null.
+        BenchmarkError: the path is empty, absolute, or contains ``..``, a backslash or a null.
     """
     relative = PurePosixPath(path)
     if not relative.name or relative.is_absolute() or ".." in relative.parts or "\\" in path or "\0" in path:
@@ -193,10 +196,10 @@ def safe_path(path: str) -> PurePosixPath:
 
 
 def stored_path(path: str) -> PurePosixPath:
-    """As :func:`safe_path`, of a file in a benchmark folder.
+    """Return the :func:`safe_path` of a sample's file in a benchmark folder.
 
     Raises:
-        BenchmarkError: also if it would replace one of the folder's own files.
+        BenchmarkError: raised by :func:`safe_path`, or the path belongs to one of the folder's own files.
     """
     relative = safe_path(path)
     if relative.parts[0] in (HEADER_FILE, SAMPLES_FILE, CARD_FILE, CARD_FOLDER, CROISSANT_FILE):
