@@ -72,8 +72,7 @@ class BenchmarkHeader(FrozenModel):
     backends: dict[str, str] = {}
     """non-default back-ends of tools that the benchmark needs; a run uses them unless configured otherwise"""
     protocol: Protocol | None = None
-    """default protocol of the benchmark; model runs use it in the modes that it supports, unless configured otherwise
-    """
+    """default protocol of the benchmark; model runs use it in modes that it supports, unless configured otherwise"""
     max_steps: Annotated[int | None, Field(ge=1)] = None
     """default number of model turns per sample; used unless a run is configured otherwise"""
     canary: str = ""

@@ -84,8 +84,7 @@ def dominant_colours(pixels: NDArray[np.uint8], groups: int = 5) -> list[ColourS
 
 
 def _group_colours(lab: NDArray[np.float32], groups: int) -> NDArray[np.int64]:
-    """Run k-means (Lloyd 1982) with several k-means++ starts (Arthur and Vassilvitskii 2007); return the best labels.
-    """
+    """Run k-means (Lloyd 1982) with several k-means++ starts (Arthur and Vassilvitskii 2007); return the best."""
     draw = np.random.default_rng(0)
     best: tuple[float, NDArray[np.int64]] = (np.inf, np.zeros(len(lab), np.int64))
     for _ in range(_RESTARTS):
