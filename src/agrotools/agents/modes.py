@@ -383,8 +383,11 @@ def kept_action(action: Action) -> Action:
 
 
 def kept_call(call: ToolCall) -> ToolCall:
-    """Return ``call`` as a record stores it: arguments above :data:`MOST_KEPT` bytes have their long texts truncated or,
-    if that is not enough, become truncated JSON text."""
+    """Return ``call`` as a record stores it.
+
+    Arguments of more than :data:`MOST_KEPT` bytes have their long texts truncated or, if that is not enough, become
+    truncated JSON text.
+    """
     if _size(call.arguments) <= MOST_KEPT:
         return call
     return call.model_copy(update={"arguments": _kept_arguments(call.arguments)})
