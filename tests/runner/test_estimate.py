@@ -152,7 +152,7 @@ def test_what_is_printed() -> None:
         str(replace(whole, usd_low=None, usd_high=None)) == "about 1,320 requests, 0.9 M tokens in, 48 k to 0.4 M out"
     )
     tiny = str(replace(whole, requests=1, input_tokens=12, output_tokens=(0, 40_000_000), usd_low=0.00031, usd_high=0))
-    assert tiny.startswith("about 1 requests, 1 k tokens in, 0 to 40 M out: 0.0003 to 0.00 USD")
+    assert tiny.startswith("about 1 request, 1 k tokens in, 0 to 40 M out: 0.0003 to 0.00 USD")
 
 
 def test_a_picture_that_cannot_be_measured_counts_as_a_full_one() -> None:

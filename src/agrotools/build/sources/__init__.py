@@ -68,6 +68,8 @@ def _source_folder(source: str) -> tuple[str, Path]:
     if not separator or not name or not folder:
         known = ", ".join(SOURCES.names())
         raise UsageError(f"--source is {source!r}", hint=f"write NAME=DIR, where NAME is one of: {known}, or agml:NAME")
+    if not name.startswith(PREFIX):
+        SOURCES.get(name)  # an unknown name is reported before a missing folder
     path = Path(folder).expanduser()
     if not path.exists():
         raise NoFileError(f"there is no folder {path}", hint="give the folder of the data set: --source NAME=DIR")

@@ -9,7 +9,7 @@ from pathlib import Path
 from pydantic import JsonValue
 
 from agrotools.build.sources.assembling import assembled
-from agrotools.build.sources.field.land import buildings, canopy, land_use, ndvi
+from agrotools.build.sources.field.land import buildings, canopy, land_use, ndvi, scene, trees
 from agrotools.build.sources.field.photos import apples, leaf_photos, leaves, orchard, weed_photos
 from agrotools.build.sources.field.weeds import weeds
 from agrotools.build.sources.part import Adapter
@@ -25,6 +25,8 @@ PARTS: dict[str, Adapter] = {
     "dsifn_cd": land_use,
     "rgbd_apples": apples,
     "s2_ndvi": ndvi,
+    "tree_canopy": trees,
+    "multiband": scene,
     "deepweeds": weed_photos,
     "bean_leaf_class": leaf_photos("bean"),
     "coffee_leaf_class": leaf_photos("coffee"),

@@ -1,4 +1,4 @@
-"""Land from above: pairs of dates, and rasters of canopy heights."""
+"""Land from above: maps of tree cover, a multispectral scene, pairs of dates, and rasters of canopy heights."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -21,6 +21,82 @@ from agrotools.vision.rasters import open_raster
 from agrotools.vision.reading import read_labels
 
 _DIGITS = 6
+_BANDS = ("B", "G", "R", "NIR")
+
+
+@adapter("field.tree_canopy")
+def trees(data: DataSet) -> Part:
+    """Shares and areas of tree cover in maps."""
+    subjects: list[Subject] = []
+    for number, item in enumerate(read_items(data.folder, ("gsd_m",), ("mask",))):
+        path, gsd_m = data.folder / item["mask"], item["gsd_m"]
+        note = "Map of tree cover, drawn on an aerial image of a town."
+        file = data.originals.file(path, kind="mask", classes={"0": "other", "1": "trees"}, gsd_m=gsd_m, note=note)
+        file = file.model_copy(update={"name": "tree_map.png"})
+        mask = read_labels(path).classes
+
+        def truth(region: Region | None, mask: Any = mask, gsd_m: float = gsd_m) -> dict[str, Any]:
+            inside = cut_out(mask, region)
+            share = 100 * np.count_nonzero(inside == 1) / inside.size
+            pcts = {"trees": round_significant(share, _DIGITS), "other": round_significant(100 - share, _DIGITS)}
+            area_m2 = round_significant(inside.size * gsd_m**2, _DIGITS)
+            return {"class_pcts": pcts, "area_px": inside.size, "area_m2": area_m2}
+
+        across, down = halves(mask.shape[1], mask.shape[0])
+        subjects += [
+            _subject(f"trees-{number}", "trees", file, [(file.name, None)], truth),
+            _subject(f"trees-{number}-across", "trees_half", file, across, truth),
+            _subject(f"trees-{number}-down", "trees_half", file, down, truth),
+        ]
+    return data.part(subjects, ["land"])
+
+
+@adapter("field.multiband")
+def scene(data: DataSet) -> Part:
+    """Mean vegetation index of parts of a multispectral scene."""
+    subjects: list[Subject] = []
+    for number, item in enumerate(read_items(data.folder, ("bands",), ("raster",))):
+        if len(item["bands"] if isinstance(item["bands"], list) else ()) != len(_BANDS):
+            continue  # a hyperspectral file, for which there is no truth but its size
+        with open_raster(data.folder / item["raster"]) as raster:
+            values = raster.read([3, 4]).astype(np.float64)
+        index = (values[1] - values[0]) / (values[1] + values[0])
+        rows, columns = index.shape
+        note = "Sentinel-2, four bands of 10 m, reflectance times 10,000."
+        file = data.originals.raster(data.folder / item["raster"], (columns, rows), _BANDS, note)
+        file = file.model_copy(update={"name": "scene.tif"})
+
+        def truth(region: Region | None, index: Any = index) -> dict[str, Any]:
+            inside = cut_out(index, region)
+            return {"ndvi": round_significant(float(np.nanmean(inside)), _DIGITS), "area_px": inside.size}
+
+        across, down = halves(columns, rows)
+        subjects += [
+            _subject(f"scene-{number}-across", "scene_half", file, across, truth),
+            _subject(f"scene-{number}-down", "scene_half", file, down, truth),
+            _subject(f"scene-{number}", "scene_quarter", file, quarters(columns, rows), truth),
+        ]
+    return data.part(subjects, ["land"])
+
+
+def _subject(
+    name: str,
+    of: str,
+    file: SampleFile,
+    parts: Sequence[tuple[str, Region | None]],
+    truth: Callable[[Region | None], dict[str, Any]],
+) -> Subject:
+    def shown(index: int, _: int) -> Thing:
+        called, region = parts[index]
+        arguments: dict[str, Any] = (
+            {"image": file.name} if region is None else {"image": file.name, "region": [*region]}
+        )
+        where = "" if region is None else f", {called} part"
+        thought = f"I need the numbers of {file.name}{where}."
+        return Thing((file,), "describe_region", arguments, truth(region), called, thought)
+
+    return Subject(name, len(parts), shown, {"subject": name}, of=of)
+
 
 LEVIR_GSD_M = 0.5
 """Chen and Shi 2020. That of the DSIFN tiles, which were cut and resized, is not known."""
