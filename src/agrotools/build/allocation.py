@@ -17,9 +17,10 @@ CALLS = 1_447
 FILES = 1_097
 DISTINCT_TOOLS = {1: 59, 2: 412, 3: 49, 4: 19}
 ANSWER_TYPES: dict[AnswerType, int] = {"tolerance": 177, "exact": 154, "plot": 139, "open_text": 69}
-"""Queries by answer type. ``plot`` covers all questions about a chart: the paper also reports 52 figures as outputs,
-but
-here each of the 139 has the figure itself among its answers, so that no answer is right without drawing it.
+"""Queries by answer type.
+
+``plot`` covers all questions about a chart: the paper also reports 52 figures as outputs, but here each of the 139 has
+the figure itself among its answers, so that no answer is right without drawing it.
 """
 
 IP102_PCT, WEEDMAP_PCT, OPEN_CANOPY_PCT = 21.34, 11.50, 10.20
@@ -189,9 +190,7 @@ def offer_order(offer: Offer) -> tuple[str | int, ...]:
 def _rows(
     offers: Sequence[Offer], wanted: Marginals
 ) -> tuple[list[NDArray[np.float64]], NDArray[np.float64], NDArray[np.float64], list[str]]:
-    """Return the constraints: the marginals, which may be missed at a cost, and last the number of questions, which may
-    not.
-    """
+    """Return the constraints: first the marginals, which may be missed at a cost, then the number of questions."""
     rows: list[NDArray[np.float64]] = []
     target: list[int] = []
     names: list[str] = []
@@ -222,8 +221,7 @@ def _most(offers: Sequence[Offer], available: Mapping[Offer, int], ways: Mapping
 
 
 def _fair_share(template: str, offers: Sequence[Offer], wanted: Marginals) -> float:
-    """Return the number of uses of a template if the questions of its sources were spread evenly over their templates.
-    """
+    """Return the number of uses of a template if its sources' questions were spread evenly over their templates."""
     sources = {offer.source for offer in offers if offer.template == template}
     siblings = {offer.template for offer in offers if offer.source in sources}
     return max(1.0, sum(wanted.sources.get(source, 0) for source in sources) / len(siblings))

@@ -1,5 +1,4 @@
-"""Ground truth of areas (crop, weeds, vegetation, soil) in a picture or a part of it, and tolerances of their values.
-"""
+"""Ground truth of areas (crop, weeds, vegetation, soil) in a picture or part of it, and tolerances of their values."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -111,8 +110,7 @@ class AreaTruth:
         )
 
     def as_result(self, gsd_m: float | None = None, digits: int | None = _DIGITS) -> dict[str, JsonValue]:
-        """Return the result of a perfect ``measure_crop_weed_area``, as far as masks and ground sampling distance
-        allow.
+        """Return the result of a perfect ``measure_crop_weed_area``.
 
         Args:
             gsd_m: ground sampling distance, metres per pixel; without it there are no areas in square metres.

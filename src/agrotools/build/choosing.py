@@ -105,8 +105,9 @@ def worded(item: Chosen, before: Sequence[Chosen], said: Collection[str]) -> Cho
 
 
 def least_like(settled: Sequence[Chosen], before: Sequence[Chosen], asked: Counter[str]) -> Chosen:
-    """Return the candidate whose answer is least like earlier ones, among subjects with the fewest samples (or one
-    more).
+    """Return the candidate whose answer is least like earlier ones.
+
+    Only subjects with the fewest samples, or one more, are considered.
     """
     fewest = min(asked[item.subject.name] for item in settled)
     fresh = [item for item in settled if asked[item.subject.name] <= fewest + 1]

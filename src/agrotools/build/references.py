@@ -36,13 +36,15 @@ from agrotools.tools.execution import ToolExecutor
 from agrotools.tools.workspace import Workspace
 
 ANSWERS: tuple[ToolErrorKind, ...] = ("nothing_found", "low_confidence", "shape_mismatch")
-"""Errors that are answers about the picture. ``shape_mismatch`` is one because a tool may take two pictures of one
-place
-for misaligned ones; sources ensure that their sizes agree.
+"""Errors that are answers about the picture.
+
+``shape_mismatch`` is one because a tool may take two pictures of one place for misaligned ones; sources ensure that
+their sizes agree.
 """
 UNFOUND: Mapping[ToolErrorKind, str] = MappingProxyType({"missing_metadata": "scale_marker"})
-"""Errors that are answers about the picture if they concern this argument: the scale can be taken from a marker in the
-picture, but the tool does not find it.
+"""Errors that are answers about the picture if they concern this argument.
+
+The scale can be taken from a marker in the picture, but the tool does not find it.
 """
 LACKING: ToolErrorKind = "backend_unavailable"
 BREAKDOWNS: tuple[ToolErrorKind, ...] = ("tool_failed", "timeout", "limit")
@@ -178,8 +180,9 @@ def backend_hint(tool: str) -> str:
 
 
 MOST_KEPT_BYTES = 200_000
-"""Maximum size of artifacts of the reference calls that are kept with a benchmark; overlays of whole photos would make
-it ten times as large.
+"""Maximum size of the artifacts of reference calls that are kept with a benchmark.
+
+Overlays of whole photos would make a benchmark ten times as large.
 """
 
 

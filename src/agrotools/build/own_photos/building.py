@@ -26,8 +26,7 @@ _LEAST_PICTURES = 200
 
 @dataclass(frozen=True)
 class BuiltBenchmark:
-    """A finished benchmark. ``used``: number of pictures with a value, by column; ``drops``: unused items with reasons.
-    """
+    """A finished benchmark. ``used``: pictures with a value, by column; ``drops``: unused items with reasons."""
 
     header: BenchmarkHeader
     used: Mapping[str, int]

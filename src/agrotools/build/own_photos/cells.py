@@ -47,8 +47,9 @@ def is_empty(text: str) -> bool:
 
 
 def quantity(text: str, decimal: Decimal = ".") -> Quantity:
-    """Return the number in a cell: ``12``, ``1,234.5``, ``3,5 cm`` (with ``decimal`` ","), ``35%``, ``12 apples``,
-    ``12个``.
+    """Return the number in a cell.
+
+    Accepted forms: ``12``, ``1,234.5``, ``3,5 cm`` (with ``decimal`` ","), ``35%``, ``12 apples``, ``12个``.
 
     Raises:
         CellFault: the cell holds no number, a range, a bound, or text after the number that is neither unit nor noun.

@@ -132,8 +132,7 @@ _KINDS: dict[Kind, str] = {"number": "numbers", "name": "names", "yes": "yes or 
 
 
 def kind_of(texts: Sequence[str], header: str = "") -> Kind:
-    """Return the kind of cells: yes or no (all cells), numbers (most), names (few different short texts) or free text.
-    """
+    """Return the kind of cells: yes or no (all), numbers (most), names (few different short texts) or free text."""
     yes_words = {*cells.YES, *cells.NO}
     if {text.casefold() for text in texts} <= yes_words and (
         not all(text in "01" for text in texts) or any(m.kind == "yes" for m in measures_for(header, "yes"))
@@ -195,9 +194,7 @@ def _numbers_note(units: Counter[str | None], decimal: str, sure: bool) -> str:
 
 
 def _unit_of(header: str, texts: Sequence[str], units: Counter[str | None], measure: Measure) -> str | None:
-    """Return the unit of numbers written without one: from the header, from all other cells, or (shares) from their
-    size.
-    """
+    """Return the unit of numbers without one: from the header, all other cells, or (shares) from their size."""
     if measure.unit is None:
         return None
     if unit := _unit_in(header):

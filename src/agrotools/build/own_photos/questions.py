@@ -299,8 +299,7 @@ def note_of(column: Column, note: str) -> str | None:
 
 
 def nested(path: str, value: JsonValue) -> dict[str, JsonValue]:
-    """Return nested dictionaries for a path: ``plants[0].height_cm`` and 12 give ``{"plants": [{"height_cm": 12}]}``.
-    """
+    """Return nested objects for a path: ``plants[0].height_cm`` and 12 give ``{"plants": [{"height_cm": 12}]}``."""
     nested_value: Any = value
     for part in reversed(re.findall(r"\w+|\[0\]", path)):
         nested_value = [nested_value] if part == "[0]" else {part: nested_value}
@@ -378,8 +377,9 @@ def _yes_truth(yes: bool, measure: Measure) -> dict[str, JsonValue]:
 
 
 def _options(each: Pictured, names: Sequence[str], column: Column) -> dict[str, str]:
-    """Return words for the name among up to three others in random order, and for a suspicion that is right half the
-    time.
+    """Return words for the name among up to three others in random order, and for a suspected name.
+
+    The suspected name is the right one half of the time.
     """
     correct = str(each.value)
     draw = random.Random(str(each.file.sha256))
@@ -400,8 +400,7 @@ def _options(each: Pictured, names: Sequence[str], column: Column) -> dict[str, 
 
 
 def _english(name: str, column: Column) -> str:
-    """Return a name as used in questions: the table's own, or the English one of the knowledge base for a Chinese name.
-    """
+    """Return a name as used in questions: the table's own, or the knowledge base's English name for a Chinese one."""
     if is_healthy(name, column):
         return "a healthy leaf"
     entry = entry_of(name, column)

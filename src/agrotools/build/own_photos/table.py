@@ -363,8 +363,7 @@ class Matched(NamedTuple):
 
 @dataclass(frozen=True)
 class DetectedTable:
-    """Rows matched to pictures. ``rows`` is the number of rows in the table; ``drops`` are the rows that were not kept.
-    """
+    """Rows matched to pictures. ``rows``: number of rows in the table; ``drops``: rows that were not kept."""
 
     images: Images
     table: Table
@@ -429,8 +428,7 @@ def detect_columns(images: Path, answers: Path, plan: Plan | None = None) -> Det
 
 
 def _image_column(images: Images, table: Table) -> str:
-    """Return the column that names the most pictures of the folder, otherwise one whose header suggests picture names.
-    """
+    """Return the column that names the most pictures of the folder, or else one whose header suggests pictures."""
     hits: Counter[int] = Counter()
     first: dict[int, str] = {}
     for row, cells in table.rows():

@@ -104,9 +104,7 @@ def described() -> Mapping[str, Described]:
 
 @cache
 def diseases_of(of: Described) -> dict[str, Disease]:
-    """Return the classes that are diseases in the knowledge base, by name of the folder; empty if there are fewer than
-    two.
-    """
+    """Return the diseases of the knowledge base among the classes, by name of the folder; empty if fewer than two."""
     diseases: dict[str, Disease] = {}
     for name in of.classes:
         crop, disease = of.crop, _noun(name)
@@ -134,9 +132,7 @@ def is_healthy(name: str) -> bool:
 
 
 def _noun(name: str) -> str:
-    """Return a class name as lower-case words: ``Wheat Head`` gives ``wheat head``, ``green_cabbage`` ``green
-    cabbage``.
-    """
+    """Return a class name as lower-case words: ``green_cabbage`` gives ``green cabbage``."""
     return " ".join(name.replace("_", " ").replace("-", " ").lower().split())
 
 

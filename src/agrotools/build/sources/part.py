@@ -99,9 +99,7 @@ class Originals:
         return self.file(path, **more)
 
     def file(self, path: Path, **more: Any) -> SampleFile:
-        """Return the entry of a file in a sample, without its final name: hash, size in pixels of pictures, and
-        ``more``.
-        """
+        """Return the entry of a file in a sample, without its final name: hash, size of pictures, and ``more``."""
         digest, size = _facts(path)
         stored = f"{FILES_FOLDER}/{digest[:16]}{path.suffix.lower()}"
         self.files[stored] = path

@@ -35,8 +35,9 @@ _HALF_OF_GREY = 128
 
 
 def find_root(folder: Path, markers: Sequence[str]) -> Path:
-    """Return the folder at or up to three levels below ``folder`` that holds all of ``markers``; archives are often
-    nested.
+    """Return the folder at or up to three levels below ``folder`` that holds all of ``markers``.
+
+    Archives often contain nested folders.
 
     Raises:
         BenchmarkError: there is no such folder.

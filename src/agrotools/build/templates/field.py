@@ -94,8 +94,7 @@ DrawnPart = tuple[tuple[Thing, ...], Mapping[str, Any]]
 
 
 def drawn_parts(what: Sequence[str | int], shown: Sequence[Thing], rng: np.random.Generator) -> DrawnPart | None:
-    """Draw parts or values that suit the measured pictures, by the list ``drawn`` of a template; None if there are
-    none.
+    """Draw parts or values that suit the measured pictures, by the list ``drawn`` of a template; None if none do.
 
     Accepted lists: ``["halves"]`` and ``["quarters"]`` (parts of the pictures), ``["box", field, least]`` (a box with
     at
@@ -171,9 +170,7 @@ def _limit_clear_of(rng: np.random.Generator, covers: Sequence[float], limits: I
 
 
 def _class_edges(cover: float, rng: np.random.Generator) -> tuple[int, int] | None:
-    """Return class edges at least half a point from the cover; its class is drawn first, so that all are equally
-    likely.
-    """
+    """Return class edges at least half a point from the cover; its class is drawn first, so that none is typical."""
     edges = [_CLASS_EDGES[int(k)] for k in rng.permutation(len(_CLASS_EDGES))]
     clear = [pair for pair in edges if all(abs(cover - edge) >= 0.5 for edge in pair)]
     wanted = int(rng.integers(3))

@@ -147,9 +147,9 @@ class Template(FrozenModel):
     of: str
     things: Annotated[int, Field(ge=1, le=len(PLACES))] = 1
     shuffled: bool = False
-    """True if more than two things are shown in random order instead of their own (dates, quarters). Set it if the
-    place of a
-    thing must not reveal which is the largest.
+    """True if more than two things are shown in random order instead of their own (dates, quarters).
+
+    Set it if the place of a thing must not reveal which is the largest.
     """
     answer_type: AnswerType
     given: dict[str, Choices] = {}
@@ -263,9 +263,7 @@ class Template(FrozenModel):
             return bool(self._left_open(error))
 
     def _left_open(self, error: UnresolvedRef) -> None:
-        """Raise ValueError if the template names an unknown field; other errors mean that the truth leaves a value
-        open.
-        """
+        """Raise ValueError if the template names an unknown field, rather than a value that the truth leaves open."""
         if "is null" not in str(error) and "no value to calculate" not in str(error):
             raise ValueError(f"template {self.template}: {error}") from error
 

@@ -38,9 +38,7 @@ def references_written_out(text: str) -> str:
 
 
 def filled_arguments(value: JsonValue, words: Words) -> JsonValue:
-    """Return the arguments of a step with words and references filled in; a lone word that is a number becomes a
-    number.
-    """
+    """Return arguments of a step with words and references filled in; a lone numeric word becomes a number."""
     if isinstance(value, dict):
         return {filled(key, words): filled_arguments(item, words) for key, item in value.items()}
     if isinstance(value, list):
