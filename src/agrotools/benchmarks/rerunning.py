@@ -27,8 +27,7 @@ _TIMEOUT_S = 300.0
 """Time limit of a call in seconds, the same as when a benchmark is built."""
 _ARTIFACT = ("name", "kind", "media_type")
 """Artifact properties that must be equal. Hashes are not compared because image compression depends on the library
-version.
-"""
+version."""
 
 
 class Difference(FrozenModel):
