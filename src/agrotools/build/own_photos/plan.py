@@ -66,7 +66,7 @@ Kind = Literal["number", "name", "yes", "advice"]
 
 
 class Measure(FrozenModel):
-    """A quantity that questions ask for; see the comments of ``measures.toml``. ``least``, ``most``: plausible range."""
+    """A quantity that questions ask for, as defined in ``measures.toml``. ``least``, ``most``: plausible range."""
 
     name: str
     tool: str

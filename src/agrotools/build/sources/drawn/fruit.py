@@ -172,7 +172,7 @@ COUNTED: dict[str, tuple[str, dict[str, JsonValue]]] = {
 }
 """Plural of each counted object, and arguments that describe it if the tool cannot go by its name alone."""
 _IN_A_PICTURE = {"cherry": (3, 26), "wheat head": (15, 34)}
-"""Range of the number in a picture, if not 3 to 15. For wheat it equals 250 to 580 ears per square metre."""
+"""Range of the number in a picture, if not 3 to 15. For wheat it is about 200 to 500 ears per square metre."""
 _GRAMS = {
     "apple": (120, 220), "tomato": (70, 160), "orange": (120, 230), "cherry": (7, 12), "peach": (100, 190),
     "red pepper": (110, 220), "wheat head": (2, 3),

@@ -50,7 +50,7 @@ def _save_pair(
 
 
 class _Compared:
-    """Pairs of pictures of a scene, measured by ``detect_change``; ``words`` maps a pixel size to words for wordings."""
+    """Pairs of pictures of a scene, measured by ``detect_change``; ``words`` gives words for a pixel size."""
 
     def __init__(
         self,

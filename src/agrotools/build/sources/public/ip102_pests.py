@@ -66,9 +66,7 @@ class Pest:
         return None if sci is None or sci.endswith((" sp.", " spp.")) else sci
 
     def covers(self, other: "Pest") -> bool:
-        """Return True if an answer that names ``other`` may be right for this class: the same, or a member of this
-        group.
-        """
+        """Return True if an answer that names ``other`` may be right for this class: the same, or one of this group."""
         if self.entry.id == other.entry.id:
             return True
         if self.species is not None:

@@ -166,9 +166,7 @@ def _classes(coloured: NDArray[Any]) -> Classes:
 
 
 def _in_order(tiles: Sequence[Tile]) -> list[Tile]:
-    """Order tiles so that both maps take turns and tiles with both crop and weeds, which suit more questions, come
-    first.
-    """
+    """Order tiles so that both maps take turns and tiles with both crop and weeds come first."""
     both = [tile for tile in tiles if {1, 2} <= set(np.unique(tile.classes).tolist())]
     others = [tile for tile in tiles if tile not in both]
     return [tile for some in (both, others) for tile in spread(some, lambda tile: tile.map, len(some), _SEED)]
