@@ -1,4 +1,4 @@
-"""Benchmarks: loading and validation, and a folder for each benchmark that ships with the package."""
+"""Loading and validation of benchmarks, and one package for each benchmark that ships with agrotools."""
 
 from agrotools.benchmarks.loading import Loading, load_benchmark
 from agrotools.core import BENCHMARKS

@@ -1,10 +1,10 @@
-"""Benchmarks that ship with the package: targets of the registry, with the slot types of their metrics."""
+"""Plug-ins of the benchmarks that ship with the package, and the slot types that their metrics apply to."""
 
 from typing import NamedTuple
 
 
 class BuiltIn(NamedTuple):
-    """Plug-in of a benchmark. Only samples with one of ``slot_types`` import it when metrics are computed."""
+    """Plug-in of a benchmark. It is imported for computing metrics only if a sample has one of ``slot_types``."""
 
     target: str
     slot_types: frozenset[str] = frozenset()

@@ -1,4 +1,4 @@
-"""Benchmarks that are known by name: what each needs, whether its files are whole, and counts beside published ones."""
+"""Lookup of named benchmarks, checks of their files, and comparison of their counts with the published ones."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,7 +11,7 @@ from agrotools.plugin import BenchmarkPlugin, ExpectedCount, benchmark_id
 
 
 class EntryFault(NamedTuple):
-    """Reason why an entry cannot be used. ``entry`` is its key in the file."""
+    """Reason why an entry cannot be used. ``entry`` is the key of the entry in the file."""
 
     entry: str
     message: str
@@ -21,9 +21,10 @@ class EntryFault(NamedTuple):
 
 
 class FileCheck(NamedTuple):
-    """Contents of a benchmark's files. ``hint``: what to do about the faults.
+    """Content of a benchmark's files.
 
-    ``expected``: published counts of what is there, where that is not all of the benchmark.
+    ``hint`` says how to correct the faults. ``expected`` holds the published counts of the part that was found, if that
+    is not the whole benchmark.
     """
 
     files: tuple[str, ...]
@@ -36,7 +37,7 @@ class FileCheck(NamedTuple):
 
 
 class ListedBenchmark(NamedTuple):
-    """A benchmark as ``agrotools benchmarks list`` shows it. ``found`` is None where nothing was looked for."""
+    """Row of ``agrotools benchmarks list``. ``found`` is None if the files were not searched for."""
 
     name: str
     about: str
@@ -46,7 +47,7 @@ class ListedBenchmark(NamedTuple):
 
 
 class Count(NamedTuple):
-    """A count beside the published one. ``decides``: whether the benchmark is another one where they differ."""
+    """Measured count and the published one. ``decides``: True if a difference means that this is another benchmark."""
 
     what: str
     published: int
@@ -59,9 +60,9 @@ class Count(NamedTuple):
 
 
 class Checkup(NamedTuple):
-    """Result of a check. ``missing``: what is not there; nothing else was looked at then.
+    """Result of a check. ``missing``: message about missing files; nothing else is checked in that case.
 
-    ``hint``: what to do about what is missing, or about the faults.
+    ``hint`` says how to get the missing files or correct the faults.
     """
 
     name: str
@@ -80,13 +81,14 @@ class Checkup(NamedTuple):
 
 
 def shortened(text: str, most: int = 80) -> str:
-    """``text`` on one line, cut where it is longer than ``most``."""
+    """Return ``text`` on one line, cut to at most ``most`` characters."""
     plain = "".join(letter if letter.isprintable() else " " for letter in text)
     return plain if len(plain) <= most else f"{plain[: most - 1]}…"
 
 
 def list_benchmarks(data_root: Path | None) -> list[ListedBenchmark]:
-    """Every benchmark that is known by name, those of plug-ins included; files are looked for below ``data_root``."""
+    """Return all benchmarks that are known by name, including those of plug-ins, with the place of their files below
+    ``data_root``."""
     return [_listed(plugin, data_root) for plugin in BENCHMARKS.loaded()]
 
 
@@ -101,7 +103,7 @@ def _listed(plugin: BenchmarkPlugin, data_root: Path | None) -> ListedBenchmark:
 
 
 def file_roots(name: str, data_root: Path | None) -> list[Path]:
-    """Folders that the paths of a benchmark's files are relative to; none where its files are not found."""
+    """Return the folders that the file paths of a benchmark are relative to; empty if its files are not found."""
     plugin: BenchmarkPlugin | None = BENCHMARKS.get(name) if name in BENCHMARKS else None
     if plugin is None or plugin.file_roots is None:
         return []
@@ -112,10 +114,10 @@ def file_roots(name: str, data_root: Path | None) -> list[Path]:
 
 
 def check_benchmark(name: str, data_root: Path | None, progress: Progress = no_progress) -> Checkup:
-    """Look for the files of the benchmark ``name`` below ``data_root``, read all of them, and count.
+    """Find the files of the benchmark ``name`` below ``data_root``, read all of them, and compare the counts.
 
     Raises:
-        UsageError: there is no such benchmark, or no folder was given for one that needs it.
+        UsageError: there is no such benchmark, or it needs a folder and none was given.
     """
     name = benchmark_id(name)
     plugin: BenchmarkPlugin = BENCHMARKS.get(name)

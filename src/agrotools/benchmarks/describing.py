@@ -14,10 +14,11 @@ Counts = dict[str, int]
 
 
 class Description(FrozenModel):
-    """Counts over the samples of a benchmark, each by name, most first; numbers of something ascend.
+    """Counts over the samples of a benchmark, the most frequent first; counts by number are in ascending order.
 
-    ``tools`` counts reference calls; ``questions_with_tool`` the questions whose reference calls a tool;
-    ``combinations`` questions by the set of tools that they call, ``category_combinations`` by the tools' categories.
+    ``tools`` counts reference calls and ``questions_with_tool`` the questions whose reference calls a tool.
+    ``combinations`` counts questions by the set of tools that they call, ``category_combinations`` by the categories of
+    those tools.
     """
 
     name: str
@@ -31,7 +32,7 @@ class Description(FrozenModel):
     files: int
     offered_tools: int
     modes: Counts
-    """Questions that can be run in each mode."""
+    """Number of questions that can be run in each mode."""
     steps_per_question: Counts
     tools_per_question: Counts
     files_per_question: Counts
@@ -47,12 +48,12 @@ class Description(FrozenModel):
     sources: Counts
     groups: dict[str, Counts]
     words_per_question: dict[str, float]
-    """Least, median and most words of a question; a Chinese character counts as half a word."""
+    """Minimum, median and maximum number of words in a question; a Chinese character counts as half a word."""
     notes: tuple[str, ...] = ()
 
 
 def describe(benchmark: Benchmark) -> Description:
-    """Count everything of ``benchmark``, whichever it is."""
+    """Compute the statistics of ``benchmark``."""
     counted: dict[str, Counter[str]] = {name: Counter() for name in _COUNTED}
     numbers: dict[str, Counter[int]] = {name: Counter() for name in _NUMBERS}
     modes: dict[str, int] = dict.fromkeys(benchmark.modes, 0)
@@ -114,19 +115,19 @@ _COUNTED = (
 
 
 def _kind(file: SampleFile, benchmark: Benchmark) -> str:
-    """Kind of a file; a frame that loading took from a video has a kind of its own."""
+    """Return the kind of a file; frames that the loader extracted from a video have a separate kind."""
     return "frame of a video" if file.path.partition("/")[0] in benchmark.elsewhere else file.kind
 
 
 def _tool_categories() -> Mapping[str, str]:
-    """Published categories of tools, by tool."""
+    """Return the published category of each tool."""
     tables = [table for plugin in plugins() for table in plugin.tool_categories.items()]
     return {tool: category for category, tools in tables for tool in tools}
 
 
 @cache
 def _category(tool: str) -> str:
-    """The category that an installed tool gives itself."""
+    """Return the category in the specification of an installed tool, or "other"."""
     from agrotools.tools import get_tool
 
     try:
@@ -140,14 +141,14 @@ def _by_frequency(counts: Counter[str]) -> Counts:
 
 
 def _sort_counts(counts: Counter[str]) -> Counts:
-    """By number where all values are numbers, else by frequency."""
+    """Sort counts by number if all values are numbers, otherwise by frequency."""
     if all(value.isdecimal() for value in counts):
         return {value: counts[value] for value in sorted(counts, key=int)}
     return _by_frequency(counts)
 
 
 def counts_of(benchmark: Benchmark) -> dict[str, dict[str, int]]:
-    """Samples by task type, answer type and number of reference calls; slots by type."""
+    """Count samples by task type, answer type and number of reference calls, and slots by type."""
     counts = defaultdict[str, Counter[str]](Counter)
     for sample in benchmark.samples:
         calls = len(sample.reference.steps) if sample.reference else 0

@@ -1,4 +1,4 @@
-"""Leaks of gold: answers, tools or steps named in what a policy reads (query, file names, notes, slot names)."""
+"""Checks for leaks: answers, tools or steps named in what a policy reads (query, file names, notes, labels)."""
 
 import math
 import re
@@ -10,7 +10,9 @@ from agrotools.text.normalise import WORD
 
 
 def check_leaks(at: Checked) -> Iterator[Remark]:
-    """Codes: tool_in_query, argument_in_query, steps_in_query, gold_in_query, gold_in_note, gold_in_label,
+    """Check the query, notes, labels and file names of a sample for leaks.
+
+    Codes: tool_in_query, argument_in_query, steps_in_query, gold_in_query, gold_in_note, gold_in_label,
     gold_in_file_name, tool_in_file_name.
     """
     query = at.sample.query
@@ -51,9 +53,10 @@ _NUMBER = re.compile(r"(?<![\w.])\d{1,3}(?:,\d{3})+(?:\.\d+)?(?![\w.])|(?<![\w.]
 
 
 def revealed_answer(slot: object, text: str) -> str | None:
-    """The part of ``text`` that gives the slot's value away, or None.
+    """Return the part of ``text`` that reveals the slot's value, or None.
 
-    A label is no leak where the text names another choice as well; a number only with two significant digits or more.
+    A label is not a leak if the text names another choice as well; a number is one only if it has at least two
+    significant digits.
     """
     if isinstance(slot, ExactSlot) and isinstance(slot.value, str):
         stated = next((label for label in labels_of(slot) if has_word(text, label)), None)
@@ -72,26 +75,27 @@ def revealed_answer(slot: object, text: str) -> str | None:
 
 
 def labels_of(slot: object) -> tuple[str, ...]:
-    """Every name of the right label; none where the answer is something else."""
+    """Return all names of the correct label; empty if the answer is not a label."""
     if isinstance(slot, ChoiceSetSlot):
         return slot.value
     return slot.names if isinstance(slot, ExactSlot) and isinstance(slot.value, str) else ()
 
 
 def has_word(text: str, words: str) -> bool:
-    """True if ``text`` holds ``words`` and not as part of a longer word. Chinese has no spaces: there, anywhere."""
+    """Return True if ``text`` contains ``words`` as whole words. Chinese has no spaces, so any match counts there."""
     return (
         bool(words) and re.search(rf"(?<!{WORD}){re.escape(words.casefold())}(?!{WORD})", text.casefold()) is not None
     )
 
 
 def spaced(text: str) -> str:
-    """``image_1.jpg`` as ``image 1 jpg``: lower case, with single spaces for all that is no letter or digit."""
+    """Return ``text`` in lower case with single spaces in place of punctuation: ``image_1.jpg`` becomes ``image 1
+    jpg``."""
     return re.sub(r"[\W_]+", " ", text).strip().casefold()
 
 
 def _is_value(digits: str, value: float) -> bool:
-    """True if ``digits`` is ``value`` rounded to as many significant digits, at least two."""
+    """Return True if ``digits`` is ``value`` rounded to the same number of significant digits, at least two."""
     significant = len(digits.replace(".", "").lstrip("0"))
     if significant < 2 or value == 0 or not math.isfinite(value):
         return False
@@ -108,7 +112,7 @@ _STEP_WORDS = (
     re.compile(r"\b(?:the|a|your|any|which) tools?\b", re.IGNORECASE),
     re.compile(rf"{_AS_ORDER}(?:detect|segment|localis[ez]|localize|binari[sz]e)\s+{_OBJECT}\b", re.IGNORECASE),
     re.compile(r"\b(?:object detection|(?:semantic|instance|image) segmentation|bounding box(?:es)?)\b", re.IGNORECASE),
-    # In Chinese: a tool, a function, an interface, to call one; steps; first this, then that; what vision methods do.
+    # Chinese words for tool, function, interface and call; for steps; for first ... then; and for vision methods.
     re.compile(r"调用|工具|函数|接口"),
     re.compile(r"第[一二三四五1-5]步|步骤|逐步|分步"),
     re.compile(r"(?:首先|先)[^。？！；\n]{1,40}(?:然后|接着|再|之后)"),
@@ -118,11 +122,11 @@ _STEP_WORDS = (
 
 
 def names_tool(query: str, tool: str) -> bool:
-    """True if ``query`` names ``tool``.
+    """Return True if ``query`` names ``tool``.
 
-    A name of several words counts wherever it stands, with underscores or spaces. A name that is also an everyday
-    word (``plot``, ``calculate``) counts as an order (``plot the``, ``calculate how``) or beside ``use``, ``call``,
-    ``tool``; a plot of land does not.
+    A name of several words counts anywhere, written with underscores or spaces. A name that is also an everyday word
+    (``plot``, ``calculate``) counts only as an order (``plot the``, ``calculate how``) or next to ``use``, ``call`` or
+    ``tool``, so that a plot of land is not a match.
     """
     words = spaced(tool)
     if " " in words:
@@ -134,7 +138,7 @@ def names_tool(query: str, tool: str) -> bool:
 
 
 def named_argument(query: str, arguments: Iterable[str]) -> str | None:
-    """The first of ``arguments`` that ``query`` names. Only those with an underscore: nobody writes them by chance."""
+    """Return the first of ``arguments`` that ``query`` names; only names with an underscore are considered."""
     for name in sorted(arguments):
         if "_" in name and re.search(rf"(?<!{WORD}){re.escape(name)}(?!{WORD})", query):
             return name
@@ -142,6 +146,6 @@ def named_argument(query: str, arguments: Iterable[str]) -> str | None:
 
 
 def step_words(query: str) -> str | None:
-    """The first words of ``query`` that name steps, tools or methods, in English or Chinese."""
+    """Return the first words of ``query`` that name steps, tools or methods, in English or Chinese."""
     matches = (pattern.search(query) for pattern in _STEP_WORDS)
     return next((match[0].strip() for match in matches if match), None)

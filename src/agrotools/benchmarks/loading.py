@@ -1,4 +1,4 @@
-"""Loads a benchmark by its name or from its folder."""
+"""Loading of a benchmark by its name or from its folder."""
 
 import difflib
 import traceback
@@ -18,7 +18,7 @@ Settings = TypeVar("Settings", bound=FrozenModel)
 
 
 class Loading(NamedTuple):
-    """Folder of the benchmark files, the options of the user, and the receiver of progress."""
+    """Arguments of a loader: folder of the benchmark files, options of the user, and progress callback."""
 
     data_root: Path | None = None
     options: Mapping[str, str | int | bool] = MappingProxyType({})
@@ -26,10 +26,10 @@ class Loading(NamedTuple):
 
 
 def settings_of(model: type[Settings], benchmark: str, options: Mapping[str, str | int | bool]) -> Settings:
-    """``options`` as the settings of ``benchmark``.
+    """Validate ``options`` as the settings of ``benchmark``.
 
     Raises:
-        UsageError: an option that there is not (with the closest name), or a value that it cannot have.
+        UsageError: an option is unknown (the message suggests the closest name) or has an invalid value.
     """
     known = list(model.model_fields)
     for name in options:
@@ -48,10 +48,10 @@ def settings_of(model: type[Settings], benchmark: str, options: Mapping[str, str
 
 
 def no_options(benchmark: str, loading: Loading) -> None:
-    """Refuse options.
+    """Check that no options were given.
 
     Raises:
-        UsageError: some were given.
+        UsageError: there are options.
     """
     if loading.options:
         name = next(iter(loading.options))
@@ -64,15 +64,15 @@ def load_benchmark(
     progress: Progress = no_progress,
     options: Mapping[str, str | int | bool] = MappingProxyType({}),
 ) -> Benchmark:
-    """The benchmark of that name, or in that folder.
+    """Load a benchmark by its name or from its folder.
 
-    A plain name is looked up among the built-in benchmarks and those of installed plug-ins, then as a folder of
-    ``data_root`` or of the working directory. ``embedded`` is drawn on first use, and ``progress(what, done, total)``
-    is called meanwhile. ``options`` are those of a benchmark that is known by name; a folder has none.
+    A plain name is looked up among the built-in benchmarks and those of installed plug-ins, then as a folder below
+    ``data_root`` or the working directory. ``embedded`` is drawn on first use, while ``progress(what, done, total)`` is
+    called. ``options`` apply to benchmarks that are known by name; a folder has none.
 
     Raises:
-        UsageError: no such benchmark (with the closest names), or no such option.
-        BenchmarkError: the folder is there but cannot be read as a benchmark.
+        UsageError: there is no such benchmark (the message suggests the closest names) or no such option.
+        BenchmarkError: the folder exists but cannot be read as a benchmark.
     """
     if not isinstance(name_or_path, str | Path):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise UsageError(f"a benchmark is given by its name or folder, not by {name_or_path!r}", hint='e.g. "embedded"')
@@ -101,7 +101,7 @@ def _loaded_by_plugin(name: str, loading: Loading) -> Benchmark:
         benchmark = plugin.load(loading)
     except (AgrotoolsError, OSError):
         raise
-    except Exception as error:  # whatever a loader of somebody else raises
+    except Exception as error:  # a loader of another package may raise anything
         place = traceback.extract_tb(error.__traceback__)[-1]
         raise BenchmarkError(
             f"benchmark {name!r}: its plug-in failed to load it: {type(error).__name__}: {error} "

@@ -1,7 +1,8 @@
-"""``agrotools validate --rerun``: every reference call once more with the real tools of this machine.
+"""``agrotools validate --rerun``: run every reference call again with the tools of this machine.
 
-A benchmark records what the tools observed when it was built. Another machine, another version of Python or of a
-numeric library, or more threads may give other values; then scores that rest on the recorded ones do not hold there.
+A benchmark records the observations that the tools returned when it was built. Another machine, another version of
+Python or of a numeric library, or more threads may give different values; scores that depend on the recorded values are
+then not valid on that machine.
 """
 
 import asyncio
@@ -23,13 +24,14 @@ from agrotools.tools.execution import ToolExecutor
 from agrotools.tools.workspace import Workspace
 
 _TIMEOUT_S = 300.0
-"""As long as a build gives a call."""
+"""Time limit of a call in seconds, the same as when a benchmark is built."""
 _ARTIFACT = ("name", "kind", "media_type")
-"""Properties of an artifact that must be equal; the compression of an image depends on the library that writes it."""
+"""Artifact properties that must be equal. Hashes are not compared because image compression depends on the library
+version."""
 
 
 class Difference(FrozenModel):
-    """A value that came out otherwise. ``where`` is its place in the observation; None is a value that is not there."""
+    """Value that differs from the recorded one. ``where`` is its place in the observation; a missing value is None."""
 
     sample: str
     step: int
@@ -41,12 +43,16 @@ class Difference(FrozenModel):
 
 @dataclass
 class Rerun:
-    """Result of a rerun: ``calls`` that were run again, and the number of their artifacts with the recorded bytes."""
+    """Result of a rerun.
+
+    ``calls`` is the number of calls that were run again, ``same_bytes`` the number of their artifacts with the recorded
+    content.
+    """
 
     samples: int
     calls: int = 0
     not_recorded: int = 0
-    """Steps without a recorded observation; they are not run."""
+    """Number of steps without a recorded observation, which are not run."""
     artifacts: int = 0
     same_bytes: int = 0
     differences: list[Difference] = field(default_factory=list)
@@ -55,16 +61,17 @@ class Rerun:
 async def rerun_references(
     benchmark: Benchmark, *, workers: int = 2, threads: int = 1, progress: Progress = no_progress
 ) -> Rerun:
-    """Run every reference call of ``benchmark`` again, without the result cache, and compare what is observed.
+    """Run every reference call of ``benchmark`` again, without the result cache, and compare the observations.
 
-    Calls take the literal arguments that are recorded, so that one that differs does not make those after it differ;
-    files that calls hand on are those made now. Tools use the back-ends that the header names.
+    Each call receives its recorded literal arguments, so that a difference in one call does not affect later ones.
+    Files that are passed on to later calls are the newly created ones. Tools use the back-ends that the header names.
 
     Args:
-        threads: that numeric libraries may use in each of the ``workers`` processes. Builds and evaluations use one.
+        threads: number of threads that numeric libraries may use in each of the ``workers`` processes. Builds and
+            evaluations use one.
 
     Raises:
-        UsageError: the benchmark names a tool or back-end that is not there.
+        UsageError: the benchmark names a tool or back-end that is not available.
         BenchmarkError: its samples can no longer be read.
         InfrastructureError: no tool worker can be started.
     """
@@ -125,15 +132,15 @@ def _comparable(observation: Observation) -> JsonValue:
 
 REL_TOL = 1e-4
 ABS_TOL = 1e-6
-"""So much may a number differ, of the larger one or in all: libraries add up in another order."""
+"""Tolerances of numbers, relative to the larger one and absolute. Libraries sum in different orders."""
 _NUMBERED = re.compile(r"\[\d+\]")
 
 
 def differing(before: JsonValue, now: JsonValue, where: str = "") -> Iterator[tuple[str, JsonValue, JsonValue]]:
-    """Each place at which two values differ, with both values; a missing one is None.
+    """Yield each place at which two values differ, with both values; a missing value is None.
 
-    Numbers are equal within :data:`REL_TOL` or :data:`ABS_TOL`; all else must be the same. Lists of other lengths
-    differ as a whole.
+    Numbers are equal within :data:`REL_TOL` or :data:`ABS_TOL`; everything else must be identical. Lists of different
+    lengths differ as a whole.
     """
     if isinstance(before, dict) and isinstance(now, dict):
         for key in (*before, *(key for key in now if key not in before)):
@@ -146,7 +153,7 @@ def differing(before: JsonValue, now: JsonValue, where: str = "") -> Iterator[tu
 
 
 def kind_of_place(where: str) -> str:
-    """A place without the numbers of list elements: ``result.regions[3].area_pct`` as ``result.regions[].area_pct``."""
+    """Remove list indices from a place: ``result.regions[3].area_pct`` becomes ``result.regions[].area_pct``."""
     return _NUMBERED.sub("[]", where)
 
 

@@ -1,4 +1,4 @@
-"""Checks of the reference and the answer of a sample: each yields its faults as code, field, message and hint."""
+"""Checks of the reference and the answer of a sample. Each fault is a code, a field, a message and a hint."""
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -34,12 +34,12 @@ from agrotools.text.expressions import ExpressionError, evaluate_from
 from agrotools.text.normalise import canonical_unit
 
 Remark = tuple[str, str, str, str]
-"""A fault of a sample: its code, the field it is in, what is wrong, and what to do."""
+"""Fault of a sample: its code, field, message and hint."""
 Results = list[dict[str, JsonValue] | None]
 
 
 class CheckedTool(Protocol):
-    """Properties of a tool that a check needs."""
+    """Tool properties that the checks use."""
 
     @property
     def spec(self) -> ToolSpec: ...
@@ -48,7 +48,7 @@ class CheckedTool(Protocol):
 
 
 class Tools:
-    """The tools by name; a name that is unknown or cannot be imported is None, and looked up once."""
+    """Cache of tools by name. The entry of a tool that is unknown or cannot be imported is None."""
 
     def __init__(self, find: Callable[[str], CheckedTool]) -> None:
         self._find = find
@@ -64,24 +64,24 @@ class Tools:
 
 
 class Checked:
-    """A sample under check, and the benchmark around it."""
+    """Sample under check, with the root folder, the tools and the header of its benchmark."""
 
     def __init__(self, sample: Sample, root: Path, tools: Tools, header: BenchmarkHeader | None) -> None:
         self.sample, self.root, self.tools, self.header = sample, root, tools, header
 
     @cached_property
     def steps(self) -> Sequence[ReferenceStep]:
-        """Steps of the reference; none where there is no reference."""
+        """Steps of the reference; empty if the sample has no reference."""
         return self.sample.reference.steps if self.sample.reference else ()
 
     @cached_property
     def truths(self) -> Results:
-        """Truth of each step, as references read it."""
+        """True result of each step, which answer expressions (``from``) refer to."""
         return _plain_results(step.truth for step in self.steps)
 
     @cached_property
     def recorded(self) -> Results:
-        """Result that was observed at each step."""
+        """Observed result of each step."""
         return _plain_results(step.observation.result if step.observation else None for step in self.steps)
 
 
@@ -90,7 +90,7 @@ def _plain_results(steps: Iterable[Mapping[str, JsonValue] | None]) -> Results:
 
 
 def check_reference(at: Checked) -> Iterator[Remark]:
-    """Real tools, arguments that they take, references that lead to the recorded values.
+    """Check that the tools exist and accept the arguments, and that references resolve to the recorded values.
 
     Codes: no_reference, unknown_tool, toolset_lacks_tool, bad_arguments, file_not_in_sample, unresolved_ref,
     ref_forward, ref_differs, group_not_independent, group_mixed_tools.
@@ -128,13 +128,13 @@ def _check_refs(at: Checked, index: int, step: ReferenceStep) -> Iterator[Remark
             continue
         target = at.steps[int(match["step"])] if match else None
         if target is not None and target.observation is not None and target.observation.result is None:
-            continue  # The real tool failed at that step: nothing to compare the literal with.
+            continue  # The tool failed at that step, so there is no value to compare with.
         try:
             value = resolve_ref(ref, at.recorded)
         except UnresolvedRef as error:
             if not _in_truth(at, ref):
                 yield "unresolved_ref", where, str(error), "refer to a field that the recorded observation has"
-            continue  # The real tool was wrong, and what it returned does not have what the truth has.
+            continue  # The tool returned a wrong result, which lacks a field that the truth has.
         if not _same(value, literal):
             message = f"{ref} is {value!r} in the recorded observation, {literal!r} beside it"
             yield "ref_differs", where, message, "write the recorded value beside the reference"
@@ -192,7 +192,7 @@ def _same(value: JsonValue, literal: JsonValue) -> bool:
 
 
 def check_answer(at: Checked) -> Iterator[Remark]:
-    """Slots: values that follow from the truth, units that exist, types that fit together.
+    """Check that slot values follow from the truth, that units exist, and that types match.
 
     Codes: duplicate_slot, no_from, from_unresolved, from_differs, unknown_unit, no_tolerance, not_a_choice,
     value_is_distractor, no_keywords, bad_plot, unknown_task_type, unknown_family, family_mismatch,
@@ -228,7 +228,7 @@ def _check_task(sample: Sample) -> Iterator[Remark]:
     types = {slot.type for slot in sample.answer}
     plots = sample.reference is not None and any(step.tool == "plot" for step in sample.reference.steps)
     fits = {
-        # What a chart shows may be asked for in words.
+        # A question with a chart in its reference may ask for the content of the chart in words.
         "plot": "plot" in types or plots,
         "open_text": any(slot.free_text or slot.judged for slot in sample.answer),
         "tolerance": "tolerance" in types,
@@ -297,7 +297,7 @@ def _check_plot(where: str, slot: PlotSlot) -> Iterator[Remark]:
 
 
 def dotted(parts: Sequence[int | str]) -> str:
-    """``("answer", 0, "from")`` as ``answer[0].from``."""
+    """Format a field path: ``("answer", 0, "from")`` becomes ``answer[0].from``."""
     text = ""
     for part in parts:
         text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else str(part)
@@ -316,7 +316,7 @@ def _check_from(at: Checked, where: str, slot: Slot) -> Iterator[Remark]:
         yield "from_unresolved", f"{where}.from", "it refers to no step", hint
         return
     if any(index < len(at.steps) and at.truths[index] is None for index in used):
-        return  # The source does not know the truth of that step, so nothing can be compared.
+        return  # The truth of that step is unknown, so nothing can be compared.
     try:
         value = evaluate_from(slot.from_, at.truths)
     except (UnresolvedRef, ExpressionError) as error:
@@ -330,9 +330,9 @@ def _check_from(at: Checked, where: str, slot: Slot) -> Iterator[Remark]:
 
 
 def yields(slot: Slot, value: JsonValue) -> bool:
-    """True if ``value`` (the result of ``from``) is the slot's value.
+    """Return True if ``value`` (the result of ``from``) equals the slot's value.
 
-    Numbers may differ by a hundredth of the slot's margin or by 1e-5 of the value (results are rounded to six digits).
+    Numbers may differ by 1 % of the slot's margin or by a relative 1e-5, because results are rounded to six digits.
     """
     number = value if isinstance(value, (int, float)) and not isinstance(value, bool) else math.nan
     if isinstance(slot, ToleranceSlot):
@@ -352,7 +352,7 @@ def yields(slot: Slot, value: JsonValue) -> bool:
 
 
 def _same_figure(value: JsonValue, expected: JsonValue) -> bool:
-    """True for two plots of one kind with the same texts, and the same numbers to 1e-5."""
+    """Return True if two plots have the same kind and texts, and the same numbers to a relative 1e-5."""
     try:
         (kind, names, numbers), (expected_kind, expected_names, expected_numbers) = map(_plot_parts, (value, expected))
     except ValidationError:

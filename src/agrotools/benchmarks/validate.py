@@ -1,4 +1,4 @@
-"""``agrotools validate``: all that is wrong with a benchmark folder, in one pass."""
+"""``agrotools validate``: all faults of a benchmark folder in one pass."""
 
 import tomllib
 import warnings
@@ -23,7 +23,8 @@ _IMAGE_SUFFIXES = {".jpg", ".jpeg", ".png", ".tif", ".tiff", ".webp", ".bmp"}
 
 
 class Fault(FrozenModel):
-    """One fault. ``file`` is relative to the folder; ``line``, ``sample`` and ``field`` narrow it down."""
+    """Fault of a benchmark folder. ``file`` is relative to the folder; the place is in ``line``, ``sample`` and
+    ``field``."""
 
     code: str
     message: str
@@ -35,7 +36,7 @@ class Fault(FrozenModel):
 
     @property
     def where(self) -> str:
-        """``samples.jsonl:12, sample weeds-03, answer[0].from``."""
+        """Place of the fault, e.g. ``samples.jsonl:12, sample weeds-03, answer[0].from``."""
         at = f"{self.file}:{self.line}" if self.line else self.file
         return ", ".join(part for part in (at, self.sample and f"sample {self.sample}", self.field) if part)
 
@@ -45,12 +46,12 @@ def _in_samples(code: str, message: str, hint: str, line: int | None = None, **f
 
 
 def validate_folder(path: str | Path) -> list[Fault]:
-    """Every fault of the benchmark in folder ``path``; an empty list means that it is sound.
+    """Return all faults of the benchmark in folder ``path``; an empty list means that it is valid.
 
-    Never stops at the first fault: a broken line hides only itself, a broken header only what depends on it.
+    Validation continues after a fault: a broken line hides only itself, a broken header only the checks that need it.
 
     Raises:
-        BenchmarkError: ``path`` is no folder.
+        BenchmarkError: ``path`` is not a folder.
     """
     root = Path(path).expanduser().resolve()
     if not root.is_dir():
@@ -72,7 +73,7 @@ def validate_folder(path: str | Path) -> list[Fault]:
 
 
 def format_schema() -> dict[str, JsonValue]:
-    """JSON Schema of the format: one property for each file of a benchmark folder."""
+    """Return the JSON Schema of the format, with one property for each file of a benchmark folder."""
     header = TypeAdapter(BenchmarkHeader).json_schema(ref_template="#/$defs/{model}")
     sample = TypeAdapter(Sample).json_schema(by_alias=True, ref_template="#/$defs/{model}")
     plot = TypeAdapter(PlotSpec).json_schema(ref_template="#/$defs/{model}")
@@ -122,7 +123,7 @@ def _checked_header(root: Path, tools: Tools) -> tuple[BenchmarkHeader | None, l
 def _schema_faults(
     error: ValidationError, file: str, line: int | None = None, sample: str | None = None
 ) -> Iterator[Fault]:
-    """One fault for each thing that pydantic found."""
+    """Yield one fault for each pydantic error."""
     known = {
         "extra_forbidden": ("unknown_field", "remove it, or see `agrotools validate --schema` for the known fields"),
         "missing": ("missing_field", "add it; `agrotools validate --schema` says what it holds"),
@@ -134,7 +135,7 @@ def _schema_faults(
 
 
 def _checked_lines(root: Path, faults: list[Fault]) -> Iterator[tuple[int, Sample]]:
-    """Samples of the lines that can be read, with their numbers; ``faults`` gets what is wrong with the others."""
+    """Yield the samples of valid lines with their line numbers; faults of the other lines are added to ``faults``."""
     path = root / SAMPLES_FILE
     if not path.is_file():
         hint = "add it: one sample as JSON on each line"
@@ -160,7 +161,7 @@ def _checked_lines(root: Path, faults: list[Fault]) -> Iterator[tuple[int, Sampl
 
 
 def _repeats(samples: Sequence[tuple[int, Sample]]) -> Iterator[Fault]:
-    """Ids used twice, and questions asked twice about the same files."""
+    """Yield faults for repeated ids, and for equal questions about the same files."""
     ids: dict[str, int] = {}
     questions: dict[tuple[str, ...], tuple[int, str]] = {}
     for line, sample in samples:
@@ -178,7 +179,7 @@ def _repeats(samples: Sequence[tuple[int, Sample]]) -> Iterator[Fault]:
 
 
 class _Files:
-    """Files of a benchmark: present, inside the folder, unaltered. Each is hashed once over all samples."""
+    """Checks of benchmark files: existence, location, content. Each file is hashed once for all samples."""
 
     def __init__(self, root: Path) -> None:
         self._root = root
@@ -188,8 +189,11 @@ class _Files:
         return self._hashes.get(real) or self._hashes.setdefault(real, sha256_of_file(real))
 
     def check(self, at: Checked) -> Iterator[Remark]:
-        """Codes: duplicate_file_name, path_outside, missing_file, not_a_file, altered_file, no_hash, unreadable_file,
-        wrong_size, missing_bands, missing_classes."""
+        """Check the files of a sample.
+
+        Codes: duplicate_file_name, path_outside, missing_file, not_a_file, altered_file, no_hash, unreadable_file,
+        wrong_size, missing_bands, missing_classes.
+        """
         names: set[str] = set()
         for index, file in enumerate(at.sample.files):
             where = f"files[{index}]"
@@ -223,7 +227,7 @@ class _Files:
                 yield "missing_classes", f"{where}.classes", f"{file.name} is a mask without class meanings", hint
 
     def check_croissant(self) -> Iterator[Fault]:
-        """Codes: broken_croissant, stale_croissant."""
+        """Check the hashes in the Croissant file. Codes: broken_croissant, stale_croissant."""
 
         def fault(code: str, message: str) -> Fault:
             hint = "write it anew: agrotools export DIR --format croissant"
@@ -270,7 +274,7 @@ def _check_image(file: SampleFile, where: str, real: Path, sha256: str) -> Itera
 
 @lru_cache(maxsize=4096)
 def _decoded_size(path: Path, _sha256: str) -> tuple[int, int]:
-    """Width and height of an image that decodes to its end. Many samples share an image of one content."""
+    """Decode an image completely and return its width and height. Cached, because many samples share an image."""
     from PIL import Image
 
     with warnings.catch_warnings():
@@ -281,7 +285,7 @@ def _decoded_size(path: Path, _sha256: str) -> tuple[int, int]:
 
 
 def first_form_remarks(root: Path) -> list[str]:
-    """Remarks on a folder: samples in the first form, no canary. Unreadable parts are skipped."""
+    """Return remarks on a folder: samples in the first form, no canary. Unreadable parts are skipped."""
     remarks: list[str] = []
     of_first_form = 0
     with suppress(OSError), (root / SAMPLES_FILE).open("rb") as file:

@@ -1,7 +1,7 @@
-"""Public names for packages that add a benchmark, a source of images or a study of accuracy.
+"""Public names for packages that add a benchmark, an image source or an accuracy study.
 
-The contracts of a benchmark (:mod:`agrotools.plugin.contracts`) and the types of the engine that they are made of.
-Beside :mod:`agrotools` and :mod:`agrotools.tools` nothing else is public. Importing this module imports the core alone:
+This module exports the contracts of a benchmark (:mod:`agrotools.plugin.contracts`) and the engine types that they use.
+Apart from it only :mod:`agrotools` and :mod:`agrotools.tools` are public. Importing this module imports the core only;
 names of other packages are imported on first use.
 """
 
@@ -92,7 +92,7 @@ _MODULES = {
     "AgentOptions": "agrotools.runner.policies",
     **dict.fromkeys(("Metric", "ModeSummary", "SlotScore", "Summary"), "agrotools.scoring"),
 }
-"""Public names by the module that they are imported from on first use."""
+"""Module of each public name that is imported on first use."""
 
 
 def __getattr__(name: str) -> Any:

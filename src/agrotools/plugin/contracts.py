@@ -1,22 +1,23 @@
-"""Contracts of a benchmark plug-in: the objects that a package hands over to add a benchmark of its own.
+"""Contracts of a benchmark plug-in: the objects that a package provides to add a benchmark.
 
 A package declares one entry point for each benchmark, in the group ``agrotools.benchmarks``::
 
     [project.entry-points."agrotools.benchmarks"]
     ripeness = "ripeness.plugin:PLUGIN"
 
-The target is a :class:`BenchmarkPlugin`. Every field but its name and its loader may be left out. What the engine needs
-of all plug-ins at once (names, slot types, metrics, tools, protocols) is data in the object itself. The parts that one
-task alone needs stand behind ``"package.module:NAME"`` and are imported when that task begins:
+The target is a :class:`BenchmarkPlugin`. Only its name and its loader are required. Data that the engine needs from all
+plug-ins at once (names, slot types, metrics, tools, protocols) is stored in the object itself. Parts that only one task
+needs are given as ``"package.module:NAME"`` and imported when that task begins:
 
-* ``scoring``: a :class:`Scoring`, when a record has a slot of the plug-in, or a run on the benchmark is scored;
+* ``scoring``: a :class:`Scoring`, when a record has a slot of the plug-in or a run on the benchmark is scored;
 * ``judging``: a :class:`Judging`, when judges are asked or their replies are read;
-* ``reporting``: a :class:`Reporting`, when runs with metrics of the plug-in are shown;
-* ``predictions``: the prediction files of other programs, when ``agrotools score --format`` reads one.
+* ``reporting``: a :class:`Reporting`, when runs with metrics of the plug-in are reported;
+* ``predictions``: a :class:`PredictionFormat`, when ``agrotools score --format`` reads a file of another program.
 
-So the module of the plug-in must stay light: it imports this module, :mod:`agrotools.core` and its own slot types. The
-others may import anything public of agrotools: :mod:`agrotools.plugin` hands out the types that they need. The
-benchmarks of this package are plug-ins like any other. ``tests/plugins`` holds a complete example.
+The module of the plug-in must therefore stay light: it should import only this module, :mod:`agrotools.core` and its
+own slot types. The other modules may import everything public in agrotools; :mod:`agrotools.plugin` exports the types
+that they need. The benchmarks of this package are plug-ins like any other. ``tests/plugins`` contains a complete
+example.
 """
 
 import os
@@ -57,32 +58,33 @@ if TYPE_CHECKING:
 V = TypeVar("V")
 
 ENGINE = "agrotools."
-"""Beginning of metric ids of the engine; those of a plug-in begin with its own name."""
+"""Prefix of the engine's metric ids; ids of a plug-in begin with the name of the plug-in."""
 
 
 @dataclass(frozen=True)
 class MetricInfo:
-    """Meaning of a metric id to a reader, and the slots of a sample that it is the mean of."""
+    """Description of a metric id for readers, and the slots of a sample that the metric averages over."""
 
     label: str
     meaning: str
     lower_is_better: bool = False
     out_of: int = 100
-    """Number that 1 is shown as: values are percent, points of 10, or as they are (1)."""
+    """Scale on which values are shown: 100 for percent, 10 for points out of 10, 1 for unscaled values."""
     slots: Callable[[Slot], bool] | None = None
-    """True if a slot counts; a sample without such a slot has no row of the metric. None: not a mean over slots."""
+    """Predicate for the slots that count; a sample without such a slot has no row. None if it is not a mean
+    over slots."""
     stands_for_sample: bool = False
-    """True if it is the score of a sample as a whole: "right" in a report is 1 here."""
+    """True if the metric scores the sample as a whole; a report calls a sample with the value 1 "right"."""
     compared_in: tuple[Mode, ...] = ()
-    """Modes in which runs are compared by it, pair by pair."""
+    """Modes in which runs are compared pair by pair by this metric."""
     on_request: bool = False
-    """True if tables have a column for it only where a run has it."""
+    """True if tables have a column for the metric only if a run has values of it."""
     by_judge: bool = False
-    """True if a judge gives it, so that a record has no row of it before one was asked."""
+    """True if a judge gives the metric, so that a record has no row of it until a judge was asked."""
 
 
 class TextComparisons(NamedTuple):
-    """Comparisons of texts that a user asks for by ``--with`` and ``--embedder``, for the metrics that need them."""
+    """Text comparisons that a user requests with ``--with`` and ``--embedder``, for metrics that need them."""
 
     names: frozenset[str] = frozenset()
     embedder: "Embedder | None" = None
@@ -92,19 +94,19 @@ NO_COMPARISONS = TextComparisons()
 
 
 class ModeTally(Protocol):
-    """Counts over the valid records of one mode, for the scores of a run."""
+    """Counter over the valid records of one mode, for the scores of a run."""
 
     def add(self, record: Record, rows: Sequence[Score]) -> None:
-        """A valid record and its score rows."""
+        """Add a valid record and its score rows."""
         ...
 
     def results(self) -> Mapping[str, FrozenModel]:
-        """Entries of the mode in ``scores.json``, by a key of their own; empty where no record counted."""
+        """Return entries for the mode's section of ``scores.json``, by unique key; empty if no record counted."""
         ...
 
 
 class PublishedRun(NamedTuple):
-    """The records of one mode of a run on the benchmark, to be scored as its paper does."""
+    """Records of one mode of a run on the benchmark, for scoring as in its paper."""
 
     manifest: "Manifest"
     mode: Mode
@@ -115,108 +117,114 @@ class PublishedRun(NamedTuple):
 
 @dataclass(frozen=True)
 class Scoring:
-    """Scorers of a benchmark. All are pure: no network, and the same rows for the same record."""
+    """Scorers of a benchmark. All must be deterministic and must not use the network."""
 
     slot_scorers: Mapping[str, "Callable[[Slot, Sequence[Slot], str], SlotScore]"] = field(default_factory=dict)
-    """By slot type: the score of a slot, 0 to 1, from the slot, all slots of the sample and the answer in words. The
-    engine takes the weighted means that :class:`MetricInfo` asks for. A sample without an answer scores 0."""
+    """By slot type: function that returns the score of a slot, 0 to 1, from the slot, all slots of the sample and the
+    answer text. The engine computes the weighted means that :class:`MetricInfo` defines. A sample without an answer
+    scores 0."""
     call_scorers: "Mapping[str, Callable[[Slot, Sample, Trajectory], SlotScore]]" = field(default_factory=dict)
-    """By slot type: the score of a slot whose answer is made by calls of tools, from the sample and what was done."""
+    """By slot type: function that scores a slot that tool calls answer, from the slot, the sample and the
+    trajectory."""
     score_record: "Callable[[Record, Trajectory, TextComparisons], list[Score]] | None" = None
-    """All rows of a record with a slot type of the plug-in, in place of the engine's."""
+    """Function that returns all rows of a record with a slot type of the plug-in, replacing the engine's."""
     comparisons: Mapping[str, str] = field(default_factory=dict)
-    """Names for ``--with``, each with what it adds."""
+    """Names for ``--with``, each with a description of what it adds."""
     check_comparisons: Callable[[TextComparisons], None] | None = None
-    """Raises :class:`~agrotools.core.UsageError` where what is asked for is not installed or not known here."""
+    """Function that raises :class:`~agrotools.core.UsageError` if a requested comparison is unknown or not
+    installed."""
     tally: Callable[[], ModeTally] | None = None
     published: "Callable[[PublishedRun], PublishedFigures | None] | None" = None
-    """The metrics of the paper for a run on the benchmark; None where the mode has none."""
+    """Function that returns the paper's metrics for a run on the benchmark, or None if the mode has none."""
 
 
 class JudgedMetric(NamedTuple):
-    """A metric that a judge gives: the slots it is of, and what a sample's grades come to (each in [0, 1])."""
+    """Metric that a judge gives: the slots it applies to, and how the grades of a sample (each in [0, 1]) are
+    combined."""
 
     belongs: Callable[[Slot], bool]
     together: Callable[[Sequence[float]], float] = fmean
     asked_as: str | None = None
-    """The metric whose replies it reads in a way of its own; None where it has its own questions."""
+    """Metric whose judge replies this one shares and interprets differently; None if it has its own questions."""
     of_slots: Callable[[Sequence[Slot], Sequence[float]], Sequence[float]] | None = None
-    """The score of each slot from the grades of a sample, where it is not the grade itself."""
+    """Function that converts a sample's grades to one score per slot; None if the grades are the scores."""
 
 
 @dataclass(frozen=True)
 class Judging:
-    """Questions to judges about the answers of a run, and the metrics that their grades give."""
+    """Questions to judges about the answers of a run, and the metrics computed from their grades."""
 
     metrics: Mapping[str, JudgedMetric]
     questions: "Callable[[Record, Rubrics | None], list[JudgeQuestion]]"
-    """The questions about a record; empty where it is not one of the benchmark or holds no answer to grade."""
+    """Function that returns the questions about a record; empty if the record is from another benchmark or has no
+    answer."""
     read_rubrics: "Callable[[Path, str], Rubrics] | None" = None
-    """The rubrics of a user's file, under a name; None where answers are not graded by rubrics."""
+    """Function that reads rubrics from a user's file, with a name; None if answers are not graded by rubrics."""
     calibrated: str = ""
-    """The metric, if any, whose judges can be tried on answers with known grades beside a reference text."""
+    """Metric whose judges can be tested on answers with known grades and a reference text; empty if there is none."""
 
 
 class PaperTables(Protocol):
-    """The tables of a benchmark's paper, filled with runs. One object collects all runs of a report."""
+    """Tables of a benchmark's paper, filled with runs. One object collects all runs of a report."""
 
     def begin_run(self, manifest: "Manifest") -> None:
-        """The records that follow are of this run, which may be on another benchmark."""
+        """Start a run; the records that follow belong to it. The run may be on another benchmark."""
         ...
 
     def add(self, record: Record, scores: Sequence[Score]) -> None:
-        """A record of the run and its score rows."""
+        """Add a record of the run and its score rows."""
         ...
 
     def __bool__(self) -> bool:
-        """True if a record for the tables was added."""
+        """Return True if a record for the tables was added."""
         ...
 
     def terminal(self) -> "list[RenderableType]":
-        """The tables for a terminal."""
+        """Return the tables for a terminal."""
         ...
 
     def page(self) -> "Markup":
-        """The tables as a section of the HTML report."""
+        """Return the tables as a section of the HTML report."""
         ...
 
 
 @dataclass(frozen=True)
 class RecordErrors:
-    """Errors in the records of a protocol and mode, counted in place of the engine's: replies that hold no calls."""
+    """Error counter for records of one protocol and mode, which replaces the engine's. Their replies hold no calls."""
 
     add: "Callable[[Record, Errors], None]"
-    """Adds the errors of a valid record."""
+    """Function that counts the errors of a valid record."""
     not_looked_for: Mapping[str, str] = field(default_factory=dict)
-    """By class of errors: why such records cannot tell it."""
+    """Error classes that cannot be detected in such records, each with the reason."""
 
 
 class ErrorSource(NamedTuple):
-    """Place in a paper that tells classes of errors apart. ``name``: that of the paper, for short."""
+    """Place in a paper that defines classes of errors. ``name`` is a short name of the paper."""
 
     name: str
     arxiv: str
     place: str
     words: Mapping[str, str]
-    """By class (:data:`agrotools.scoring.error_classes.CLASSES`): the paper's word for it."""
+    """The paper's term for each class (:data:`agrotools.scoring.error_classes.CLASSES`)."""
     shares: Mapping[str, tuple[str, ...]] = MappingProxyType({})
-    """A table of errors as percentages of each other: by the paper's word the classes that are counted for it."""
+    """Table of the paper with errors as percentages: each of its terms with the classes that count towards it."""
 
     def __str__(self) -> str:
         return f"{self.name} (arXiv {self.arxiv}), {self.place}"
 
 
 class PublishedFiles(NamedTuple):
-    """Figures that a paper prints: ``rows.csv``, ``set.csv`` and ``paper.toml`` in a folder of a package."""
+    """Published figures of a paper: ``rows.csv``, ``set.csv`` and ``paper.toml`` in a folder of a package."""
 
     package: str
     family: str
-    """Beginning of the ids of metrics in them."""
+    """Prefix of the metric ids in the files."""
     folder: str = "published"
 
 
 class PartColumn(NamedTuple):
-    """A metric in the tables by task and answer type. ``title``: of its own table, where several runs stand there."""
+    """Metric in the tables by task and answer type. ``title``: title of its separate table in a report on
+    several runs."""
 
     mode: Mode
     metric: str
@@ -229,55 +237,56 @@ class Reporting:
     """Sections of a report on runs that have metrics of the benchmark."""
 
     settings: "tuple[Setting, ...]" = ()
-    """Tables of metrics, a row for each run."""
+    """Tables of metrics with one row per run."""
     beside: Mapping[str, tuple[tuple[str, str], ...]] = field(default_factory=dict)
-    """Variants that stand beneath a metric in its cell: a word and the id of each."""
+    """Variants shown below a metric in the same cell, by metric id: pairs of a word and the id of the variant."""
     parts: tuple[PartColumn, ...] = ()
     tables: "Callable[[Sequence[Summary], Notes], list[RenderableType]] | None" = None
-    """Tables of its own, in the terminal and on the page."""
+    """Function that returns additional tables for the terminal and the HTML page."""
     notes: "Callable[[ModeSummary], Iterable[str]] | None" = None
-    """Lines beneath the tables on one mode of a run."""
+    """Function that returns lines of text below the tables on one mode of a run."""
     paper: Callable[[], PaperTables] | None = None
-    """The tables of its paper (``agrotools score RUN --paper``)."""
+    """Factory of the paper's tables (``agrotools score RUN --paper``)."""
 
 
 class PredictionInput(NamedTuple):
-    """A prediction file and what may be given with it."""
+    """Prediction file and the optional inputs given with it."""
 
     file: Path
     data: Path | None = None
-    """The data set, which holds the answers (``--data``)."""
+    """Data set that holds the answers (``--data``)."""
     judgements: Path | None = None
-    """Replies of a judge (``--judgements``)."""
+    """File with replies of a judge (``--judgements``)."""
     embedder: "Embedder | None" = None
 
 
 class PredictionContent(NamedTuple):
-    """Content of a prediction file, as JSON."""
+    """Content of a prediction file, as JSON data."""
 
     content: Any
     questions: int | None = None
-    """Number of questions of the data set, where its scorer pairs predictions with them by position."""
+    """Number of questions in the data set; set if the published scorer pairs predictions with questions by position."""
 
 
 @dataclass(frozen=True)
 class PredictionFormat:
-    """Prediction files of another program: read, scored as published and corrected, and written from runs."""
+    """Format of another program's prediction files, which are read, scored (published and corrected) and written."""
 
     title: str
     """Name of the benchmark in a heading."""
     family: str
-    """Beginning of its metric ids."""
+    """Prefix of its metric ids."""
     compare: "Callable[[PredictionInput], Compared]"
     differences: Mapping[str, str] = field(default_factory=dict)
-    """By metric, as published: what the corrected one does otherwise. Tables are in this order."""
+    """Metrics as published, in the order of tables, each with a description of how the corrected metric differs."""
     published_end: str = ""
     corrected_end: str = "_corrected"
-    """Ends of ids, as published and corrected."""
+    """Suffixes of published and corrected metric ids."""
     refused: Mapping[str, tuple[str, str]] = field(default_factory=dict)
-    """Options (``data``, ``judgements``, ``embedder``) that do not fit: message and hint."""
+    """Options that do not apply (``data``, ``judgements``, ``embedder``), each with a message and a hint."""
     write: "Callable[[Manifest, Mode, Sequence[Record]], PredictionContent | None] | None" = None
-    """The file of a mode of a run, from its valid records; None where the mode has no such file."""
+    """Function that returns the prediction file of one mode of a run from its valid records; None if the mode
+    has none."""
 
 
 class PromptTemplates(NamedTuple):
@@ -290,30 +299,31 @@ class PromptTemplates(NamedTuple):
 
 @dataclass(frozen=True)
 class RunProtocol:
-    """A way of talking with a model: prompts, and how replies become calls and answers."""
+    """Protocol for prompting a model: the prompts, and how replies become calls and answers."""
 
     modes: tuple[Mode, ...]
     agent: "Callable[[Model, Mode, AgentOptions], ModelAgent]"
-    """The agent of a mode, which talks with the model."""
+    """Factory of the agent for a mode."""
     prompts: "Callable[[Benchmark], str]" = lambda _benchmark: ""
-    """All words of its prompts that are in no template: runs compare only where they agree."""
+    """Function that returns all prompt text that is in no template; runs are comparable only if it is equal."""
     templates: PromptTemplates | None = None
-    """Its templates, whose texts are part of the prompt hash."""
+    """Prompt templates, whose texts are part of the prompt hash."""
     max_turns: int | None = None
-    """Model turns per sample where neither the user nor the benchmark gives a limit; None: the engine's default."""
+    """Default limit of model turns per sample if neither the user nor the benchmark sets one; None for the engine's
+    default."""
     shows_images: bool = True
-    """True if images are shown where the user does not say."""
+    """Default of the image setting: True if images are shown to the model."""
     single_shot: bool = False
-    """True if one reply holds steps, results of tools and answer: its prompts name the tools, and none is run."""
+    """True if one reply contains all steps, tool results and the answer: prompts name the tools, but no tool is run."""
     stops_unparseable: bool = True
-    """True if several replies in a row that cannot be read end a sample."""
+    """True if several unparseable replies in a row end a sample."""
 
 
 @dataclass(frozen=True)
 class ExpectedCount:
-    """A count that the paper prints. ``decides``: whether the benchmark is another one where it differs.
+    """Count printed in the paper. ``decides``: True if a different count means that this is another benchmark.
 
-    Others rest on a rule of ours (which answer is an image, what a use case is), or on how the paper counted.
+    Other counts depend on a rule of this package (e.g. which answer is an image) or on how the paper counted.
     """
 
     name: str
@@ -324,62 +334,62 @@ class ExpectedCount:
 
 @dataclass(frozen=True)
 class BenchmarkPlugin:
-    """A benchmark: what it is, where its files are, how they load, how answers are scored and shown.
+    """Description of a benchmark: its name, files and loader, and the parts that score and report it.
 
-    ``scoring``, ``judging``, ``reporting`` and the values of ``predictions`` and ``error_counts`` are
-    ``"package.module:NAME"``, imported when they are first needed.
+    ``scoring``, ``judging``, ``reporting`` and the values of ``predictions`` and ``error_counts`` are given as
+    ``"package.module:NAME"`` and imported when they are first needed.
     """
 
     name: str
     """Id on the command line and in run folders, e.g. ``ripeness``."""
     load: "Callable[[Loading], Benchmark]"
     title: str = ""
-    """Its name in headings and lists; the id where there is none."""
+    """Name in headings and lists; empty to use the id."""
     about: str = ""
-    """One line for ``agrotools benchmarks list``."""
+    """One-line description for ``agrotools benchmarks list``."""
     needs: str = "nothing"
-    """The files that a user must bring, and where they are to be had."""
+    """Files that a user must provide, and where to get them."""
     aliases: tuple[str, ...] = ()
     """Other spellings that the command line accepts."""
     find: Callable[[Path | None], Path | str] | None = None
-    """Place of its files below a folder, or a word on it; raises :class:`~agrotools.core.AgrotoolsError` where they are
-    not there. None: it needs no files."""
+    """Function that returns the place of the files below a folder, or a remark on it, and raises
+    :class:`~agrotools.core.AgrotoolsError` if they are missing. None if the benchmark needs no files."""
     file_roots: Callable[[Path | None], Sequence[Path]] | None = None
-    """Folders that the paths of its files are relative to, for the pictures of a report."""
+    """Function that returns the folders that file paths are relative to, for the images of a report."""
     check: "Callable[[Path | None, Progress], FileCheck] | None" = None
-    """Reads all files for ``agrotools benchmarks check``; without it the benchmark is loaded."""
+    """Function that reads all files for ``agrotools benchmarks check``; None to load the benchmark instead."""
     expected: tuple[ExpectedCount, ...] = ()
     takes_options: bool = False
-    """True if its loader reads options of ``--option``; it refuses those that it does not know."""
+    """True if the loader accepts ``--option``; it must reject unknown options."""
     without_tools: bool = False
-    """True if its questions have neither files nor reference calls."""
+    """True if the questions have neither files nor reference calls."""
     slots: tuple[type[Slot], ...] = ()
-    """Slot types of its own."""
+    """Slot types that the plug-in defines."""
     metrics: Mapping[str, MetricInfo] = field(default_factory=dict)
-    """Metrics of its own; ids begin with its name and a dot."""
+    """Metrics that the plug-in defines; their ids begin with the name of the plug-in and a dot."""
     tools: Mapping[str, str] = field(default_factory=dict)
-    """Tools of its own: name to ``"package.module:NAME"``."""
+    """Tools that the plug-in provides: name to ``"package.module:NAME"``."""
     tool_categories: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """By category: the tools of the paper in it, for ``agrotools benchmarks describe``."""
+    """Tools of each category in the paper, for ``agrotools benchmarks describe``."""
     protocols: Mapping[str, RunProtocol] = field(default_factory=dict)
-    """Protocols of its own, by the name for ``--protocol``."""
+    """Protocols that the plug-in provides, by their name for ``--protocol``."""
     predictions: Mapping[str, str] = field(default_factory=dict)
-    """By name for ``--format``: a :class:`PredictionFormat`."""
+    """Targets of a :class:`PredictionFormat`, by their name for ``--format``."""
     published: PublishedFiles | None = None
-    """Figures that its paper prints, to be shown beside runs."""
+    """Published figures, shown next to runs."""
     error_sources: tuple[ErrorSource, ...] = ()
-    """Classes of errors in its paper."""
+    """Classes of errors in the paper."""
     error_counts: Mapping[tuple[str, Mode], str] = field(default_factory=dict)
-    """By protocol and mode: a :class:`RecordErrors`."""
+    """Targets of a :class:`RecordErrors`, by protocol and mode."""
     scoring_target: str = ""
     judging_target: str = ""
     reporting_target: str = ""
 
     def __post_init__(self) -> None:
-        """Check the types of what the engine reads of all plug-ins at once.
+        """Check the types of the fields that the engine reads from all plug-ins at once.
 
         Raises:
-            TypeError: a field is of another type; its plug-in is then reported as broken and the others work.
+            TypeError: a field has the wrong type. The plug-in is then reported as broken, and the others still work.
         """
         tables = {"metrics": MetricInfo, "tools": str, "tool_categories": tuple, "protocols": RunProtocol}
         for name, kind in {**tables, "predictions": str, "error_counts": str}.items():
@@ -399,22 +409,22 @@ class BenchmarkPlugin:
 
     @cached_property
     def scoring(self) -> Scoring:
-        """Its scorers; none of its own where it names none."""
+        """Scorers of the plug-in; empty if it defines none."""
         return imported(self.scoring_target) if self.scoring_target else Scoring()
 
     @cached_property
     def judging(self) -> Judging | None:
-        """Its questions to judges."""
+        """Questions to judges; None if the plug-in defines none."""
         return imported(self.judging_target) if self.judging_target else None
 
     @cached_property
     def reporting(self) -> Reporting:
-        """Its sections of a report; none of its own where it names none."""
+        """Report sections of the plug-in; empty if it defines none."""
         return imported(self.reporting_target) if self.reporting_target else Reporting()
 
 
 def deferred(target: str) -> Callable[..., Any]:
-    """The function of a target ``"package.module:NAME"``, imported when it is first called."""
+    """Return a function that imports the target ``"package.module:NAME"`` on its first call and calls it."""
 
     def call(*arguments: Any, **keyword_arguments: Any) -> Any:
         return imported(target)(*arguments, **keyword_arguments)
@@ -423,17 +433,17 @@ def deferred(target: str) -> Callable[..., Any]:
 
 
 def plugins() -> list[BenchmarkPlugin]:
-    """All installed benchmark plug-ins that can be imported."""
+    """Return all installed benchmark plug-ins that can be imported."""
     return BENCHMARKS.loaded()
 
 
 def plugin_of(benchmark: str) -> BenchmarkPlugin | None:
-    """The plug-in of the benchmark of that name; None where none is installed (a benchmark folder, say)."""
+    """Return the plug-in of a benchmark; None if none is installed, e.g. for a benchmark folder."""
     return BENCHMARKS.get(benchmark) if benchmark in BENCHMARKS else None
 
 
 def benchmark_id(name: str) -> str:
-    """The id of the benchmark that ``name`` is an alias of; any other name, and every path, as it is."""
+    """Return the id of the benchmark that ``name`` is an alias of; other names and paths are returned unchanged."""
     if name in BENCHMARKS or "/" in name or os.sep in name:
         return name
     return _aliases(BENCHMARKS.names()).get(name, name)
@@ -441,22 +451,22 @@ def benchmark_id(name: str) -> str:
 
 @cache
 def _aliases(_names: tuple[str, ...]) -> dict[str, str]:
-    """The benchmarks by alias. One that is the id of another benchmark is that one's."""
+    """Return benchmark ids by alias; an alias that equals the id of another benchmark is ignored."""
     tables = [(BENCHMARKS.package_of(name), {name: name}) for name in BENCHMARKS]
     tables += [(BENCHMARKS.package_of(each.name), dict.fromkeys(each.aliases, each.name)) for each in plugins()]
     return join_tables("benchmark alias", tables)
 
 
 def plugins_of_slots(slots: Iterable[Slot]) -> list[BenchmarkPlugin]:
-    """The plug-ins that the types of ``slots`` are from."""
+    """Return the plug-ins that define the types of ``slots``."""
     types = {type(slot) for slot in slots}.difference(SLOT_TYPES)
     return [plugin for plugin in plugins() if not types.isdisjoint(plugin.slots)] if types else []
 
 
 def plugins_about(types: frozenset[str]) -> list[BenchmarkPlugin]:
-    """The plug-ins that may have metrics of slots of these types, by name of the type.
+    """Return the plug-ins that may have metrics for slots of these types.
 
-    Of the benchmarks of this package those are imported that have; what is installed beside it is always imported.
+    Of the benchmarks in this package only those with such metrics are imported; plug-ins of other packages always are.
     """
     known: Mapping[str, BuiltIn] = imported("agrotools.benchmarks.builtin:BUILT_IN")
     return BENCHMARKS.loaded(
@@ -465,13 +475,16 @@ def plugins_about(types: frozenset[str]) -> list[BenchmarkPlugin]:
 
 
 def plugins_of_metrics(metrics: Iterable[str]) -> list[BenchmarkPlugin]:
-    """The plug-ins that some of ``metrics`` are from."""
+    """Return the plug-ins that define any of ``metrics``."""
     theirs = {metric for metric in metrics if not metric.startswith(ENGINE)}
     return [plugin for plugin in plugins() if not plugin.metrics.keys().isdisjoint(theirs)] if theirs else []
 
 
 class WithPlugins(Mapping[str, V]):
-    """A table of the engine and behind it those of all plug-ins, joined when first read. ``noun``: for warnings."""
+    """Table of the engine joined with the corresponding tables of all plug-ins when it is first read.
+
+    ``noun`` names the entries in the warning about two packages that define the same name.
+    """
 
     def __init__(
         self, noun: str, entries: Mapping[str, V], table: Callable[[BenchmarkPlugin], Mapping[str, V]]
@@ -483,7 +496,7 @@ class WithPlugins(Mapping[str, V]):
         self._names: tuple[str, ...] | None = None
 
     def joined(self) -> Mapping[str, V]:
-        """All entries, the engine's first; see :func:`agrotools.core.registry.join_tables`."""
+        """Return all entries, the engine's first; see :func:`agrotools.core.registry.join_tables`."""
         if self._names != BENCHMARKS.names():
             tables = [(BENCHMARKS.package_of(plugin.name), self._table(plugin)) for plugin in plugins()]
             self._joined = join_tables(self._noun, [("agrotools", self._entries), *tables])

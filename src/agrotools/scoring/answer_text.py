@@ -1,6 +1,6 @@
-"""An answer prepared for reading: the text that counts, normalised, without markup; its JSON objects; its sentences.
+"""Preparation of an answer: the text that counts, normalised and without markup, its JSON objects and sentences.
 
-Formatting that models add around values (Markdown, LaTeX) is taken off first.
+Formatting that models add around values (Markdown, LaTeX) is removed first.
 """
 
 import json
@@ -15,9 +15,9 @@ ScopeKind = Literal["json", "form line", "sentence with the label", "last senten
 
 
 class Scope(NamedTuple):
-    """The part of an answer that a slot is read from. ``keyed`` scopes hold the value of this slot alone.
+    """Part of an answer that a slot is read from. ``keyed`` scopes hold only the value of this slot.
 
-    ``unit`` is the unit of bare numbers where the key gives one: ``area (m^2): 32000``.
+    ``unit`` is the unit of bare numbers if the key gives one: ``area (m^2): 32000``.
     """
 
     kind: ScopeKind
@@ -30,7 +30,7 @@ class Scope(NamedTuple):
 
 
 class JsonObject(NamedTuple):
-    """JSON object of a text, with the number of its JSON document and its nesting depth."""
+    """JSON object in a text, with the number of its JSON document and its nesting depth."""
 
     document: int
     depth: int
@@ -38,10 +38,10 @@ class JsonObject(NamedTuple):
 
 
 class AnswerText(NamedTuple):
-    """An answer, prepared once for all slots: normalised text, the same without markup, JSON objects in it.
+    """Answer prepared once for all slots: the normalised text, the text without markup, and the JSON objects in it.
 
-    ``outside`` is the text without those objects, ``unread`` the number of characters behind
-    :data:`LONGEST_ANSWER`, which count for nothing.
+    ``outside`` is the text without those objects, ``unread`` the number of characters beyond :data:`LONGEST_ANSWER`,
+    which are ignored.
     """
 
     text: str
@@ -58,19 +58,19 @@ _SENTENCE_END = re.compile(
     r"(?!\d|(?:png|jpe?g|tiff?|webp|bmp|gif|npy|csv|json|txt|pdf)\b)"
 )
 _LIST_MARK = re.compile(r"(?m)^[^\S\n]*(?:(?:\(?\d{1,2}[.)]|[-*•+>])[^\S\n]+|#{1,6}[^\S\n]*)(?=[^\s])")
-# A sentence that begins so goes on with the one before it: "There are 14. Or 15."
+# Beginning of a sentence that continues the previous one: "There are 14. Or 15."
 _GOES_ON = re.compile(
     r"(?:or|maybe|perhaps|possibly|alternatively|(?:but )?it (?:could|might|may)(?: also)? be|也可能|或者|"
     r"也许)(?![a-z])|(?:this|that) (?:is|equals|makes|gives|corresponds to) (?:(?:about|approximately|roughly) )?\d"
 )
 _THOUGHTS = re.compile(r"<(think(?:ing)?|reasoning)>(?:(?!</\1>).)*+</\1>(?=\s*\S)", re.DOTALL)
 LONGEST_ANSWER = 65_536
-"""Characters read from the last ``Final Answer:`` on: whoever needs more has not answered."""
+"""Maximum number of characters read after the last ``Final Answer:``."""
 
 
 @lru_cache(maxsize=256)
 def read_answer(answer: str) -> AnswerText:
-    """Rule 1: the text after the last ``Final Answer:``, normalised, and its JSON objects."""
+    """Prepare the text after the last ``Final Answer:`` (rule 1); the whole answer if it has no such marker."""
     begin = 0
     for marker in _FINAL_ANSWER.finditer(answer):
         begin = marker.end()
@@ -96,22 +96,22 @@ _LATEX_WORD = re.compile("|".join(re.escape(word) for word in sorted(_LATEX_WORD
 _LATEX_GROUP = re.compile(r"\\(?:boxed|text|textbf|mathbf|mathrm|mathit|mathsf|operatorname)\s?\{([^{}]{0,300})\}")
 _LATEX_FRACTION = re.compile(r"\\[dt]?frac\s?\{([^{}]{1,80})\}\s?\{([^{}]{1,80})\}")
 _LATEX_THOUSANDS = re.compile(r"(?<=\d)(?:\{,\}|\\[,;])(?=\d{3}(?!\d))")
-# A dollar before a digit stays: it may be the currency of a label, and does no harm to a number.
+# A dollar sign before a digit is kept: it may be the currency of a label, and does not affect numbers.
 _TAG = re.compile(r"</?[A-Za-z_]{1,24}>")
 _PLACEHOLDER = re.compile(r"<(\s?[-+]?\d[\d.,]{0,20}[^<>\n]{0,12})>")
-"""``<78> %``: the brackets of the form are left around the value."""
+"""Value that is still in the angle brackets of the form: ``<78> %``."""
 _MARKDOWN = re.compile(
     r"\$(?!\d)|\*\*|__(?=\W|$)|(?<!\w)__|`+|(?<!\w)_(?=\w)|(?<=\w)_(?!\w)|\*(?=[^\W\d])|(?<=[^\W\d])\*"
 )
 
 
 def without_markup(text: str) -> str:
-    """``text`` without Markdown emphasis, code marks and LaTeX commands around values."""
+    """Remove Markdown emphasis, code marks and LaTeX commands around values."""
     text = _LATEX_THOUSANDS.sub(",", text)
     if "\\" in text:
         text = _LATEX_WORD.sub(lambda word: _LATEX_WORDS[word[0]], text)
         text = _LATEX_FRACTION.sub(r"(\1)/(\2)", text)
-        for _ in range(3):  # groups nest, as in \boxed{12\text{ m}}
+        for _ in range(3):  # groups are nested, as in \boxed{12\text{ m}}
             text, changed = _LATEX_GROUP.subn(r"\1", text)
             if not changed:
                 break
@@ -127,9 +127,9 @@ _CORRECTION = re.compile(
 
 
 def after_correction(text: str, limit: int | None = None, *, weak: bool = True) -> int:
-    """Start of the part of ``text`` that retracts what comes before it; 0 if there is no retraction before ``limit``.
+    """Return the start of the text after the last retraction; 0 if there is no retraction before ``limit``.
 
-    ``weak``: "actually" takes back too.
+    With ``weak``, "actually" counts as a retraction too.
     """
     begin = 0
     for mark in _CORRECTION.finditer(text, 0, len(text) if limit is None else limit):
@@ -138,7 +138,7 @@ def after_correction(text: str, limit: int | None = None, *, weak: bool = True) 
 
 
 def sentences(text: str) -> list[str]:
-    """The sentences of a text, without the marks of lists: they end at . ! ? 。 or a line break, not in a number."""
+    """Split a text into sentences without list marks. They end at . ! ? 。 or a line break, but not within a number."""
     parts: list[str] = []
     for part in _SENTENCE_END.split(_LIST_MARK.sub("", text)):
         part = part.strip()
@@ -150,11 +150,11 @@ def sentences(text: str) -> list[str]:
 
 
 TABLE_RULE = re.compile(r"[|: -]*--[|: -]*")
-"""The line below the header of a Markdown table."""
+"""Line below the header of a Markdown table."""
 
 
 def cells_of(line: str) -> list[str]:
-    """The cells of a row of a Markdown table."""
+    """Return the cells of a row of a Markdown table."""
     return [cell.strip() for cell in line.strip().strip("|").split("|")]
 
 
@@ -165,7 +165,7 @@ _VALUE_FIELDS = ("value", "answer")
 
 
 def _without_loss(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Fields of an object; a repeated key has a list of all its values."""
+    """Return the fields of an object; the value of a repeated key is the list of all its values."""
     fields: dict[str, Any] = {}
     several: dict[str, list[Any]] = {}
     for key, value in pairs:
@@ -177,7 +177,7 @@ def _without_loss(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def json_objects(text: str) -> tuple[tuple[JsonObject, ...], list[tuple[int, int]]]:
-    """All JSON objects in ``text``, those inside others too (breadth first), and the spans of the documents.
+    """Return all JSON objects in ``text``, including nested ones (breadth first), and the spans of the documents.
 
     An entry ``{"name": "trees", "value": 14}`` also gives ``{"trees": entry}``.
     """
@@ -200,7 +200,7 @@ def json_objects(text: str) -> tuple[tuple[JsonObject, ...], list[tuple[int, int
 
 
 def _unfolded(value: Any, document: int) -> list[JsonObject]:
-    """An object and those in it: breadth first, so that an outer one comes before its parts."""
+    """Return an object and its nested objects, breadth first, so that an outer object comes before its parts."""
     objects: list[JsonObject] = []
     waiting: list[tuple[int, Any]] = [(0, value)]
     for depth, item in waiting:
@@ -219,7 +219,7 @@ def _unfolded(value: Any, document: int) -> list[JsonObject]:
 
 
 def json_text(value: Any) -> str:
-    """A JSON value as an answer would write it: ``{"unit": "m", "value": 3}`` is ``3 m``."""
+    """Format a JSON value as an answer would write it: ``{"unit": "m", "value": 3}`` becomes ``3 m``."""
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, dict):

@@ -1,8 +1,8 @@
-"""Correlations of steps with answers: over the samples of a run, and over the runs on one benchmark.
+"""Correlations of step metrics with outcome metrics, over the samples of a run and over the runs on one benchmark.
 
 GTA (arXiv 2407.08713, Figure 5) and ThinkGeo (arXiv 2505.23752, Figure 5) print Pearson's r of their four step metrics
-with AnsAcc over the models that they ran. Here each step metric is set beside each outcome metric, of ours and, where a
-benchmark has them, of its paper.
+with AnsAcc over the models that they ran. Here each step metric is correlated with each outcome metric, both for the
+metrics of agrotools and for those of the benchmark's paper.
 """
 
 import math
@@ -33,7 +33,7 @@ _DRAWS = 1000
 
 
 def correlations(steps: Mapping[str, Units], outcomes: Mapping[str, Units], table: SampleTable) -> list[Correlation]:
-    """Each metric of ``steps`` with the outcome, over the samples that have a value of both."""
+    """Correlate each metric of ``steps`` with the outcome, over the samples that have both values."""
     results: list[Correlation] = []
     for outcome in OUTCOMES:
         if outcome not in outcomes:
@@ -48,7 +48,7 @@ def correlations(steps: Mapping[str, Units], outcomes: Mapping[str, Units], tabl
 
 
 def _by_sample(units: Units) -> dict[int, float]:
-    """The mean of the units of each sample, of those that have a value."""
+    """Return the mean of the units of each sample; NaN units are left out."""
     totals: dict[int, list[float]] = {}
     for sample, value in zip(units.samples.tolist(), units.values.tolist(), strict=True):
         if value == value:  # not NaN
@@ -83,7 +83,9 @@ def _correlation(
 
 
 def _r(sums: "FloatArray") -> "FloatArray":
-    """Pearson's r of each row: number of samples, sums of both values, of their squares, and of their product."""
+    """Return Pearson's r of each row; NaN if a value is constant.
+
+    The columns are the number of samples, the sums of both values, of their squares and of their product."""
     import numpy as np
 
     n, x, y, xx, yy, xy = sums.T
@@ -99,10 +101,10 @@ _Z = 1.959963984540054
 
 
 def with_correlations(summaries: Sequence[Summary]) -> list[Summary]:
-    """The summaries, each with the correlations over those that are on its benchmark, options alike.
+    """Return the summaries, each with the correlations over all runs with the same benchmark and options.
 
     Raises:
-        ScoringVersionError: they are of different scoring versions.
+        ScoringVersionError: the summaries have different scoring versions.
     """
     check_one_version([each.scoring for each in summaries])
     of = {
@@ -113,10 +115,10 @@ def with_correlations(summaries: Sequence[Summary]) -> list[Summary]:
 
 
 def across_runs(summaries: Sequence[Summary]) -> AcrossRuns | None:
-    """Correlations over runs on one benchmark; None with fewer than three that count.
+    """Return the correlations over runs on one benchmark; None if fewer than three runs count.
 
-    A run counts that has both modes with few invalid records, and whose policy did not see the gold: the ceilings would
-    tie any two metrics together.
+    A run counts if it has both modes with few invalid records and its policy did not see the gold: ceiling runs would
+    make any two metrics correlate.
     """
     counted: list[Summary] = []
     left_out: dict[str, list[str]] = {}
@@ -145,7 +147,7 @@ def across_runs(summaries: Sequence[Summary]) -> AcrossRuns | None:
 
 
 def benchmark_key(summary: Summary) -> tuple[str, str, str]:
-    """Key of runs that can be compared: benchmark, its version and its options."""
+    """Return the key of comparable runs: benchmark, benchmark version and options."""
     return (summary.benchmark, summary.benchmark_version, str(sorted(summary.benchmark_options.items())))
 
 
@@ -164,14 +166,15 @@ def _steps(summary: Summary) -> dict[str, float]:
 
 
 def _outcomes(summary: Summary) -> dict[str, float]:
-    # A guess is the same for all runs.
+    # The guess score is the same for all runs.
     part = summary.modes["end-to-end"]
     ours = [name for name in part.metrics if name in SLOTS_OF_METRIC and name not in (*FLOOR_METRICS, APART_METRIC)]
     return _values(part, ours, PAPER_OUTCOMES)
 
 
 def _values(part: ModeSummary, ours: Sequence[str], papers: Sequence[str]) -> dict[str, float]:
-    """Values of the mode by metric: ours, those of the benchmark's paper, and the latter corrected."""
+    """Return the values of the mode by metric: ``ours``, those of the benchmark's paper, and their corrected
+    versions."""
     values = {metric: part.metrics[metric].overall.value for metric in ours if metric in part.metrics}
     if part.published is not None:
         family, reference, corrected = part.published.family, part.published.reference, part.published.corrected
@@ -184,7 +187,7 @@ def _values(part: ModeSummary, ours: Sequence[str], papers: Sequence[str]) -> di
 
 
 def _whose(metric: str) -> tuple[str, bool]:
-    """Metrics go together that are of one benchmark, either as published or corrected."""
+    """Return the group of a metric: only metrics of one source, as published or corrected, are correlated."""
     return metric.partition(".")[0], metric.endswith("_corrected")
 
 
@@ -195,7 +198,7 @@ def _names(of_runs: Sequence[Mapping[str, float]]) -> list[str]:
 def _run_correlation(
     step: str, outcome: str, steps: Sequence[Mapping[str, float]], outcomes: Sequence[Mapping[str, float]]
 ) -> RunCorrelation | None:
-    """Over the runs that have both; None with fewer than three."""
+    """Return the correlation over the runs that have both metrics; None if there are fewer than three."""
     pairs = [
         (x_of[step], other[outcome])
         for x_of, other in zip(steps, outcomes, strict=True)
@@ -224,7 +227,7 @@ def _pearson(x: "FloatArray", y: "FloatArray") -> float | None:
 
 
 def _ranks(values: "FloatArray") -> "FloatArray":
-    """Ranks from 1; equal values share the mean of theirs."""
+    """Return the ranks from 1; equal values share their mean rank."""
     import numpy as np
 
     _, at, counts = np.unique(values, return_inverse=True, return_counts=True)

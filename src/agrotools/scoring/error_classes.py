@@ -1,7 +1,7 @@
-"""Error classes of papers on agents, each with its definition here, counted one record at a time.
+"""Error classes from papers on agents, with the definitions used here, counted one record at a time.
 
-Benchmark plug-ins name the papers and their words for the classes (:class:`agrotools.plugin.ErrorSource`). Where a
-paper publishes its count, ``meaning`` is its rule; elsewhere it is ours.
+Benchmark plug-ins name the papers and their terms for the classes (:class:`agrotools.plugin.ErrorSource`). ``meaning``
+is the paper's rule if the paper publishes counts, else a rule of agrotools.
 """
 
 import json
@@ -44,15 +44,16 @@ Unit = Literal["step", "sample"]
 
 IN_HEAD = "calculated_in_head"
 OF_SCORES = "told of runs step by step alone, by the scores of their calls"
-"""Why the class of the calculation in the head cannot be told elsewhere: no reference call stands beside the call."""
+"""Reason why calculations in the head are counted in step-by-step runs only: elsewhere, calls have no reference
+call."""
 OF_KEYWORDS = ("no_answer_keyword", "no_step_keyword")
 OF_SINGLE_SHOT = ("call_without_output", "invalid_format", "answer_in_invalid_format")
-"""Classes of predictions that hold steps and answer at once."""
+"""Classes of predictions that contain steps and answer in one reply."""
 
 
 @dataclass(frozen=True)
 class ErrorClass:
-    """Error class. ``unit``: counted per step or per sample."""
+    """Error class. ``unit`` is the unit that it is counted by."""
 
     id: str
     unit: Unit
@@ -114,16 +115,17 @@ CLASSES: Mapping[str, ErrorClass] = {
 
 
 def error_sources() -> list[ErrorSource]:
-    """Places in papers that define error classes, from all benchmark plug-ins."""
+    """Return the places in papers that define error classes, from all benchmark plug-ins."""
     return [source for plugin in plugins() for source in plugin.error_sources]
 
 
 @dataclass
 class Errors:
-    """Errors counted by class. ``samples``: ids in which each class occurred, in order; ``steps``: calls and answers
-    that were examined, ``total``: samples.
+    """Errors counted by class.
 
-    ``keyed``: samples in which a keyword could have been missed, for the classes that look for keywords.
+    ``samples`` holds the ids of the samples in which each class occurred, in order. ``steps`` is the number of examined
+    calls and answers, ``total`` the number of samples. ``keyed`` is the number of samples that were searched for
+    keywords, for each class that depends on them.
     """
 
     total: int = 0
@@ -132,7 +134,7 @@ class Errors:
     samples: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
     keyed: dict[str, int] = field(default_factory=dict[str, int])
     not_looked_for: dict[str, str] = field(default_factory=dict[str, str])
-    """Classes that could not be told, and why: their count of 0 says nothing."""
+    """Reasons by class that cannot be counted; a count of 0 says nothing about such a class."""
 
     def add(self, error: str, sample: str, count: int = 1) -> None:
         if count:
@@ -150,13 +152,14 @@ class Errors:
         self.not_looked_for |= dict.fromkeys(errors, reason)
 
     def looked_at(self, error: str, unit: Unit) -> int:
-        """Number of steps or samples that were searched for a class."""
+        """Return the number of steps or samples that were searched for a class."""
         if error in OF_KEYWORDS:
             return self.keyed.get(error, 0)
         return self.steps if unit == "step" else self.total
 
     def as_data(self) -> list[dict[str, object]]:
-        """One row for each class: id, count, samples, unit, meaning, sources, and why it was not searched for."""
+        """Return one row for each class: id, count, samples, unit, meaning, sources, and the reason if it was not
+        counted."""
         sources = error_sources()
         return [
             {
@@ -173,7 +176,7 @@ class Errors:
 
 
 def arguments_key(arguments: Any) -> str:
-    """Arguments as a text that is the same for the same ones."""
+    """Return a text that is the same for equal arguments."""
     try:
         return json.dumps(arguments, sort_keys=True)
     except (TypeError, ValueError, RecursionError):
@@ -184,12 +187,12 @@ _ARGUMENT_KINDS: frozenset[ToolErrorKind] = frozenset({"invalid_argument", "miss
 NOT_IN_CALLS: dict[str, str] = dict.fromkeys(
     OF_SINGLE_SHOT, "calls are made one by one, and tools return what they return"
 )
-"""Reasons by class of errors that records of calls cannot tell."""
+"""Reasons by class that cannot be counted in records of calls."""
 NOT_IN_STEPS: dict[str, str] = dict.fromkeys(
     ("repeated_tool", "redundant_call", "no_response", "only_thought", *OF_KEYWORDS),
     "every step starts from the reference, whatever was said before",
 )
-"""Reasons by class of errors that step-by-step records cannot tell, whatever the protocol."""
+"""Reasons by class that cannot be counted in step-by-step records of any protocol."""
 _WITHOUT_TOOLS = ("format_error", "no_response", "only_thought", "no_answer_keyword")
 _NO_JSON = (
     "is not valid JSON",
@@ -198,14 +201,14 @@ _NO_JSON = (
     "must be a JSON object",
     "is not a JSON object",
 )
-"""Messages of the readers of replies on a call whose arguments, or which itself, is no JSON."""
+"""Parts of the parsers' messages about calls or arguments that are not JSON."""
 _FIRST_OF_EAST_ASIA = "\u2e80"
 
 
 def add_record(record: Record, errors: Errors, protocol: Protocol = "react") -> None:
-    """Count the errors of one record; an invalid one counts for nothing.
+    """Count the errors of one record; an invalid record is skipped.
 
-    A benchmark plug-in may count those of a protocol of its own, from the model's own replies.
+    The errors of a plug-in's own protocol are counted by the plug-in, from the model's replies.
     """
     if is_invalid(record):
         return
@@ -228,7 +231,7 @@ def _errors_of_plugin(protocol: Protocol, mode: Mode) -> RecordErrors | None:
 
 
 def not_looked_for(mode: Mode, protocol: Protocol, errors: Errors) -> dict[str, str]:
-    """The classes that records of a mode and protocol cannot tell, and why; ``errors``: what was counted in them."""
+    """Return the reasons by class that cannot be counted in a mode and protocol; ``errors`` are the counts so far."""
     reasons: dict[str, str] = {}
     if mode != "step-by-step":
         reasons[IN_HEAD] = OF_SCORES
@@ -247,7 +250,7 @@ def not_looked_for(mode: Mode, protocol: Protocol, errors: Errors) -> dict[str, 
 
 
 def _add_actions(record: Record, errors: Errors) -> None:
-    """Step by step no tool is run: whether arguments would be taken is asked of the tool's schema."""
+    """Count the errors of step-by-step actions. No tool is run in this mode, so arguments are checked by its schema."""
     key = record.sample.id
     due = len(record.sample.reference.steps) if record.sample.reference else 0
     for index, action in enumerate(record.actions or ()):
@@ -309,17 +312,17 @@ def _add_trajectory(record: Record, errors: Errors) -> None:
 
 
 def _repeated(tools: Sequence[str]) -> set[str]:
-    """Tools that are called twice in a row."""
+    """Return the tools that are called twice in a row."""
     return {one for one, other in pairwise(tools) if one == other}
 
 
 def _class_of_unread(reason: str) -> str:
-    """The class of a reply that could not be parsed, by the parser's message."""
+    """Return the class of a reply that could not be parsed, from the parser's message."""
     return "invalid_json" if any(words in reason for words in _NO_JSON) else "format_error"
 
 
 def _class_of_step(step: Step) -> str | None:
-    """The class of a call's error; None where it worked."""
+    """Return the error class of a call; None if the call succeeded."""
     error = step.observation.error if step.observation else None
     if error is None:
         return None
@@ -329,15 +332,15 @@ def _class_of_step(step: Step) -> str | None:
 
 
 def add_missed_keywords(record: Record, errors: Errors) -> None:
-    """True if the answer has a keyword of a right text, and the steps one of the reference's thoughts.
+    """Count an answer without a keyword of the right texts, and steps without a keyword of the reference's steps.
 
-    Looked for where the right answer is free text, and where the reference has thoughts; in English alone.
+    Answers are searched if the right answer is free text, steps if the reference has thoughts; both only in English.
     """
     if record.trajectory is None:
         return
     key, answer = record.sample.id, record.trajectory.answer
     if answer is not None and (texts := [text for slot in record.sample.answer for text in _texts_of(slot)]):
-        # A right answer may be an alias that has no keyword in it, a number above all.
+        # A right answer may be an alias without a keyword, such as a number.
         aliases = [text for slot in record.sample.answer if slot.type == "keywords" for text in _texts_of(slot)]
         _look_for_keywords("no_answer_keyword", key, " ".join(texts), answer, errors, aliases)
     calls = [step for step in record.trajectory.calls if step.call]
@@ -355,7 +358,7 @@ def _look_for_keywords(error: str, key: str, gold: str, text: str, errors: Error
 
 
 def _texts_of(slot: Slot) -> list[str]:
-    """Right answers of a slot that are free text."""
+    """Return the right answers of a slot that are free text."""
     if isinstance(slot, OpenTextSlot):
         return [phrase for fact in slot.facts for phrase in fact.phrases]
     if isinstance(slot, ReferenceTextsSlot):
@@ -366,11 +369,11 @@ def _texts_of(slot: Slot) -> list[str]:
 
 
 EXAMPLES = 5
-"""Ids of samples that are kept of each class."""
+"""Maximum number of sample ids stored for each class."""
 
 
 class ErrorTally:
-    """Errors in the valid records of one mode of a run in the ``protocol``."""
+    """Counter of errors in the valid records of one mode of a run."""
 
     def __init__(self, mode: Mode, protocol: Protocol = "react") -> None:
         self._mode: Mode = mode
@@ -380,7 +383,7 @@ class ErrorTally:
         self._examples: dict[str, list[str]] = defaultdict(list)
 
     def add(self, record: Record, number: int, rows: Sequence[Score] = ()) -> None:
-        """A valid record, the number of its sample, and its score rows."""
+        """Add a valid record with the number of its sample and its score rows."""
         add_record(record, self._errors, self._protocol)
         self._errors.add(IN_HEAD, record.sample.id, sum(row.reading.get(IN_HEAD) is True for row in rows))
         for error, (sample,) in self._errors.samples.items():
@@ -390,7 +393,7 @@ class ErrorTally:
         self._errors.samples.clear()
 
     def counts(self) -> tuple[ErrorCount, ...]:
-        """A row for every class."""
+        """Return one count for every class."""
         skipped = not_looked_for(self._mode, self._protocol, self._errors)
         return tuple(
             ErrorCount(error=each.id, unit=each.unit, not_looked_for=skipped[each.id])
@@ -400,7 +403,7 @@ class ErrorTally:
         )
 
     def _count(self, error: str) -> ErrorCount:
-        # Step by step there is one prediction for each step, and an error of each at most.
+        # Step-by-step records have one prediction for each step and at most one error of a class in it.
         unit = "step" if self._mode == "step-by-step" else CLASSES[error].unit
         count, of = self._errors.counts[error], self._errors.looked_at(error, unit)
         return ErrorCount(
@@ -414,7 +417,7 @@ class ErrorTally:
         )
 
 
-# --- keywords of a text, in place of the nouns that Agent-X takes from spaCy -----------------------------------------
+# --- keywords of a text, instead of the nouns that Agent-X extracts with spaCy ---------------------------------------
 
 MOST = 21
 
@@ -422,7 +425,7 @@ _WORD = re.compile(r"[^\W\d_][^\W_]{1,28}(?![^\W_])")
 
 
 def keywords(text: str) -> list[str]:
-    """At most 21 keywords of ``text``, in lower case; the most frequent first, among equals the first named."""
+    """Return at most 21 keywords of ``text`` in lower case, by frequency and then by position."""
     words = (_singular(word) for word in map(str.lower, _WORD.findall(text)) if _may_be_noun(word))
     return [word for word, _ in Counter(words).most_common(MOST)]
 

@@ -1,4 +1,4 @@
-"""Counts of a run: terminations, errors, steps, tokens, seconds; records that ended without an answer."""
+"""Counts of a run (terminations, errors, steps, tokens, seconds) and reasons for records without an answer."""
 
 from array import array
 from collections import Counter, defaultdict
@@ -11,11 +11,11 @@ from agrotools.scoring.summary import Amount, CallRatio, Counts, ModeSummary, Se
 from agrotools.text.normalise import plural
 
 TRUTH_METRIC = "agrotools.summ_acc_truth"
-"""The row of the answer step: every sample with a slot other than plots has one."""
+"""Metric of the answer step, which every sample with a slot other than plots has."""
 
 
 class EventCounts:
-    """Counts over the valid records of one mode, record by record."""
+    """Counter of events in the valid records of one mode."""
 
     def __init__(self) -> None:
         self._n = 0
@@ -31,7 +31,7 @@ class EventCounts:
         self._totals = defaultdict[str, float](float)
 
     def add(self, record: Record, rows: Sequence[Score]) -> None:
-        """A valid record and its rows."""
+        """Add a valid record and its score rows."""
         self._n += 1
         self._step_by_step = self._step_by_step or record.actions is not None
         of_sample = next((row.value for row in rows if stands_for_sample(row.metric)), 0.0)
@@ -70,7 +70,7 @@ class EventCounts:
             self._totals[name] += amount
 
     def counts(self) -> Counts:
-        """All that was counted."""
+        """Return the counts of all added records."""
         successes = None if self._step_by_step else self._successes
         return Counts(
             successes=successes,
@@ -99,14 +99,14 @@ class EventCounts:
 
 
 class CallCounts:
-    """Calls made and needed in the answered records of one mode, record by record."""
+    """Counter of calls made and calls needed in the answered end-to-end records."""
 
     def __init__(self) -> None:
         self._ratios = array("d")
         self._n_made = self._n_needed = 0
 
     def add(self, record: Record) -> None:
-        """A valid record."""
+        """Add a valid record."""
         needed = len(record.sample.reference.steps) if record.sample.reference else 0
         if record.mode != "end-to-end" or not needed:
             return
@@ -116,7 +116,7 @@ class CallCounts:
             self._n_made, self._n_needed = self._n_made + n_calls, self._n_needed + needed
 
     def ratio(self) -> CallRatio | None:
-        """None without such records."""
+        """Return the ratio of calls made to calls needed; None if no record counts."""
         n = len(self._ratios)
         if not n:
             return None
@@ -124,7 +124,7 @@ class CallCounts:
 
 
 def _box_ious(rows: Sequence[Score]) -> list[float]:
-    """IoU of every predicted box with that of the reference call that it was compared with."""
+    """Return the IoU of every predicted box with the box of the compared reference call, 0 to 1."""
     compared = [row.reading.get("arguments") for row in rows if row.metric == "agrotools.arg_acc"]
     arguments = [
         argument for boxes in compared if isinstance(boxes, list) for argument in boxes if isinstance(argument, dict)
@@ -134,7 +134,7 @@ def _box_ious(rows: Sequence[Score]) -> list[float]:
 
 
 def _answer_forms(record: Record, rows: Sequence[Score]) -> list[bool]:
-    """For each answer that was read: whether every slot was read from the answer form."""
+    """Return for each answer of the record True if every slot was read from the answer form."""
     forms = [
         row.reading.get("used_form") is True
         for row in rows
@@ -169,20 +169,20 @@ def _numbers(values: Iterable[object]) -> list[float]:
 
 
 class SecondsTally:
-    """The seconds that the valid records of a mode took, record by record."""
+    """Sums of the seconds of the valid records of a mode, by kind of sample."""
 
     def __init__(self, table: SampleTable) -> None:
         self._table = table
         self._sums: dict[int, tuple[float, int]] = {}
 
     def add(self, sample: int, seconds: float) -> None:
-        """A valid record of the sample of that number in the table."""
+        """Add the seconds of a valid record; ``sample`` is the number of its sample in the table."""
         kind = self._table.kind_of[sample]
         total, n = self._sums.get(kind, (0.0, 0))
         self._sums[kind] = (total + seconds, n + 1)
 
     def by_part(self) -> SecondsByPart | None:
-        """The means; None where nothing was added."""
+        """Return the mean seconds by part; None if no record was added."""
         if not self._sums:
             return None
         kinds = [(self._table.kinds[at], amount) for at, amount in self._sums.items()]
@@ -211,9 +211,9 @@ def _mean(amounts: list[tuple[float, int]]) -> Seconds:
 
 INVALID = "infrastructure"
 WORTH_A_WORD = 0.05
-"""A cause that ended more than this share of the records of a mode is told."""
+"""Share of the records of a mode above which a cause of termination is reported."""
 NOT_OF_THE_ANSWERS = ("timeout", INVALID, "length", "context", "filtered")
-"""Causes after which nothing is known of what the model would have answered."""
+"""Causes of termination that say nothing about the answer the model would have given."""
 
 _CAUSES = {
     "timeout": (
@@ -246,7 +246,7 @@ _CAUSES = {
 
 
 def ending_of(record: Record) -> str | None:
-    """Reason why a record has no answer (step-by-step: half of its steps or more); None if it has one."""
+    """Return the reason why a record has no answer (step-by-step: at least half of its steps); None if it has one."""
     if is_invalid(record):
         return INVALID
     if record.trajectory is not None:
@@ -259,18 +259,19 @@ def ending_of(record: Record) -> str | None:
 
 
 def mostly_lost(part: ModeSummary) -> bool:
-    """True if more than half of the records ended for reasons unrelated to the model's answers."""
+    """Return True if more than half of the records ended for reasons unrelated to the model's answers."""
     return 2 * sum(part.endings.get(cause, 0) for cause in NOT_OF_THE_ANSWERS) > part.n_records
 
 
 def missing_of(modes: Mapping[Mode, ModeSummary], planned: Mapping[Mode, int]) -> dict[Mode, int]:
-    """Number of ``planned`` records missing in each mode; complete modes are left out."""
+    """Return the number of ``planned`` records missing in each mode; complete modes are left out."""
     sizes = {mode: part.n_records for mode, part in modes.items()}
     return {mode: n - sizes.get(mode, 0) for mode, n in planned.items() if n > sizes.get(mode, 0)}
 
 
 def warnings_of(modes: Mapping[Mode, ModeSummary], missing: Mapping[Mode, int]) -> tuple[str, ...]:
-    """A line for each mode with records missing, and for each cause that ended more than 5 % of a mode's records."""
+    """Return a warning for each mode with missing records and each cause that ended more than 5 % of a mode's
+    records."""
     lines: list[str] = []
     for mode, n_missing in missing.items():
         n = modes[mode].n_records if mode in modes else 0

@@ -1,4 +1,4 @@
-"""Values that an answer gives by key: in a JSON object, in a line ``name: value``, in a table; else by a sentence."""
+"""Values that an answer gives by key: in a JSON object, in a line ``name: value`` or in a table."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -33,11 +33,11 @@ _MOST_LINES = 200
 _SHORT = 60
 
 _IN_WORDS = OpenTextSlot | KeywordsSlot | ReferenceTextsSlot
-"""Slots whose value may take several lines."""
+"""Slots whose values may span several lines."""
 
 
 class _Line(NamedTuple):
-    """One ``name: value`` of some slot. ``prose``: the key is an everyday word in the middle of a sentence."""
+    """One ``name: value`` of a slot. ``prose``: the key is an everyday word in the middle of a sentence."""
 
     key: str
     start: int
@@ -47,17 +47,17 @@ class _Line(NamedTuple):
     prose: bool
     header: bool
     by_name: bool
-    """The key is the slot's name as the form writes it, with an underscore: no everyday word."""
+    """True if the key is the slot's name as in the form, with an underscore, so that it is not an everyday word."""
     leads: bool
-    """The key begins its line."""
+    """True if the key begins its line."""
 
 
 def keyed_scopes(slot: Slot, slots: Sequence[Slot], answer: AnswerText, holds: Callable[[str], bool]) -> list[Scope]:
-    """The values given for ``slot`` by its name (or label) in JSON objects and in lines ``name: value``.
+    """Return the values given for ``slot`` by its name or label in JSON objects and in lines ``name: value``.
 
-    ``holds`` tells whether a text holds a value of the slot's kind. A key that is an everyday word inside a sentence
-    ("I count trees: ...") counts only where no proper line stands and a value follows it; the outermost objects of a
-    JSON document count, and what stands before a correction ("wait, ...") does not.
+    ``holds`` returns True if a text holds a value of the slot's kind. A key that is an everyday word inside a sentence
+    ("I count trees: ...") counts only if there is no proper line and a value follows it. In a JSON document only the
+    outermost objects with the key count. Values before a correction ("wait, ...") are ignored.
     """
     names = _names_of(slot)
     scopes: list[Scope] = []
@@ -73,7 +73,7 @@ def keyed_scopes(slot: Slot, slots: Sequence[Slot], answer: AnswerText, holds: C
 
 
 def _unit_beside(key: str, fields: Mapping[str, Any]) -> str | None:
-    """The unit that an object gives in a separate field: ``{"gap": 0.75, "unit": "m"}``."""
+    """Return the unit that an object gives in a separate field: ``{"gap": 0.75, "unit": "m"}``."""
     numbers = sum(isinstance(value, int | float) for value in fields.values())
     unit = fields.get(f"{key}_unit", fields.get("unit", fields.get("units")) if numbers == 1 else None)
     return canonical_unit(unit) if isinstance(unit, str) else None
@@ -89,14 +89,14 @@ def _line_scopes(slot: Slot, slots: Sequence[Slot], text: str, holds: Callable[[
                 return [Scope("form line", cell, unit)]
         proper = [line for line in lines if not line.prose and (not line.header or holds(line.value))]
     if not proper:
-        # "The field is healthier: both ..." explains, with the slot's name by chance; so does "Running total: 3, 5".
+        # "The field is healthier: both ..." and "Running total: 3, 5" explain and contain the slot's name by chance.
         proper = (
             [] if is_number(slot) else [line for line in lines if holds(line.value) and len(line.value) < _SHORT][-1:]
         )
     if not proper:
         return []
     proper = [line for line in proper if line.by_name] or proper
-    if proper[-1].leads:  # "Second: ..." in the working above gives way to the form below.
+    if proper[-1].leads:  # the form below overrides "Second: ..." in the working above
         at = next(index for index, line in enumerate(proper) if line.leads)
         proper = [line for line in proper[:at] if line.leads] + proper[at:]
     proper = [line for line in proper if not _FORMULA.search(line.value)] or proper
@@ -106,13 +106,13 @@ def _line_scopes(slot: Slot, slots: Sequence[Slot], text: str, holds: Callable[[
         return []
     begin = after_correction(text, proper[-1].start)
     stated = [line for line in proper if line.start >= begin]
-    # A key without a value ("trees:" above a working) gives way to one with it.
+    # A key with a value overrides one without ("trees:" above a working).
     last_held = list(islice((line for line in reversed(stated) if holds(line.value)), _MOST_LINES))
     return [Scope("form line", line.value, line.unit) for line in reversed(last_held or stated[-1:])]
 
 
 def without_other_values(slot: Slot, slots: Sequence[Slot], text: str) -> str:
-    """``text`` without the values that it states by key for other slots of the same kind."""
+    """Remove the values that ``text`` states by key for other slots of the same kind."""
     rivals = [other for other in slots if other.name != slot.name and _kind(other) == _kind(slot)]
     if not rivals:
         return text
@@ -131,16 +131,16 @@ def without_other_values(slot: Slot, slots: Sequence[Slot], text: str) -> str:
 
 
 def mentions(sentence: str, slot: Slot, slots: Sequence[Slot], *, others: bool = False) -> bool:
-    """True if ``sentence`` names ``slot`` (or, with ``others``, another slot).
+    """Return True if ``sentence`` names ``slot`` (or, with ``others``, another slot).
 
-    A shorter label inside a longer one of another slot does not count.
+    A label inside the longer label of another slot does not count.
     """
     names = _names_of(slot)
     return any((_key(match[0]) in names) != others for match in _any_name(_names(slots)).finditer(sentence))
 
 
 def is_number(slot: Slot) -> TypeGuard[ToleranceSlot | ExactSlot]:
-    """True if a slot asks for a number."""
+    """Return True if a slot asks for a number."""
     return isinstance(slot, ToleranceSlot) or (isinstance(slot, ExactSlot) and not isinstance(slot.value, str))
 
 
@@ -169,7 +169,7 @@ _BRACKET = re.compile(r"\s?[(\[](?:in )?([^()\[\]\n|]{1,24})[)\]]$")
 
 
 def _key_and_unit(written: str, names: set[str]) -> tuple[str, str | None]:
-    """A key, and the unit in brackets after it."""
+    """Return a key and the unit in brackets after it."""
     key = _key(written)
     bracket = None if key in names else _BRACKET.search(written)
     if bracket is None:
@@ -187,8 +187,9 @@ _EDGES = " \t|\"',;{}"
 
 @lru_cache(maxsize=64)
 def _lines(names: Names, text: str, is_open: bool) -> tuple[_Line, ...]:
-    """All ``name: value`` of ``text``: by name anywhere, by label at the start of a line, up to the next key."""
-    # "8 trees + 6 trees = 14", "14 trees: 8 and 6": a counted noun is no key.
+    """Return all ``name: value`` of ``text``: names anywhere, labels at the start of a line, values up to the next
+    key."""
+    # "8 trees + 6 trees = 14", "14 trees: 8 and 6": a counted noun is not a key.
     keys = _form_keys(names).finditer(text)
     matches = [match for match in keys if not _COUNTED.search(text, max(0, match.start() - 40), match.end())]
     if not matches:
@@ -230,7 +231,7 @@ def _leads(text: str, at: int) -> bool:
 
 
 def _in_prose(text: str, key: re.Match[str]) -> bool:
-    """True if a key is an everyday word with a word before it: "I count trees: ..."."""
+    """Return True if a key is an everyday word with another word before it: "I count trees: ..."."""
     name = key["name"]
     return (
         bool(name)
@@ -241,7 +242,7 @@ def _in_prose(text: str, key: re.Match[str]) -> bool:
 
 @lru_cache(maxsize=2_000)
 def _form_keys(names: Names) -> re.Pattern[str]:
-    """Pattern of any slot's key: its name as an identifier anywhere, its label where a line begins."""
+    """Return the pattern of slot keys: names as identifiers anywhere, labels at the start of a line."""
     by_name = "|".join(_spelled(name) for name, _ in sorted(names, key=lambda pair: -len(pair[0])))
     by_label = "|".join(_spelled(label) for _, label in sorted(names, key=lambda pair: -len(pair[1])))
     unit = r"(?:\s?[(\[](?:in )?(?P<unit_{}>(?!\d)[^()\[\]\n|]{{1,24}})[)\]])?"
@@ -267,7 +268,7 @@ Table = tuple[int, list[str], list[list[str]]]
 
 @lru_cache(maxsize=64)
 def _tables(text: str) -> list[Table]:
-    """Markdown tables: where each begins, its header cells, its rows."""
+    """Return the Markdown tables of a text: position, header cells, and at most two rows."""
     lines = text.split("\n") if "|" in text else []
     tables: list[Table] = []
     start = 0
@@ -291,7 +292,7 @@ def _tables(text: str) -> list[Table]:
 
 
 def _cells_below(names: set[str], text: str) -> list[tuple[str, str | None]]:
-    """Cells below this slot's key in tables with one row of values, the last table first."""
+    """Return the cells below a slot's key in tables with one row of values, with their units, the last table first."""
     cells: list[tuple[str, str | None]] = []
     for _, header, rows in reversed(_tables(text)):
         if len(rows) != 1:

@@ -1,4 +1,4 @@
-"""Labels asserted by an answer, and other names in it if any name is a valid answer."""
+"""Reader of the labels that an answer asserts, and of other names if any name is a valid answer."""
 
 import re
 from bisect import bisect_left, bisect_right
@@ -14,22 +14,22 @@ from agrotools.text.labels import LabelMatch, claims, find_labels
 from agrotools.text.normalise import normalise
 
 _ASKING = frozenset("show image photo picture scene file".split())
-"""Words of labels that say nothing of what is asked for."""
+"""Words of labels that do not describe the requested thing."""
 _FINE = re.compile(
     r"(?<!not )(?<!n't )\b(?:healthy|unaffected|intact|undamaged|normal|clean|fine|ok|adequate|sufficient|sound|"
     r"unchanged|unharmed|in (?:good )?order|within (?:the )?(?:\w+ )?(?:limits?|range))\b|(?:might|may|"
     r"could) be(?=[.;,\n]|$)|(?<!不)正常|完好|良好|健康|未变|充足|充分|允许范围|(?<!不)合格|达标|够用|不缺"
 )
-"""States that a set of affected, changed, failing things leaves out, where the label does not ask for them."""
+"""States that exclude a thing from a set of affected, changed or failing things, unless the label asks for them."""
 _OR = re.compile(r",? (?:or|and/or) (?:the |an? )?|或者?")
 _CLAIM = 2.0
-"""Weight of an occurrence that is more than a mention."""
+"""Minimum weight of an occurrence that is more than a mention."""
 _MOST = 60
-"""Occurrences looked at for what stands beside them."""
+"""Maximum number of occurrences whose context is examined."""
 
 
 class LabelReading(NamedTuple):
-    """The labels that a text answers with, all labels in it, and other names that it offers."""
+    """Labels that a text gives as its answer, all labels in it, and other names that it offers."""
 
     asserted: tuple[str, ...]
     matches: tuple[LabelMatch, ...]
@@ -42,7 +42,7 @@ _SPECIES = re.compile(
 
 
 def _with_short_names(labels: Mapping[str, Sequence[str]]) -> dict[str, tuple[str, ...]]:
-    """``labels`` with the short forms that are no other label's: a genus, "P. ostreatus", "spider mite"."""
+    """Add short forms to ``labels`` that fit no other label: a genus, "P. ostreatus", "spider mite"."""
     short: dict[str, set[str]] = {}
     for label, names in labels.items():
         short_names: set[str] = set()
@@ -63,7 +63,7 @@ def _with_short_names(labels: Mapping[str, Sequence[str]]) -> dict[str, tuple[st
 
 
 def _is_own(short: str, label: str, labels: Mapping[str, Sequence[str]]) -> bool:
-    """True if no name of another label holds ``short``."""
+    """Return True if no name of another label contains ``short``."""
     return not any(short.lower() in name.lower() for other, names in labels.items() if other != label for name in names)
 
 
@@ -79,7 +79,7 @@ _REFERENCE = re.compile(
 
 
 def _referred(text: str, matches: Sequence[LabelMatch], labels: Sequence[str]) -> list[LabelMatch]:
-    """Labels that are named by "the latter", "the other image", "the second picture", 后者, 第二幅."""
+    """Return the labels that "the latter", "the other image", "the second picture", 后者 or 第二幅 refer to."""
     references: list[LabelMatch] = []
     starts = [each.start for each in matches]
     for match in islice(_REFERENCE.finditer(text), _MOST) if len(labels) > 1 else ():
@@ -107,9 +107,10 @@ _LINKS = frozenset("of the and in on with by to from for or a an no not without 
 
 
 def _in_other_forms(text: str, matches: Sequence[LabelMatch], labels: Mapping[str, Sequence[str]]) -> list[LabelMatch]:
-    """Labels of several words whose words occur in other forms within one clause: "the bedding is dirty".
+    """Return the labels whose words occur in other forms within one clause: "the bedding is dirty".
 
-    Only of labels that the text nowhere names as they are written.
+    Labels that the text names as written are left out. One-word labels count only if the text has no other label or is
+    Chinese.
     """
     known = {match.label for match in matches}
     occupied = [(match.start, match.end) for match in matches]
@@ -139,7 +140,9 @@ _NUMBER_BEHIND = re.compile(r"[^\d\n;|。]{0,40}?(?<![\d.])(\d[\d,]*(?:\.\d+)?) 
 
 
 def _leading(text: str, claimed: Sequence[LabelMatch], slot: Slot) -> tuple[str, ...]:
-    """The label with the most (or least) where the label asks for it and the text gives one number for each of them."""
+    """Return the label with the largest (or smallest) number if the slot asks for it.
+
+    The result is empty unless the text gives exactly one number for each label and one of them leads."""
     comparatives_in_label = comparatives().find(normalise(slot.label))
     if not comparatives_in_label:
         return ()
@@ -158,7 +161,7 @@ def _leading(text: str, claimed: Sequence[LabelMatch], slot: Slot) -> tuple[str,
 
 
 def last_word_label(text: str, labels: Mapping[str, Sequence[str]]) -> str | None:
-    """The label that a value names by its last word alone, as ``1`` names "site 1"; None where no or several do."""
+    """Return the only label whose last word is ``text``, as in ``1`` for "site 1"; None if there is not exactly one."""
     written = text.strip(" .*`'\"").lower()
     endings = [label for label in labels if label.lower().rpartition(" ")[2] == written and " " in label]
     return endings[0] if len(endings) == 1 and written not in {label.lower() for label in labels} else None
@@ -167,10 +170,10 @@ def last_word_label(text: str, labels: Mapping[str, Sequence[str]]) -> str | Non
 def read_labels(
     text: str, labels: Mapping[str, Sequence[str]], *, several: bool, closed: bool, slot: Slot | None = None
 ) -> LabelReading:
-    """The labels that ``text`` gives as its answer.
+    """Return the labels that ``text`` gives as its answer.
 
-    ``several``: the answer is a set. ``closed``: the answer is one of ``labels``; where it is not, names that are in no
-    list count as candidates when they stand beside the label as it does.
+    ``several``: the answer is a set. ``closed``: the answer is one of ``labels``; otherwise unlisted names count as
+    candidates too if the text offers them in the same way as the label.
     """
     matches = find_labels(text, _with_short_names(labels) if closed else labels)
     if closed:

@@ -1,8 +1,8 @@
 """Metrics by id, the version of scoring, and the units that metrics average: score rows by sample or step.
 
 Scores of different versions are never compared. A unit is a sample (outcome metrics, summaries) or a step of a sample
-(process metrics); epochs are averaged first. Samples, rows and units are kept as columns of numbers, so that a long run
-takes little more memory than a short one.
+(process metrics); epochs are averaged first. Samples, rows and units are stored as columns of numbers, so that a long
+run takes little more memory than a short one.
 """
 
 from array import array
@@ -37,7 +37,7 @@ FAS = "agrotools.fas"
 GUESS_METRIC = "agrotools.guess"
 """FAS of the answer that the prompt alone suggests (:mod:`agrotools.text.answer_form`), for the same sample."""
 APART_METRIC = "agrotools.ots_apart"
-"""OTS of the slots that count in no headline: other subjects share too many of their facts."""
+"""OTS of slots that count in no headline, because other subjects share too many of their facts."""
 
 _MODES_OF_OUTCOMES: tuple[Mode, ...] = ("no-tool", "end-to-end")
 _ENGINE_METRICS = {
@@ -97,18 +97,18 @@ _ENGINE_METRICS = {
 OUTCOME_METRICS = tuple(name for name, info in _ENGINE_METRICS.items() if info.slots)
 """Metrics of the engine that are means over slots."""
 METRICS = WithPlugins("metric", _ENGINE_METRICS, lambda plugin: plugin.metrics)
-"""All metrics: those of the engine, and those of benchmark plug-ins."""
+"""All metrics of the engine and of benchmark plug-ins."""
 
 SLOTS_OF_METRIC: WithPlugins[Callable[[Slot], bool]] = WithPlugins(
     "metric",
     {name: info.slots for name, info in _ENGINE_METRICS.items() if info.slots},
     lambda plugin: {name: info.slots for name, info in plugin.metrics.items() if info.slots},
 )
-"""Slots of a sample that each metric is the mean of; a sample without any has no row of that metric."""
+"""Predicates for the slots that each metric averages; a sample without such slots has no row of the metric."""
 
 
 def metrics_about(slots: Sequence[Slot]) -> Mapping[str, MetricInfo]:
-    """The metrics that may be means over some of ``slots``, by id."""
+    """Return the metrics that may average some of ``slots``, by id."""
     return _metrics_about(frozenset(slot.type for slot in slots), BENCHMARKS.names())
 
 
@@ -122,27 +122,27 @@ def _metrics_about(types: frozenset[str], _benchmarks: tuple[str, ...]) -> Mappi
 
 
 def own_metric(metric: str) -> bool:
-    """True if a metric is one of the engine's, which is in the tables of every benchmark."""
+    """Return True if a metric belongs to the engine and therefore appears in the tables of every benchmark."""
     return metric in _ENGINE_METRICS
 
 
 def stands_for_sample(metric: str) -> bool:
-    """True if a metric stands for a whole sample, which has no row of it before a judge was asked where one must be."""
+    """Return True if a metric stands for a whole sample. A metric by judge has no rows before the judge was asked."""
     info = _ENGINE_METRICS.get(metric) if metric.startswith(ENGINE) else METRICS.get(metric)
     return metric == APART_METRIC or (info is not None and info.stands_for_sample)
 
 
 SCORING_VERSION = "3"
-"""Rises when the same answer may score otherwise, or be asked for otherwise, than before."""
+"""Scoring version. It rises when the same answer may score differently or is requested differently."""
 FIRST_VERSION = "1"
-"""Of runs and scores that do not name theirs."""
+"""Scoring version of runs and scores that do not name one."""
 
 
 def check_one_version(versions: Sequence[str]) -> None:
-    """Refuse scores of several scoring versions.
+    """Check that all scores have the same scoring version.
 
     Raises:
-        ScoringVersionError: there are.
+        ScoringVersionError: the versions differ.
     """
     different = sorted(set(versions))
     if len(different) > 1:
@@ -157,40 +157,41 @@ def check_one_version(versions: Sequence[str]) -> None:
 
 
 class Kind(NamedTuple):
-    """Properties that samples are grouped by, and which units of each metric they have."""
+    """Properties that samples are grouped by and that determine the units of each metric."""
 
     family: str
     task_type: str
     answer_type: str
     no_tool_eligible: bool
     calls: int
-    """Steps of the reference trajectory."""
+    """Number of steps in the reference trajectory."""
     outcome_metrics: frozenset[str]
-    """The outcome metrics that one of its slots belongs to."""
+    """Outcome metrics that at least one slot of the sample belongs to."""
     has_text: bool
-    """True if it has a slot that is answered in words."""
+    """True if the sample has a slot that is answered with text."""
     groups: tuple[tuple[str, str], ...] = ()
-    """Further breakdowns of results: name and value of each of the sample's ``groups``."""
+    """Names and values of the sample's ``groups``, for further breakdowns of results."""
 
 
 class SampleTable:
-    """Numbers for samples and clusters, and the kind of each sample.
+    """Numbering of samples and clusters, with the kind of each sample.
 
-    Ids and names of clusters share one numbering, since a cluster is named after a sample in it. What the first record
-    of a sample says of it holds.
+    Sample ids and cluster names share one numbering, because a cluster is named after one of its samples. The
+    properties
+    of a sample are those of its first record.
     """
 
     def __init__(self) -> None:
         self.kinds: list[Kind] = []
         self.clusters = array("I")
-        """By number of a sample: the number of its cluster."""
+        """Number of the cluster of each sample, by number of the sample."""
         self.kind_of = array("i")
-        """By number of a sample: the place of its kind in ``kinds``; -1 where the number is that of a cluster alone."""
+        """Index in ``kinds`` of each sample, by number of the sample; -1 if the number belongs only to a cluster."""
         self._numbers: dict[str, int] = {}
         self._kind_numbers: dict[Kind, int] = {}
 
     def number(self, sample: Sample) -> int:
-        """The number of ``sample``."""
+        """Return the number of ``sample``; a new sample gets the next number."""
         number = self._number(sample.id)
         if self.kind_of[number] < 0:
             kind = _kind(sample)
@@ -201,16 +202,16 @@ class SampleTable:
         return number
 
     def kind(self, number: int) -> Kind:
-        """The kind of the sample of that number."""
+        """Return the kind of the sample with this number."""
         return self.kinds[self.kind_of[number]]
 
     def count(self, keep: Callable[[Kind], bool]) -> int:
-        """Number of samples of a wanted kind."""
+        """Return the number of samples whose kind satisfies ``keep``."""
         of_kind = [keep(kind) for kind in self.kinds]
         return sum(kind >= 0 and of_kind[kind] for kind in self.kind_of)
 
     def numbers_in(self, other: "SampleTable") -> list[int]:
-        """By number of a sample here: the number that it has in another table; -1 where it is not there."""
+        """Return the numbers of all samples of this table in another table; -1 for samples that it lacks."""
         return [other._numbers.get(name, -1) for name in self._numbers]
 
     def _number(self, name: str) -> int:
@@ -238,7 +239,7 @@ _METRICS_OF_TYPES: dict[tuple[tuple[str, bool], ...], frozenset[str]] = {}
 
 
 def _outcome_metrics(slots: Sequence[Slot]) -> frozenset[str]:
-    """The metrics that one of ``slots`` belongs to, which follows from their types and whether they count."""
+    """Return the metrics that any of ``slots`` belongs to; they depend on the slots' types and on the headline."""
     types = tuple((slot.type, counts_in_headline(slot)) for slot in slots)
     if types not in _METRICS_OF_TYPES:
         _METRICS_OF_TYPES[types] = frozenset(
@@ -248,9 +249,9 @@ def _outcome_metrics(slots: Sequence[Slot]) -> frozenset[str]:
 
 
 def _groups(sample: Sample) -> tuple[tuple[str, str], ...]:
-    """Its own groups, how difficult it is where its scene was drawn so, and how much the reference does.
+    """Return the groups of a sample: its own, its difficulty if known, and the size of the reference.
 
-    Published benchmarks tell the number of steps, too: where it is that of the calls, it stands once.
+    Published benchmarks also give the number of steps; it is left out if it equals the number of calls.
     """
     difficulty = sample.metadata.get("difficulty")
     difficulty_group = {"difficulty": str(difficulty)} if isinstance(difficulty, int) else {}
@@ -263,7 +264,7 @@ def _groups(sample: Sample) -> tuple[tuple[str, str], ...]:
 
 
 FLOOR_METRICS = (GUESS_METRIC, "agrotools.tool_acc_guess", "agrotools.arg_acc_guess")
-"""Metrics of policies that see no files, on the same samples: the same for every run."""
+"""Metrics of policies that see no files, on the same samples; they are the same for every run."""
 CALL_STEP_METRICS = (
     "agrotools.tool_acc",
     "agrotools.tool_acc_strict",
@@ -276,18 +277,18 @@ SUMMARY_METRICS = ("agrotools.summ_acc", "agrotools.summ_acc_truth")
 STEP_METRICS = ("agrotools.st_acc", *CALL_STEP_METRICS, *SUMMARY_METRICS)
 
 WHOLE = -1
-"""Stands for the step where a unit is a whole sample."""
+"""Step number of a unit that is a whole sample."""
 
 
 def is_invalid(record: Record) -> bool:
-    """True if the record is our failure rather than a result."""
+    """Return True if the record is a failure of the infrastructure and not a result."""
     return record.invalid is not None or (
         record.trajectory is not None and record.trajectory.termination == "infrastructure"
     )
 
 
 class Rows:
-    """The score rows of one metric, as columns: sample (by its place in the mode), step, value."""
+    """Score rows of one metric as columns: sample (by its place in the mode), step and value."""
 
     def __init__(self) -> None:
         self.places = array("I")
@@ -301,10 +302,10 @@ class Rows:
 
 
 class Units(NamedTuple):
-    """Units of a metric, as columns of equal length.
+    """Units of a metric as columns of equal length.
 
-    ``values`` are means over the valid epochs, NaN where every epoch is invalid; ``low`` and ``high`` count the invalid
-    ones as 0 and as 1. ``samples`` are numbers of a :class:`SampleTable`.
+    ``values`` are means over the valid epochs, NaN if every epoch is invalid; ``low`` and ``high`` count invalid epochs
+    as 0 and as 1. ``samples`` are numbers of a :class:`SampleTable`.
     """
 
     samples: "IntArray"
@@ -315,23 +316,23 @@ class Units(NamedTuple):
 
     @property
     def valued(self) -> "BoolArray":
-        """Mask of the units that have a value."""
+        """Boolean mask of the units that have a value."""
         import numpy as np
 
         return ~np.isnan(self.values)
 
     def where(self, keep: "BoolArray | IntArray") -> "Units":
-        """The units that ``keep`` picks."""
+        """Return the units selected by a mask or by indices."""
         return Units(self.samples[keep], self.steps[keep], self.values[keep], self.low[keep], self.high[keep])
 
 
 def units_of(
     metric: str, rows: Rows, samples: "array[int]", epochs: "array[int]", invalid: "array[int]", table: SampleTable
 ) -> Units:
-    """The units of ``metric`` in one mode, sample by sample in the order of their first record.
+    """Return the units of ``metric`` in one mode, by sample in the order of their first record.
 
-    ``samples`` are the numbers of the mode's samples by place, ``epochs`` how many records each has, ``invalid`` how
-    many of these are invalid.
+    ``samples`` holds the numbers of the mode's samples by place, ``epochs`` the number of records of each sample, and
+    ``invalid`` the number of its invalid records.
     """
     import numpy as np
 
@@ -341,7 +342,7 @@ def units_of(
     values = totals / counts
     if not n_invalid.any():
         return Units(of_place[places], steps, values, values, values)
-    # A metric has a row in every valid epoch or in none, so what is missing is invalid.
+    # A metric has a row in every valid epoch or in none, so missing rows belong to invalid epochs.
     low, high = totals / n[places], (totals + n_invalid[places]) / n[places]
     units = Units(places, steps, values, low, high)
     unknown = [
@@ -359,7 +360,7 @@ def units_of(
 
 
 def _summed(rows: Rows) -> tuple["IntArray", "IntArray", "FloatArray", "IntArray"]:
-    """Place, step, sum and number of the values of each unit, by place and then by first row."""
+    """Return place, step, sum and number of the values of each unit, ordered by place and then by first row."""
     import numpy as np
 
     places, steps = np.asarray(rows.places, dtype=np.int64), np.asarray(rows.steps, dtype=np.int64)
@@ -370,11 +371,12 @@ def _summed(rows: Rows) -> tuple["IntArray", "IntArray", "FloatArray", "IntArray
 
 
 def summed(keys: "IntArray", values: "FloatArray") -> tuple["IntArray", "IntArray", "FloatArray", "IntArray"]:
-    """The distinct ``keys`` in ascending order, the first position of each, and sum and number of its values."""
+    """Return the distinct ``keys`` in ascending order, the first position of each, and the sum and number of its
+    values."""
     import numpy as np
 
     if bool(np.all(keys[1:] > keys[:-1])):
-        # One epoch, by sample: the records of most runs, for which there is nothing to sort.
+        # Most runs have one epoch, ordered by sample, so that no sorting is needed.
         return keys, np.arange(len(keys)), values, np.ones(len(keys), dtype=np.int64)
     distinct, first, at, counts = np.unique(keys, return_index=True, return_inverse=True, return_counts=True)
     totals = np.bincount(at, weights=values, minlength=len(distinct))
@@ -382,7 +384,7 @@ def summed(keys: "IntArray", values: "FloatArray") -> tuple["IntArray", "IntArra
 
 
 def _expected_steps(metric: str, kind: Kind) -> Iterable[int | None]:
-    """The units that a sample would have had if it had been answered."""
+    """Return the steps of the units that a sample would have if it had been answered."""
     if metric in SLOTS_OF_METRIC:
         return [None] if metric in kind.outcome_metrics else []
     if metric in SUMMARY_METRICS:
@@ -391,7 +393,7 @@ def _expected_steps(metric: str, kind: Kind) -> Iterable[int | None]:
 
 
 def metric_of(units: Units, table: SampleTable) -> Metric | None:
-    """The metric over ``units``; None where none of them has a value."""
+    """Return the metric over ``units``; None if no unit has a value."""
     valued = units.valued
     if not valued.any():
         return None
@@ -409,7 +411,7 @@ def metric_of(units: Units, table: SampleTable) -> Metric | None:
 
 
 def difference_of(first: Units, second: Units, table: SampleTable) -> Metric | None:
-    """``first - second`` over the units that both have a value of; None without such units."""
+    """Return ``first - second`` over the units that have both values; None if there are no such units."""
     if (pair := _paired(first, second)) is None:
         return None
     mine, paired = pair
@@ -422,7 +424,7 @@ def difference_of(first: Units, second: Units, table: SampleTable) -> Metric | N
 
 
 def overall_difference(first: Units, second: Units, table: SampleTable) -> Estimate | None:
-    """:func:`difference_of` without its parts."""
+    """Return the overall estimate of :func:`difference_of`."""
     if (pair := _paired(first, second)) is None:
         return None
     mine, paired = pair
@@ -430,7 +432,8 @@ def overall_difference(first: Units, second: Units, table: SampleTable) -> Estim
 
 
 def _paired(first: Units, second: Units) -> tuple[Units, "FloatArray"] | None:
-    """The units of the first that both have a value of, and the values of the second; None where there are none."""
+    """Return the units of ``first`` that have a value in both, with the values of ``second``; None if there are
+    none."""
     import numpy as np
 
     mine, other = first.where(first.valued), second.where(second.valued)
@@ -445,28 +448,28 @@ def _paired(first: Units, second: Units) -> tuple[Units, "FloatArray"] | None:
 
 
 def clusters_of(samples: "IntArray", table: SampleTable) -> "IntArray":
-    """The numbers of the samples' clusters."""
+    """Return the numbers of the samples' clusters."""
     import numpy as np
 
     return np.asarray(table.clusters)[samples]
 
 
 def of_kind(samples: "IntArray", table: SampleTable, keep: Callable[[Kind], bool]) -> "BoolArray":
-    """Mask of the samples that are of a wanted kind."""
+    """Return a boolean mask of the samples whose kind satisfies ``keep``."""
     import numpy as np
 
     return np.array([keep(kind) for kind in table.kinds], dtype=bool)[np.asarray(table.kind_of)[samples]]
 
 
 def units_where(units: Mapping[str, Units], table: SampleTable, keep: Callable[[Kind], bool]) -> dict[str, Units]:
-    """The units of samples of a wanted kind, of each metric."""
+    """Return the units of each metric for the samples whose kind satisfies ``keep``."""
     return {metric: each.where(of_kind(each.samples, table, keep)) for metric, each in units.items()}
 
 
 def _broken_down(
     samples: "IntArray", table: SampleTable, estimate: Callable[["BoolArray | slice"], Estimate]
 ) -> Metric:
-    """``estimate`` of all units and of those of each family, task type and answer type."""
+    """Return ``estimate`` for all units and for each family, task type, answer type and group."""
     import numpy as np
 
     kind_of = np.asarray(table.kind_of)[samples]
@@ -474,7 +477,7 @@ def _broken_down(
     known: dict[frozenset[int], Estimate] = {}
 
     def of_kinds(keep: Iterable[int]) -> Estimate:
-        # A family with one task type has the same units as that task type: a bootstrap need not run twice.
+        # A family with one task type has the same units as that task type, so one bootstrap serves both.
         key = frozenset(keep)
         if key not in known:
             known[key] = estimate(np.isin(kind_of, list(key)) if len(key) < len(present) else slice(None))

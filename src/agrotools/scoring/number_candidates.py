@@ -1,7 +1,7 @@
-"""The numbers of an answer that could be a slot's value, each with features for and against it.
+"""Numbers of an answer that could be the value of a slot, each with features for and against it.
 
-A feature is a named figure, mostly 0 or 1: the unit fits, the words around the number are those of the label, the
-sentence concludes, the number is a term of a calculation. :mod:`agrotools.scoring.number_reading` weighs them.
+A feature is a named number, mostly 0 or 1: the unit fits, the surrounding words are those of the label, the sentence
+concludes, the number is a term of a calculation. :mod:`agrotools.scoring.number_reading` weighs them.
 """
 
 from collections import Counter
@@ -32,7 +32,7 @@ Features = dict[str, float]
 
 
 class Candidate(NamedTuple):
-    """A number that could be the value: its bounds in the slot's unit, its position, and its features."""
+    """Number that could be the value, with its bounds in the slot's unit, its position and its features."""
 
     low: float
     high: float
@@ -55,9 +55,10 @@ def find_candidates(
     emphasised: frozenset[float] = frozenset(),
     own_unit: str | None = None,
 ) -> list[Candidate]:
-    """The numbers of normalised ``text`` that fit ``unit``, in order, with their features.
+    """Return the numbers of normalised ``text`` that fit ``unit``, in order, with their features.
 
-    ``emphasised`` are values that the answer writes in bold or in a box; ``own_unit`` is that of bare numbers.
+    ``emphasised`` holds the values that the answer writes in bold or in a box, ``own_unit`` is the unit of bare
+    numbers.
     """
     target = subject(slot)
     parts = sentences(cues.tables_as_lines(text))[-_MOST_SENTENCES:]
@@ -75,7 +76,7 @@ def find_candidates(
 
 
 def _stated(slot: NumberSlot, target: Subject, unit: str | None, own_unit: str | None, part: str) -> list[Quantity]:
-    """The numbers of a sentence, in order, with the units that they have there."""
+    """Return the numbers of a sentence in order, with their units in this sentence."""
     quantities = cues.stated_quantities(part) + cues.zero_quantities(part, target, unit)
     if own_unit:
         quantities = [replace(each, unit=own_unit) if each.bare else each for each in quantities]
@@ -87,7 +88,7 @@ def _stated(slot: NumberSlot, target: Subject, unit: str | None, own_unit: str |
 
 
 def _first_kept(counts: Sequence[int]) -> int:
-    """The sentence from which on there are at most :data:`_MOST_CANDIDATES` numbers."""
+    """Return the first sentence from which the text has at most :data:`_MOST_CANDIDATES` numbers."""
     budget = _MOST_CANDIDATES
     for index in range(len(counts) - 1, -1, -1):
         budget -= counts[index]
@@ -209,7 +210,7 @@ def _compare(
 
 
 def _words_near(candidate: Candidate, target: Subject) -> frozenset[str]:
-    """The words (and pairs of Chinese characters) of the label that are near a candidate."""
+    """Return the words (and pairs of Chinese characters) of the label that are near a candidate."""
     text = candidate.phrase.words
     spoken_words = roots(text)
     return frozenset(word for word in target.words if says(word, spoken_words, text)) | {
@@ -218,12 +219,12 @@ def _words_near(candidate: Candidate, target: Subject) -> frozenset[str]:
 
 
 def _distinctive(words: frozenset[str], frequencies: Counter[str], target: Subject) -> float:
-    """Weight of the label's ``words`` near a candidate; a word near few other candidates counts more."""
+    """Return the weight of the label's ``words`` near a candidate; a word near few other candidates counts more."""
     return 2.0 * sum(1 / max(1, frequencies[word]) for word in words) / max(1, len(target.words) + len(target.pairs))
 
 
 def _totals(values: Sequence[float]) -> set[float]:
-    """Values that are the sum of some run of at least two others beside them."""
+    """Return the values that are the sum of at least two other consecutive values."""
     distinct = list(dict.fromkeys(values))[:40]
     sums: set[float] = set()
     for start in range(len(distinct)):
@@ -273,7 +274,7 @@ def _of_words(target: Subject, rivals: Sequence[Subject], phrase: Phrase, lead: 
 
 
 def _of_place(part: str, quantity: Quantity, phrase: Phrase, target: Subject) -> Features:
-    # A change is asked between two years: neither binds it.
+    # A change is asked between two years, so neither year determines the value.
     years = target.years if "change" not in target.kinds or len(target.years) == 1 else ()
     year = cues.year_of(part, quantity) if years else None
     behind = cues.YEAR_BEHIND.match(part, quantity.end) if years else None

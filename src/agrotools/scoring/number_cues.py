@@ -1,4 +1,4 @@
-"""Words and signs around a number that show its meaning: patterns over normalised text, and readings by them."""
+"""Words and signs around a number that show its meaning, as patterns over normalised text and functions over them."""
 
 import re
 from collections.abc import Sequence
@@ -108,7 +108,7 @@ PHRASE_END = re.compile(r"\b(?:to|that|in|on|at|and|but|for|with|way|idea|if|whe
 
 
 def tables_as_lines(text: str) -> str:
-    """``text`` with each cell of its Markdown tables as a line ``row header: cell``."""
+    """Rewrite each cell of the Markdown tables in ``text`` as a line ``row header: cell``."""
     if "|" not in text:
         return text
     lines = text.split("\n")
@@ -153,7 +153,7 @@ def fits_unit(quantity: Quantity, unit: str | None, *, counts: bool) -> bool:
 
 
 def in_unit(quantity: Quantity, unit: str | None) -> tuple[float, float]:
-    """The ends of ``quantity`` in ``unit``; bare numbers as they are."""
+    """Return the ends of ``quantity`` in ``unit``; bare numbers are not converted."""
     if unit is None or quantity.unit is None:
         return quantity.low, quantity.high
     return convert(quantity.low, quantity.unit, unit), convert(quantity.high, quantity.unit, unit)
@@ -169,7 +169,7 @@ def stated_quantities(text: str) -> list[Quantity]:
 
 
 def _per_area(text: str, quantity: Quantity) -> Quantity:
-    """ "120 kg of nitrogen per hectare" in kg/ha."""
+    """Convert "120 kg of nitrogen per hectare" to kg/ha."""
     if quantity.unit is None or (per := PER_AREA.match(text, quantity.end)) is None:
         return quantity
     unit = canonical_unit(f"{quantity.unit}/{_area(per)}")
@@ -184,14 +184,14 @@ PART_OF_ONE = re.compile(r"0 (?:to|and|-) 1|accuracy|probability|fraction")
 
 
 def as_part_of_one(quantity: Quantity) -> Quantity:
-    """ "92.3 %" as 0.923 where a part of one is asked."""
+    """Convert "92.3 %" to 0.923 for slots that ask for a part of one."""
     if quantity.unit != "%":
         return quantity
     return replace(quantity, low=quantity.low / 100, high=quantity.high / 100, unit=None)
 
 
 def as_share(text: str, quantity: Quantity) -> Quantity:
-    """ "6 / 50 = 0.12", "0.46 of it" as a fraction where a percentage is asked."""
+    """Mark "6 / 50 = 0.12" and "0.46 of it" as fractions for slots that ask for a percentage."""
     if not quantity.bare or not 0 < quantity.low < 1 or not 0 < quantity.high <= 1:
         return quantity
     if SHARE_BEHIND.match(text, quantity.end) or SHARE_BEFORE.search(text, max(0, quantity.start - 40), quantity.start):
@@ -200,7 +200,7 @@ def as_share(text: str, quantity: Quantity) -> Quantity:
 
 
 def names_subject(text: str, quantity: Quantity, words: frozenset[str]) -> bool:
-    """True if the counted thing is named in the slot's label: "14 apple trees" for "number of trees"."""
+    """Return True if the slot's label names the counted thing: "14 apple trees" for "number of trees"."""
     if quantity.noun is None:
         return False
     at = max(quantity.start, quantity.end - len(quantity.noun))
@@ -209,28 +209,28 @@ def names_subject(text: str, quantity: Quantity, words: frozenset[str]) -> bool:
 
 
 def is_counter(text: str, quantity: Quantity) -> bool:
-    """True if a Chinese measure word without a noun follows the number: 多9个."""
+    """Return True if a Chinese measure word without a noun follows the number: 多9个."""
     noun = quantity.noun
     return noun is not None and noun > "\u2e80" and not text[quantity.end : quantity.end + 1] > "\u2e80"
 
 
 LEAD_LENGTH = 300
-"""Characters before a number in which what it belongs to is looked for."""
+"""Number of characters before a number that are searched for the thing it belongs to."""
 
 
 def year_of(text: str, quantity: Quantity) -> str | None:
-    """The year that a number belongs to: the one after it in its clause, else the last one before it."""
+    """Return the year that a number belongs to: the one after it in its clause, else the last one before it."""
     behind = YEAR_BEHIND.match(text, quantity.end)
     if behind:
         return behind[1]
     before = [*YEAR.finditer(text, max(0, quantity.start - LEAD_LENGTH), quantity.start)]
-    # "5.42 ha in 2015": that year belongs to the number before it.
+    # In "5.42 ha in 2015" the year belongs to the number before it.
     free = [year for year in before if not OWNED.search(text, max(0, year.start() - 40), year.start())]
     return free[-1][0] if free else None
 
 
 def letter_of(text: str, quantity: Quantity, target: Subject) -> str | None:
-    """The letter of the thing that a number belongs to ("tree A"): the last one before it."""
+    """Return the letter of the thing that a number belongs to ("tree A"): the last one before the number."""
     if target.lettered is None:
         return None
     before = [*target.lettered.finditer(text, max(0, quantity.start - LEAD_LENGTH), quantity.start)]
@@ -238,13 +238,13 @@ def letter_of(text: str, quantity: Quantity, target: Subject) -> str | None:
 
 
 def is_named(behind: str, target: Subject) -> bool:
-    """True if the words after a number name the counted thing: "of which 46 are greenhouses"."""
+    """Return True if the words after a number name the counted thing: "of which 46 are greenhouses"."""
     verb = ARE.match(behind)
     return verb is not None and speaks_of(verb[1], target.counted)
 
 
 def operand_starts(text: str, quantities: Sequence[Quantity]) -> set[int]:
-    """Positions of the terms of calculations whose result follows: 8 and 6 in "8 + 6 = 14"."""
+    """Return the positions of the terms of calculations whose result follows: 8 and 6 in "8 + 6 = 14"."""
     starts: set[int] = set()
     terms: list[int] = []
     for before, after in pairwise(quantities):
@@ -259,7 +259,7 @@ def operand_starts(text: str, quantities: Sequence[Quantity]) -> set[int]:
 
 
 def zero_quantities(part: str, target: Subject, unit: str | None) -> list[Quantity]:
-    """ "No trees" as 0 trees if the label names the thing that is absent."""
+    """Return "no trees" as 0 trees if the label names the absent thing."""
     zeros: list[Quantity] = []
     for match in NO.finditer(part):
         phrase = PHRASE_END.split(match["of"] or match["of_2"] or match["of_3"])[0].strip()

@@ -1,8 +1,8 @@
-"""Score rows of records, and scores of slots: the values an answer asserts, against those of the sample.
+"""Score rows of records, and scores of slots, which compare the values in an answer with those of the sample.
 
-``score_record`` gives the rows of a record: those of its steps (step-by-step), or of its outcome (no-tool and
-end-to-end), which is the weighted mean of its slots' scores. ``score_slot`` scores one slot of an answer; the reader of
-a kind of slot is imported when the first slot of that kind is scored.
+``score_record`` returns the rows of a record: of its steps (step-by-step) or of its outcome (no-tool and end-to-end),
+which is the weighted mean of its slots' scores. ``score_slot`` scores one slot of an answer. The reader of a kind of
+slot is imported when the first slot of that kind is scored.
 """
 
 import re
@@ -44,7 +44,7 @@ VERSION = "2"
 
 
 class SlotScore(NamedTuple):
-    """A score in [0, 1], how the answer was read, and whether the answer used the form for this slot."""
+    """Score of a slot in [0, 1], the reading that it is based on, and True if the answer used the form for the slot."""
 
     value: float
     reading: dict[str, JsonValue]
@@ -52,11 +52,12 @@ class SlotScore(NamedTuple):
 
 
 def score_record(record: Record, comparisons: TextComparisons = NO_COMPARISONS) -> list[Score]:
-    """All score rows of a record; an invalid record has none. ``comparisons``: metrics computed only when asked for.
+    """Return all score rows of a record; an invalid record has none. ``comparisons`` holds the optional text metrics.
+
 
     Raises:
-        RunStoreError: the record does not hold what its mode needs.
-        BenchmarkError: the gold of the sample cannot be scored against.
+        RunStoreError: the record lacks data that its mode needs.
+        BenchmarkError: the gold of the sample is not usable.
     """
     if is_invalid(record):
         return []
@@ -68,9 +69,9 @@ def score_record(record: Record, comparisons: TextComparisons = NO_COMPARISONS) 
 
 
 def outcome_scores(record: Record, comparisons: TextComparisons = NO_COMPARISONS) -> list[Score]:
-    """The rows of a record of no-tool or end-to-end: ``agrotools.slot`` per slot, then those of its metrics.
+    """Return the rows of a no-tool or end-to-end record: ``agrotools.slot`` for each slot, then the record's metrics.
 
-    A benchmark plug-in may score the whole record by itself. Slots that a judge alone can score have no rows.
+    A benchmark plug-in may score the whole record instead. Slots that only a judge can score have no rows.
 
     Raises:
         RunStoreError: the record holds no trajectory.
@@ -89,7 +90,7 @@ def outcome_scores(record: Record, comparisons: TextComparisons = NO_COMPARISONS
     rows = [_row(record, SLOT_METRIC, score, slot=slot.name) for slot, score in zip(slots, scored, strict=True)]
     for metric, info in metrics_about(slots).items():
         if info.slots is None or info.by_judge or metric == GUESS_METRIC:
-            continue  # By those who were asked, where anybody was; and below.
+            continue  # Judges score their own metrics, and the guess is scored below.
         pairs = [(slot, score.value) for slot, score in zip(slots, scored, strict=True) if info.slots(slot)]
         if pairs:
             mean = sum(slot.weight * value for slot, value in pairs) / sum(slot.weight for slot, _ in pairs)
@@ -124,7 +125,7 @@ def _scored(slot: Slot, sample: Sample, trajectory: Trajectory) -> SlotScore:
 
 
 def guess_score(sample: Sample) -> float:
-    """Score of the answer that the prompt alone suggests; figures score 0, as none is drawn."""
+    """Return the score of the answer that the prompt alone suggests; figures score 0, because none is drawn."""
     from agrotools.text.answer_form import guessed_values
 
     answer = format_answer(sample.answer, guessed_values(sample, sample.answer))
@@ -159,9 +160,10 @@ _UNDECIDED = re.compile(
 
 
 def score_slot(slot: Slot, slots: Sequence[Slot], answer: str) -> SlotScore:
-    """Score one slot of an answer. ``slots`` are all slots of the sample: their names delimit each other's values.
+    """Score one slot of an answer. ``slots`` are all slots of the sample, whose names delimit each other's values.
 
-    Slots whose answer is drawn are not scored here, which is no text; nor are those of benchmark plug-ins.
+    Raises:
+        TypeError: the answer of the slot is a file, not text, or no plug-in scores its type.
     """
     for plugin in plugins_of_slots((slot,)):
         if (scorer := plugin.scoring.slot_scorers.get(slot.type)) is not None:
@@ -197,7 +199,7 @@ def _score(slot: Slot, slots: Sequence[Slot], read: AnswerText) -> SlotScore:
     if isinstance(slot, KeywordsSlot):
         from agrotools.scoring.open_text import score_keywords
 
-        # A keyword may hold what counts as markup, and may stand beside the answer line: all of the text counts.
+        # A keyword may contain markup characters and may be outside the answer line, so the whole text counts.
         value, reading = score_keywords(slot, read)
         return SlotScore(value, {"scope": "whole text", "text": read.plain[:_MAX_EXCERPT], **reading}, scope.keyed)
     if isinstance(slot, ReferenceTextsSlot):
@@ -214,7 +216,7 @@ def _score(slot: Slot, slots: Sequence[Slot], read: AnswerText) -> SlotScore:
 
 
 def _only_asks(text: str) -> bool:
-    """True if every sentence is a question, and no line gives a value by key."""
+    """Return True if every sentence is a question and the text has no colon, so that no line gives a value by key."""
     parts = [sentence for sentence in re.split(r"(?<=[.!?。])\s+|\n", text) if sentence.strip()]
     return ":" not in text and all(sentence.rstrip(" \"')").endswith("?") for sentence in parts)
 
@@ -271,7 +273,7 @@ def _score_labels(slot: ExactSlot | ChoiceSetSlot | FileSlot, slots: Sequence[Sl
         return LabelReading((by_last_word,), ()) if by_last_word else read(text)
 
     scopes = keyed_scopes(slot, slots, answer, lambda text: bool(find_labels(text, labels) if closed else text.strip()))
-    # An alias may hold what counts as markup elsewhere ("$5"), so free text is searched as it was written.
+    # An alias may contain markup characters ("$5"), so free text is searched as it was written.
     texts = [scope.text for scope in scopes] or [without_other_values(slot, slots, answer.text)]
     readings = [read_form(text) if scopes else read(text) for text in texts]
     if not scopes:
@@ -309,17 +311,17 @@ _PLURAL = re.compile(r"[a-z ]{4,}[^su]s")
 
 
 def _singular(names: Sequence[str]) -> tuple[str, ...]:
-    """``true bug`` for ``true bugs``."""
+    """Return the singular of plural names: ``true bug`` for ``true bugs``."""
     return tuple(f"{name[:-3]}y" if name.endswith("ies") else name[:-1] for name in names if _PLURAL.fullmatch(name))
 
 
 def _without_hyphens(label: str) -> tuple[str, ...]:
-    """``RGB`` for ``R-G-B``."""
+    """Return the label without hyphens if it lists bands: ``RGB`` for ``R-G-B``."""
     return (label.replace("-", ""),) if _BANDS.fullmatch(label) else ()
 
 
 def _label_names(slot: ExactSlot | ChoiceSetSlot | FileSlot) -> dict[str, tuple[str, ...]]:
-    """Every label of the slot's set with its permitted names in an answer."""
+    """Return every label of the slot with the names that an answer may use for it."""
     if isinstance(slot, ExactSlot):
         return {
             label: (

@@ -1,10 +1,10 @@
-"""The tools: by name, without importing any of them before it is asked for.
+"""Tools by name, each imported on first use.
 
     from agrotools.tools import measure_crop_weed_area
     area = measure_crop_weed_area("field.jpg")
 
-and :func:`get_tool` for a name that is known only at run time. What writing a tool needs, running code in a sandbox
-and searching a corpus of text are exported too.
+Use :func:`get_tool` for a name that is known only at run time. The package also exports the types and functions for
+writing tools, running code in a sandbox and searching a text corpus.
 """
 
 from collections.abc import Container, Iterable
@@ -33,7 +33,7 @@ _MODULES = {
     "run_code": "agrotools.sandbox.running",
     "save_artifact": "agrotools.tools.workspace",
 }
-"""Public names by the module that they are imported from on first use."""
+"""Public names and the module that each is imported from on first use."""
 
 TOOLS: Registry["Tool[..., Any]"] = Registry(
     "tool",
@@ -109,30 +109,30 @@ GENERAL_TOOLS: tuple[str, ...] = (
     "generate_image",
     "stylize_image",
 )
-"""Tools for pictures of any kind, which the published toolsets are made of."""
+"""General tools for any kind of picture, used by the published toolsets."""
 
 
 def tool_names() -> tuple[str, ...]:
-    """Names of all tools, those of installed plug-ins included."""
+    """Return the names of all tools, including those of installed plug-ins."""
     return TOOLS.names()
 
 
 def get_tool(name: str) -> "Tool[..., Any]":
-    """The tool of that name.
+    """Return the tool with this name.
 
     Raises:
-        UsageError: no such tool (with the closest names), or its module cannot be imported (with the reason).
+        UsageError: there is no such tool (lists the closest names), or its module cannot be imported (with the reason).
     """
     return TOOLS.get(name)
 
 
 def tool_specs(names: Iterable[str], may_be_absent: Container[str] = ()) -> list[ToolSpec]:
-    """Specifications of these tools, in the given order.
+    """Return the specifications of these tools, in the given order.
 
-    Of one of ``may_be_absent`` that is not installed here, or cannot be imported, its name is known.
+    A tool in ``may_be_absent`` that is not installed or cannot be imported gets a placeholder with its name.
 
     Raises:
-        UsageError: another one cannot be had.
+        UsageError: any other tool is not installed or cannot be imported.
     """
     return [_spec(name, may_be_absent) for name in names]
 

@@ -1,7 +1,7 @@
-"""Arguments of tools: annotations with schema, description and agreement, JSON Schema, and messages about faulty calls.
+"""Tool arguments: annotated types, agreement rules, JSON Schema, and error messages for invalid calls.
 
-A tool declares what a call comes to beside itself, ``@tool(..., resolves=function)``, with the very code that decides
-when it runs, so that two calls can be compared without running them.
+``@tool(..., resolves=function)`` declares how the arguments of a call are resolved (aliases, automatic choices). The
+tool uses the same code when it runs, so two calls can be compared without running them.
 """
 
 import json
@@ -22,19 +22,19 @@ from pydantic_core import CoreSchema, ErrorDetails, PydanticCustomError, core_sc
 from agrotools.core import AgreementKind, Arguments, FileKind, SampleFile, ToolError
 
 Resolve = Callable[[str], Path]
-"""Function from the name of a file to its path; raises ToolError where there is no such file."""
+"""Function from the name of a file to its path; raises ToolError if the file does not exist."""
 
 
 @dataclass(frozen=True)
 class Agree:
-    """Inside ``Annotated``: how two values of this argument agree, where its type does not say it."""
+    """Agreement rule for an argument whose type does not imply one; used inside ``Annotated``."""
 
     kind: AgreementKind
 
 
 @dataclass(frozen=True)
 class FileArgument:
-    """Inside ``Annotated[Path, ...]``: a file, given by name, a ``Path`` inside the function."""
+    """File argument, used inside ``Annotated[Path, ...]``: callers pass a name, the function receives a ``Path``."""
 
     kind: FileKind
     description: str
@@ -63,20 +63,20 @@ def _file_path(value: Any, info: ValidationInfo) -> Path:
 
 
 ImageFile = Annotated[Path, FileArgument("image", "name of an image file")]
-"""A colour or grey image (JPEG, PNG, TIFF)."""
+"""Colour or grey image (JPEG, PNG or TIFF)."""
 
 RasterFile = Annotated[Path, FileArgument("raster", "name of a raster file, e.g. a multi-band GeoTIFF")]
-"""A raster with one or more bands, georeferenced or not."""
+"""Raster with one or more bands, georeferenced or not."""
 
 MaskFile = Annotated[Path, FileArgument("mask", "name of a mask or label raster whose pixel values are class numbers")]
-"""A raster whose pixel values are class numbers."""
+"""Raster whose pixel values are class numbers."""
 
 DepthFile = Annotated[Path, FileArgument("depth", "name of a depth file that belongs to the image, 0 where invalid")]
-"""Depth per pixel, 0 where there is none."""
+"""Raster of depth per pixel; 0 marks pixels without depth."""
 
 
 class RegionArgument:
-    """Inside ``Annotated[tuple[int, int, int, int], ...]``: a box in pixels of the original image."""
+    """Box in pixels of the original image, used inside ``Annotated[tuple[int, int, int, int], ...]``."""
 
     description = "box [x0, y0, x1, y1] in pixels of the original image, x to the right, y down, x1 and y1 excluded"
 
@@ -109,7 +109,10 @@ _UNIONS = (Union, types.UnionType)
 
 
 def agreement_kind(annotation: Any) -> AgreementKind | None:
-    """``Agree`` where the type carries one, else by the type: file, choice, number, text, series; None if unclear."""
+    """Return the rule of an ``Agree`` marker, else the rule that the type implies, or None if it is unclear.
+
+    A type can imply ``file``, ``choice``, ``number``, ``text`` or ``series``.
+    """
     markers = list(_markers(annotation))
     for marker in markers:
         if isinstance(marker, Agree):
@@ -121,14 +124,14 @@ def agreement_kind(annotation: Any) -> AgreementKind | None:
 
 
 def takes_path(annotation: Any) -> bool:
-    """True if a value of the type may hold a path, at any depth."""
+    """True if a value of this type may contain a path, at any depth."""
     if isinstance(annotation, type) and issubclass(annotation, PurePath):
         return True
     return any(takes_path(member) for member in get_args(annotation))
 
 
 def default_description(annotation: Any) -> str | None:
-    """The description that a file or region type brings along."""
+    """Return the description that a file or region type provides, or None for other types."""
     for marker in _markers(annotation):
         if isinstance(marker, (FileArgument, RegionArgument)):
             return marker.description
@@ -136,7 +139,7 @@ def default_description(annotation: Any) -> str | None:
 
 
 def _markers(annotation: Any) -> Iterator[Any]:
-    """Metadata of the type: of itself, of the members of a union, of the items of a list."""
+    """Yield the metadata of a type, of the members of a union and of the items of a list."""
     if get_origin(annotation) is Annotated:
         inner, *metadata = get_args(annotation)
         yield from metadata
@@ -178,10 +181,10 @@ _PHOTO_ENDINGS = frozenset({".jpg", ".jpeg", ".png", ".webp", ".bmp"})
 
 @dataclass(frozen=True)
 class ReferenceCall:
-    """Reference call as a record holds it; no file is opened.
+    """Reference call as stored in a record; no file is opened.
 
-    ``files``: those of the sample by name; ``reference``: arguments of the reference call, defaults filled in;
-    ``result``: what that call gave, empty where that is not known or it failed.
+    ``files``: files of the sample by name. ``reference``: arguments of the reference call with defaults filled in.
+    ``result``: result of that call, empty if it failed or is unknown.
     """
 
     files: Mapping[str, SampleFile] = field(default_factory=dict[str, SampleFile])
@@ -192,31 +195,34 @@ class ReferenceCall:
         return self.files.get(name) if isinstance(name, str) else None
 
     def size(self, name: JsonValue) -> tuple[int, int] | None:
-        """Width and height of a file, pixels, where the sample says it."""
+        """Return the width and height of a file in pixels, or None if the sample does not give them."""
         file = self.file(name)
         return (file.width_px, file.height_px) if file and file.width_px and file.height_px else None
 
     def gsd_m(self, given: JsonValue, *names: JsonValue) -> JsonValue:
-        """The scale that was given, else that of the first of these files that has one, metres per pixel."""
+        """Return ``given``, else the ground sampling distance (metres per pixel) of the first file that has one."""
         if given is not None:
             return given
         return next((file.gsd_m for file in map(self.file, names) if file and file.gsd_m), None)
 
     def is_photo(self, name: JsonValue) -> bool:
-        """True if a file is a photograph by its suffix: a raster may have bands of its own and a scale inside."""
+        """True if the file suffix is that of a photograph; rasters may define their own bands and scale."""
         return isinstance(name, str) and PurePath(name).suffix.lower() in _PHOTO_ENDINGS
 
     def left_open(self, argument: str, value: JsonValue) -> bool:
-        """True if the reference call gave ``argument`` this value, so that its result shows the effect."""
+        """True if the reference call passed this value for ``argument``, so that its result shows the effect."""
         return bool(self.result) and self.reference.get(argument) == value
 
     def listed(self, name: str) -> tuple[JsonValue, ...]:
-        """A list of the result (``flags``, ``notes``...); empty where it has none."""
+        """Return a list field of the result (``flags``, ``notes``...), empty if it is absent."""
         value = self.result.get(name)
         return tuple(value) if isinstance(value, list) else ()
 
     def bands(self, given: JsonValue, image: JsonValue) -> JsonValue:
-        """A band dictionary by role and number, where the names of the file's bands are known; else as it was given."""
+        """Return a band dictionary as roles and numbers, or ``given`` if it cannot be resolved.
+
+        Resolving requires the names of the file's bands.
+        """
         file = self.file(image)
         if not isinstance(given, dict) or file is None or not file.bands:
             return given
@@ -229,17 +235,19 @@ class ReferenceCall:
 
 
 Resolver = Callable[[Arguments, ReferenceCall], Arguments]
-"""Function from validated arguments to their resolved form. What makes no difference is left out. A ToolError says
-that the tool would refuse the call."""
+"""Function from validated arguments to their resolved form, without arguments that make no difference.
+
+It raises ToolError if the tool would refuse the call.
+"""
 
 
 def drop_arguments(arguments: Arguments, *names: str) -> Arguments:
-    """The arguments without some that make no difference."""
+    """Return the arguments without those in ``names``."""
     return {name: value for name, value in arguments.items() if name not in names}
 
 
 def normalise_set(value: JsonValue, everything: Iterable[str] = ()) -> JsonValue:
-    """A list whose order says nothing; null where it is null, empty, or holds all there is."""
+    """Return an unordered list in sorted order; None if it is null, empty or contains all of ``everything``."""
     members = {str(item) for item in value} if isinstance(value, list) else set[str]()
     if not members or (everything and members >= {*everything}):
         return None
@@ -247,7 +255,7 @@ def normalise_set(value: JsonValue, everything: Iterable[str] = ()) -> JsonValue
 
 
 def round_converted(number: float) -> float:
-    """A converted number without the last digits, which conversion spoils."""
+    """Round a converted number to 9 significant digits, which removes conversion errors."""
     return float(f"{number:.9g}")
 
 
@@ -255,12 +263,12 @@ _DROPPED = frozenset({"title", "$defs", "format", "discriminator"})
 
 
 def plain_schema(schema: dict[str, Any]) -> dict[str, Any]:
-    """``schema`` with definitions inlined and without titles, formats, null branches and null defaults.
+    """Return ``schema`` with definitions inlined and without titles, formats, null branches and null defaults.
 
-    An argument that may be null is one that may be left out, so "or null" only costs tokens and trips endpoints.
+    A nullable argument may be left out, so "or null" would only cost tokens, and some endpoints reject it.
 
     Raises:
-        ValueError: the schema refers to itself, which cannot be inlined.
+        ValueError: the schema is recursive and cannot be inlined.
     """
     return _plain(schema, schema.get("$defs", {}), ())
 
@@ -276,7 +284,7 @@ def _plain(schema: dict[str, Any], definitions: dict[str, Any], open_refs: tuple
     def inner(value: dict[str, Any]) -> dict[str, Any]:
         return _plain(value, definitions, open_refs)
 
-    # "oneOf" is how tagged unions come; endpoints know "anyOf" alone, and the tag tells the branches apart anyway.
+    # Tagged unions use "oneOf", but endpoints only support "anyOf"; the tag still tells the branches apart.
     unions = [*schema.pop("anyOf", []), *schema.pop("oneOf", [])]
     branches = [branch for branch in unions if branch.get("type") != "null"]
     if {"type": "number"} in branches:
@@ -304,7 +312,7 @@ def _plain(schema: dict[str, Any], definitions: dict[str, Any], open_refs: tuple
 
 
 def describe_schema(schema: dict[str, Any]) -> str:
-    """Allowed values in words: ``a number above 0``, ``one of auto, exg``."""
+    """Describe the allowed values in words: ``a number above 0``, ``one of auto, exg``."""
     if "anyOf" in schema:
         return " or ".join(dict.fromkeys(describe_schema(branch) for branch in schema["anyOf"]))
     if "enum" in schema:
@@ -379,7 +387,7 @@ def _plural(words: str) -> str:
 
 
 def schema_at(schema: dict[str, Any], path: Sequence[str | int]) -> dict[str, Any] | None:
-    """The part of a plain ``schema`` that governs the value at ``path``, or None where the schema does not say."""
+    """Return the part of a plain ``schema`` that describes the value at ``path``, or None if there is none."""
     for step in path:
         inner = [_child(branch, step) for branch in schema.get("anyOf", [schema])]
         schema = next((part for part in inner if isinstance(part, dict)), {})
@@ -395,16 +403,20 @@ def _child(schema: dict[str, Any], step: str | int) -> Any:
 
 
 MOST_FAULTS = 20
-"""Faults of one call that are reported."""
+"""Maximum number of faults reported for one call."""
 _LONGEST_NAME = 100
 _OWN_WORDS = frozenset({"region", "file_name", "value_error", "fault"})
-"""Errors raised by validators of ours, whose message is already written for the caller."""
+"""Types of errors raised by our own validators, whose messages are already written for the caller."""
 
 
 def argument_error(
     tool: str, schema: dict[str, Any], arguments: Mapping[str, Any], words: Mapping[str, str], found: ValidationError
 ) -> ToolError:
-    """One ``invalid_argument`` error for all faults of a call. ``words`` say what each argument may be."""
+    """Return one ``invalid_argument`` error for all faults of a call.
+
+    Args:
+        words: allowed values of each argument, in words.
+    """
     errors = found.errors(include_url=False)
     faults: dict[tuple[str | int, ...], ErrorDetails] = {}
     for error in errors:
@@ -424,7 +436,7 @@ def argument_error(
 
 
 def _path_in(arguments: Mapping[str, Any], error: ErrorDetails) -> tuple[str | int, ...]:
-    """Path of the fault in the arguments. Parts of the location that name a branch of a union are left out."""
+    """Return the path of a fault in the arguments, without location parts that name a branch of a union."""
     path: list[str | int] = []
     value: Any = arguments
     for part in error["loc"]:

@@ -1,10 +1,9 @@
-"""Result cache: the second model of a comparison does not wait for calls that the first one already made.
+"""Cache of tool results, so that later models in a comparison reuse calls that an earlier one already made.
 
-The folder stays within bounds without any accounts, so any number of processes may share it and be killed at any
-moment. A process looks through the whole folder if none has done so for a day, and whenever it has itself written a
-fiftieth of the limit since; then it removes the files with the oldest modification time until a tenth of the limit is
-free. A reader "uses" a file by setting that time, at most once an hour. An entry whose artifact was removed reads as
-absent.
+The size of the folder is bounded without an index, so any number of processes may share it and be killed at any time.
+A process sweeps the folder if nobody has done so for a day, and whenever it has written another 2 % of the limit
+itself. A sweep removes the files with the oldest modification times until 10 % of the limit is free. Reading a file
+updates its modification time, at most once an hour. An entry whose artifact was removed counts as absent.
 """
 
 import os
@@ -38,10 +37,10 @@ _MARK, _LOCK = ".swept", ".sweeping"
 
 
 def limit_from_environment() -> float:
-    """``AGROTOOLS_CACHE_MB``, else the default.
+    """Return the limit in megabytes from ``AGROTOOLS_CACHE_MB``, or the default if it is not set.
 
     Raises:
-        UsageError: not a number, or below zero.
+        UsageError: the value is not a finite number, or is negative.
     """
     text = os.environ.get("AGROTOOLS_CACHE_MB", "").strip()
     if not text:
@@ -58,7 +57,7 @@ def limit_from_environment() -> float:
 
 
 class Sweeper:
-    """Bounds the files below ``folder`` to ``limit_mb`` megabytes (10^6 bytes), roughly. Safe in threads."""
+    """Keeps the files below ``folder`` within about ``limit_mb`` megabytes (10^6 bytes). Thread-safe."""
 
     def __init__(self, folder: Path, limit_mb: float) -> None:
         self.folder = folder
@@ -68,7 +67,7 @@ class Sweeper:
         self._lock = threading.Lock()
 
     def used(self, *paths: Path) -> None:
-        """Remember that these files were of use just now."""
+        """Mark these files as recently used."""
         now = time.time()
         for path in paths:
             with suppress(OSError):
@@ -76,7 +75,7 @@ class Sweeper:
                     os.utime(path)
 
     def wrote(self, size: int) -> None:
-        """Take note of ``size`` more bytes, and sweep if it is time."""
+        """Record that ``size`` bytes were written, and sweep if a sweep is due."""
         with self._lock:
             self._unswept += size
             due = self._unswept > self.limit * _SHARE_BETWEEN_SWEEPS or (not self._looked and self._long_ago())
@@ -87,7 +86,10 @@ class Sweeper:
             self.sweep()
 
     def sweep(self) -> int:
-        """Remove what is too much now; how many bytes. Nothing is done where another process is at it."""
+        """Remove the oldest files if the folder exceeds the limit, and return the number of bytes removed.
+
+        Does nothing if another process is already sweeping.
+        """
         with suppress(OSError, Timeout), FileLock(self.folder / _LOCK, timeout=0):
             (self.folder / _MARK).touch()
             return self._remove_oldest()
@@ -134,11 +136,11 @@ NUMERIC_LIBRARIES = (
     "bm25s",
 )
 _TOOL_CODE = ("core", "text", "vision", "models", "knowledge", "tools")
-"""Packages of ours that the result of a tool can depend on."""
+"""Subpackages of agrotools that the result of a tool can depend on."""
 
 
 _MOST_HASHES = 100_000
-"""Files whose hashes are remembered, at most: memory stays flat however many files a benchmark has."""
+"""Maximum number of file hashes held in memory, whatever the number of files in a benchmark."""
 
 
 class _Entry(FrozenModel):
@@ -148,14 +150,14 @@ class _Entry(FrozenModel):
 
 
 class ResultCache:
-    """Results of tool calls on disk, each beside the hash of itself; artifacts by the hash of their content.
+    """Results of tool calls on disk, each stored with its checksum, and artifacts by the hash of their content.
 
-    Entries are written whole or not at all. One that does not read back as it was written counts as absent. Any
-    number of processes may share a folder. Beyond ``limit_mb`` (default: ``AGROTOOLS_CACHE_MB``, else 5,000) what was
-    used least recently is removed, see :mod:`agrotools.tools.cache`.
+    Entries are written atomically; an entry with a wrong checksum counts as absent. Any number of processes may share
+    a folder. Above ``limit_mb`` (default: ``AGROTOOLS_CACHE_MB``, else 5,000) the least recently used entries are
+    removed, see :mod:`agrotools.tools.cache`.
 
     Raises:
-        UsageError: ``AGROTOOLS_CACHE_MB`` is no size.
+        UsageError: ``AGROTOOLS_CACHE_MB`` is not a valid size.
     """
 
     def __init__(self, folder: Path | None = None, limit_mb: float | None = None) -> None:
@@ -173,16 +175,16 @@ class ResultCache:
         paths: Mapping[str, Path],
         infos: Mapping[str, SampleFile | None],
     ) -> str:
-        """The name of a call's result: equal calls have equal keys, and whatever can change the result is in it.
+        """Return the cache key of a call: a hash of everything that can change its result.
 
         Args:
-            arguments: canonical, files by name.
-            paths: each file that the arguments name, and where it lies.
-            infos: what the sample says of those files; tools see that too.
+            arguments: canonical arguments, with files by name.
+            paths: path of each file named in the arguments.
+            infos: metadata of those files in the sample, which tools can read too.
 
         Raises:
             OSError: a file cannot be read.
-            ToolError: the value of the back-end leads to nothing.
+            ToolError: the value of the back-end is not usable.
         """
         known = {name: info.model_dump(mode="json", exclude={"path", "sha256"}) for name, info in infos.items() if info}
         parts = {
@@ -200,7 +202,7 @@ class ResultCache:
         return sha256(orjson.dumps(parts, option=orjson.OPT_SORT_KEYS)).hexdigest()
 
     def get(self, key: str) -> Reply | None:
-        """The result under ``key`` with the contents of its artifacts, or None."""
+        """Return the result stored under ``key`` with the contents of its artifacts, or None."""
         try:
             digest, _, body = self._entry_path(key).read_bytes().partition(b"\n")
             if sha256(body).hexdigest().encode() != digest:
@@ -218,7 +220,7 @@ class ResultCache:
         return {"result": entry.result, "artifacts": [artifact.model_dump() for artifact in entry.artifacts]}, contents
 
     def put(self, key: str, reply: Reply) -> None:
-        """Keep a result. A disk that is full or read-only costs the entry, not the run."""
+        """Store a result. If the disk is full or read-only, the entry is lost but no error is raised."""
         message, contents = reply
         entry = _Entry(
             result=message.get("result"),
@@ -235,7 +237,7 @@ class ResultCache:
         self._sweeper.wrote(len(body) + sum(map(len, contents)))
 
     def artifact(self, artifact: Artifact) -> Path | None:
-        """Path of the unaltered content of ``artifact``; None if it is not in the cache."""
+        """Return the path of the content of ``artifact``, or None if it is not in the cache or was altered."""
         digest = artifact.sha256 or ""
         if len(digest) != 64 or not set(digest) <= set("0123456789abcdef"):
             return None
@@ -253,17 +255,17 @@ class ResultCache:
         return self.folder / "artifacts" / digest[:2] / digest
 
     def has_hashed(self, tool: Tool[..., Any], backend: str, paths: Iterable[Path]) -> bool:
-        """True if :meth:`key` finds all hashes in memory, so that it takes microseconds.
+        """True if all hashes that :meth:`key` needs are in memory, so that it takes microseconds.
 
         Raises:
-            OSError: a file cannot be looked up.
-            ToolError: the value of the back-end leads to nothing.
+            OSError: the status of a file cannot be read.
+            ToolError: the value of the back-end is not usable.
         """
         known = (_stamp(path) in self._hashes for path in (*paths, *tool.files_for(backend)) if path.is_file())
         return tool.function.__module__ in self._modules and all(known)
 
     def _hash(self, path: Path) -> str:
-        """Hash of a file's content, taken again only where the file has changed."""
+        """Return the hash of a file's content, computed again only if the file has changed."""
         stamp = _stamp(path)
         if (known := self._hashes.get(stamp)) is not None:
             return known
@@ -293,10 +295,10 @@ def _library_versions() -> dict[str, str]:
 
 @cache
 def code_hash(module: str) -> str:
-    """Hash of the source that the tool in ``module`` can depend on, so that a changed tool never returns old results.
+    """Return a hash of the source code that the tool in ``module`` can depend on, so that code changes void results.
 
-    For a tool of ours these are the packages below the tools, for one of our benchmarks the benchmarks too; for a
-    plug-in its own top package or module.
+    It covers the subpackages of agrotools that tools use, for tools of a built-in benchmark also
+    ``agrotools.benchmarks``, and for plug-ins their own top-level package or module.
     """
     ours = Path(__file__).parents[1]
     sources = [path for package in _TOOL_CODE for path in (ours / package).rglob("*.py")]
@@ -324,4 +326,4 @@ def _hash_of_sources(paths: Iterable[Path]) -> str:
 
 def _write(path: Path, content: bytes) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
-    write_whole(path, content, synced=False)  # what a power cut leaves of it fails its checksum
+    write_whole(path, content, synced=False)  # a file truncated by a power failure fails its checksum

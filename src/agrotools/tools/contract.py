@@ -1,4 +1,4 @@
-"""The contract of a tool: a typed function and a decorator.
+"""Tool contract: a typed function and a decorator.
 
     @tool(category="measurement", version="1")
     def measure_fruit_size(
@@ -7,8 +7,8 @@
     ) -> FruitSizes:
         '''Measure the diameter of each fruit in an RGB-D pair.'''
 
-The signature is the schema that models and the command line see; the docstring, up to its first section
-(``Raises:``, ``Source:`` ...), is what they read. A tool is checked when it is declared.
+The signature defines the schema for models and the command line. The docstring up to its first section (``Raises:``,
+``Source:``...) is the tool description that they see. A tool is checked when it is declared.
 """
 
 import inspect
@@ -69,26 +69,26 @@ _SECTION = re.compile(
 )
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,63}")
 _LONGEST_DESCRIPTION = 1024
-"""Endpoints refuse longer descriptions of a function."""
+"""Longest function description, in characters, that endpoints accept."""
 _LARGEST_EXACT_INTEGER = 2**53
 MOST_ELEMENTS = 100_000
-"""An argument whose lists hold more, at all levels together, is refused before anything else is done with it.
+"""Largest number of list elements in one argument, counted over all levels; larger arguments are refused first.
 
-Validation says what is wrong with each element, which takes minutes where millions are wrong.
+Validation reports every wrong element, which would take minutes for millions of them.
 """
 
 
 DataFiles = Callable[[], Iterable[Path]] | Sequence[str | Callable[[], Iterable[Path]]]
-"""Files of a tool: names of those that ship in ``agrotools/data``, and functions that find others."""
+"""Data files of a tool: names of files in ``agrotools/data`` and functions that find other files."""
 
 
 def shipped_file(name: str) -> Path:
-    """The file of that name in the data of the package."""
+    """Return the path of a data file of the package."""
     return Path(__file__).parents[1] / "data" / name
 
 
 class ToolDeclarationError(TypeError):
-    """A function cannot be a tool as it is written. Raised when its module is imported."""
+    """Error in the declaration of a tool, raised when its module is imported."""
 
 
 def tool(
@@ -103,28 +103,29 @@ def tool(
     files_by_last_part: bool = False,
     resolves: Resolver | None = None,
 ) -> Callable[[Callable[P, R]], "Tool[P, R]"]:
-    """Declare a typed function a tool.
+    """Declare a typed function as a tool.
 
     Args:
         category: ``identification``, ``measurement``, ``segmentation``, ``change``, ``analytics``, ``general`` or
-            ``published`` (a tool under the name and with the arguments that a published benchmark gives it).
-        version: to be raised whenever the same call may give another result.
-        significant_digits: to which floats of an observation are rounded; None leaves them as the tool made them.
-        backends: names of the ways to do the work; the first is the default. One that ends with a colon takes a
-            value: ``pack:`` is chosen as ``pack:beans``, and that is what the tool sees.
-        data_files: the files outside the call that the result depends on (trained heads, for instance): names of files
-            of the package, functions that find others, or one such function.
-        backend_files: those of a back-end with a value, from the whole of its name. May raise ToolError where the
-            value leads to nothing.
-        cacheable: False for a tool whose result may differ from one equal call to the next, or that is done sooner
-            than its result is found in a cache.
-        files_by_last_part: whether a path that ends in the name of a listed file stands for that file, as in calls of
-            published benchmarks. No other file is opened for it.
-        resolves: what a call comes to, where its arguments do not show it: aliases, ``auto``, arguments that another
-            one overrides. Two calls that come to the same agree. It opens no file and is fast.
+            ``published`` (a tool with the name and arguments that a published benchmark gives it).
+        version: increase it whenever the same call may give a different result.
+        significant_digits: number of digits to which floats in an observation are rounded; None for no rounding.
+        backends: names of the available back-ends, the default first. A name that ends with a colon takes a value:
+            the user selects ``pack:`` as ``pack:beans``, and the tool receives that full name.
+        data_files: files outside the call that affect the result (for example trained heads): names of files of the
+            package, functions that find other files, or one such function.
+        backend_files: function from the full name of a back-end with a value to the files it uses. It may raise
+            ToolError if the value is not usable.
+        cacheable: False if equal calls may give different results, or if running the tool is faster than a cache
+            look-up.
+        files_by_last_part: True if a path that ends in the name of a listed file refers to that file, as in calls of
+            published benchmarks. No other file is opened.
+        resolves: function that resolves arguments which do not speak for themselves: aliases, ``auto``, arguments
+            overridden by another one. Calls with equal resolved arguments agree. It must be fast and open no file.
 
     Raises:
-        ToolDeclarationError: no docstring, an argument without type or description, a default outside its own type...
+        ToolDeclarationError: the docstring, or the type or description of an argument, is missing, a default does not
+            match its type...
     """
 
     def declare(function: Callable[P, R]) -> Tool[P, R]:
@@ -138,7 +139,7 @@ def tool(
 
 @dataclass(eq=False, repr=False)
 class Tool(Generic[P, R]):
-    """A declared tool. Call it like the function it was made from; files are then paths on this machine."""
+    """Declared tool. It can be called like the original function, with files given as local paths."""
 
     function: Callable[P, R]
     category: str
@@ -170,35 +171,35 @@ class Tool(Generic[P, R]):
 
     @property
     def target(self) -> str:
-        """Import path of this tool, ``package.module:name``."""
+        """Import path of the tool, ``package.module:name``."""
         return f"{self.function.__module__}:{self.name}"
 
     @property
     def data_files(self) -> tuple[Path, ...]:
-        """The files outside the call that the result depends on, as they are now."""
+        """Current files outside the call that affect the result."""
         sources = [self.declared_files] if callable(self.declared_files) else self.declared_files
         return tuple(path for each in sources for path in ([shipped_file(each)] if isinstance(each, str) else each()))
 
     def files_for(self, backend: str | None) -> tuple[Path, ...]:
-        """The files outside the call that the result depends on where ``backend`` (None: the default) does the work.
+        """Return the files outside the call that affect the result with ``backend`` (None: the default).
 
         Raises:
-            ToolError: the value of the back-end leads to nothing.
+            ToolError: the value of the back-end is not usable.
         """
         if backend is None or ":" not in backend or self.backend_files is None:
             return self.data_files
         return (*self.data_files, *self.backend_files(backend))
 
     def has_backend(self, name: str) -> bool:
-        """True if ``name`` is a back-end of this tool, with a value if that takes one."""
+        """True if ``name`` is a back-end of this tool, including a value if the back-end takes one."""
         kind, colon, value = name.partition(":")
         return f"{kind}:" in self.backends and bool(value.strip()) if colon else name in self.backends
 
     def validated(self, arguments: Arguments) -> Arguments:
-        """The arguments in canonical form: checked against the schema, defaults filled in, files still by name.
+        """Return the arguments in canonical form: checked against the schema, defaults filled in, files by name.
 
-        Null for an argument that has a default means the default. A whole float counts as an integer, as in JSON
-        Schema; nothing else is converted.
+        Null for an argument with a default means the default. A whole float counts as an integer, as in JSON Schema;
+        nothing else is converted.
 
         Raises:
             ToolError: ``invalid_argument``, with all faults of the call in one message.
@@ -206,10 +207,10 @@ class Tool(Generic[P, R]):
         return self._checked(arguments, None).model_dump(mode="json", by_alias=True)
 
     def resolved(self, arguments: Arguments, known: ReferenceCall) -> Arguments:
-        """Resolved call: :meth:`validated` arguments as the tool itself reads them.
+        """Return the resolved call: :meth:`validated` arguments as the tool interprets them.
 
         Raises:
-            ToolError: the tool does not take the call.
+            ToolError: the arguments are invalid, or the tool would refuse the call.
         """
         valid = self.validated(arguments)
         return valid if self.resolver is None else self.resolver(valid, known)
@@ -220,19 +221,19 @@ class Tool(Generic[P, R]):
         return self.resolver is not None
 
     def prepared(self, arguments: Mapping[str, Any], resolve: Resolve) -> dict[str, Any]:
-        """The arguments as the function takes them, each file name replaced by the path that ``resolve`` gives.
+        """Return the arguments for the function, with file names replaced by the paths that ``resolve`` returns.
 
         Raises:
-            ToolError: ``invalid_argument``, or what ``resolve`` raises.
+            ToolError: ``invalid_argument``, or an error raised by ``resolve``.
         """
         model = self._checked(arguments, resolve)
         return {name: getattr(model, name) for name in self._parameters}
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
-        """Run the tool here and now.
+        """Run the tool in this process.
 
         Raises:
-            ToolError: bad arguments, a file that does not exist or cannot be read, or what the tool itself finds.
+            ToolError: the arguments are invalid, a file does not exist or cannot be read, or the tool itself fails.
         """
         names = list(self._parameters)
         if len(args) > len(names):
@@ -288,7 +289,7 @@ class Tool(Generic[P, R]):
         }
         config = ConfigDict(extra="forbid", protected_namespaces=())
         with warnings.catch_warnings():
-            # An argument may be called like something of pydantic's own (register); values are fields of the instance.
+            # An argument may share its name with an attribute of pydantic (register); the fields still hold the values.
             warnings.filterwarnings("ignore", message="Field name .* shadows an attribute", category=UserWarning)
             return create_model(self.name, __config__=config, **fields)
 
@@ -371,7 +372,7 @@ def _exceeds_limit(value: Any, limit: int) -> bool:
 
 
 def _json_numbers(value: Any) -> Any:
-    """Whole floats as integers, as JSON Schema counts them; integers that JSON libraries cannot hold as floats."""
+    """Convert whole floats to integers, as in JSON Schema, and integers beyond 64 bits to floats."""
     if isinstance(value, float) and value.is_integer() and abs(value) <= _LARGEST_EXACT_INTEGER:
         return int(value)
     if isinstance(value, int) and not -(2**63) <= value < 2**63:

@@ -1,4 +1,4 @@
-"""Running tool calls: checked first, then found in the cache or done by a worker, then observed."""
+"""Execution of tool calls: validation, cache look-up, worker processes, and conversion to observations."""
 
 import asyncio
 import os
@@ -52,11 +52,11 @@ _LEARNED_TIMEOUT_S, _LEARNED_MEMORY_MB = 300.0, 16_384
 
 @dataclass(frozen=True)
 class ToolOutcome:
-    """Outcome of a call. ``log`` (tracebacks, prints) is for tool developers; policies never see it."""
+    """Outcome of a tool call. ``log`` (tracebacks, prints) is for tool developers; policies never see it."""
 
     observation: Observation
     seconds: float
-    """Wall time of the tool itself; of the look-up, where the result came from the cache."""
+    """Wall time of the tool itself, or of the look-up if the result came from the cache."""
     cached: bool = False
     recorded: bool = False
     """True if no tool was run: the observation was recorded beforehand."""
@@ -67,16 +67,16 @@ class ToolOutcome:
 class _CheckedCall:
     tool: Tool[..., Any]
     arguments: Arguments
-    """Canonical, files by name."""
+    """Canonical arguments, with files by name."""
     paths: dict[str, Path]
     backend: str
 
 
 def check_backend(tool: Tool[..., Any], backend: str) -> None:
-    """Refuse a back-end that ``tool`` has not, or whose value leads to nothing.
+    """Check that ``tool`` has a back-end and that the value of the back-end is usable.
 
     Raises:
-        UsageError: saying which there are, or what is wrong with the value.
+        UsageError: lists the available back-ends, or says what is wrong with the value.
     """
     if not tool.has_backend(backend):
         known = ", ".join(f"{name}VALUE" if name.endswith(":") else name for name in tool.backends)
@@ -90,10 +90,10 @@ def check_backend(tool: Tool[..., Any], backend: str) -> None:
 def check_backends(
     backends: Mapping[str, str], find_tool: Callable[[str], Tool[..., Any]] = get_tool, *, has_vision: bool
 ) -> None:
-    """Check the back-end of each tool, and that what it needs is there.
+    """Check the back-end of each tool and the availability of what it requires.
 
     Raises:
-        UsageError: a tool or back-end that does not exist, or one that needs what is not given.
+        UsageError: a tool or back-end does not exist, or a required model, key or address is missing.
     """
     for name, backend in backends.items():
         check_backend(find_tool(name), backend)
@@ -104,29 +104,31 @@ def check_backends(
 
 
 def _with_whole_path(backend: str) -> str:
-    """A back-end whose value is a path, with that path in full: workers run in another folder."""
+    """Return the back-end with a path in its value made absolute, because workers run in another folder."""
     if backend.startswith((LEARNED, IMAGES)):
-        return backend  # names of models have slashes too; a folder of weights is named by its whole path
+        return backend  # model names contain slashes too; a folder of weights is given as an absolute path
     kind, colon, value = backend.partition(":")
     is_path = colon and (os.sep in value or kind == "recorded")
     return f"{kind}:{Path(value).expanduser().absolute()}" if is_path else backend
 
 
 class ToolExecutor:
-    """Runs tool calls in worker processes. Use as an async context manager; any number of calls at a time.
+    """Runs tool calls in worker processes, any number of calls concurrently. Use as an async context manager.
 
     Args:
-        workers: processes at most.
-        timeout_s: wall time of one call; the worker is killed after it. At least 300 s with a ``learned`` back-end.
+        workers: maximum number of worker processes.
+        timeout_s: wall time limit of one call, after which the worker is killed. At least 300 s with a ``learned``
+            back-end.
         memory_mb: address space of a worker. At least 16,384 MB with a ``learned`` back-end.
-        cache: where results are kept and found; None runs every call.
-        backends: back-end per tool, where not its default.
-        vision: what answers the questions of tools whose back-end is ``vlm``.
-        threads: that numeric libraries may use in a worker; more give no other results, see ``agrotools validate``.
-        find_tool: from a name to the tool; the registry by default.
+        cache: cache to read and store results; None runs every call.
+        backends: back-end of each tool that does not use its default.
+        vision: vision model that answers the questions of tools with the back-end ``vlm``.
+        threads: threads that numeric libraries may use in a worker. Results do not depend on it, see
+            ``agrotools validate``.
+        find_tool: function from a name to the tool; the registry by default.
 
     Raises:
-        UsageError: a tool or back-end in ``backends`` that does not exist, or one whose value leads to nothing.
+        UsageError: a tool or back-end in ``backends`` does not exist, or the value of a back-end is not usable.
     """
 
     def __init__(
@@ -141,7 +143,7 @@ class ToolExecutor:
         threads: int = 1,
     ) -> None:
         if any(backend.startswith(LEARNED) for backend in (backends or {}).values()):
-            # A worker whose space is nearly used up is replaced, and would load the model anew for each call.
+            # A worker that is close to its memory limit is replaced, and would reload the model for each call.
             timeout_s, memory_mb = max(timeout_s, _LEARNED_TIMEOUT_S), max(memory_mb, _LEARNED_MEMORY_MB)
         self.timeout_s = timeout_s
         self.cache = cache
@@ -162,18 +164,18 @@ class ToolExecutor:
 
     @property
     def calls_of_workers(self) -> int:
-        """Number of calls that went to a worker so far; those found in the cache did not."""
+        """Number of calls sent to a worker so far, not counting cached results."""
         return self._pool.calls
 
     @property
     def worker_pids(self) -> tuple[int, ...]:
-        """Process ids of the workers that live now."""
+        """Process ids of the live workers."""
         return self._pool.pids
 
     async def prepare(self, tools: Sequence[str]) -> None:
-        """Start all workers and load ``tools`` in each, so that no call waits for it.
+        """Start all workers and load ``tools`` in each, so that no call has to wait for that.
 
-        What goes wrong here goes wrong again in the call that needs it, and is told there.
+        Errors are ignored here; they occur again, and are reported, in the call that needs the tool.
         """
         with suppress(InfrastructureError, UsageError, BrokenFrame, TimeoutError):
             targets = [_importable_target(self._find_tool(name)) for name in tools]
@@ -186,13 +188,13 @@ class ToolExecutor:
                     await _load(worker, target)
 
     async def run(self, call: ToolCall, workspace: Workspace, toolset: Sequence[str]) -> ToolOutcome:
-        """Run one call on the files of ``workspace``, as a policy that has ``toolset`` asked for it.
+        """Run one call of a policy that has ``toolset``, on the files of ``workspace``.
 
-        What a policy or a file caused comes back as an observation with an error: unknown tool, bad arguments, a
-        missing or hostile file, time-out, memory, crash.
+        Faults caused by the policy or a file become observations with an error: unknown tool, bad arguments, missing
+        or hostile file, time-out, memory, crash.
 
         Raises:
-            UsageError: the toolset names a tool that does not exist or cannot be loaded.
+            UsageError: the toolset contains a tool that does not exist or cannot be loaded.
             InfrastructureError: no worker can be started, or artifacts cannot be written.
         """
         started = time.perf_counter()
@@ -210,10 +212,10 @@ class ToolExecutor:
         except OSError as error:
             unreadable = ToolError("unreadable_file", f"a file of this call cannot be read: {error.strerror}")
             return ToolOutcome(Observation(error=unreadable.info), time.perf_counter() - started)
-        except ToolError as error:  # what a back-end needs was there when the run began
+        except ToolError as error:  # files of a back-end were removed after the run began
             return ToolOutcome(Observation(error=error.info), time.perf_counter() - started)
         lock = self._in_work.setdefault(key, asyncio.Lock())
-        async with lock:  # an equal call that is under way is waited for, not done twice
+        async with lock:  # wait for an equal call that is running instead of running it twice
             if found := await asyncio.to_thread(self._find, self.cache, key, workspace):
                 return replace(found, seconds=time.perf_counter() - started)
             return await self._run_and_observe(checked, workspace, self.cache, key)
@@ -260,17 +262,17 @@ class ToolExecutor:
         reply = message, contents
         if cache is not None and _is_repeatable(message):
             await asyncio.to_thread(cache.put, key, reply)
-        # A thread only where there is something to write: for a short call the way there and back is the longer part.
+        # Use a thread only to write artifacts: for a short call, switching threads takes longer than the work.
         observation = (
             await asyncio.to_thread(_observation, reply, workspace) if contents else _observation(reply, workspace)
         )
         return ToolOutcome(observation, seconds, log=message.get("log", ""))
 
     async def _reply_with_answers(self, checked: _CheckedCall, workspace: Workspace) -> Reply:
-        """The reply of a worker whose questions are answered here, by a vision model or a service on the network: keys
-        do not go into workers.
+        """Return the reply of a worker, answering its questions in this process, because workers have no keys.
 
-        The call is run again with each answer, so that no worker waits for an endpoint, and time limits are of work.
+        A vision model or a network service answers. The call is run again with each answer, so that no worker waits
+        for an endpoint and time limits only cover the tool's own work.
         """
         started, replies = time.perf_counter(), list[Any]()
         name = self.vision.name if self.vision is not None else ""
@@ -313,10 +315,12 @@ class ToolExecutor:
             fresh = True
 
     async def _ask(self, worker: Worker, request: dict[str, Any]) -> tuple[Reply, bool]:
-        """The reply, made up from the way the worker died if it did; and whether a new worker may do better.
+        """Return the reply, and whether a new worker might succeed where this one failed.
+
+        If the worker dies, the reply is an error derived from its exit status and log.
 
         Raises:
-            NotBegun: the worker ended through no fault of this call.
+            CallNotStarted: the worker ended for a reason other than this call.
         """
         limit = START_TIMEOUT_S
         used = worker.calls > 0
@@ -341,8 +345,8 @@ class ToolExecutor:
             self._pool.discard(worker)
             if self._pool.closed:
                 raise InfrastructureError("the tool executor was closed while a call was running") from None
-            # What an earlier call spoilt is not charged to this one; and a machine that is short of memory kills
-            # processes that did nothing wrong.
+            # An earlier call may have damaged the worker, and a machine that is short of memory kills innocent
+            # processes.
             return _failure(_error_of_death(log, status, broken), log), used or status == -signal.SIGKILL
         if "seconds" in reply[0]:
             self._pool.took(request["target"], reply[0]["seconds"])
@@ -354,17 +358,17 @@ class ToolExecutor:
 
 
 def _is_service(backend: str) -> bool:
-    """True if a back-end is a service that the parent process calls."""
+    """True if the back-end is a service called by the parent process."""
     return backend in (SERPER, SEARXNG, SANDBOX) or backend.startswith(IMAGES)
 
 
 def _needs_answers(backend: str) -> bool:
-    """True if a call may use a model or a service, so that its result may differ from one time to the next."""
+    """True if a call may query a model or a service, so that its result may differ between equal calls."""
     return backend == VLM or _is_service(backend)
 
 
 async def _load(worker: Worker, target: str) -> Reply | None:
-    """Load a tool in a worker; what came of it where it cannot be loaded."""
+    """Load a tool in a worker. Return the error reply if it cannot be loaded, else None."""
     loaded, _ = await worker.ask({"load": target}, START_TIMEOUT_S)
     if "error" in loaded:
         return loaded, []
@@ -397,7 +401,7 @@ def _error_of_death(log: str, status: int | None, broken: BrokenFrame) -> ErrorI
 
 
 def _is_repeatable(message: dict[str, Any]) -> bool:
-    """True if an equal call would surely end the same way."""
+    """True if an equal call would certainly give the same reply."""
     passing = ("timeout", "limit", "tool_failed", "backend_unavailable")
     return "error" not in message or message["error"]["kind"] not in passing
 

@@ -1,9 +1,9 @@
 """Back-end ``learned:MODEL``: a large open model with local weights.
 
-``MODEL`` is a name of the model hub that is in the hub's cache (``IDEA-Research/grounding-dino-tiny``), or an absolute
-path of a folder. Nothing is ever downloaded. Pictures are uint8 (rows, columns, 3), of which the part ``box`` counts.
-Every function raises a ``ToolError`` of the kind ``backend_unavailable`` where the model's weights or a library are not
-there, or the model is of a kind that does not do such work.
+``MODEL`` is the name of a model in the local cache of the model hub (``IDEA-Research/grounding-dino-tiny``), or the
+absolute path of a folder. Nothing is ever downloaded. Pictures are uint8 (rows, columns, 3); only the part ``box`` is
+used. Every function raises a ``ToolError`` of the kind ``backend_unavailable`` if the weights or a library are missing,
+or if the model is of the wrong kind for the task.
 """
 
 from collections.abc import Sequence
@@ -26,19 +26,19 @@ _NOT_CALIBRATED = "scores are the model's own, not calibrated"
 
 
 def weight_files(backend: str) -> tuple[Path, ...]:
-    """The files of the model or models that a back-end names."""
+    """Return the files of all models named by a back-end."""
     from agrotools.vision.learned.weights import find_weights
 
     return tuple(file for model in models_of(backend) for file in find_weights(model).files)
 
 
 def models_of(backend: str) -> list[str]:
-    """The models that a back-end names: one, or a detector and a model for outlines with a plus between them."""
+    """Return the models named by a back-end: one model, or a detector and an outline model joined by a plus sign."""
     return backend.removeprefix(LEARNED).split("+")
 
 
 def weights_of(backend: str) -> "Weights":
-    """The one model that a back-end names."""
+    """Return the weights of the single model named by a back-end."""
     from agrotools.vision.learned.weights import find_weights
 
     return find_weights(backend.removeprefix(LEARNED))
@@ -50,7 +50,7 @@ def _cut(pixels: NDArray[np.uint8], box: Box) -> NDArray[np.uint8]:
 
 
 def find_learned(backend: str, pixels: NDArray[np.uint8], box: Box, target: str, score_min: float) -> "FoundObjects":
-    """Boxes of ``target``, best first."""
+    """Detect ``target`` and return its boxes, best first."""
     from agrotools.tools.services.vision import FoundObjects
     from agrotools.vision.learned.detection import find_by_text, find_crowns
 
@@ -69,7 +69,10 @@ def find_learned(backend: str, pixels: NDArray[np.uint8], box: Box, target: str,
 
 
 def describe_learned(backend: str, pixels: NDArray[np.uint8], box: Box, question: str | None) -> "TextAnswer":
-    """Description, or the answer to ``question``; flag ``question_not_answered`` for a model that takes none."""
+    """Describe a picture or answer ``question``.
+
+    The flag ``question_not_answered`` is set for a model that cannot take questions.
+    """
     from agrotools.tools.services.vision import TextAnswer
     from agrotools.vision.learned.description import describe
 
@@ -82,7 +85,7 @@ def describe_learned(backend: str, pixels: NDArray[np.uint8], box: Box, question
 def name_learned(
     backend: str, pixels: NDArray[np.uint8], box: Box, names: Sequence[str], *, top_k: int = 3
 ) -> "RankedNames":
-    """Ranking of ``names`` by their likeness to a picture."""
+    """Rank ``names`` by their similarity to a picture."""
     from agrotools.tools.services.vision import RankedNames
     from agrotools.vision.learned.description import likeness
 
@@ -98,7 +101,7 @@ def name_learned(
 
 
 def name_common(backend: str, pixels: NDArray[np.uint8], score_min: float) -> "FoundObjects":
-    """All things that the model knows in a picture."""
+    """Detect all objects in a picture that belong to the model's classes."""
     from agrotools.tools.services.vision import FoundObjects
     from agrotools.vision.learned.detection import find_common
 
@@ -110,9 +113,9 @@ def name_common(backend: str, pixels: NDArray[np.uint8], score_min: float) -> "F
 def outline_learned(
     backend: str, pixels: NDArray[np.uint8], text: str, score_min: float
 ) -> "tuple[FoundObjects, NDArray[np.bool_]]":
-    """Boxes of ``text`` by a detector, and a mask of each (n, rows, columns).
+    """Return boxes of ``text`` and a mask of each, bool (n, rows, columns).
 
-    The back-end names two models, the detector and one for outlines, with a plus between them.
+    The back-end names two models joined by a plus sign: a detector and an outline model.
     """
     from agrotools.vision.learned.detection import masks_in_boxes
     from agrotools.vision.learned.weights import EXAMPLES, find_weights
@@ -132,7 +135,7 @@ def outline_learned(
 
 
 def write_down_learned(backend: str, pixels: NDArray[np.uint8], box: Box) -> "TextAnswer":
-    """The formula in a picture, as LaTeX."""
+    """Return the formula in a picture as LaTeX."""
     from agrotools.tools.services.vision import TextAnswer
     from agrotools.vision.learned.description import write_down
 

@@ -1,4 +1,4 @@
-"""Field pictures from photographs and rasters: bands by role, valid pixels, a picture to show; scale and masks."""
+"""Field pictures from photographs and rasters: bands by role, valid pixels, a display picture, scale and masks."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -20,7 +20,7 @@ _WORTH_SAYING = 0.02
 
 @dataclass(frozen=True)
 class Scale:
-    """``gsd_m``: metres per pixel, None where nobody knows."""
+    """Scale of a picture. ``gsd_m``: metres per pixel, None if unknown."""
 
     gsd_m: float | None = None
     notes: tuple[str, ...] = ()
@@ -28,15 +28,15 @@ class Scale:
 
 
 def choose_scale(given: float | None, known: float | None, in_file: float | None = None) -> Scale:
-    """The ground sampling distance to use.
+    """Choose the ground sampling distance to use, all values in metres per pixel.
 
     Args:
-        given: the caller's argument, which wins.
-        known: what the sample or a sidecar says of the file.
-        in_file: what the raster's own coordinate reference system says.
+        given: argument of the caller, which takes precedence.
+        known: value from the sample or a sidecar file.
+        in_file: value from the raster's coordinate reference system.
 
     Returns:
-        With flag ``gsd_differs_from_file`` where the caller's value differs from what else is known by over 2 %.
+        The scale, with flag ``gsd_differs_from_file`` if ``given`` differs from the other value by more than 2 %.
     """
     elsewhere = known or in_file
     if given is None:
@@ -50,11 +50,11 @@ def choose_scale(given: float | None, known: float | None, in_file: float | None
 def read_mask_pixels(
     path: Path, image_shape: tuple[int, int], image_name: str, *, argument: str, called: str
 ) -> NDArray[np.bool_]:
-    """Pixels where a mask holds data and is not 0, bool (rows, columns).
+    """Read the pixels of a mask that have data and are not 0, bool (rows, columns).
 
     Args:
-        image_shape: rows and columns of the image it belongs to.
-        called: what it is, for the hint: "a leaf mask".
+        image_shape: rows and columns of the image that the mask belongs to.
+        called: description of the mask for the hint, such as "a leaf mask".
     """
     name = shown_name(path)
     labels = read_labels(path, argument=argument, shown_as=name)
@@ -67,7 +67,7 @@ def read_mask_pixels(
 def refuse_other_size(
     of_image: tuple[int, int], of_mask: tuple[int, int], names: tuple[str, str], *, argument: str, called: str
 ) -> None:
-    """Refuse a mask whose rows and columns are not those of its image.
+    """Refuse a mask whose size differs from that of its image, both as (rows, columns).
 
     Raises:
         ToolError: ``shape_mismatch``.
@@ -83,19 +83,19 @@ def refuse_other_size(
 
 _CHANNELS = ("red", "green", "blue")
 WHOLE_PX = 20_000_000
-"""Size above which a region is read alone; smaller rasters are read whole, which makes a better threshold."""
+"""Pixels above which only the region is read; smaller rasters are read whole, which gives a better threshold."""
 _LEAST_MARGIN = 0.01
-"""Share of a picture from which black that reaches its border is taken as absence of data."""
+"""Smallest share of a picture for which black pixels connected to the border are taken as missing data."""
 
 
 @dataclass(frozen=True, eq=False)
 class FieldPicture:
-    """A picture of a field.
+    """Picture of a field.
 
-    ``bands``: role to values (rows, columns), uint8 for photographs, else float32 with NaN where there is no data.
-    ``valid``: bool (rows, columns). ``shown``: uint8 (rows, columns, 3) to look at. ``photo``: the same where it is a
-    photograph in its own colours, else None. ``box``: the part that was asked for, within these arrays.
-    ``is_8_bit``: whether colour bands are 0..255 as they are; ``is_raster``: whether it came from a raster file.
+    ``bands``: role to values (rows, columns), uint8 for photographs, else float32 with NaN for missing data.
+    ``valid``: bool (rows, columns). ``shown``: display picture, uint8 (rows, columns, 3). ``photo``: the same picture
+    if it has its natural colours, else None. ``box``: the requested part within these arrays. ``is_8_bit``: True if
+    the stored colour bands are 0..255. ``is_raster``: True if the picture comes from a raster file.
     """
 
     bands: dict[Role, NDArray[Any]]
@@ -120,11 +120,11 @@ def read_field_picture(
     """Read a photograph or a raster.
 
     Args:
-        bands: which band is which; None: as the file or what is known of it (``info.bands``) says.
-        region: the part asked for; more is read where it helps to find the threshold between plants and soil.
+        bands: role to number or name of each band; None to use ``info.bands`` or the file's own names.
+        region: requested part; more is read if that helps to find the threshold between plants and soil.
 
     Raises:
-        ToolError: as the readers; ``band_not_found``, ``region_empty``.
+        ToolError: errors of the readers; ``band_not_found``, ``region_empty``, ``nothing_found``.
     """
     name = info.name if info else path.name
     if file_format(path, shown_as=name) in ("tiff", "envi"):
@@ -213,7 +213,9 @@ def _read_raster(
 def raster_roles(
     source: RasterSource, bands: Mapping[str, int | str] | None, info: SampleFile | None
 ) -> tuple[dict[Role, int], tuple[str, ...]]:
-    """Roles of the bands of a raster by caller, sample or file, with a note if they were assumed.
+    """Return the band numbers of a raster by role, and a note if the roles were assumed.
+
+    Roles come from the caller, else from the sample, else from the file.
 
     Raises:
         ToolError: ``band_not_found``, ``invalid_argument``.
@@ -237,7 +239,7 @@ def raster_roles(
 
 
 def colour_bands(picture: FieldPicture) -> tuple[dict[Role, NDArray[Any]], tuple[str, ...]]:
-    """The bands with red, green and blue as 0..255, and a note where they had to be scaled (by one factor)."""
+    """Return the bands with red, green and blue as 0..255, and a note if they were scaled (all by one factor)."""
     if picture.is_8_bit:
         return picture.bands, ()
     colours = [picture.bands[role][picture.valid] for role in ("R", "G", "B")]
@@ -248,7 +250,7 @@ def colour_bands(picture: FieldPicture) -> tuple[dict[Role, NDArray[Any]], tuple
 
 
 def _black_margin(picture: FieldPicture) -> NDArray[np.bool_] | None:
-    """Pixels that are 0 in all bands and hang together with the border, where they are many; else None."""
+    """Return the mask of pixels that are 0 in all bands and connected to the border, or None if they are few."""
     import cv2
 
     black = picture.valid.copy()

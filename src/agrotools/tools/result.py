@@ -1,7 +1,7 @@
-"""Result of a tool, its plain JSON form, and the frames in which it travels between the executor and its workers.
+"""Tool results, their plain JSON form, and the frames exchanged between the executor and its workers.
 
-A frame is the length of the JSON (4 bytes, big-endian), the length of all that follows it (8 bytes), the JSON, and the
-contents of artifacts one after the other; the message says how long each is.
+A frame consists of the length of the JSON (4 bytes, big-endian), the total length of the artifact contents (8 bytes),
+the JSON, and the contents one after the other. The JSON gives the length of each content.
 """
 
 import math
@@ -16,14 +16,15 @@ from pydantic import BaseModel, ConfigDict, JsonValue
 from agrotools.core import Artifact
 
 ARTIFACT_KEY = "$artifact"
-"""In an encoded result, ``{"$artifact": n}`` stands where the name of the n-th artifact will be written."""
+"""Key of artifact placeholders: ``{"$artifact": n}`` in an encoded result is replaced by the n-th artifact's name."""
 
 
 class ToolResult(BaseModel):
-    """Base of all results. Fields carry their unit in the name; a field of type ``Artifact`` is a file that was made.
+    """Base class of all tool results.
 
-    A line of text below a field is its description. ``notes`` say what the numbers rest on (method, scale used);
-    ``flags`` are short identifiers that say where they may be wrong.
+    Field names include the unit; a field of type ``Artifact`` is a file created by the tool. The docstring below a
+    field is its description. ``notes`` explain the basis of the numbers (method, scale used); ``flags`` are short
+    identifiers that warn of possible errors.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
@@ -33,7 +34,7 @@ class ToolResult(BaseModel):
 
 
 class ResultPart(BaseModel):
-    """Base of the records inside a result."""
+    """Base class of records inside a result."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True, populate_by_name=True)
 
@@ -41,10 +42,10 @@ class ResultPart(BaseModel):
 def encode_result(
     result: ToolResult, significant_digits: int | None = 6
 ) -> tuple[dict[str, JsonValue], tuple[Artifact, ...]]:
-    """The result as JSON with place holders for its artifacts, and the artifacts, numbered in order of appearance.
+    """Return a result as JSON with placeholders for its artifacts, and the artifacts in order of appearance.
 
-    Floats are rounded to ``significant_digits`` (None: as they are); NaN and infinities become null, since JSON has
-    neither; integers beyond 64 bits become floats. Notes and flags come last.
+    Floats are rounded to ``significant_digits`` (None: not rounded). NaN and infinities become null because JSON has
+    neither. Integers beyond 64 bits become floats. Notes and flags come last.
     """
     artifacts: list[Artifact] = []
 
@@ -79,14 +80,14 @@ def encode_result(
 
 
 def round_significant(value: float, significant_digits: int | None) -> float | None:
-    """``value`` to that many significant digits; None where it is not finite."""
+    """Round ``value`` to this number of significant digits (None: not at all); return None if it is not finite."""
     if not math.isfinite(value):
         return None
     return value if significant_digits is None else float(f"{value:.{significant_digits}g}")
 
 
 def with_artifact_names(value: JsonValue, names: list[str]) -> JsonValue:
-    """An encoded result with the names of its artifacts written in place of the numbers."""
+    """Return an encoded result with its artifact placeholders replaced by names."""
     if isinstance(value, dict):
         if value.keys() == {ARTIFACT_KEY}:
             return names[cast(int, value[ARTIFACT_KEY])]
@@ -99,21 +100,21 @@ def with_artifact_names(value: JsonValue, names: list[str]) -> JsonValue:
 _HEADER = struct.Struct(">IQ")
 
 Reply = tuple[dict[str, Any], list[bytes]]
-"""Message and the contents of its artifacts."""
+"""Message of a worker and the contents of its artifacts."""
 
 LARGEST_MESSAGE = 16 * 2**20
 LARGEST_CONTENT = 256 * 2**20
 
 
 class BrokenFrame(Exception):
-    """Invalid frame: the other side is gone or does not follow this format."""
+    """Invalid or missing frame: the other process ended or does not follow the format."""
 
 
 def pack_frame(message: dict[str, Any], contents: Sequence[bytes] = ()) -> bytes:
-    """A message and its contents as one frame.
+    """Encode a message and its contents as one frame.
 
     Raises:
-        OverflowError: more than a frame may hold.
+        OverflowError: the message or the contents exceed the size limits.
     """
     if contents:
         message = {**message, "lengths": [len(content) for content in contents]}
@@ -125,7 +126,7 @@ def pack_frame(message: dict[str, Any], contents: Sequence[bytes] = ()) -> bytes
 
 
 def read_frame(source: BinaryIO) -> Reply | None:
-    """The next frame, blocking; None at the end of the stream."""
+    """Read the next frame, blocking; return None at the end of the stream."""
     header = source.read(_HEADER.size)
     if len(header) < _HEADER.size:
         return None
@@ -134,12 +135,12 @@ def read_frame(source: BinaryIO) -> Reply | None:
 
 
 class FrameReader:
-    """Puts frames together from the pieces in which they arrive."""
+    """Incremental reader that assembles frames from chunks of data."""
 
     def __init__(self) -> None:
         self._buffer = bytearray()
         self._needed = 0
-        """Length of the frame that is arriving; 0 while its header is not complete."""
+        """Length of the incoming frame, 0 until its header is complete."""
 
     @property
     def empty(self) -> bool:
@@ -147,10 +148,10 @@ class FrameReader:
         return not self._buffer
 
     def feed(self, data: bytes) -> Reply | None:
-        """The frame that ``data`` completes, if it does. What comes behind it is kept.
+        """Return the frame completed by ``data``, or None. Data after the frame is kept.
 
         Raises:
-            BrokenFrame: what came is no frame.
+            BrokenFrame: the data is not a valid frame.
         """
         self._buffer += data
         if not self._needed:

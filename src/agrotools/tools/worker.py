@@ -1,7 +1,7 @@
-"""A worker process: reads calls from its standard input, runs them, writes the replies to its standard output.
+"""Worker process that reads calls from standard input, runs them and writes the replies to standard output.
 
-Started by :mod:`agrotools.tools.worker_process` with an empty environment. A tool's own prints go to standard error;
-the process ends when its input does, so that no worker outlives the process that started it.
+:mod:`agrotools.tools.worker_process` starts it with a minimal environment. Output printed by a tool goes to standard
+error. The process ends when its input ends, so that no worker outlives the process that started it.
 """
 
 import faulthandler
@@ -24,7 +24,7 @@ from agrotools.tools.result import Reply, pack_frame, read_frame
 
 LARGEST_FILE = 256 * 2**20
 _LARGEST_SHARE = 0.75
-"""A worker whose address space has grown to this share of its limit is replaced: no call pays for another's leaks."""
+"""A worker is replaced once its address space exceeds this share of its limit, so that leaks do not affect calls."""
 _PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
 
 
@@ -41,18 +41,18 @@ def main() -> None:
     while (frame := read_frame(requests)) is not None:
         reply, contents = answer(frame[0])
         if os.getpid() != self:
-            os._exit(0)  # a tool forked and came back twice: only the first of the two speaks for it
+            os._exit(0)  # the tool forked and returned twice: only the original process replies
         spent = _has_children() or _has_threads() or _address_space() > most_bytes
         if spent:
             reply["spent"] = True
         replies.write(_pack_reply(reply, contents))
         replies.flush()
         if spent:
-            threading.Event().wait()  # what was asked already is for another to answer; this one is about to be killed
+            threading.Event().wait()  # another worker takes the pending calls; this one is about to be killed
 
 
 def answer(request: dict[str, Any]) -> Reply:
-    """The reply to a request: ``{"load": target}`` or a call (see :func:`_run`). Never raises."""
+    """Return the reply to a request: ``{"load": target}`` or a call (see :func:`_run`). Never raises."""
     try:
         if "load" in request:
             load(request["load"])
@@ -81,7 +81,7 @@ def _pack_reply(reply: dict[str, Any], contents: list[bytes]) -> bytes:
 
 
 def load(target: str) -> Any:
-    """The tool at ``package.module:name``."""
+    """Import the tool at ``package.module:name``."""
     module, _, name = target.partition(":")
     try:
         return getattr(importlib.import_module(module), name)
@@ -90,10 +90,10 @@ def load(target: str) -> Any:
 
 
 def _run(request: dict[str, Any]) -> Reply:
-    """Run a call: ``target``, ``arguments``, ``paths`` and ``files`` (from the name of a file in the call to its
-    path, and to what the sample says of it), ``backend``.
+    """Run a call with ``target``, ``arguments``, ``paths``, ``files`` and ``backend``.
 
-    With ``asking`` (the replies of a vision model or service so far) the reply may be a ``request``.
+    ``paths`` and ``files`` map file names of the call to paths and to metadata of the sample. With ``asking`` (the
+    replies of a vision model or service so far) the reply may be another ``request``.
     """
     from agrotools.tools.result import ToolResult, encode_result
     from agrotools.tools.services import VLM, AnswerNeeded, Replies
@@ -144,14 +144,14 @@ def _out_of_memory() -> ErrorInfo:
 
 
 def _is_memory_error(error: BaseException) -> bool:
-    """Native libraries have their own ways to say so."""
+    """True if a native library reported a lack of memory by its own kind of error."""
     text = str(error)
     return any(words in text for words in ("Insufficient memory", "bad_alloc", "Cannot allocate memory"))
 
 
 def _reset_state() -> None:
-    """Equal calls give equal results, whatever ran before them in this process; and what they print is their own."""
-    if os.lseek(2, 0, os.SEEK_CUR):  # it is 0 as long as nothing was printed
+    """Reset the random state and the log, so that a call does not depend on earlier calls in this process."""
+    if os.lseek(2, 0, os.SEEK_CUR):  # 0 if nothing was printed
         os.lseek(2, 0, os.SEEK_SET)
         os.ftruncate(2, 0)
     random.seed(0)
@@ -160,9 +160,9 @@ def _reset_state() -> None:
 
 
 def _has_children() -> bool:
-    """True if the call left processes behind that still run; ended ones are reaped.
+    """True if the call left running child processes behind; ended ones are reaped.
 
-    Sandboxes that wait for the next call's code are no call's doing.
+    Idle sandbox workers, which wait for the code of the next call, do not count.
     """
     with suppress(ChildProcessError):
         while True:
@@ -174,7 +174,7 @@ def _has_children() -> bool:
 
 
 def _children() -> set[int]:
-    """Processes that this one started or adopted. Those of our threads; empty where the system does not say."""
+    """Return the ids of the processes that any of our threads started or adopted, empty if the system has no list."""
     children: set[int] = set()
     with suppress(OSError, ValueError):
         for thread in Path("/proc/self/task").iterdir():
@@ -183,13 +183,13 @@ def _children() -> set[int]:
 
 
 def _has_threads() -> bool:
-    """True if the call left threads behind; daemons, which libraries start for good, are not counted."""
+    """True if the call left threads behind, not counting daemon threads, which libraries keep running."""
     main = threading.main_thread()
     return any(thread is not main and not thread.daemon for thread in threading.enumerate())
 
 
 def _address_space() -> int:
-    """Bytes of address space in use; 0 if the system does not say."""
+    """Return the address space in use in bytes, 0 if it is unknown."""
     try:
         return int(Path("/proc/self/statm").read_bytes().split()[0]) * resource.getpagesize()
     except (OSError, ValueError, IndexError):
@@ -197,7 +197,7 @@ def _address_space() -> int:
 
 
 def _private_streams() -> tuple[BinaryIO, BinaryIO]:
-    """Our own copies of standard input and output; what a tool reads is empty, what it prints goes to the log."""
+    """Return private copies of standard input and output; tools get empty input, and their output goes to the log."""
     requests, replies = os.dup(0), os.dup(1)
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)
@@ -207,16 +207,16 @@ def _private_streams() -> tuple[BinaryIO, BinaryIO]:
 
 
 def _end_with_parent(parent: int, requests: BinaryIO) -> None:
-    """End when the parent ends, also in the middle of a call.
+    """End this process when the parent ends, even during a call.
 
-    The kernel does it where it can (Linux); a thread that watches for the hang-up of our input does it elsewhere.
+    On Linux the kernel does so; elsewhere a thread waits for our input to be closed.
     """
     with suppress(OSError, AttributeError, ImportError):
         import ctypes
 
         prctl = ctypes.CDLL(None).prctl
         prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
-        prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)  # what a call started stays known, also where it hides
+        prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)  # adopt orphaned descendants, so that none can hide
         os.register_at_fork(after_in_child=lambda: prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0))
     if os.getppid() != parent:
         os._exit(1)
@@ -231,7 +231,7 @@ def _end_with_parent(parent: int, requests: BinaryIO) -> None:
 
 
 def _lower_priority() -> None:
-    """Do not push the parent off its processor whenever it sends a call: it serves all samples, this process one."""
+    """Yield to the parent process, which serves all samples while this process serves one."""
     with suppress(OSError, AttributeError):
         os.sched_setscheduler(0, os.SCHED_BATCH, os.sched_param(0))
 

@@ -1,7 +1,7 @@
-"""Worker processes as their parent sees them: start, calls, end, removal of all remains; and the pool of those in use.
+"""Parent side of worker processes (start, calls, end, clean-up) and the pool of workers.
 
-The pool is separate from the sandbox's on purpose: that one's workers run hostile code, serve one job each and are read
-under a limit for each kind of frame; these are reused, and their calls are pipelined on the event loop.
+The pool is deliberately separate from that of the sandbox, whose workers run hostile code, serve one job each and have
+a size limit for each kind of frame. The workers here are reused, and their calls are pipelined on the event loop.
 """
 
 import asyncio
@@ -21,23 +21,23 @@ from agrotools.core.files import cache_dir, hub_cache
 from agrotools.tools.result import BrokenFrame, FrameReader, Reply, pack_frame
 
 START_TIMEOUT_S = 120.0
-"""A worker imports the tool's libraries before its first call; on a busy machine that takes a while."""
+"""Time limit for starting a worker and importing a tool's libraries, which takes long on a busy machine."""
 _TOKEN = "AGROTOOLS_WORKER"
-"""Variable by which the processes that a tool starts are known as ours, wherever they hide."""
+"""Environment variable that identifies the processes started by a tool, even if they leave its session."""
 _THREAD_LIMITS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "OPENCV_FOR_THREADS_NUM")
 _DRAIN_S = 0.05
-"""Time to read the pipe after a worker's end: its last output may still be there."""
+"""Time to read the pipe after a worker has ended, because it may still contain its last output."""
 _TIME_TO_END_S = 2.0
-"""A process closes its output a little before it ends."""
+"""Time that a process may take to end after closing its output."""
 
 _MOST_SWEEPS = 10
-"""A process that is being killed may just have started another."""
+"""Maximum number of sweeps for descendants, because a process may start another just before it is killed."""
 
 
 def worker_environment(threads: int = 1) -> dict[str, str]:
-    """All that a worker knows of this process: its import path, where caches and the user's knowledge base are.
+    """Return the environment of a worker: import path, folders of caches and of the user's knowledge base.
 
-    No keys, no PATH, no HOME. ``threads`` are those of numeric libraries.
+    It has no keys, no PATH and no HOME. ``threads`` is the number of threads of numeric libraries.
     """
     from agrotools.knowledge.entries import user_folders
     from agrotools.sandbox import RUNNER_VARIABLE, WORKERS_VARIABLE
@@ -50,17 +50,17 @@ def worker_environment(threads: int = 1) -> dict[str, str]:
         "AGROTOOLS_CACHE": str(cache_dir()),
         "AGROTOOLS_KB": os.pathsep.join(map(str, user_folders())),
         "MPLCONFIGDIR": str(cache_dir("matplotlib")),
-        # weights of large models are read from there and from nowhere else
+        # the only source of large models' weights
         "HF_HUB_CACHE": str(hub_cache()),
         "HF_HUB_OFFLINE": "1",
         **dict.fromkeys((*_THREAD_LIMITS, THREADS), str(threads)),
         "MALLOC_ARENA_MAX": "2",
-        WORKERS_VARIABLE: "1",  # a tool is asked for one thing at a time
-        # GDAL writes .aux.xml files beside what it reads, and reads files that lie beside it, unless told otherwise
+        WORKERS_VARIABLE: "1",  # a tool runs one call at a time
+        # by default GDAL writes .aux.xml files next to its input and reads other files in that folder
         "GDAL_PAM_ENABLED": "NO",
         "GDAL_DISABLE_READDIR_ON_OPEN": "EMPTY_DIR",
     }
-    # the first two: without them some installations of Python do not start
+    # some installations of Python do not start without the first two
     for name in ("LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", RUNNER_VARIABLE):
         if name in os.environ:
             environment[name] = os.environ[name]
@@ -68,11 +68,11 @@ def worker_environment(threads: int = 1) -> dict[str, str]:
 
 
 class CallNotStarted(Exception):
-    """The worker ended, or was given up, while it was at work on what it had been asked before."""
+    """The worker ended or was discarded while it was still running an earlier call."""
 
 
 class _ReplyChannel(asyncio.SubprocessProtocol):
-    """Reply channel of a worker: one frame for each call, in order, and at last the news that it has ended."""
+    """Reply channel of a worker: one frame for each call, in order, and the end of the process."""
 
     def __init__(self) -> None:
         self._loop = loop = asyncio.get_running_loop()
@@ -81,12 +81,12 @@ class _ReplyChannel(asyncio.SubprocessProtocol):
         self.closed: asyncio.Future[None] = loop.create_future()
         self.broken: BrokenFrame | None = None
         self.at_end = False
-        """True if its output is closed: as a rule because it is ending."""
+        """True if the worker's output is closed, usually because it is ending."""
         self._frames = FrameReader()
         self._asked: deque[tuple[asyncio.Future[Reply], float]] = deque()
-        """Pending replies and the time limit of each. The worker is at work on the first."""
+        """Pending replies and the time limit of each. The worker is running the first call."""
         self._since = 0.0
-        """Time at which the worker began with the first."""
+        """Time at which the worker began the first pending call."""
         self._alarm: asyncio.TimerHandle | None = None
 
     @property
@@ -95,13 +95,13 @@ class _ReplyChannel(asyncio.SubprocessProtocol):
         return len(self._asked)
 
     def expect(self, limit_s: float) -> "asyncio.Future[Reply]":
-        """One more frame, to come within ``limit_s`` of the one before it, or of now.
+        """Return a future for the next frame, due ``limit_s`` after the previous frame, or from now if none is pending.
 
-        The future raises TimeoutError where it does not, BrokenFrame where it never will, and NotBegun where either
-        befalls one before it.
+        The future raises TimeoutError if the frame is late, BrokenFrame if it cannot arrive any more, and
+        CallNotStarted if the channel breaks during an earlier call.
 
         Raises:
-            BrokenFrame: none will come.
+            BrokenFrame: the channel is already broken.
         """
         if self.broken:
             raise self.broken
@@ -114,7 +114,7 @@ class _ReplyChannel(asyncio.SubprocessProtocol):
     def _turn_to_first(self) -> None:
         self._since = self._loop.time()
         at = self._since + self._asked[0][1]
-        # An alarm that rings too early looks again: one for each call would cost more than most calls take.
+        # An alarm that fires too early checks and rearms itself: one per call would cost more than most calls take.
         if self._alarm is None or self._alarm.when() > at:
             self._ring_at(at)
 
@@ -167,7 +167,7 @@ class _ReplyChannel(asyncio.SubprocessProtocol):
         if not self.exited.done():
             self.exited.set_result(-1 if status is None else status)
         self.at_end = True
-        # A process that the worker started may hold its output open, so that its end would never be seen there.
+        # A process started by the worker may hold its output open, so that the pipe would never be closed.
         asyncio.get_running_loop().call_later(_DRAIN_S, self._break, BrokenFrame("it ended"))
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002
@@ -198,18 +198,18 @@ class Worker:
         self.loaded: set[str] = set()
         self.calls = 0
         self.quick = False
-        """True if all its pending calls are known to be quick."""
+        """True if all pending calls are known to be quick."""
         self.spent = False
-        """True if the last call left something behind that the next one should not meet."""
+        """True if the last call left something behind that could affect the next one."""
         self.given_up = False
         self._unsent: list[bytes] = []
 
     @classmethod
     async def start(cls, memory_mb: int, threads: int = 1) -> "Worker":
-        """A worker that has said that it is ready.
+        """Start a worker and wait until it is ready.
 
         Raises:
-            InfrastructureError: it cannot be started, or does not get ready.
+            InfrastructureError: it cannot be started, or does not become ready.
         """
         token = f"{os.getpid()}-{uuid4().hex}"
         try:
@@ -249,7 +249,7 @@ class Worker:
 
     @property
     def alive(self) -> bool:
-        """True if it can take another call."""
+        """True if the worker can take another call."""
         return not self._line.exited.done() and self._line.broken is None
 
     @property
@@ -258,13 +258,13 @@ class Worker:
         return self._line.expected
 
     def ask(self, message: dict[str, Any], limit_s: float) -> "asyncio.Future[Reply]":
-        """Send a message; the reply, to come ``limit_s`` after the one before it at most.
+        """Send a message and return a future for the reply, due ``limit_s`` after the previous reply.
 
-        Messages are answered in order. Those of one turn of the loop are sent together.
+        Messages are answered in order. All messages of one iteration of the event loop are sent together.
 
         Raises:
-            BrokenFrame: the worker died or wrote nonsense; so does the reply. It raises TimeoutError, too, and NotBegun
-                where the worker never came to this message.
+            BrokenFrame: the worker died or wrote an invalid frame. The future can raise it too, and also TimeoutError,
+                or CallNotStarted if the worker never reached this message.
         """
         reply = self._line.expect(limit_s)
         if not self._unsent:
@@ -280,13 +280,13 @@ class Worker:
             stdin.write(b"".join(unsent))
 
     def kill(self) -> None:
-        """End the worker and whatever it started in its own group, now."""
+        """Kill the worker and its process group immediately."""
         if not self._line.exited.done():
             with suppress(ProcessLookupError, PermissionError):  # macOS forbids it for one that has just ended
                 os.killpg(self.pid, signal.SIGKILL)
 
     async def exit_status(self) -> int | None:
-        """The exit status, once the worker has ended; None where it broke the line but lives, and had to be killed."""
+        """Return the exit status of a worker that ended, or None if its channel broke and it had to be killed."""
         if self._line.at_end:
             await asyncio.wait([self._line.exited], timeout=_TIME_TO_END_S)
         if not self._line.exited.done():
@@ -295,7 +295,7 @@ class Worker:
         return self._line.exited.result()
 
     async def end(self) -> None:
-        """Kill the worker and see to it that no process, pipe or file of it is left."""
+        """Kill the worker and remove all its processes, pipes and files."""
         clean = self.alive and not self.spent and not self._line.expected
         self.kill()
         await self._line.exited
@@ -306,20 +306,20 @@ class Worker:
         self._log.close()
 
     def read_log(self) -> str:
-        """The end of what the running call printed: the worker empties it before each."""
+        """Return the end of the running call's output; the worker empties the log before each call."""
         size = os.fstat(self._log.fileno()).st_size
         return os.pread(self._log.fileno(), 8000, max(0, size - 8000)).decode(errors="replace")
 
 
 def _anonymous_file() -> IO[bytes]:
-    """A file that is gone with the last process that has it open; in memory where the system can."""
+    """Return an unnamed temporary file, in memory if the system supports it."""
     if hasattr(os, "memfd_create"):
         return os.fdopen(os.memfd_create("agrotools-worker-log"), "rb+", buffering=0)
     return tempfile.TemporaryFile(buffering=0)
 
 
 def _kill_descendants(worker: int, token: str) -> None:
-    """Kill what a worker started: processes of its session, and those that left it but carry its token."""
+    """Kill the descendants of a worker: processes in its session, and others that carry its token."""
     for _ in range(_MOST_SWEEPS):
         found = [pid for pid in _processes() if pid not in (worker, os.getpid()) and _is_descendant(pid, worker, token)]
         for pid in found:
@@ -351,16 +351,16 @@ def _is_descendant(pid: int, session: int, token: str) -> bool:
 
 
 CALLS_PER_WORKER = 20_000
-"""A worker retires after that many calls. One that has grown retires sooner: it says so itself."""
+"""Number of calls after which a worker is replaced. A worker that has grown too large asks to be replaced sooner."""
 _QUICK_S = 0.002
 _MOST_PENDING = 32
-"""Quick calls that a worker is asked for at a time, so that it does not wait for us between one and the next."""
+"""Maximum number of quick calls queued on a worker, so that it does not wait for us between calls."""
 _DECAY = 0.9
-"""A tool that was slow is quick again when a hundred calls or so have shown it."""
+"""Decay of a tool's longest call time; a slow tool counts as quick again after about a hundred quick calls."""
 
 
 class WorkerPool:
-    """At most ``size`` workers at a time. Use as an async context manager; on exit no process is left."""
+    """Pool of at most ``size`` workers. Use as an async context manager; on exit all processes are removed."""
 
     def __init__(self, size: int, memory_mb: int, threads: int = 1) -> None:
         self.size = size
@@ -371,12 +371,12 @@ class WorkerPool:
         self._busy: set[Worker] = set()
         self._endings: set[asyncio.Task[None]] = set()
         self._longest_s: dict[str, float] = {}
-        """By tool, what a call may take."""
+        """Recent longest call time of each tool, seconds."""
         self.closed = False
         self.started = 0
-        """Workers started so far."""
+        """Number of workers started so far."""
         self.calls = 0
-        """Calls that went to a worker so far."""
+        """Number of calls sent to workers so far."""
 
     async def __aenter__(self) -> "WorkerPool":
         return self
@@ -389,19 +389,19 @@ class WorkerPool:
 
     @property
     def pids(self) -> tuple[int, ...]:
-        """Process ids of the workers that live now."""
+        """Process ids of the live workers."""
         return tuple(worker.pid for worker in [*self._idle, *self._busy])
 
     def took(self, target: str, seconds: float) -> None:
-        """Take note of how long a call of ``target`` was."""
+        """Record the duration of a call of ``target``."""
         self._longest_s[target] = max(seconds, _DECAY * self._longest_s.get(target, 0.0))
 
     @asynccontextmanager
     async def worker_for(self, target: str, *, fresh: bool = False) -> AsyncIterator[Worker]:
-        """A worker to ask for a call of ``target``, which is loaded already if there is such a one.
+        """Provide a worker for a call of ``target``, preferably one that has it loaded.
 
-        Nobody else's calls are on it, but for quick ones where this is quick as well; with ``fresh`` it is a new
-        process. The worker goes back to the pool unless it was discarded or the block was left by an exception.
+        The worker is not shared, except between quick calls; with ``fresh`` it is a new process. It returns to the pool
+        unless it was discarded or the block was left by an exception.
 
         Raises:
             InfrastructureError: the pool is closed, or no worker can be started.
@@ -426,7 +426,7 @@ class WorkerPool:
                 self._free.release()
 
     async def _own(self, target: str, fresh: bool) -> Worker:
-        """A worker, once there is one that nobody else has taken."""
+        """Wait for a worker that no other call uses."""
         await self._free.acquire()
         try:
             if self.closed:
@@ -439,7 +439,7 @@ class WorkerPool:
         return worker
 
     def _shared(self, target: str) -> Worker | None:
-        """A worker at work on quick calls alone that may be asked for one more."""
+        """Return a worker that runs only quick calls and can take one more, or None."""
         able = (
             worker
             for worker in self._busy
@@ -449,7 +449,7 @@ class WorkerPool:
         return min(able, key=lambda worker: worker.asked, default=None)
 
     def discard(self, worker: Worker) -> None:
-        """Kill a worker and see to it that nothing of it is left."""
+        """Kill a worker and remove everything it left behind."""
         self._busy.discard(worker)
         if worker in self._idle:
             self._idle.remove(worker)

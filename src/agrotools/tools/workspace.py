@@ -1,16 +1,16 @@
-"""Workspace of a tool: the files that it may read, and the folder for its artifacts.
+"""Workspace of a tool: the files it may read, and the folder for its artifacts.
 
-Policies and tools know files by name. :class:`Workspace` is the host's side: from a name to a path, refusing all
-that leads out. :func:`save_artifact` and :func:`file_info` are the tool's side, the same in a worker and in plain
-Python.
+Policies and tools refer to files by name. :class:`Workspace` is the host side: it resolves names to paths and refuses
+paths outside the workspace. :func:`save_artifact` and :func:`file_info` are the tool side and work the same in a worker
+and in plain Python.
 
-Sidecars hold metadata that a photograph lacks: ``field.jpg.meta.json`` (or ``field.meta.json``) is an object with any
-of ``gsd_m`` (metres per pixel), ``bands`` (names in file order), ``crs``, ``intrinsics`` (``fx_px``, ``fy_px``,
-``cx_px``, ``cy_px``), ``depth_unit_mm``, ``classes`` (class number to meaning), ``width_px`` and ``height_px`` (of the
-image that the intrinsics belong to), ``kind``, ``note``.
+Sidecar files add metadata that a photograph lacks: ``field.jpg.meta.json`` (or ``field.meta.json``) is a JSON object
+with any of ``gsd_m`` (metres per pixel), ``bands`` (names in file order), ``crs``, ``intrinsics`` (``fx_px``,
+``fy_px``, ``cx_px``, ``cy_px``), ``depth_unit_mm``, ``classes`` (class number to meaning), ``width_px`` and
+``height_px`` (of the image that the intrinsics belong to), ``kind``, ``note``.
 
-Published benchmarks name files by paths. Such a path is never opened: its end is compared with the listed files and
-with the artifacts of earlier calls.
+Published benchmarks refer to files by path. Such a path is never opened; only its last parts are compared with the
+listed files and with the artifacts of earlier calls.
 """
 
 import io
@@ -41,7 +41,10 @@ if TYPE_CHECKING:
 
 
 def match_file(name: str, files: Sequence[SampleFile], artifacts: Path) -> str | None:
-    """The name of the file or artifact that ``name`` is, or whose path ends as it does; None where there is not one."""
+    """Return the name of the file or artifact that ``name`` refers to by name or by the end of its path.
+
+    Return None if there is no match, or more than one.
+    """
     path = Path(name)
     if str(path) in {file.name for file in files}:
         return str(path)
@@ -50,14 +53,14 @@ def match_file(name: str, files: Sequence[SampleFile], artifacts: Path) -> str |
     alike = {file.name: file for file in files if path.name in (file.name, Path(file.path).name)}
     if not alike:
         return path.name if path.name[0] != "." and os.path.lexists(artifacts / path.name) else None
-    # Of two files called alike in two folders, the one is meant whose folder is named too.
+    # If files in different folders share a name, the folders in the path decide.
     common = {name: _common_ending(path, Path(file.path)) for name, file in alike.items()}
     best = [name for name, count in common.items() if count == max(common.values())]
     return best[0] if len(best) == 1 else None
 
 
 def _common_ending(one: Path, other: Path) -> int:
-    """Number of parts that two paths share at their ends."""
+    """Return the number of trailing parts that two paths have in common."""
     pairs = zip(reversed(one.parts), reversed(other.parts), strict=False)
     return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
 
@@ -68,10 +71,10 @@ _KEYS = ("gsd_m", "bands", "crs", "intrinsics", "depth_unit_mm", "classes", "wid
 
 
 def read_sidecar(path: Path) -> SampleFile | None:
-    """Content of the sidecar of a file; None if there is none.
+    """Read the sidecar of a file; return None if there is none.
 
     Raises:
-        ToolError: ``unreadable_file``, it is no JSON object with these keys.
+        ToolError: ``unreadable_file``: the sidecar is not a JSON object with the allowed keys.
     """
     for sidecar in (path.with_name(path.name + SUFFIX), path.with_name(path.stem + SUFFIX)):
         if sidecar.is_file():
@@ -92,7 +95,7 @@ def _parsed(sidecar: Path, name: str) -> SampleFile:
     unknown = sorted(str(key) for key in said if key not in _KEYS)
     if unknown:
         raise ToolError("unreadable_file", f"{sidecar.name} has unknown keys: {', '.join(unknown[:5])}", hint=hint)
-    # The name is for messages; files of this machine may have names that a sample could not use.
+    # The name is only used in messages; local files may have names that are not allowed in a sample.
     shown = "".join(
         letter if letter.isascii() and letter.isalnum() else "_-."["-.".find(letter) + 1] for letter in name
     )
@@ -120,15 +123,15 @@ _MEDIA_TYPES = {
 
 
 class ArtifactWriteError(OSError):
-    """An artifact cannot be written; any other system error is the tool's own."""
+    """An artifact cannot be written, as opposed to a system error raised by the tool itself."""
 
 
 @dataclass(frozen=True)
 class Workspace:
-    """One sample's files, read-only and by name, and the folder its artifacts go to.
+    """Read-only files of one sample by name, and the folder for its artifacts.
 
-    ``files[].path`` is absolute. A file may be a link only if it stays inside ``root`` (None: inside its own folder).
-    Artifacts of earlier calls can be named like files.
+    ``files[].path`` is absolute. A file may be a link only if its target is inside ``root`` (None: inside the file's
+    own folder). Artifacts of earlier calls can be referred to by name, like files.
     """
 
     files: tuple[SampleFile, ...]
@@ -136,10 +139,10 @@ class Workspace:
     root: Path | None = None
 
     def resolve(self, name: str, *, by_last_part: bool = False) -> Path:
-        """The real path of the file of that name.
+        """Return the real path of the file or artifact with this name.
 
-        With ``by_last_part`` a path that is no such name stands for the listed file, or the artifact, called like
-        its last part (``/data/image/a.jpg`` for ``a.jpg``); nothing else is looked up for it.
+        With ``by_last_part``, a path also refers to the listed file or artifact that has the name of its last part
+        (``/data/image/a.jpg`` for ``a.jpg``); nothing else is opened.
 
         Raises:
             ToolError: ``path_outside_workspace`` (absolute path, ``..``, link leading out), ``file_not_found`` with
@@ -158,17 +161,17 @@ class Workspace:
         raise _not_found(name, [file.name for file in self.files])
 
     def info(self, name: str) -> SampleFile | None:
-        """Metadata of the file of that name, or of that last part; None for an artifact."""
+        """Return the metadata of the file with this name or last path part, or None for an artifact."""
         meant = match_file(name, self.files, self.artifacts)
         return next((file for file in self.files if file.name == meant), None)
 
     def keep(self, artifact: Artifact, content: bytes) -> Artifact:
-        """Write an artifact under a name that is still free; equal content under the same name is written once."""
+        """Write an artifact under an unused name; equal content with the same name is written only once."""
         return write_artifact(self.artifacts, artifact, content, {file.name for file in self.files})
 
 
 def host_file(name: str) -> Path:
-    """The file at a path of this machine, for tools that are called as plain Python.
+    """Return the real path of a local file, for tools that are called as plain Python.
 
     Raises:
         ToolError: ``file_not_found`` with the closest names in its folder, ``unreadable_file``.
@@ -186,7 +189,7 @@ def host_file(name: str) -> Path:
 
 
 def _check_kind(path: Path) -> list[str]:
-    """The files in the folder of ``path`` that may have been meant by it: by their suffix of its kind."""
+    """Return the names of files in the same folder whose suffix is of the same kind, as possible matches."""
     try:
         beside = [entry.name for entry in path.parent.iterdir() if entry.is_file()]
     except OSError:
@@ -195,7 +198,7 @@ def _check_kind(path: Path) -> list[str]:
 
 
 def _kind_of_suffix(path: Path) -> str:
-    """Kind of file by its suffix: ``image``, or the suffix itself."""
+    """Return ``image`` for image suffixes, else the suffix itself."""
     guessed = guess_type(path.name)[0] or ""
     return "image" if guessed.startswith("image/") else path.suffix.lower()
 
@@ -240,17 +243,17 @@ def _regular_file(path: Path, name: str, within: Path | None) -> Path:
 
 @dataclass
 class CallContext:
-    """Context of a running tool: metadata of its files, its back-end, and where artifacts go."""
+    """Context of a running tool: metadata of its files, its back-end, and the storage of artifacts."""
 
     keep: Callable[[Artifact, bytes], Artifact]
     infos: Mapping[Path, SampleFile] = field(default_factory=dict)
     backend: str | None = None
     reads_sidecars: bool = False
-    """True if metadata that ``infos`` lacks are read from a JSON file beside the image."""
+    """True if metadata missing from ``infos`` is read from sidecar files."""
     vision: "VisionModel | None" = None
     """Vision model of the back-end ``vlm``."""
     replies: "Replies | None" = None
-    """Replies of services, in a worker; elsewhere services are called directly."""
+    """Replies of services, if the tool runs in a worker; outside of workers services are called directly."""
 
 
 _work: ContextVar[CallContext | None] = ContextVar("agrotools_work", default=None)
@@ -258,7 +261,7 @@ _work: ContextVar[CallContext | None] = ContextVar("agrotools_work", default=Non
 
 @contextmanager
 def call_context(work: CallContext) -> Iterator[CallContext]:
-    """Run a tool with these surroundings."""
+    """Set the context of the tools that run inside the block."""
     token = _work.set(work)
     try:
         yield work
@@ -270,10 +273,10 @@ def call_context(work: CallContext) -> Iterator[CallContext]:
 def artifacts_in(
     folder: str | os.PathLike[str], *, backend: str | None = None, vision: "VisionModel | None" = None
 ) -> Iterator[Path]:
-    """Tools that are called as plain Python inside this block leave their artifacts in ``folder``.
+    """Write the artifacts of tools that are called as plain Python inside the block to ``folder``.
 
-    ``backend`` is the way they do their work, where not the default; a tool that has no such back-end may ignore it.
-    ``vision`` is the model that the back-end ``vlm`` asks.
+    ``backend`` replaces the default back-end; a tool without such a back-end may ignore it. ``vision`` is the model of
+    the back-end ``vlm``.
     """
     where = Path(folder)
     current = _work.get()
@@ -297,13 +300,13 @@ def artifacts_in(
 
 
 def file_info(path: Path) -> SampleFile | None:
-    """Metadata of a file (bands, ground sampling distance, intrinsics, classes...), or None.
+    """Return the metadata of a file (bands, ground sampling distance, intrinsics, classes...), or None.
 
-    In an evaluation that is what the sample says; for tools called as plain Python or from the command line, what a
-    sidecar beside the file says.
+    In an evaluation the metadata comes from the sample; for tools called as plain Python or from the command line it
+    comes from a sidecar file.
 
     Raises:
-        ToolError: ``unreadable_file``, a sidecar that is none.
+        ToolError: ``unreadable_file``: the sidecar is invalid.
     """
     work = _work.get()
     if work is not None and (path in work.infos or not work.reads_sidecars):
@@ -312,39 +315,42 @@ def file_info(path: Path) -> SampleFile | None:
 
 
 def shown_name(path: Path) -> str:
-    """The name by which whoever called knows a file."""
+    """Return the name by which the caller knows a file."""
     info = file_info(path)
     return info.name if info else path.name
 
 
 def backend_in_use() -> str | None:
-    """The back-end chosen for the running tool; None for its default."""
+    """Return the back-end chosen for the running tool, or None for its default."""
     work = _work.get()
     return work.backend if work else None
 
 
 def vision_in_use() -> "VisionModel | None":
-    """Vision model of the running tool; None if it has none."""
+    """Return the vision model of the running tool, or None."""
     work = _work.get()
     return work.vision if work else None
 
 
 def replies_in_use() -> "Replies | None":
-    """Replies of services to the running tool; None if it calls them itself."""
+    """Return the replies of services to the running tool, or None if it calls services directly."""
     work = _work.get()
     return work.replies if work else None
 
 
 def save_artifact(name: str, kind: ArtifactKind, content: "Image | bytes") -> Artifact:
-    """Keep something that a person would want to look at. Called by tools.
+    """Save a file for people to view. Called by tools.
 
     Args:
-        name: file name with extension: png, jpg, svg, tif, csv or json. The final name may get a number.
-        kind: what it is.
-        content: bytes as they shall lie in the file, or a Pillow image for png and jpg.
+        name: file name with extension: png, jpg, svg, tif, csv or json. A number may be added to make it unique.
+        kind: kind of artifact.
+        content: content of the file as bytes, or a Pillow image for png and jpg.
 
     Returns:
-        The artifact; outside a worker it lies in ``agrotools-out`` or the folder of :func:`artifacts_in`.
+        The artifact. Outside a worker it is written to ``agrotools-out`` or the folder of :func:`artifacts_in`.
+
+    Raises:
+        ValueError: the name or its extension is not allowed.
     """
     suffix = Path(name).suffix
     if not _FILE_NAME.fullmatch(name) or suffix not in _MEDIA_TYPES:
@@ -364,14 +370,14 @@ def _encode(image: "Image", suffix: str) -> bytes:
     elif suffix == ".png":
         if image.mode == "RGB":
             return _quick_png(image)
-        image.save(buffer, "PNG", compress_level=2)  # a third of the time of 6, a fifth more bytes
+        image.save(buffer, "PNG", compress_level=2)  # a third of the time of level 6, 20 % more bytes
     else:
         raise ValueError(f"an image is kept as .png or .jpg, not {suffix}")
     return buffer.getvalue()
 
 
 def _quick_png(image: "Image") -> bytes:
-    """A colour picture as PNG in half the time that Pillow takes, which tries five filters on every row."""
+    """Encode a colour picture as PNG with OpenCV in half the time of Pillow, which tries five filters on every row."""
     import cv2
     import numpy as np
 
@@ -384,7 +390,7 @@ def _quick_png(image: "Image") -> bytes:
 def write_artifact(
     folder: Path, artifact: Artifact, content: bytes, taken: "frozenset[str] | set[str]" = frozenset()
 ) -> Artifact:
-    """Write an artifact into ``folder`` under a name that is neither there nor in ``taken``."""
+    """Write an artifact into ``folder`` under a name that is neither in use there nor in ``taken``."""
     stem, suffix = Path(artifact.name).stem, Path(artifact.name).suffix
     number = 1
     while True:

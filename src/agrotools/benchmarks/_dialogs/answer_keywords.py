@@ -1,19 +1,20 @@
-"""Search for the keywords of an objective task in an answer, where the published rule asks for word boundaries.
+r"""Search for the keywords of an objective task in an answer, replacing the word boundaries of the published rule.
 
-``\\b`` lies between a word character and another one, so that the alias ``-3`` or ``50%`` is found next to nothing, a
-``5`` before a Chinese letter is not found, and ``2`` is found in ``2.5`` and in ``-2``. Here
+``\b`` matches only between a word character and another character. The published rule therefore cannot find the alias
+``-3`` or ``50%`` in most contexts, nor ``5`` before a Chinese letter, and it finds ``2`` in ``2.5`` and in ``-2``. Here
 
-* both texts are brought into one form first (widths, minus signs, case);
-* a number is compared by its value: ``1200`` is stated by ``1,200`` and ``1200.0``, ``2`` by neither ``2.5`` nor
-  ``-2``; a unit of the table may stick to it (``2kg``); an alias with ``$`` or ``%`` needs that mark, one without
-  takes any;
-* other words must not go on where they begin or end with a letter or digit; Chinese, Japanese and Korean letters go
-  on nowhere, since they are written without spaces.
+* both texts are normalised first (widths, minus signs, case);
+* a number is compared by value: ``1,200`` and ``1200.0`` match ``1200``, while neither ``2.5`` nor ``-2`` matches
+``2``; a known unit may follow directly (``2kg``); an alias with ``$`` or ``%`` needs that mark, one without accepts
+any;
+* other words must not continue where they begin or end with a letter or digit; Chinese, Japanese and Korean letters are
+exempt because they are written without spaces.
 
-* a keyword does not count in a heap of words or numbers that would hit any keyword
-  (:mod:`agrotools.scoring.open_text`), nor a yes or no where the answer says both; behind the first 64 kB nothing does.
+A keyword does not count within a pile of words or numbers that would match any keyword
+(:mod:`agrotools.scoring.open_text`), nor does a yes or no in an answer that says both. Only the first 64 kB of an
+answer count.
 
-Parts of fractions, times and dates are numbers of their own, as they are in the published rule.
+Parts of fractions, times and dates are separate numbers, as in the published rule.
 """
 
 import re
@@ -43,11 +44,11 @@ _ALIAS = re.compile(
 )
 _PERCENT = re.compile(rf" ?(?:%|percent(?!{WORD})|per cent(?!{WORD}))")
 _LONGEST = 60
-"""Digits beyond which a run is compared as text."""
+"""Number of characters above which a number is compared as text."""
 
 
 class Stated(NamedTuple):
-    """A number as it is written: its value, and the marks of money and percent beside it."""
+    """Number in a text: its value, its money and percent signs, and its span."""
 
     value: Decimal
     money: str
@@ -57,12 +58,16 @@ class Stated(NamedTuple):
 
 
 def is_scorable(reference: Any) -> bool:
-    """True if the keyword lists of an objective task hold any keyword."""
+    """Return True if the keyword lists of an objective task contain a keyword."""
     return any(_groups(reference, "whitelist")) or any(_groups(reference, "blacklist"))
 
 
 def check(reference: Any, where: str) -> None:
-    """Raise :class:`BenchmarkError` unless ``reference`` is an object of two lists of lists of texts."""
+    """Check that ``reference`` is an object with two lists of lists of texts.
+
+    Raises:
+        BenchmarkError: it has another form.
+    """
     for name in ("whitelist", "blacklist"):
         groups: Any = reference.get(name) if is_object(reference) else 0
         if groups is None and name == "blacklist":
@@ -76,9 +81,9 @@ def check(reference: Any, where: str) -> None:
 
 
 def states(answer: str, reference: Any) -> bool:
-    """True if ``answer`` states an alias of each group of the whitelist and none of the blacklist.
+    """Return True if ``answer`` states an alias of each group of the whitelist and none of the blacklist.
 
-    ``reference`` is of the form that :func:`check` lets pass. Empty groups and empty aliases ask for nothing.
+    ``reference`` must have passed :func:`check`. Empty groups and empty aliases are ignored.
     """
     text = normalise(answer[:LONGEST_ANSWER])
     numbers = _numbers(text)
@@ -111,7 +116,7 @@ def states_alias(alias: str, text: str, numbers: list[Stated], heaps: Stacks) ->
 
 
 def _find_alias(alias: str, text: str, numbers: list[Stated]) -> Iterator[tuple[int, int]]:
-    """Start and end of each place where ``text`` states ``alias``."""
+    """Yield start and end of each place where ``text`` states ``alias``."""
     number, pattern = _alias_pattern(alias)
     if number is None:
         yield from (match.span() for match in pattern.finditer(text))
@@ -139,7 +144,7 @@ def _alias_pattern(alias: str) -> tuple[Stated | None, re.Pattern[str]]:
 
 def _left_boundary(first: str) -> str:
     if first.isdecimal():
-        # Not the end of a longer number, nor a negative one.
+        # Neither the end of a longer number nor a negative number.
         return rf"(?<!{WORD})(?<!\d[.,])(?<![^\w)\]][-+])(?<!^[-+])"
     return rf"(?<!{WORD})" if re.match(WORD, first) else r"(?<![\w)\]])" if first in ("-", "+") else ""
 
@@ -174,6 +179,6 @@ def _numbers(text: str) -> list[Stated]:
 
 
 def _subtracts(text: str, match: re.Match[str]) -> bool:
-    """True if a minus in words follows a number: "5 minus 3"."""
+    """Return True if a minus written as a word follows a number, as in "5 minus 3"."""
     before = text[max(0, match.start() - 2) : match.start()].rstrip()
     return match["sign"] not in ("-", "+") and before[-1:].isdecimal()

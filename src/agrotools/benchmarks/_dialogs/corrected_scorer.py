@@ -1,12 +1,12 @@
-"""GTA's and ThinkGeo's metrics without what misleads in them (docs/reference-scorers.md says what that is).
+"""Corrected versions of the metrics of GTA and ThinkGeo (docs/reference-scorers.md describes the corrections).
 
-All figures lie in 0 to 100; the gold against itself has 100. Each comes with what every sample adds to it, so that an
-interval over samples can be given (:meth:`Scores.estimate`). What a model leaves out or writes in another form than a
-call or an answer is wrong, never an error; a faulty gold is a :class:`BenchmarkError`.
+All values are in 0 to 100; the gold scored against itself has 100. Each metric keeps the contribution of every sample,
+so that an interval over samples can be computed (:meth:`Scores.estimate`). Output that a model omits, or that is
+neither a call nor an answer, is wrong but never an error; a malformed gold raises :class:`BenchmarkError`.
 
-The published rule for arguments is Python's equality of the two objects: a default that is written out differs from one
-that is left out, ``true`` is 1, a path depends on where the data lie, and ``(1,2,3,4)`` is another box than
-``(1, 2, 3, 4)``.
+The published rule compares arguments by equality of the Python objects: an explicit default differs from an omitted
+one, ``true`` equals 1, paths depend on where the data are stored, and the box ``(1,2,3,4)`` differs from ``(1, 2, 3,
+4)``.
 """
 
 import json
@@ -29,7 +29,6 @@ from agrotools.text.agreement_values import same_json
 from agrotools.text.loose_json import is_list, is_object, is_text, zeroes
 
 # scipy ships no type stubs.
-# pyright: reportMissingTypeStubs=false
 
 
 _NUMBER = re.compile(r"[-+]?(?:\d++(?:\.\d++)?|\.\d++)")
@@ -40,7 +39,8 @@ _DEEPEST = 50
 
 
 def canonical(name: str, arguments: Any) -> dict[str, JsonValue] | None:
-    """The arguments with defaults filled in, files by their base name and boxes as numbers; None for no object."""
+    """Return the arguments with defaults added, base names of files and boxes as numbers; None if they are not an
+    object."""
     if not is_object(arguments) or not _is_flat_enough(arguments):
         return None
     spec = published_specs().get(name)
@@ -66,15 +66,18 @@ def _is_flat_enough(value: Any, levels: int = _DEEPEST) -> bool:
 
 
 class Same(NamedTuple):
-    """Comparison of two calls. ``equal``: they differ at most in written-out defaults, folders and blanks of boxes.
-    ``agree``: they agree as AgroTools compares calls: sums by value, boxes by overlap, texts by their words."""
+    """Comparison of the arguments of two calls.
+
+    ``equal``: they differ at most in explicit defaults, folders, and spaces in boxes. ``agree``: they agree by the
+    rules of agrotools, which compare sums by value, boxes by overlap and texts by words.
+    """
 
     equal: bool
     agree: bool
 
 
 def compare(name: str, predicted: Any, reference: Any) -> Same:
-    """Similarity of the arguments of two calls of the tool ``name``; 0 for arguments that are not an object."""
+    """Compare the arguments of two calls of the tool ``name``; arguments that are not an object never agree."""
     first, second = canonical(name, predicted), canonical(name, reference)
     if first is None or second is None:
         return Same(equal=False, agree=False)
@@ -86,7 +89,7 @@ def compare(name: str, predicted: Any, reference: Any) -> Same:
 
 
 def as_text(name: str, arguments: Any) -> str:
-    """The arguments in one spelling, to be embedded."""
+    """Return the arguments as canonical text, for embedding."""
     canonical_call = canonical(name, arguments)
     return json.dumps(
         canonical_call if canonical_call is not None else str(arguments), sort_keys=True, ensure_ascii=False
@@ -125,7 +128,7 @@ _DEFAULTS: Mapping[str, dict[str, JsonValue]] = {
 
 @cache
 def published_specs() -> Mapping[str, ToolSpec]:
-    """The tools by name, with no more than the comparison of arguments needs."""
+    """Return the tools by name, with only the data that the comparison of arguments needs."""
     return {
         name: ToolSpec(
             name=name,
@@ -142,7 +145,7 @@ def published_specs() -> Mapping[str, ToolSpec]:
 
 SUFFIX = "_corrected"
 _LEAST = 1e-9
-"""The least similarity that is told from 0."""
+"""Lower bound of similarities in the matching, because the logarithm of 0 is not finite."""
 _STEP_METRICS = ("inst_acc", "tool_acc", "arg_acc", "arg_acc_agreement", "summ_acc", "summ_acc_objective")
 
 
@@ -153,12 +156,12 @@ def score_steps(
     *,
     embedder: str | None = None,
 ) -> Scores:
-    """Step-by-step metrics, over all steps of the gold, whether they were predicted or not.
+    """Compute the step-by-step metrics over all gold steps, including those without a prediction.
 
-    ``summ_acc_objective`` leaves out the subjective answers; without a ``similarity`` it stands alone.
+    ``summ_acc_objective`` excludes subjective answers. If there are any, ``summ_acc`` needs a ``similarity``.
 
     Raises:
-        BenchmarkError: the gold of a sample cannot be scored against.
+        BenchmarkError: the gold of a sample is malformed.
     """
     counts = zeroes("steps", "gold_calls", "objective", "subjective", "no_text_answer", "tool_call", "tool_call_error")
     ids = {name: f"{rules.name}.{name}{SUFFIX}" for name in _STEP_METRICS}
@@ -209,10 +212,10 @@ def _count_calls(steps: Sequence[Message], counts: dict[str, int]) -> None:
 
 
 def _text_reference(reference: Any, where: str) -> Any:
-    """Reference of a text answer: keyword lists, texts, or None if the text is not scored.
+    """Return the reference of a text answer: keyword lists, texts, or None if the text is not scored.
 
     Raises:
-        BenchmarkError: it is of none of the published forms.
+        BenchmarkError: the reference has none of the published forms.
     """
     if reference is None or (is_object(reference) and not reference):
         return None
@@ -230,7 +233,7 @@ def _text_reference(reference: Any, where: str) -> Any:
 def _answer_parts(
     message: Message, text_reference: Any, similarity: Similarity | None, parts: dict[str, Part], names: tuple[str, ...]
 ) -> str:
-    """Adds the score of a text answer to the metrics ``names`` (the last of them for objective tasks only)."""
+    """Add the score of a text answer to the metrics ``names`` (the last of them for objective tasks only)."""
     if text_reference is None:
         return "no_text_answer"
     text = message.text if message.kind == "answer" and not message.failed else ""
@@ -255,10 +258,10 @@ def score_end(
     *,
     embedder: str | None = None,
 ) -> Scores:
-    """End-to-end metrics. A task that asks for neither a text nor an image cannot be scored: it is counted, not free.
+    """Compute the end-to-end metrics. A task that requests neither a text nor an image is counted as unscorable.
 
     Raises:
-        BenchmarkError: the gold of a sample cannot be scored against.
+        BenchmarkError: the gold of a sample is malformed.
     """
     names = ("ans_acc", rules.image_metric, "ans_acc_objective")
     ids = {name: f"{rules.name}.{name}{SUFFIX}" for name in (*names, *rules.categories)}
@@ -297,9 +300,9 @@ def _last(steps: Any) -> Message:
 def _f1_parts(
     steps: Sequence[Message], gold: Sequence[Message], rules: Rules, counts: dict[str, int]
 ) -> dict[str, Part]:
-    """For each category ``2 TP`` of ``predicted + gold`` calls, whose quotient over samples is F1.
+    """Return for each category ``2 TP`` out of the number of predicted and gold calls; the ratio over samples is F1.
 
-    A gold call is found once for each call of that tool that worked; calls that failed count for nothing.
+    A gold call matches at most one successful call of the same tool; failed calls are ignored.
     """
     call_counts = Counter(step.name for step in steps if step.kind == "call" and not step.failed)
     gold_counts = Counter(step.name for step in gold if step.kind == "call")
@@ -345,7 +348,7 @@ def _left_out(unknown: Mapping[str, int], accuracy: str, with_images: str) -> di
 
 
 class NeedsEmbedder(Exception):
-    """The arguments of two calls differ, and nothing is there to say by how much."""
+    """The arguments of two calls differ, and no embedder is available to measure their similarity."""
 
 
 def image_score(
@@ -354,15 +357,15 @@ def image_score(
     image_tools: Collection[str],
     similarity: Similarity | None,
 ) -> float | None:
-    """Score of a task whose answer is an image, 0 to 1; None where the gold has no call that makes one.
+    """Return the score of a task whose answer is an image, 0 to 1; None if the gold has no call that creates one.
 
-    The published rule keeps the last call of each tool only, so that a gold with two boxes scores below 1 against
-    itself. Here, of each tool the last calls that worked, as many as the gold has, are matched one to one where they
-    are most alike (arguments as text); the task scores the product. Earlier calls are taken for attempts that were
-    given up.
+    The published rule keeps only the last call of each tool, so that a gold with two boxes scores below 1 against
+    itself. Here the last successful calls of each tool, as many as the gold has, are matched one-to-one by greatest
+    similarity (arguments as text), and the score is the product of the similarities. Earlier calls count as abandoned
+    attempts.
 
     Raises:
-        NeedsEmbedder: there is no similarity, and the calls are not the same.
+        NeedsEmbedder: there is no similarity and the calls differ.
     """
     gold_calls = _by_tool([step for step in gold if step.kind == "call" and step.name in image_tools])
     if not gold_calls:
@@ -388,7 +391,7 @@ def _by_tool(calls: Sequence[Message]) -> Mapping[str, list[Any]]:
 
 
 def _matched(gold: list[str], predicted: list[str], similarity: Similarity | None) -> float:
-    """The largest product of similarities of a one-to-one matching of texts, as many here as there."""
+    """Return the largest product of similarities over all one-to-one matchings of two lists of equal length."""
     if sorted(gold) == sorted(predicted):
         return 1.0
     if similarity is None:

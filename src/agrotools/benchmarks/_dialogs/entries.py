@@ -1,7 +1,7 @@
-"""Entries of GTA, ThinkGeo and GTA-2 as samples: tools, files, a dialog (a question, calls, an answer), a gold answer.
+"""Conversion of GTA, ThinkGeo and GTA-2 entries (tools, files, dialog, gold answer) to samples.
 
-The first user turn of a dialog is asked and scored; the published scorers do so end-to-end, and no published dialog is
-known to have a second one. Of several calls in one message the first counts, as it does there.
+Only the first user turn of a dialog is asked and scored, as in the end-to-end mode of the published scorers; no
+published dialog is known to have a second one. Only the first of several calls in a message counts, also as published.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -49,13 +49,13 @@ ANSWER_TYPES: dict[AnswerKind, AnswerType] = {
     "image": "image",
     "workflow": "open_text",
 }
-"""The answer type of samples of each kind."""
+"""Answer type of the samples of each kind."""
 _MISSING = object()
 _KINDS: Mapping[str, str] = {"image": "image", "video": "video", "table": "table"}
 
 
 class Gold(NamedTuple):
-    """The slot of an answer, and what kind of answer it is."""
+    """Slot and kind of an answer."""
 
     kind: AnswerKind
     slot: Slot
@@ -66,26 +66,26 @@ class DialogForm:
     """Names, categories and file rules of a benchmark's samples."""
 
     image_tools: Collection[str]
-    """The tools that return an image."""
+    """Tools that return an image."""
     prefix: str
-    """Begins the ids of samples."""
+    """Prefix of sample ids."""
     family: str
     source: str
     folder: str = ""
-    """Folders below the root that paths of files are relative to."""
+    """Folder below the root that file paths are relative to."""
     any_file: bool = False
-    """True if files may be of any kind; otherwise all but videos and declared tables are images."""
+    """True if files may be of any kind; otherwise all files are images except videos and declared tables."""
     lacks_tools: bool = False
-    """True if entries may list tools that are not available here; those are not offered."""
+    """True if entries may list tools that are not available in this package; those are not offered."""
     tools: tuple[str, ...] | None = None
-    """Tools that every entry is offered, whatever it lists itself."""
+    """Tools offered with every entry instead of those that the entry lists."""
     gold: Callable[[Mapping[str, Any], Callable[[str], None]], Gold] | None = None
-    """Reads the gold of an entry (the second argument takes notes), in place of ``gt_answer``. Such entries need have
-    neither reference calls nor a final answer."""
+    """Function that reads the gold of an entry in place of ``gt_answer``; its second argument receives notes. Such
+    entries need neither reference calls nor a final answer."""
 
 
 class ReadEntry(NamedTuple):
-    """A sample with what else its groups may follow from."""
+    """Sample with the kind of its answer, which its groups may depend on."""
 
     sample: Sample
     kind: AnswerKind
@@ -100,7 +100,7 @@ def read_entries(
     progress: Progress,
     what: str = "entries",
 ) -> list[Sample]:
-    """The samples of all entries that can be used, each ``with_groups``; see :func:`samples_of`."""
+    """Return the samples of all usable entries, each passed through ``with_groups``; see :func:`samples_of`."""
 
     def read(position: int, entry: Any, findings: EntryFindings) -> Sample | None:
         one = _read_entry(position, entry, form, table, findings)
@@ -112,7 +112,7 @@ def read_entries(
 def _read_entry(
     position: int, entry: Any, form: DialogForm, table: FileTable, findings: EntryFindings
 ) -> ReadEntry | None:
-    """The sample of an entry; None where it cannot be used, for which ``findings`` then gets every reason."""
+    """Return the sample of an entry. If the entry cannot be used, return None and add all reasons to ``findings``."""
     if not is_object(entry) or is_too_deep(entry):
         findings.fault(TOO_DEEP if is_object(entry) else "it is no object")
         return None
@@ -163,14 +163,14 @@ def _read_entry(
 
 
 def _items(value: Any) -> list[Any]:
-    """The items of a list; none of anything else."""
+    """Return the items of a list; empty for any other value."""
     return value if is_list(value) else []
 
 
 def _files(
     value: Any, form: DialogForm, table: FileTable, findings: EntryFindings
 ) -> tuple[list[SampleFile], dict[str, str]]:
-    """The files, and by the published path of each its name in the sample."""
+    """Return the files, and a mapping from their published paths to their names in the sample."""
     files: list[SampleFile] = []
     names: dict[str, str] = {}
     if value is not None and not is_list(value):
@@ -199,10 +199,10 @@ def _files(
 
 
 def _toolset(value: Any, called: Sequence[str], findings: EntryFindings, form: DialogForm) -> list[str]:
-    """The entry's own tools in the order in which it lists them, then those that it calls and does not list."""
+    """Return the tools that the entry lists, in its order, followed by those that it calls without listing them."""
     if value is not None and not is_object(value) and not is_list(value):
         findings.fault(f"its tools are no list: {quoted(value)}")
-    # An object has them by name, as a toolmeta.json does.
+    # An object has the tools by name, as in toolmeta.json.
     listed: list[str] = []
     for item in _items([*value] if isinstance(value, dict) else value):
         name: Any = item.get("name") if is_object(item) else item
@@ -226,7 +226,7 @@ def _toolset(value: Any, called: Sequence[str], findings: EntryFindings, form: D
 
 
 def _questions(value: Any, findings: EntryFindings) -> list[str]:
-    """ThinkGeo's questions to a judge."""
+    """Return ThinkGeo's questions to a judge."""
     if value is not None and not is_object(value) and not is_list(value):
         findings.note("its questions to the judge are no list")
     questions: list[str] = []
@@ -240,17 +240,21 @@ def _questions(value: Any, findings: EntryFindings) -> list[str]:
 
 
 class _Turn(NamedTuple):
-    """A question of a dialog with what follows it. ``user_turns``: how many questions the whole dialog has."""
+    """Question of a dialog with the messages that follow it. ``user_turns``: number of questions in the whole
+    dialog."""
 
     query: str
     messages: list[dict[str, Any]]
-    """The messages after the question, up to the next one."""
+    """Messages after the question, up to the next one."""
     final_text: str
     user_turns: int
 
 
 def _first_turn(dialogs: Any, findings: EntryFindings, *, open_ended: bool) -> _Turn | None:
-    """The question of a dialog and what follows it; None where it asks none. ``open_ended``: it may lack an answer."""
+    """Return the first question of a dialog with the following messages; None if there is no question.
+
+    ``open_ended``: True if the dialog may lack a final answer.
+    """
     if not is_list(dialogs) or not dialogs:
         findings.fault("it has no dialogs")
         return None
@@ -275,8 +279,11 @@ def _first_turn(dialogs: Any, findings: EntryFindings, *, open_ended: bool) -> _
 def _steps(
     messages: Sequence[dict[str, Any]], names: Mapping[str, str], findings: EntryFindings, *, open_ended: bool
 ) -> list[ReferenceStep]:
-    """The calls of a turn. ``names``: by the published path of each file its name in the sample. ``open_ended``: there
-    may be none."""
+    """Return the calls of a turn as reference steps.
+
+    ``names`` maps the published path of each file to its name in the sample. ``open_ended``: True if a turn without
+    calls is allowed.
+    """
     steps: list[ReferenceStep] = []
     for message, following in zip(messages, [*messages[1:], {}], strict=False):
         calls = message.get("tool_calls")
@@ -303,7 +310,7 @@ def _steps(
 
 
 def _call(calls: Any, names: Mapping[str, str], findings: EntryFindings, number: int) -> tuple[str, Arguments] | None:
-    """Tool and arguments of the first call of a message."""
+    """Return the tool and the arguments of the first call of a message."""
     several: list[Any] = calls if is_list(calls) else [calls]
     if len(several) > 1:
         findings.note("of several calls in one message the first counts")
@@ -329,7 +336,7 @@ def _call(calls: Any, names: Mapping[str, str], findings: EntryFindings, number:
 
 
 def _replace_paths(value: JsonValue, names: Mapping[str, str]) -> JsonValue:
-    """``value`` with the published path of a file as its name in the sample; other texts stay as they are."""
+    """Replace published file paths in ``value`` by the names in the sample; other texts are unchanged."""
     if isinstance(value, list):
         return [_replace_paths(item, names) for item in value]
     if not isinstance(value, str):
@@ -338,7 +345,8 @@ def _replace_paths(value: JsonValue, names: Mapping[str, str]) -> JsonValue:
 
 
 def _observation(content: Any) -> Observation:
-    """Output of a tool: ``{"text": ...}``, or ``{"image": path as written}``; an empty result for nothing."""
+    """Return the output of a tool as ``{"text": ...}`` or ``{"image": published path}``; the result is empty if there
+    is none."""
     if content is None:
         return Observation(result={})
     kind = "text"
@@ -349,7 +357,10 @@ def _observation(content: Any) -> Observation:
 
 
 def text_of(content: Any) -> str:
-    """The text of a message: itself, the texts of its parts, or what it holds as JSON (too deep: nothing)."""
+    """Return the text of a message: the string itself, the joined texts of its parts, or its content as JSON.
+
+    Content that is nested too deeply gives an empty text.
+    """
     if is_text(content) or content is None:
         return content or ""
     if is_list(content) and content and all(map(is_object, content)):
@@ -370,13 +381,13 @@ def _gold(
     final_text: str,
     findings: EntryFindings,
 ) -> Gold:
-    """The gold of an entry from its ``gt_answer``.
+    """Read the gold of an entry from its ``gt_answer``.
 
-    An object with ``whitelist`` is objective, a list of texts subjective, and null, ``[]`` or ``{}`` an image. Where
-    nothing is given and no tool of ``called`` makes an image, the final text of the dialog is the answer.
+    An object with ``whitelist`` is objective, a list of texts is subjective, and null, ``[]`` or ``{}`` means an image.
+    If the answer is empty and no tool of ``called`` creates an image, the final text of the dialog is the answer.
 
     Raises:
-        BenchmarkError: it has none of these forms; the message says what it is.
+        BenchmarkError: the answer has another form; the message describes it.
     """
     if answer is _MISSING:
         raise BenchmarkError("it has no gt_answer")
@@ -417,7 +428,7 @@ def _keywords(answer: dict[str, JsonValue], questions: Sequence[str]) -> Keyword
 
 
 def _groups(value: Any, which: str) -> tuple[tuple[str, ...], ...]:
-    """Groups of aliases as they were written; numbers become text."""
+    """Return groups of aliases as they were written; numbers become text."""
     if value is None and which == "blacklist":
         return ()
     groups = _items(value)

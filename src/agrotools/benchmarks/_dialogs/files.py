@@ -1,4 +1,4 @@
-"""Files of published benchmarks: JSON, and the files of samples, hashed, measured, and named for policies and tools."""
+"""Files of published benchmarks: reading of JSON, and hashes, sizes and names of sample files."""
 
 import re
 import warnings
@@ -15,7 +15,7 @@ from agrotools.formats.benchmark import resolve_file
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_.-]+")
 _LONGEST_NAME = 90
 IMAGE_FORMATS = ("JPEG", "PNG", "WEBP", "TIFF", "GIF", "BMP")
-"""Formats in which images may be, by Pillow's names; no other decoder is ever tried."""
+"""Permitted image formats, by Pillow's names; no other decoder is used."""
 VIDEO_SUFFIXES = frozenset({".mp4", ".avi", ".mov", ".mkv", ".webm", ".gif", ".m4v", ".mpg", ".mpeg"})
 
 IMAGE_SUFFIXES = frozenset({".png", ".jpg", ".jpeg", ".webp", ".gif", ".bmp", ".tif", ".tiff"})
@@ -24,7 +24,7 @@ TABLE_SUFFIXES = frozenset({".csv", ".tsv", ".xls", ".xlsx"})
 
 
 def kind_of(path: str) -> FileKind:
-    """Kind of a file by the end of its name."""
+    """Return the kind of a file by its suffix."""
     suffix = PurePosixPath(path).suffix.lower()
     kinds: tuple[tuple[FileKind, frozenset[str]], ...] = (
         ("image", IMAGE_SUFFIXES),
@@ -39,17 +39,17 @@ def kind_of(path: str) -> FileKind:
 
 
 class FileTable:
-    """Files below ``root``, each hashed and measured once."""
+    """Files below ``root``; the hash and size of each image are computed once."""
 
     def __init__(self, root: Path) -> None:
         self.root = root
         self._known: dict[str, SampleFile] = {}
 
     def find(self, published: str, folders: Iterable[str] = ("",)) -> str:
-        """Path of a file below the root; ``folders`` are searched in turn.
+        """Return the path of a file relative to the root; ``folders`` are searched in order.
 
         Raises:
-            BenchmarkError: it does not exist, leads out of the root, or is not a regular file.
+            BenchmarkError: the file does not exist, is outside the root, or is not a regular file.
         """
         path = plain_path(published)
         if not path:
@@ -67,7 +67,7 @@ class FileTable:
         raise first
 
     def image(self, relative: str, name: str) -> SampleFile:
-        """The image at ``relative`` (as :meth:`find` gives it) under the name ``name``.
+        """Return the image at ``relative`` (a result of :meth:`find`) as a sample file called ``name``.
 
         Raises:
             BenchmarkError: it cannot be read as an image.
@@ -84,7 +84,7 @@ class FileTable:
         return known.model_copy(update={"name": name})
 
     def other(self, relative: str, name: str, kind: FileKind) -> SampleFile:
-        """A file of another kind at ``relative``.
+        """Return a file of another kind at ``relative`` as a sample file.
 
         Raises:
             BenchmarkError: it cannot be read.
@@ -99,12 +99,12 @@ class FileTable:
 
 
 def plain_path(published: str) -> str:
-    """A path as it is looked for: slashes forward, no ``./`` before it."""
+    """Return a path with forward slashes and without a leading ``./``."""
     return published.strip().replace("\\", "/").removeprefix("./")
 
 
 def image_size(path: Path, display_path: str) -> tuple[int, int]:
-    """Width and height in pixels, from the head of the file.
+    """Read width and height in pixels from the header of an image file.
 
     Raises:
         BenchmarkError: it cannot be read as an image.
@@ -118,17 +118,18 @@ def image_size(path: Path, display_path: str) -> tuple[int, int]:
                 return image.size
         except Image.DecompressionBombError as error:
             raise BenchmarkError(f"{display_path} has more pixels than can be read") from error
-        except Exception as error:  # decoders raise whatever a damaged file leads them to
+        except Exception as error:  # decoders may raise anything on a damaged file
             raise BenchmarkError(f"{display_path} is no readable image{actual_content(path)}") from error
 
 
 def is_web_page(head: bytes) -> bool:
-    """True if a file that begins so is a web page that a server sent in place of the file."""
+    """Return True if the first bytes of a file are those of a web page, which servers send in place of a
+    missing file."""
     return head.removeprefix(b"\xef\xbb\xbf").lstrip()[:14].lower().startswith((b"<!doctype html", b"<html"))
 
 
 def actual_content(path: Path) -> str:
-    """Actual content of an unreadable image or video, as far as it can be detected; begins with a space."""
+    """Return a remark on the actual content of an unreadable image or video, with a leading space; empty if unknown."""
     try:
         with path.open("rb") as file:
             head = file.read(64)
@@ -142,7 +143,7 @@ def actual_content(path: Path) -> str:
 
 
 def safe_name(path: str, used_names: Iterable[str] = ()) -> str:
-    """A name for a file at ``path`` as samples may have it: its last part, other characters as ``_``, none twice."""
+    """Return a unique file name for samples: the last part of ``path`` with special characters replaced by ``_``."""
     last = PurePosixPath(path.replace("\\", "/")).name
     stem, dot, suffix = last.rpartition(".")
     if not dot:
@@ -158,14 +159,14 @@ def safe_name(path: str, used_names: Iterable[str] = ()) -> str:
 
 
 _LARGEST_BYTES = 1 << 30
-"""The published files have a few megabytes."""
+"""Maximum size of a JSON file; the published ones have a few megabytes."""
 
 
 def read_json(path: Path) -> Any:
-    """The content of a JSON file.
+    """Read a JSON file.
 
     Raises:
-        BenchmarkError: missing, too large, not UTF-8, cut off, or no JSON; the message says which and where.
+        BenchmarkError: the file is missing, too large, not UTF-8, truncated or not JSON; the message says where.
     """
     try:
         size = path.stat().st_size
@@ -200,10 +201,10 @@ def read_json(path: Path) -> Any:
 
 
 def entries_of(content: Any, path: Path) -> dict[str, Any]:
-    """The entries of a published file by key, in file order. A list of entries is keyed by position.
+    """Return the entries of a published file by key, in file order. The keys of a list are its positions.
 
     Raises:
-        BenchmarkError: it holds neither, or none.
+        BenchmarkError: the content is neither an object nor a list, or is empty.
     """
     if isinstance(content, list):
         content = {str(place): entry for place, entry in enumerate(content)}

@@ -1,8 +1,8 @@
-"""Protocol of GTA and ThinkGeo: the ReAct agent of lagent 0.2.4, with the words that OpenCompass puts around it.
+"""Protocol of GTA and ThinkGeo: the ReAct agent of lagent 0.2.4 with the prompts of OpenCompass.
 
-Step-by-step: what the reference did is told without its thoughts, what tools returned as bare text, and with the last
-step the model is asked to sum up. End-to-end: the model's own replies, and after each ``Response:``; with the last turn
-it is told to answer. Messages are those that their agent sends, in number, role and wording.
+Step-by-step: the history holds the reference calls without thoughts and the results as plain text, and the last request
+asks for a summary. End-to-end: the history holds the model's own replies, each followed by ``Response:`` and a result,
+and the last request tells the model to answer. Messages equal those of the published agent in number, role and wording.
 """
 
 import asyncio
@@ -51,24 +51,24 @@ from agrotools.runner.policies import AgentOptions
 from agrotools.tools import tool_specs
 
 MAX_TURNS = 10
-"""Requests of a sample at most, as GTA has it (ThinkGeo: 15)."""
+"""Default limit of requests per sample, as in GTA (ThinkGeo: 15)."""
 _LONGEST_NAME = 200
 
 
 class LagentAgent:
-    """Asks a model what to do next, as the agent of GTA and ThinkGeo does. It knows step-by-step and end-to-end.
+    """Agent that prompts a model like the agent of GTA and ThinkGeo, in step-by-step and end-to-end mode.
 
-    A question whose files are published is put as it is; others get their answer form beside it, without which their
-    answers could not be read. A reply that its token limit cut off is read like any other.
+    A question with published file paths is sent unchanged; other questions are followed by their answer form, without
+    which the answers could not be parsed. A reply truncated by the token limit is parsed like any other.
 
     Args:
-        model: answers the prompts.
-        mode: in step-by-step the reference's history is told, in end-to-end the model's own.
-        settings: how the model samples.
-        images: whether images are shown, ahead of the question. The published runs show none.
-        max_turns: after how many requests no more are made; with the last one the model is told to answer.
-        declared: what tools are said to be, by name.
-        specs: what we know of tools, by name, where nothing else is said of them.
+        model: model that answers the prompts.
+        mode: step-by-step shows the history of the reference, end-to-end that of the model.
+        settings: sampling settings.
+        images: True to show the images before the question. The published runs show none.
+        max_turns: maximum number of requests; the last one tells the model to answer.
+        declared: published descriptions of tools, by name.
+        specs: function that returns the specifications of tools without a published description.
     """
 
     def __init__(
@@ -98,7 +98,7 @@ class LagentAgent:
         return halt or await read_apart(lambda: self._action(view, history, completion, reply), written(completion))
 
     async def request_for(self, view: SampleView, history: Sequence[Step]) -> tuple[list[Message], Sequence[ToolSpec]]:
-        """Request that :meth:`act` sends; no tool is offered as a native function."""
+        """Return the request that :meth:`act` sends; no tool is offered as a native function."""
         paths = _paths(view)
         step_by_step = self.mode == "step-by-step"
         messages = [system_message(self._offered(view.toolset))]
@@ -144,7 +144,7 @@ class LagentAgent:
 
 
 def make_agent(model: Model, mode: Mode, options: AgentOptions) -> LagentAgent:
-    """The agent of a run with ``options``, with the tools as its benchmark declares them."""
+    """Create the agent of a run with ``options``, with the tools as its benchmark declares them."""
     benchmark = options.benchmark
     declared = declared_by(benchmark.name, benchmark.root) if benchmark else None
     return LagentAgent(model, mode, options.settings, options.images, options.max_steps, declared, options.specs)
@@ -162,13 +162,13 @@ def _refusal(checked: Checked) -> ErrorInfo | None:
 
 
 def _paths(view: SampleView) -> dict[str, str]:
-    """By name of each file what the model knows it by."""
+    """Return for each file name the path that the model sees."""
     published = view.paths or {}
     return {file.name: published.get(file.name, file.name) for file in view.files}
 
 
 def _known_files(view: SampleView, history: Sequence[Step]) -> set[str]:
-    """The paths of the sample's files, and what earlier calls have made."""
+    """Return the paths of the sample's files and the names of images that earlier calls created."""
     observations = [step.observation for step in history if step.observation]
     results = [observation.result.get("image") for observation in observations if observation.result]
     return {
@@ -179,20 +179,20 @@ def _known_files(view: SampleView, history: Sequence[Step]) -> set[str]:
 
 
 def system_message(tools: Sequence[DeclaredTool]) -> Message:
-    """The tools, and how they are called."""
+    """Return the system message, which lists the tools and explains how to call them."""
     names = str([tool.name for tool in tools])
     return Message.of("system", render("lagent/system", tool_description=described(tools), action_names=names))
 
 
 def files_text(paths: Sequence[str]) -> str:
-    """Text that lists the paths of the files."""
+    """Return the text that lists the paths of the files."""
     return fill("lagent/files", paths=", ".join(f"`{path}`" for path in paths))
 
 
 def published_history(steps: Sequence[Step], paths: Mapping[str, str]) -> list[Message]:
-    """Messages of step-by-step mode: reference calls and their results, if they returned any.
+    """Return the messages of step-by-step mode: reference calls and their results, if they returned any.
 
-    ``paths``: by name of each file.
+    ``paths``: path of each file by name.
     """
     messages: list[Message] = []
     for step in steps:
@@ -205,7 +205,7 @@ def published_history(steps: Sequence[Step], paths: Mapping[str, str]) -> list[M
 
 
 def end_to_end_history(steps: Sequence[Step], paths: Mapping[str, str]) -> list[Message]:
-    """Replies of the model so far with their results, in the form of end-to-end mode."""
+    """Return the model's replies so far with their results, in the form of end-to-end mode."""
     messages: list[Message] = []
     for step in steps:
         reply_text = received(step.reply.text) if step.reply else _call_text(step, paths) if step.call else step.text
@@ -215,7 +215,7 @@ def end_to_end_history(steps: Sequence[Step], paths: Mapping[str, str]) -> list[
 
 
 def result_text(step: Step) -> str:
-    """Result of the call of a step: text, an image's name as a link, or the error."""
+    """Return the result of a step's call as text: its text, a link to its image, or its error."""
     observation = step.observation or Observation()
     if observation.error is not None:
         error = observation.error

@@ -1,13 +1,13 @@
-"""Replies and calls as lagent 0.2.4 reads them, arguments as AgentLego 0.2.0 takes them: what GTA and ThinkGeo ran on.
+"""Parsing of replies and calls as in lagent 0.2.4, and of arguments as in AgentLego 0.2.0, as used by GTA and ThinkGeo.
 
-Written anew from their behaviour (Apache-2.0; github.com/InternLM/lagent: agents/react.py, actions/parser.py,
-actions/builtin_actions.py; github.com/InternLM/agentlego: parsers/default_parser.py, types.py). The few messages that
-are told back to a model, the words of the format among them, stand here as they are there. What goes beyond: where the
-originals end with an exception (arguments that are no object, nested too deep), the arguments are invalid here, and
-where they print a Python set, its members are sorted.
+Reimplemented from their behaviour (Apache-2.0; github.com/InternLM/lagent: agents/react.py, actions/parser.py,
+actions/builtin_actions.py; github.com/InternLM/agentlego: parsers/default_parser.py, types.py). The few messages sent
+back to a model, including the keywords of the format, are copied verbatim. Deviations: if the originals raise an
+exception (arguments that are not an object or are nested too deeply), the arguments are invalid here; if they print a
+Python set, its members are sorted here.
 
-``toolmeta.json`` beside this file holds what GTA and ThinkGeo say of their tools, word for word (Apache-2.0; its source
-is named in it). A tool that is in none of them is declared by what we say of it.
+``toolmeta.json`` in this folder holds the tool descriptions of GTA and ThinkGeo, word for word (Apache-2.0; the file
+names its source). A tool without a published description is declared by its specification in this package.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -40,7 +40,7 @@ _FENCE_OPENS, _FENCE_CLOSES = "```json\n", "\n```"
 
 
 class Parameter(NamedTuple):
-    """A parameter as AgentLego declares it; ``type``: image, text, audio, file, int, float or bool."""
+    """Parameter as AgentLego declares it. ``type``: image, text, audio, file, int, float or bool."""
 
     name: str
     type: str
@@ -49,7 +49,7 @@ class Parameter(NamedTuple):
 
 
 class DeclaredTool(NamedTuple):
-    """A tool as a ``toolmeta.json`` declares it."""
+    """Tool as a ``toolmeta.json`` declares it."""
 
     name: str
     description: str
@@ -57,7 +57,7 @@ class DeclaredTool(NamedTuple):
 
 
 class ParsedReply(NamedTuple):
-    """A reply as it was read. ``text``: the answer, or the input of the action, as written."""
+    """Parsed reply. ``text``: the answer, or the input of the action as written."""
 
     kind: Literal["answer", "call", "nothing"]
     thought: str
@@ -73,10 +73,10 @@ class Failure(NamedTuple):
 
 
 class Checked(NamedTuple):
-    """A call after all that happens to it before its tool runs.
+    """Call after all checks that precede the run of its tool.
 
-    ``raw_arguments``: the arguments as the model gave them; its own text if they cannot be read. ``arguments``: as the
-    tool takes them, each of its declared type; None if they cannot be cast.
+    ``raw_arguments``: arguments as the model wrote them, as text if they cannot be parsed. ``arguments``: arguments
+    cast to their declared types; None if the cast failed.
     """
 
     tool: str
@@ -86,8 +86,11 @@ class Checked(NamedTuple):
 
 
 def read_reply(text: str) -> ParsedReply:
-    """The answer after the last ``Final Answer:``; else the last ``Action:`` that a line ends, and all that follows
-    the first ``Action Input:``; else nothing."""
+    """Parse a reply into an answer, a call or nothing.
+
+    The answer follows the last ``Final Answer:``. Otherwise the tool is named in the last complete line with
+    ``Action:``, and its input is the text after the first ``Action Input:``.
+    """
     thought = text.split(ACTION)[0].split(THOUGHT)[-1].split(FINISH)[0]
     if FINISH in text:
         return ParsedReply("answer", thought, "", text.rpartition(FINISH)[2])
@@ -100,16 +103,16 @@ def read_reply(text: str) -> ParsedReply:
 
 
 def check_call(reply: ParsedReply, tools: Sequence[DeclaredTool], exists: Callable[[str], bool]) -> Checked:
-    """Checked call of a reply that is no answer, up to the point where its tool would run.
+    """Check the call of a reply that is not an answer, up to the point where its tool would run.
 
     Args:
-        reply: read by :func:`read_reply`.
-        tools: those that were offered.
-        exists: true if there is a file at a path that an argument names.
+        reply: result of :func:`read_reply`.
+        tools: the offered tools.
+        exists: function that returns True if a file exists at a path in an argument.
     """
     if reply.kind != "call":
         return Checked(NO_ACTION, {"text": ""}, None, Failure("API_ERROR", FOLLOW_FORMAT))
-    # "OCR.run" names the tool OCR too: run is what every tool's function is called.
+    # "OCR.run" also names the tool OCR, because the function of every tool is called run.
     name, dot, function = reply.tool.partition(".")
     tool = next((each for each in tools if each.name == name), None)
     if tool is None or "." in function:
@@ -126,7 +129,7 @@ def check_call(reply: ParsedReply, tools: Sequence[DeclaredTool], exists: Callab
 
 
 def read_arguments(parameters: Sequence[Parameter], text: str) -> Arguments | Failure:
-    """The arguments that an action's input holds: a JSON object, in a fence marked ``json`` or bare."""
+    """Parse the arguments in an action's input: a JSON object, either bare or in a code fence marked ``json``."""
     arguments = arguments_in(text)
     if arguments is None:
         return Failure("ARGS_ERROR", f"invalid json format: {_without_fence(text)}")
@@ -135,7 +138,7 @@ def read_arguments(parameters: Sequence[Parameter], text: str) -> Arguments | Fa
 
 
 def name_failure(known: Iterable[str], required: Iterable[str], names: Iterable[str]) -> Failure | None:
-    """Failure for arguments that a tool does not take, or else lacks; None if the names are right."""
+    """Return the failure for unknown or, if there are none, missing arguments; None if the names are correct."""
     if unknown := set(names).difference(known):
         return Failure("ARGS_ERROR", f"unknown arguments: {_as_set(unknown)}")
     if missing := set(required).difference(names):
@@ -144,7 +147,7 @@ def name_failure(known: Iterable[str], required: Iterable[str], names: Iterable[
 
 
 def arguments_in(text: str) -> Arguments | None:
-    """The JSON object that an action's input is, whatever is in it; None where it is none."""
+    """Return an action's input as a JSON object with any content; None if it is not one."""
     try:
         value = loads_strictly(_without_fence(text))
     except NotJson:
@@ -153,14 +156,14 @@ def arguments_in(text: str) -> Arguments | None:
 
 
 def is_argument_failure(message: str) -> bool:
-    """True if a failure with this message is an ``ARGS_ERROR``, for which prediction files keep arguments as text."""
+    """Return True if this message is an ``ARGS_ERROR``, for which prediction files store the arguments as text."""
     return message.startswith(_ARGS_ERRORS)
 
 
 def cast_arguments(
     parameters: Sequence[Parameter], arguments: Arguments, exists: Callable[[str], bool]
 ) -> Arguments | Failure:
-    """The arguments as their tool takes them: what is not of its declared type is made so as Python does it."""
+    """Convert the arguments to their declared types with Python's conversions."""
     by_name = {parameter.name: parameter.type for parameter in parameters}
     try:
         return {name: _cast(by_name[name], value, exists) for name, value in arguments.items()}
@@ -184,12 +187,12 @@ def _cast(kind: str, value: JsonValue, exists: Callable[[str], bool]) -> JsonVal
             if not exists(value):
                 raise FileNotFoundError(f"No such file: '{value}'")
             return value
-        case _:  # lists and objects, which no published tool takes
+        case _:  # lists and objects, which no published tool has
             return value
 
 
 def described(tools: Iterable[DeclaredTool]) -> str:
-    """The tools as the system message lists them: a Python list, printed."""
+    """Return the tools as the system message lists them: a printed Python list."""
     return str(
         [
             {
@@ -208,12 +211,12 @@ def described(tools: Iterable[DeclaredTool]) -> str:
 
 
 def received(text: str) -> str:
-    """A reply as their client hands it on: without blanks at its ends."""
+    """Return a reply without surrounding white space, as the published client passes it on."""
     return without_surrogates(text).strip()
 
 
 def _without_fence(text: str) -> str:
-    """Content of a fence that ends the text; an opening fence is removed only if it is marked ``json``."""
+    """Return the content of a code fence that ends the text; the opening is removed only if it is marked ``json``."""
     ended = text.rstrip()
     if not ended.endswith(_FENCE_CLOSES):
         return text
@@ -231,14 +234,14 @@ Declared = Mapping[str, DeclaredTool]
 
 
 def declared_by(benchmark: str, root: Path | None = None) -> Declared:
-    """Published descriptions of the tools of a benchmark, by name.
+    """Return the published descriptions of a benchmark's tools, by name.
 
     Args:
-        benchmark: its name; ``thinkgeo`` says some things of its own, all others are as in GTA.
-        root: its folder; a ``toolmeta.json`` there wins over ours.
+        benchmark: name of the benchmark; ``thinkgeo`` has some descriptions of its own, all others use those of GTA.
+        root: folder of the benchmark; a ``toolmeta.json`` in it takes precedence.
 
     Raises:
-        BenchmarkError: that file is none.
+        BenchmarkError: that file is not a valid ``toolmeta.json``.
     """
     ours = _packaged_tools()
     known = {**ours["gta"], **(ours["thinkgeo"] if benchmark == "thinkgeo" else {})}
@@ -247,18 +250,18 @@ def declared_by(benchmark: str, root: Path | None = None) -> Declared:
 
 
 def declared_text(benchmark: Benchmark) -> str:
-    """The declarations of the benchmark's tools as the system message lists them, in the order of their names."""
+    """Return the declarations of the benchmark's tools as the system message lists them, sorted by name."""
     declared = declared_by(benchmark.name, benchmark.root)
     return described(declared[tool] for tool in sorted(declared) if tool in benchmark.toolset)
 
 
 def read_toolmeta(path: Path) -> Declared:
-    """The tools in a file of GTA's form: an object, or a list, of tools with ``name``, ``description``, ``inputs``.
+    """Read a file in GTA's format: an object or a list of tools with ``name``, ``description`` and ``inputs``.
 
-    What a list only names (a text, or an object without ``inputs``) is left out: GTA-2 may have such lists.
+    List items that only name a tool (a text, or an object without ``inputs``) are skipped; GTA-2 may have such lists.
 
     Raises:
-        BenchmarkError: it is none.
+        BenchmarkError: the file has another format.
     """
     try:
         content = orjson.loads(path.read_bytes())
@@ -273,12 +276,12 @@ def read_toolmeta(path: Path) -> Declared:
 
 
 def declared_tools(specs: Sequence[ToolSpec], declared: Declared) -> tuple[DeclaredTool, ...]:
-    """Each of ``specs`` as ``declared`` has it, or else as we describe it."""
+    """Return each of ``specs`` as in ``declared``, or as described in this package if it is missing there."""
     return tuple(declared.get(spec.name) or declared_spec(spec) for spec in specs)
 
 
 def declared_spec(spec: ToolSpec) -> DeclaredTool:
-    """A tool of ours in the form in which published ones are declared."""
+    """Convert a tool specification to the form of the published declarations."""
     properties = cast("dict[str, dict[str, JsonValue]]", spec.parameters.get("properties", {}))
     required = cast("list[str]", spec.parameters.get("required", []))
     parameters = tuple(
@@ -307,10 +310,10 @@ def _packaged_tools() -> dict[str, dict[str, DeclaredTool]]:
 
 
 def _declared(name: str, content: Mapping[str, Any]) -> DeclaredTool:
-    """A tool from its entry in a ``toolmeta.json``.
+    """Read a tool from its entry in a ``toolmeta.json``.
 
     Raises:
-        TypeError, LookupError: a name or a type is missing or no text.
+        TypeError, LookupError: a name or a type is missing or is not text.
     """
     parameters = tuple(
         Parameter(

@@ -1,4 +1,4 @@
-"""Loading of published benchmarks: layout of their files, samples and unusable entries, and checks of what was read."""
+"""Loading of published benchmarks: layout of their files, faults and notes on entries, and file checks."""
 
 import json
 from collections import defaultdict
@@ -21,21 +21,21 @@ from agrotools.text.loose_json import is_list, is_object
 TOO_DEEP = "it is nested too deep"
 FaultRule = Literal["stop", "leave-out"]
 _SHOWN = 40
-"""Faults that an error lists; ``agrotools benchmarks check`` lists all."""
+"""Maximum number of faults in an error message; ``agrotools benchmarks check`` lists all."""
 _NAMED = 12
 _DEEPEST = 100
-"""Levels of lists and objects in an entry; the published ones have about ten, and no more than 250 can be written."""
+"""Maximum nesting of an entry. Published entries have about ten levels, and more than 250 cannot be serialised."""
 
 
 class PublishedSettings(FrozenModel):
-    """The options that all of these benchmarks have (``--option NAME=VALUE``)."""
+    """Options common to all published benchmarks (``--option NAME=VALUE``)."""
 
     faults: FaultRule = "stop"
-    """Entries that cannot be used: say so and stop, or go on without them (the header counts them)."""
+    """Treatment of unusable entries: stop with an error, or leave them out (the header then counts them)."""
 
 
 class Findings:
-    """Faults and notes collected while a file is read. ``part``: prefix of an entry's key where files are several."""
+    """Faults and notes collected while files are read. ``part``: prefix of entry keys if there are several files."""
 
     def __init__(self) -> None:
         self.part = ""
@@ -44,64 +44,64 @@ class Findings:
         self._notes: dict[str, dict[str, None]] = defaultdict(dict)
 
     def fault(self, entry: str, message: str) -> None:
-        """The entry cannot be used."""
+        """Record that the entry cannot be used."""
         self.faults.append(EntryFault(self.part + entry, message))
 
     def note(self, entry: str, message: str) -> None:
-        """The entry is used, and something about it was not as published files have it."""
+        """Record that the entry is used although it deviates from the published form."""
         self._notes[message][self.part + entry] = None
 
     def remark(self, message: str) -> None:
-        """Something about all entries."""
+        """Record a remark about all entries."""
         self._remarks.append(message)
 
     @property
     def broken(self) -> list[str]:
-        """Keys of the entries that cannot be used, each once."""
+        """Keys of the entries that cannot be used, without duplicates."""
         return list(dict.fromkeys(fault.entry for fault in self.faults))
 
     def notes(self) -> list[str]:
-        """Remarks on all entries, then each kind of note once, with the entries it is about."""
+        """Return the remarks on all entries, then each distinct note with the entries that it applies to."""
         return [*self._remarks, *(f"{message}: {entry_list([*entries])}" for message, entries in self._notes.items())]
 
 
 @dataclass
 class EntryFindings:
-    """Findings in the entry ``key``. Every fault is noted, and all are reported together."""
+    """Findings in the entry ``key``. All faults are collected and reported together."""
 
     key: str
     findings: Findings
     broken: bool = False
 
     def fault(self, message: str) -> None:
-        """The entry cannot be used."""
+        """Record that the entry cannot be used."""
         self.broken = True
         self.findings.fault(self.key, message)
 
     def note(self, message: str) -> None:
-        """It is used, and something about it was not as published files have it."""
+        """Record that the entry is used although it deviates from the published form."""
         self.findings.note(self.key, message)
 
 
 def entry_list(entries: Sequence[str]) -> str:
-    """``entry 3``, ``entries 3, 4, 5``, ``entries 3, 4, ... (120 in all)``."""
+    """Return a list of keys for a message: ``entry 3``, ``entries 3, 4, 5``, ``entries 3, 4, ... (120 in all)``."""
     quoted_entries = ", ".join(shortened(entry, 40) for entry in entries[:_NAMED])
     more = f", ... ({len(entries)} in all)" if len(entries) > _NAMED else ""
     return f"{'entry' if len(entries) == 1 else 'entries'} {quoted_entries}{more}"
 
 
 def quoted(value: JsonValue) -> str:
-    """A value of a file as a message quotes it."""
+    """Return a value of a file as quoted in messages."""
     return shortened(repr(value), 60)
 
 
 def error_text(error: BenchmarkError) -> str:
-    """Message of an error, with its hint."""
+    """Return the message of an error with its hint."""
     return f"{error.message} ({error.hint})" if error.hint else error.message
 
 
 def is_too_deep(entry: object) -> bool:
-    """True if an entry has more levels than can be read and written again."""
+    """Return True if an entry is nested too deeply to be read and written again."""
     level: list[Any] = [entry]
     for _ in range(_DEEPEST):
         level = [
@@ -115,10 +115,10 @@ def is_too_deep(entry: object) -> bool:
 
 
 def stop_at_faults(name: str, faults: Sequence[EntryFault], entries: int, folder: object) -> None:
-    """Refuse a file with faults, all of them in one message.
+    """Check that there are no faults.
 
     Raises:
-        BenchmarkError: there is one.
+        BenchmarkError: there are faults; the message lists them.
     """
     if not faults:
         return
@@ -133,7 +133,7 @@ def stop_at_faults(name: str, faults: Sequence[EntryFault], entries: int, folder
 
 
 def first_reason(error: ValidationError | RecursionError) -> str:
-    """First error that pydantic found, in words."""
+    """Return the message of the first pydantic error."""
     if isinstance(error, RecursionError):
         return TOO_DEEP
     detail = error.errors(include_url=False, include_input=False)[0]
@@ -145,14 +145,14 @@ ReadOne = Callable[[int, Any, EntryFindings], Sample | None]
 
 @dataclass(frozen=True)
 class ReadSet:
-    """The samples of all entries that can be used, and what is wrong with the others.
+    """Samples of all usable entries, and the findings on the other ones.
 
     ``elsewhere``: see :class:`~agrotools.formats.benchmark.Benchmark`.
     """
 
     root: Path
     files: tuple[Path, ...]
-    """The files of entries that were read."""
+    """Entry files that were read."""
     entries: int
     samples: Sequence[Sample]
     findings: Findings
@@ -166,10 +166,10 @@ class ReadSet:
 def samples_of(
     entries: Mapping[str, Any], read: ReadOne, findings: Findings, progress: Progress, what: str = "entries"
 ) -> list[Sample]:
-    """The samples of all entries that can be used, in file order, each under an id of its own.
+    """Return the samples of all usable entries in file order, with unique ids.
 
-    ``read`` makes the sample of an entry, given its position and itself; None where it cannot be used, for which it
-    tells every reason. ``progress`` is told ``what`` is read.
+    ``read`` converts an entry, given its position and content, to a sample; it returns None for an unusable entry and
+    reports all reasons. ``what`` is the label of the reported progress.
     """
     samples: list[Sample] = []
     for position, (key, entry) in enumerate(entries.items()):
@@ -180,7 +180,8 @@ def samples_of(
 
 
 def _with_unique_ids(samples: Sequence[Sample], findings: Findings) -> list[Sample]:
-    """The samples, later ones of the same id (keys ``1`` and ``01``) under one of their own, with a note."""
+    """Return the samples with unique ids. A later sample with a repeated id (keys ``1`` and ``01``) gets a suffix and a
+    note."""
     used_ids: set[str] = set()
     renamed_samples: list[Sample] = []
     for sample in samples:
@@ -205,12 +206,12 @@ def benchmark_of(
     settings: PublishedSettings,
     modes: tuple[Mode, ...] = MODES,
 ) -> Benchmark:
-    """The benchmark of what was read.
+    """Build a benchmark from the entries that were read.
 
-    Its content hash covers questions, gold, tools and files, as that of a benchmark folder does.
+    Its content hash covers questions, gold, tools and files, like that of a benchmark folder.
 
     Raises:
-        BenchmarkError: entries cannot be used and are not to be left out, or none can.
+        BenchmarkError: entries cannot be used and are not to be left out, or no entry can be used.
     """
     if settings.faults == "stop":
         stop_at_faults(name, read.faults, read.entries, read.root)
@@ -247,24 +248,25 @@ def benchmark_of(
 
 
 class Layout(NamedTuple):
-    """Published files of a benchmark and their layout."""
+    """Layout of the published files of a benchmark."""
 
     name: str
     files: tuple[str, ...]
-    """Names of the file of entries, the likeliest first."""
+    """Possible names of the entry file, the most likely first."""
     folders: tuple[str, ...]
-    """Folders below the data root that may hold it, the likeliest first; the data root itself comes last."""
+    """Folders below the data root that may hold the entry file, the most likely first; the data root itself
+    comes last."""
     tree: str
     """Description of the expected files, for the user."""
     get_it: str
     """Download source."""
 
     def find(self, data_root: Path | None) -> Path:
-        """The file of entries below ``data_root``.
+        """Find the entry file below ``data_root``.
 
         Raises:
             UsageError: no folder was given.
-            BenchmarkError: the folder is not there, or holds no such file; the message says what is expected where.
+            BenchmarkError: the folder does not exist or holds no such file; the message describes the expected layout.
         """
         if data_root is None:
             raise UsageError(
@@ -279,24 +281,24 @@ class Layout(NamedTuple):
         for folder in (*self.folders, "."):
             for name in self.files:
                 if (root / folder / name).is_file():
-                    # Not the file itself: where it is a link, the images still lie beside the link.
+                    # The file itself is not resolved: if it is a link, the images are next to the link.
                     return (root / folder).resolve() / name
         raise NoFileError(f"{root} holds no {' or '.join(self.files)} of {self.name}", hint=self.source)
 
     def roots(self, data_root: Path | None) -> list[Path]:
-        """Folders that paths of files are relative to; frames of videos are in the cache."""
+        """Return the folders that file paths are relative to; frames of videos are in the cache."""
         return [self.find(data_root).parent, cache_dir().resolve()]
 
     @property
     def source(self) -> str:
-        """Source of the files, and the tree that is expected."""
+        """Download source of the files, and the expected tree."""
         return f"to be had from {self.get_it}; expected: {self.tree}"
 
 
 def file_check(
     read: ReadSet, layout: Layout, notes: Sequence[str] = (), expected: tuple[ExpectedCount, ...] | None = None
 ) -> FileCheck:
-    """Check of what was read; ``notes`` come before what is wrong with ``toolmeta.json`` beside the data."""
+    """Return the check of a read set; ``notes`` come before the faults of a ``toolmeta.json`` in its folder."""
     return FileCheck(
         files=tuple(str(path) for path in read.files),
         entries=read.entries,
@@ -309,7 +311,7 @@ def file_check(
 
 
 def _toolmeta_faults(root: Path) -> list[str]:
-    """Faults of the ``toolmeta.json`` that the protocol lagent reads."""
+    """Return the faults of the ``toolmeta.json`` that the protocol lagent reads."""
     from agrotools.benchmarks._dialogs.lagent_format import TOOLMETA_FILE, read_toolmeta
 
     try:

@@ -1,4 +1,4 @@
-"""Light parts that the plug-ins of GTA, GTA-2, ThinkGeo and Agent-X share."""
+"""Lightweight definitions shared by the plug-ins of GTA, GTA-2, ThinkGeo and Agent-X."""
 
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
@@ -11,7 +11,7 @@ from agrotools.plugin import PromptTemplates, RunProtocol, deferred
 
 
 class ImageCallsSlot(Slot):
-    """An image, scored by the calls that make it: those of the reference trajectory to ``tools``."""
+    """Image answer, scored by the calls that create it: the reference calls to ``tools``."""
 
     made: ClassVar[bool] = True
     form_opening: ClassVar[str] = "The answer is an image. It must be made with the tools, not described."
@@ -25,13 +25,13 @@ class ImageCallsSlot(Slot):
 
 
 class PaperRun(NamedTuple):
-    """Settings of the runs in a paper: the defaults of a run, and what it is compared with."""
+    """Settings of the runs in a paper: the defaults of a run, and the reference for comparability."""
 
     protocol: Protocol
     max_steps: int | None = None
-    """Model turns after which a sample ended; None for a protocol with a single turn."""
+    """Maximum number of model turns per sample; None for a protocol with a single turn."""
     questions: Mapping[str, int] = MappingProxyType({})
-    """Number of questions by the option ``split``, as the paper counts them."""
+    """Number of questions for each value of the option ``split``, as the paper counts them."""
 
 
 LAGENT = {
@@ -45,16 +45,17 @@ LAGENT = {
         stops_unparseable=False,
     )
 }
-"""Protocol in which GTA, GTA-2 and ThinkGeo prompt models."""
+"""Protocol with which GTA, GTA-2 and ThinkGeo prompt models."""
 
 
 def tools_in(module: str, names: Iterable[str]) -> dict[str, str]:
-    """Targets of the tools of those names in a module."""
+    """Return the targets of the named tools in a module."""
     return {name: f"{module}:{name}" for name in names}
 
 
 class TableLayout(NamedTuple):
-    """A table as a paper lays it out: the columns (end of a metric's id to heading), and where the printed rows are."""
+    """Layout of a paper's table: column headings by suffix of the metric id, and the table number of the
+    printed rows."""
 
     title: str
     columns: Mapping[str, str]
@@ -62,4 +63,4 @@ class TableLayout(NamedTuple):
 
 
 STEPS = {"inst_acc": "Inst", "tool_acc": "Tool", "arg_acc": "Arg", "summ_acc": "Summ"}
-"""Columns of step-by-step runs in the papers of GTA and ThinkGeo."""
+"""Columns for step-by-step runs in the papers of GTA and ThinkGeo."""

@@ -1,8 +1,9 @@
-"""Prediction files of GTA and ThinkGeo, their messages, and the data sets they answer.
+"""Prediction files of GTA and ThinkGeo, their messages, and the data sets that they belong to.
 
-A prediction file is an object keyed "0", "1"... with ``gold`` and ``prediction`` of each sample. In step-by-step mode
-each element of ``prediction`` is a message, in end-to-end mode a list of messages: the mode is seen by that. Where
-``name.json`` is not there, ``name_0.json``, ``name_1.json``... are its parts, each with keys of its own from "0".
+A prediction file is an object with the keys "0", "1"... and ``gold`` and ``prediction`` for each sample. An element of
+``prediction`` is a message in step-by-step mode and a list of messages in end-to-end mode, which determines the mode of
+the file. If ``name.json`` does not exist, ``name_0.json``, ``name_1.json``... are read as its parts; the keys of each
+part start from "0".
 """
 
 import re
@@ -23,9 +24,9 @@ _FORM = 'a prediction file looks like {"0": {"gold": [...], "prediction": [...]}
 
 @dataclass(frozen=True)
 class PredictionFile:
-    """Samples read from prediction files in order, with their mode and files.
+    """Samples of prediction files in order, with their mode and the files.
 
-    ``malformed``: malformed parts, by their place in the file; wrong, but no reason to refuse the rest.
+    ``malformed``: descriptions of malformed parts with their place; they count as wrong, but the file is still scored.
     """
 
     samples: tuple[Dialogue, ...]
@@ -35,10 +36,10 @@ class PredictionFile:
 
 
 def read_predictions(path: Path) -> PredictionFile:
-    """A prediction file, or its parts.
+    """Read a prediction file, or its parts.
 
     Raises:
-        BenchmarkError: it cannot be read or is of another form; the message names file and key.
+        BenchmarkError: it cannot be read or has another form; the message names file and key.
     """
     files = _files(path)
     samples: list[Dialogue] = []
@@ -64,12 +65,13 @@ def _files(path: Path) -> tuple[Path, ...]:
 
 
 def parse_predictions(data: Any, name: str, first: int = 0) -> tuple[list[Dialogue], list[str]]:
-    """The samples of one file, as they stand, and what is malformed in them; their own keys go on from ``first``.
+    """Return the samples of one file unchanged, and descriptions of malformed parts. Sample keys are counted from
+    ``first``.
 
-    A sample that is missing between others, or is no object, has neither gold nor prediction (None).
+    A sample that is missing between others or is not an object has None as gold and prediction.
 
     Raises:
-        BenchmarkError: it is no object, or more samples are missing than are there.
+        BenchmarkError: the content is not an object, or more samples are missing than present.
     """
     if not is_object(data):
         raise BenchmarkError(f"{name} is no object of samples", hint=_FORM)
@@ -126,7 +128,7 @@ def _faults_of_message(message: Any, where: str) -> Iterator[str]:
 
 
 def _mode_of(messages: Any) -> Mode | None:
-    """By what most elements are: messages, or lists of them. None where there is nothing to tell it."""
+    """Return the mode of the majority of elements (messages, or lists of messages); None if it is undecided."""
     if not is_list(messages):
         return None
     lists, objects = sum(map(is_list, messages)), sum(map(is_object, messages))
@@ -134,7 +136,7 @@ def _mode_of(messages: Any) -> Mode | None:
 
 
 def _common_mode(samples: Sequence[Dialogue], name: str) -> Mode:
-    """The mode of most samples, each by its gold and by its prediction."""
+    """Return the mode of the majority of samples, with gold and prediction counted separately."""
     sides = [(sample.key, side) for sample in samples for side in (sample.gold, sample.prediction)]
     modes = [(key, mode) for key, side in sides if (mode := _mode_of(side))]
     by_step = sum(mode == "step-by-step" for _, mode in modes)
@@ -150,7 +152,7 @@ def _common_mode(samples: Sequence[Dialogue], name: str) -> Mode:
 
 
 def read_data(path: Path) -> Mapping[str, Any]:
-    """The data set (``dataset.json`` of GTA, ``ThinkGeoBench.json``): entries by id, in the order of the file.
+    """Read the data set (``dataset.json`` of GTA, ``ThinkGeoBench.json``): entries by id in file order.
 
     Raises:
         BenchmarkError: it cannot be read, or an entry has no dialogs or no answer.
@@ -168,8 +170,8 @@ def read_data(path: Path) -> Mapping[str, Any]:
 class Joined:
     """Predictions joined with their data set.
 
-    ``samples``: those of the file, with their answers. ``scored``: what can be scored, with the gold of the data set
-    where theirs is malformed or another, and its entries behind the last sample.
+    ``samples``: samples of the file with the answers of the data set. ``scored``: samples for the corrected scores, in
+    which the gold of the data set replaces malformed or different gold, followed by the entries without a prediction.
     """
 
     samples: tuple[Dialogue, ...]
@@ -178,11 +180,12 @@ class Joined:
 
 
 def join_data(predictions: PredictionFile, data: Mapping[str, Any] | None) -> Joined:
-    """The samples with the answers and the gold of the data set, by their position, after a check that they belong
-    together. The data set may have more entries: the published scorers then leave the others out.
+    """Join predictions by position with the answers and the gold of the data set, and check that they belong together.
+
+    The data set may have more entries than there are predictions; the published scorers ignore these.
 
     Raises:
-        BenchmarkError: fewer entries than samples, or most samples have another gold than the data set.
+        BenchmarkError: there are fewer entries than samples, or most samples have another gold than the data set.
     """
     mode, entries = predictions.mode, list(data.items()) if data is not None else []
     if data is not None and len(entries) < len(predictions.samples):
@@ -222,7 +225,7 @@ def join_data(predictions: PredictionFile, data: Mapping[str, Any] | None) -> Jo
 
 
 def _has_gold(sample: Dialogue, mode: Mode) -> bool:
-    """True if a prediction can be scored against the gold in the same file."""
+    """Return True if a prediction can be scored against the gold in the same file."""
     ends = mode == "end-to-end"
     gold: Any = sample.gold[0] if ends and is_list(sample.gold) and sample.gold else sample.gold
     try:
@@ -262,12 +265,15 @@ def _call_list(names: Sequence[str]) -> str:
 
 
 _OF_AGENT = re.compile(r"\s*\[\w*(?:Error|Exception)\]")
-"""Beginning of the text that the evaluation writes in place of an answer if its agent stopped."""
+"""Beginning of the text that the published evaluation writes in place of an answer after an error of its agent."""
 
 
 class Message(NamedTuple):
-    """Message of a prediction file. ``failed``: the call or the agent ended with an error, noted under ``error`` or in
-    the place of an answer. ``text``: of an answer."""
+    """Message of a prediction file.
+
+    ``failed``: the call or the agent ended with an error, given in ``error`` or in place of an answer. ``text``: text
+    of an answer.
+    """
 
     kind: Literal["call", "answer", "other"]
     failed: bool = False
@@ -277,8 +283,11 @@ class Message(NamedTuple):
 
 
 def read_message(message: Any) -> Message:
-    """One message, of any form. A thought that an agent wrote down beside its calls is no answer. A call has a name and
-    arguments: an object, or a text where they could not be read."""
+    """Parse a message of any form.
+
+    A thought that an agent wrote next to its calls is not an answer. A call has a name and arguments, which are an
+    object, or text if they could not be parsed.
+    """
     if not is_object(message):
         return Message("other")
     failed = message.get("error") is not None
@@ -293,7 +302,7 @@ def read_message(message: Any) -> Message:
 
 
 def is_agent_error(text: str) -> bool:
-    """True if it is an error of the agent in place of an answer, such as ``[AgentInferencerError] ...``."""
+    """Return True if the text is an error of the agent, such as ``[AgentInferencerError] ...``."""
     return _OF_AGENT.match(text) is not None
 
 
@@ -308,17 +317,17 @@ def _call(calls: Any, failed: bool) -> Message:
 
 
 def read_messages(messages: Any) -> list[Message]:
-    """All messages of a list; none of anything else."""
+    """Parse all messages of a list; any other value gives an empty list."""
     return [read_message(message) for message in messages] if is_list(messages) else []
 
 
 def gold_messages(messages: Any, where: str, *, returns: bool) -> list[Message]:
-    """The gold, whose messages must be calls with arguments, or answers.
+    """Parse the gold, whose messages must be calls with arguments, or answers.
 
-    ``returns``: what tools return stands among them (end-to-end), and is left out.
+    ``returns``: True if the gold also contains tool results (end-to-end); they are skipped.
 
     Raises:
-        BenchmarkError: something else stands there.
+        BenchmarkError: there is any other message.
     """
     if not is_list(messages):
         raise BenchmarkError(

@@ -1,10 +1,10 @@
-"""The scorer that GTA and ThinkGeo share, on the prediction files that their evaluation writes.
+"""Published scorer of GTA and ThinkGeo, for the prediction files that their evaluation writes.
 
-Written anew from the behaviour of opencompass/datasets/gta_bench.py (github.com/open-compass/GTA) and ThinkGeo_bench.py
-(github.com/mbzuai-oryx/ThinkGeo, commit 95086de5bcb6f008851615f4651ae85ee6a8ed1a), both Apache-2.0. What they do that
-one would not expect is kept; docs/reference-scorers.md lists it. Messages are taken as they stand in the file, without
-a check: where the originals end with an exception, :class:`PublishedScorerStops` is raised. Their similarities are
-float32, ours whatever the caller gives, so that figures with cosines in them agree to about six digits.
+Reimplemented from the behaviour of opencompass/datasets/gta_bench.py (github.com/open-compass/GTA) and
+ThinkGeo_bench.py (github.com/mbzuai-oryx/ThinkGeo, commit 95086de5bcb6f008851615f4651ae85ee6a8ed1a), both Apache-2.0.
+Their unexpected behaviour is kept; docs/reference-scorers.md lists it. Messages are read from the file without
+validation: if the originals raise an exception, :class:`PublishedScorerStops` is raised. The originals use float32
+similarities, this module those of the caller, so that metrics with cosines agree to about six digits.
 """
 
 import json
@@ -21,8 +21,11 @@ _SMALL = 1e-5
 
 @dataclass(frozen=True, slots=True)
 class Dialogue:
-    """One sample of a prediction file. ``gold`` and ``prediction`` as they stand there; ``answer``: the ``gt_answer``
-    of the data set (an object of keyword lists, a list of texts, or None)."""
+    """Sample of a prediction file.
+
+    ``gold`` and ``prediction`` are unchanged; ``answer`` is the ``gt_answer`` of the data set (an object of keyword
+    lists, a list of texts, or None).
+    """
 
     key: str
     gold: Any
@@ -32,7 +35,7 @@ class Dialogue:
 
 @dataclass(frozen=True)
 class Rules:
-    """Differences between the two scorers. ``categories``: id of an F1, and the tools it counts."""
+    """Differences between the two scorers. ``categories``: tools counted by each F1, by its id."""
 
     name: str
     categories: Mapping[str, tuple[str, ...]]
@@ -44,7 +47,7 @@ class Rules:
 
 
 class _Cosines:
-    """The injected similarity; counts what would have needed it where there is none."""
+    """Similarity given by the caller; without one, counts the answers and calls that would need it."""
 
     def __init__(self, similarity: Similarity | None) -> None:
         self._similarity = similarity
@@ -67,7 +70,7 @@ class _Cosines:
         return self.of(json.dumps(gold), json.dumps(predicted))
 
     def missing(self, *, images: bool) -> str | None:
-        """Reason why a metric cannot be computed; None if it can."""
+        """Return the reason why a metric cannot be computed; None if it can."""
         needed = [f"{self.texts} subjective answers"] if self.texts else []
         if images and self.images:
             needed.append(f"{self.images} calls that make images")
@@ -75,16 +78,16 @@ class _Cosines:
 
 
 def response_type(message: Any) -> tuple[str, Any]:
-    """``tool``, ``answer`` or ``tool_return``, with the call or the text."""
+    """Return ``tool``, ``answer`` or ``tool_return`` with the call or the text."""
     if "tool_calls" in message:
         return "tool", message["tool_calls"][0]["function"]
     return ("answer" if message["role"] == "assistant" else "tool_return"), message["content"]
 
 
 def is_correct(answer: Any, reference: Any, *, lowers: bool = False) -> bool:
-    """True if ``answer`` has an alias of each group of the whitelist between word boundaries, none of the blacklist.
+    """Return True if ``answer`` contains an alias of each whitelist group as whole words, and none of the blacklist.
 
-    ``lowers``: ThinkGeo looks in the answer in lower case (the search has no case anyway).
+    ``lowers``: True to search the answer in lower case as ThinkGeo does (the search ignores case anyway).
     """
 
     def found(aliases: Any) -> bool:
@@ -96,15 +99,15 @@ def is_correct(answer: Any, reference: Any, *, lowers: bool = False) -> bool:
     if not reference["blacklist"]:
         return right
     unwanted = [alias for group in reference["blacklist"] for alias in group]
-    "|".join(map(re.escape, unwanted))  # which fails where the original does, found or not
+    "|".join(map(re.escape, unwanted))  # raises an exception whenever the original does, even without a match
     return right and not found(unwanted)
 
 
 def score_steps(samples: Sequence[Dialogue], rules: Rules, similarity: Similarity | None = None) -> Scores:
-    """InstAcc, ToolAcc, ArgAcc and SummAcc of a step-by-step file (``every_with_gt``).
+    """Compute InstAcc, ToolAcc, ArgAcc and SummAcc of a step-by-step file (``every_with_gt``).
 
     Raises:
-        PublishedScorerStops: the original ends with an exception, for one where no gold step is a call.
+        PublishedScorerStops: the original raises an exception, e.g. if no gold step is a call.
     """
     counts = zeroes("inst", "tool", "arg", "gold_calls", "text_answers", "tool_call", "tool_call_error")
     cosines = _Cosines(similarity)
@@ -131,7 +134,7 @@ def score_steps(samples: Sequence[Dialogue], rules: Rules, similarity: Similarit
 
 
 def _step(predicted: Any, gold: Any, reference: Any, counts: dict[str, int], cosines: _Cosines, rules: Rules) -> float:
-    """Counts one step; returns what it adds to SummAcc."""
+    """Count one step and return its contribution to SummAcc."""
     predicted_type, predicted_value = response_type(predicted)
     gold_type, gold_value = response_type(gold)
     failed = "error" in predicted
@@ -151,10 +154,10 @@ def _step(predicted: Any, gold: Any, reference: Any, counts: dict[str, int], cos
 
 
 def score_end(samples: Sequence[Dialogue], rules: Rules, similarity: Similarity | None = None) -> Scores:
-    """Answer accuracies and F1 of tools by category, of an end-to-end file (``every``). Only the first turn counts.
+    """Compute answer accuracies and F1 by tool category of an end-to-end file (``every``). Only the first turn counts.
 
     Raises:
-        PublishedScorerStops: the original ends with an exception, for one where a gold call names an unknown tool.
+        PublishedScorerStops: the original raises an exception, e.g. if a gold call names an unknown tool.
     """
     counts = zeroes("all", "text_answers", "tool_call", "tool_call_error")
     hits, predicted_calls, gold_calls = (dict.fromkeys(rules.categories, 0) for _ in range(3))
@@ -207,7 +210,7 @@ def _answer(answer: Any, reference: Any, cosines: _Cosines, rules: Rules) -> flo
 
 
 def _image_calls(steps: Any, gold: Any, cosines: _Cosines, rules: Rules) -> float:
-    """The product of the similarities of each gold call's arguments with those of the last such call that worked."""
+    """Return the product of similarities between each gold call's arguments and those of the last successful call."""
     last: dict[Any, Any] = {}
     for step in steps:
         if "tool_calls" in step and "error" not in step:

@@ -1,8 +1,9 @@
-"""Records in the form of the prediction files that GTA's and ThinkGeo's scorers read, and the errors in them by class.
+"""Conversion of records to prediction files of GTA and ThinkGeo, and counts of error classes in such files.
 
-Records are written as their evaluation would have written them: output that is neither a call nor an answer is a
-call of ``NoAction``, a call of a tool that was not offered one of ``InvalidAction``; arguments that the tool does not
-take, or lacks, are an ``ARGS_ERROR`` with the arguments as raw text, a tool's own error an ``API_ERROR``.
+Records are written as the published evaluation would have written them: output that is neither a call nor an answer
+becomes a call of ``NoAction``, a call of a tool that was not offered becomes a call of ``InvalidAction``, unknown or
+missing arguments are an ``ARGS_ERROR`` with the arguments as raw text, and an error of the tool itself is an
+``API_ERROR``.
 """
 
 from collections.abc import Mapping, Sequence
@@ -59,7 +60,7 @@ Message = dict[str, Any]
 
 
 def in_file_order(records: Sequence[Record]) -> list[Record]:
-    """The records in the order of the published file."""
+    """Return the records in the order of the published file."""
 
     def position(record: Record) -> tuple[int, str]:
         position_value = record.sample.metadata.get("position")
@@ -69,7 +70,7 @@ def in_file_order(records: Sequence[Record]) -> list[Record]:
 
 
 def returned_content(observation: Observation | None) -> dict[str, Any]:
-    """The result of a call as prediction files hold it: its type (image or text) and its content."""
+    """Return the result of a call as in prediction files: its type (image or text) and its content."""
     result = (observation.result if observation is not None else None) or {}
     kind = "image" if "image" in result else "text"
     content = result.get(kind) if result else ""
@@ -77,10 +78,10 @@ def returned_content(observation: Observation | None) -> dict[str, Any]:
 
 
 def dialogue_of(record: Record, protocol: Protocol = "react") -> Dialogue:
-    """The record as a sample of a prediction file of GTA or ThinkGeo, step by step or end to end.
+    """Convert the record to a sample of a prediction file of GTA or ThinkGeo, step-by-step or end-to-end.
 
-    A run in the ``protocol`` lagent is written from the model's own replies, read as the published evaluation does;
-    any other by what we took its replies for.
+    With ``protocol`` lagent the model's raw replies are parsed as in the published evaluation; with any other protocol
+    the actions that agrotools parsed are used.
     """
     paths = _published_paths(record.sample)
     gold = _gold(record.sample, paths)
@@ -94,7 +95,7 @@ def dialogue_of(record: Record, protocol: Protocol = "react") -> Dialogue:
 
 
 def origin_prompts(record: Record) -> list[Any]:
-    """Prompts of a prediction file: the dialog up to each step, or the question (end-to-end)."""
+    """Return the prompts of a prediction file: the dialog up to each step, or the question (end-to-end)."""
     if record.actions is None:
         return [record.sample.query]
     dialog = [{"role": "user", "content": record.sample.query}, *_gold(record.sample, _published_paths(record.sample))]
@@ -102,12 +103,12 @@ def origin_prompts(record: Record) -> list[Any]:
 
 
 def prediction_entry(dialogue: Dialogue, prompts: Sequence[Any] = ()) -> dict[str, Any]:
-    """The dialogue as an entry of a prediction file."""
+    """Return the dialogue as an entry of a prediction file."""
     return {"gold": dialogue.gold, "prediction": dialogue.prediction, "origin_prompt": [*prompts], "steps": []}
 
 
 def published_answer(sample: Sample) -> Any:
-    """``gt_answer`` as it was published."""
+    """Return ``gt_answer`` in its published form."""
     slot = sample.answer[0]
     if isinstance(slot, KeywordsSlot):
         return {
@@ -137,7 +138,7 @@ def _of_action(action: Action, sample: Sample, paths: Mapping[str, str], as_said
 
 
 def _of_reply(reply: Reply, failed: ErrorInfo | None) -> Message:
-    """Message that the published evaluation reads from a reply; ``failed``: why its call failed, if it did."""
+    """Return the message that the published evaluation parses from a reply; ``failed``: error of its call, if any."""
     parsed_reply = read_reply(received(reply.text))
     if parsed_reply.kind == "answer":
         return {"role": "assistant", "content": parsed_reply.text}
@@ -172,7 +173,7 @@ def _of_trajectory(trajectory: Trajectory, sample: Sample, paths: Mapping[str, s
                 message["error"] = {"type": "API_ERROR", "msg": step.observation.error.message}
             returned = None if "error" in message else [returned_content(step.observation)]
             messages += [message, {"role": "tool", "content": returned}]
-    # A sample that ended before its first step: the published client goes on with an empty reply.
+    # The sample ended before its first step: the published client continues with an empty reply.
     return messages or [_no_action(), {"role": "tool", "content": None}]
 
 
@@ -186,7 +187,7 @@ def _checked_call(call: ToolCall, sample: Sample, paths: Mapping[str, str]) -> M
 
 
 def _argument_fault(call: ToolCall) -> str:
-    """Message of the published evaluation on arguments that the tool does not take or that are missing."""
+    """Return the message of the published evaluation for unknown or missing arguments; empty if there are none."""
     try:
         schema = get_tool(call.tool).spec.parameters
     except UsageError:
@@ -213,14 +214,14 @@ def _no_action() -> Message:
 
 
 def _published_paths(sample: Sample) -> dict[str, str]:
-    """By the name of a file in the sample, the path that its benchmark publishes."""
+    """Return the published path of each file, by its name in the sample."""
     published_paths = sample.metadata.get("published_paths")
     paths = {name: str(path) for name, path in published_paths.items()} if isinstance(published_paths, dict) else {}
     return {**{file.name: file.path for file in sample.files}, **paths}
 
 
 def errors_of_dialogues(samples: Sequence[Dialogue]) -> Errors:
-    """Errors in the prediction files of GTA and ThinkGeo, of either mode."""
+    """Count the errors in prediction files of GTA and ThinkGeo, of either mode."""
     errors = Errors()
     errors.skip((IN_HEAD,), OF_SCORES)
     errors.skip(OF_SINGLE_SHOT, "these predictions are made call by call")
@@ -241,7 +242,7 @@ def add_dialogue(sample: Dialogue, errors: Errors) -> None:
 
 
 def _gold_calls(gold: Any, by_step: bool) -> list[bool]:
-    """For each message of the gold whether it is a call."""
+    """Return for each gold message whether it is a call."""
     messages: Any = gold if by_step else gold[0] if is_list(gold) and gold else []
     listed: Any = messages if is_list(messages) else []
     return [is_object(message) and "tool_calls" in message for message in listed]
@@ -302,7 +303,7 @@ def _errors_of_call(key: str, message: Any, errors: Errors, called: list[tuple[s
 
 
 def _class_of(error: Any, arguments: Any) -> str:
-    """The class of a failed call by the type and the message that the published evaluation writes."""
+    """Return the class of a failed call, from the error type and message that the published evaluation writes."""
     kind: Any = error.get("type") if is_object(error) else None
     message: Any = error.get("msg") if is_object(error) else error
     if kind == "ARGS_ERROR" or not is_object(arguments):
@@ -312,11 +313,11 @@ def _class_of(error: Any, arguments: Any) -> str:
 
 
 def _add_replies(record: Record, errors: Errors) -> None:
-    """Count the errors of a record of the protocol lagent from the model's own replies, as in prediction files."""
+    """Count the errors of a record of the protocol lagent from the model's raw replies, as in prediction files."""
     add_dialogue(dialogue_of(record, "lagent"), errors)
     add_missed_keywords(record, errors)
 
 
 OF_RUNS = RecordErrors(_add_replies, NOT_IN_CALLS)
-# A failure of a call before its tool would run is known step by step, too.
+# Calls that failed before their tool would run are known in step-by-step mode too.
 OF_STEPS = RecordErrors(_add_replies, {**NOT_IN_CALLS, **NOT_IN_STEPS})

@@ -1,4 +1,4 @@
-"""Tables of runs in the metrics of their benchmark's paper: as published, corrected, beside printed rows."""
+"""Tables of runs in the metrics of their benchmark's paper: published and corrected values, and printed rows."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
@@ -25,9 +25,9 @@ def published_tables(
     notes: Notes,
     split_tables: Mapping[str, str] = MappingProxyType({}),
 ) -> list["RenderableType"]:
-    """A table for each mode that runs have metrics of the paper of, above its printed rows.
+    """Return a table for each mode in which runs have metrics of the paper, with the printed rows below.
 
-    ``split_tables``: by the option ``split`` of runs, the table of the paper in place of the layout's.
+    ``split_tables``: table number for a value of the option ``split``, replacing that of the layout.
     """
     blocks: list[RenderableType] = []
     for mode, layout in layouts.items():
@@ -41,11 +41,11 @@ def published_tables(
 
 
 Shown = tuple[str, Summary, PublishedFigures]
-"""The name of a run, what it came to, and its figures of a mode."""
+"""Name of a run, its summary, and its published figures of one mode."""
 
 
 def figures_shown(family: str, mode: Mode, summaries: Sequence[Summary]) -> list[Shown]:
-    """The runs with published figures of the family in the mode."""
+    """Return the runs that have published figures of the family in the mode."""
     return [
         (name, summary, figures)
         for name, summary in zip(run_names(summaries), summaries, strict=True)
@@ -65,9 +65,9 @@ def figures_table(
     notes: Notes,
     benchmark: str = "",
 ) -> "RenderableType":
-    """Table of runs as published and corrected, above printed ``rows``.
+    """Return a table of runs, published and corrected, above the printed ``rows``.
 
-    ``family``: beginning of the ids of metrics; ``benchmark``: id of the printed rows, where it is another.
+    ``family``: prefix of metric ids. ``benchmark``: id of the benchmark of the printed rows, if it differs.
     """
     table = new_table(f"{layout.title}: as its scorer has it, and corrected")
     table.add_column("", overflow="fold", min_width=14)
@@ -101,7 +101,7 @@ def figures_table(
 
 
 def _counts(runs: Sequence[Shown]) -> Iterator["RenderableType"]:
-    """A line with the counts of the published scorer for a single run."""
+    """Yield a line with the counts of the published scorer if there is a single run."""
     from rich.text import Text
 
     counts = runs[0][2].counts
@@ -111,7 +111,7 @@ def _counts(runs: Sequence[Shown]) -> Iterator["RenderableType"]:
 
 
 def _embedder_mark(column: str, run_figures: Sequence[PublishedFigures], notes: Notes) -> str:
-    """Leads from the heading of a metric to the models whose cosines are in it."""
+    """Return a footnote mark on the heading of a metric that uses cosines; the note names the embedding models."""
     used = ", ".join(dict.fromkeys(harmless(figures.embedder) for figures in run_figures if figures.embedder))
     if not used or column not in WITH_COSINES:
         return ""
@@ -139,7 +139,8 @@ def _reason(left_out: str) -> str:
 
 
 def _printed(family: str, mode: Mode, table: str, summaries: Sequence[Summary]) -> list[PublishedRow]:
-    """The printed rows of the models that were run, and of the best two others by the last column that is printed."""
+    """Return the printed rows of the evaluated models and of the two best other models by answer accuracy (or
+    SummAcc)."""
     rows = [row for row in published_rows(family) if row.table == table and row.setting == mode]
     printed_models = {row.model for row in rows for summary in summaries if same_model(row.model, summary.model)}
     last = [row for row in rows if row.metric == f"{family}.{'ans_acc' if mode == 'end-to-end' else 'summ_acc'}"]

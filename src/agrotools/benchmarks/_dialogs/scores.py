@@ -1,4 +1,4 @@
-"""Runs on GTA and ThinkGeo and prediction files of others, scored twice: as published, and corrected."""
+"""Scores of runs on GTA and ThinkGeo, and of other programs' prediction files, as published and corrected."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -39,7 +39,7 @@ from agrotools.scoring.summary import PublishedFigures
 
 _NO_DATA = "needs the data set, which holds the answers (--data)"
 _OF_ANSWERS = ("text_answers", "objective", "subjective", "no_text_answer", "image_tasks", "unscorable")
-"""Counts that say nothing without the answers."""
+"""Counts that are meaningless without the answers."""
 _NO_KEYWORDS: Mapping[str, Any] = {"whitelist": [], "blacklist": None}
 
 CALLS_ONCE = "each call counts once, failed ones never"
@@ -60,27 +60,27 @@ _SHARED = {
 
 
 def differences_of(rules: Rules, **others: str) -> dict[str, str]:
-    """Differences of each corrected metric from the published one, in the order of tables; ``others`` come last.
+    """Return short descriptions of how each corrected metric differs, in the order of tables; ``others`` come last.
 
-    docs/reference-scorers.md says them at length, with a worked number each.
+    docs/reference-scorers.md describes the differences in detail, with a numeric example of each.
     """
     return {f"{rules.name}.{name}": text for name, text in (_SHARED | others).items()}
 
 
 class JudgeScorer(NamedTuple):
-    """Scorers of end-to-end predictions that a judge has read, from the log of its replies."""
+    """Scorers of end-to-end predictions that a judge has graded, using the log of its replies."""
 
     read_log: Callable[[Path], tuple[Any, list[str]]]
-    """The log, and what is malformed in it."""
+    """Function that returns the log and descriptions of its malformed parts."""
     published: Callable[[Sequence[Dialogue], Similarity | None, Mapping[str, Any] | None, Any], Scores]
     corrected: Callable[[Scores, Any, Mapping[str, Any]], Scores]
 
 
 def compare_dialogues(inputs: PredictionInput, rules: Rules, judge: JudgeScorer | None = None) -> Compared:
-    """Both scores of a prediction file, by the scorer that has these ``rules``.
+    """Score a prediction file as published and corrected, with the scorer that has these ``rules``.
 
     Raises:
-        BenchmarkError: a file cannot be read, or files do not belong together.
+        BenchmarkError: a file cannot be read, or the files do not belong together.
     """
     similarity, name = (inputs.embedder.similarity, inputs.embedder.name) if inputs.embedder else (None, None)
     predictions = read_predictions(inputs.file)
@@ -130,7 +130,8 @@ def compare_dialogues(inputs: PredictionInput, rules: Rules, judge: JudgeScorer 
 
 
 def _without_keywords(samples: tuple[Dialogue, ...]) -> tuple[Dialogue, ...]:
-    """So that figures which do not depend on answers can be had without them; the others are left out afterwards."""
+    """Replace the answers, so that metrics that do not depend on them can be computed; the others are removed
+    afterwards."""
     return tuple(replace(sample, answer=_NO_KEYWORDS) for sample in samples)
 
 
@@ -148,7 +149,7 @@ def _without_answers(scores: Scores, rules: Rules) -> Scores:
 
 
 def scoring_by(rules: Rules, paper: PaperRun) -> Scoring:
-    """Scoring of runs on the benchmark whose scorer has these rules."""
+    """Return the scoring of runs on the benchmark whose scorer has these rules."""
 
     def published(run: PublishedRun) -> PublishedFigures | None:
         return published_figures(
@@ -174,14 +175,16 @@ def published_figures(
     differs: Sequence[str] = (),
     protocol: Protocol = "react",
 ) -> PublishedFigures | None:
-    """The figures of one mode; None where its records have none (no tools, or all of them invalid).
+    """Compute the figures of one mode; None if its records have none (no-tool mode, or no valid record).
 
     Args:
-        rules: those of the benchmark's scorer.
-        records: those of the mode; invalid ones and repeats count for nothing, as no prediction file holds them.
-        similarity: the cosine of two texts' embeddings, for subjective answers and images; left out without one.
+        rules: rules of the benchmark's scorer.
+        records: records of the mode. Invalid records and repeated epochs are ignored, because prediction files have
+            neither.
+        similarity: cosine of two texts' embeddings, for subjective answers and images; without it their metrics are
+            left out.
         differs: differences of the run from those of the paper.
-        protocol: that of the run.
+        protocol: protocol of the run.
     """
     valid = [record for record in in_file_order(records) if record.epoch == 0 and not is_invalid(record)]
     if mode == "no-tool" or not valid:
@@ -209,7 +212,7 @@ def published_figures(
 
 
 def differences_of_run(manifest: Manifest, mode: Mode, paper: PaperRun) -> list[str]:
-    """Differences of a run from those of a paper, each in a few words."""
+    """Return the differences of a run from those of a paper, each in a few words."""
     differences = differences_of_settings(manifest, paper)
     if mode == "end-to-end":
         recorded, others = tools_by_source(manifest)
@@ -225,7 +228,7 @@ def differences_of_run(manifest: Manifest, mode: Mode, paper: PaperRun) -> list[
 
 
 def differences_of_settings(manifest: Manifest, paper: PaperRun) -> list[str]:
-    """Differences in policy, protocol and number of questions."""
+    """Return the differences in policy, protocol and number of questions."""
     differences = ["this policy sees the gold"] if manifest.privileged else []
     if is_baseline(manifest.model):
         differences.append("a baseline, which is no model and has no protocol")
@@ -238,12 +241,12 @@ def differences_of_settings(manifest: Manifest, paper: PaperRun) -> list[str]:
 
 
 def questions_of_paper(manifest: Manifest, paper: PaperRun) -> int | None:
-    """Number of questions in the split of a run, as the paper counts them; None for an unknown one."""
+    """Return the number of questions in the split of a run, as the paper counts them; None for an unknown split."""
     return paper.questions.get(str(manifest.benchmark_options.get("split", "")))
 
 
 def tools_by_source(manifest: Manifest) -> tuple[list[str], list[str]]:
-    """The tools that were not run, but answered for from the reference, and the others."""
+    """Return the tools whose results were replayed from the reference, and the tools that were run."""
     recorded = sorted(tool for tool, backend in manifest.backends.items() if backend == RECORDED)
     return recorded, [tool for tool in manifest.toolset if tool not in recorded]
 
@@ -251,10 +254,10 @@ def tools_by_source(manifest: Manifest) -> tuple[list[str], list[str]]:
 def prediction_content(
     paper: PaperRun, manifest: Manifest, mode: Mode, records: Sequence[Record]
 ) -> PredictionContent | None:
-    """The records of a mode as the prediction file that GTA's and ThinkGeo's scorers read.
+    """Return the records of a mode as a prediction file that GTA's and ThinkGeo's scorers read.
 
-    These pair predictions with questions by position: of a run on part of the questions, or with invalid records, they
-    need that part of the data set.
+    These scorers pair predictions with questions by position. For a run on part of the questions, or with invalid
+    records, they need the corresponding part of the data set.
     """
     if mode == "no-tool":
         return None
@@ -266,10 +269,11 @@ def prediction_content(
 
 
 def score_image_calls(slot: Slot, sample: Sample, trajectory: Trajectory) -> SlotScore:
-    """The share of the reference's calls to ``slot.tools`` that were made, without an error, with agreeing arguments.
+    """Return the share of reference calls to ``slot.tools`` that were made without an error and with agreeing
+    arguments.
 
-    Each call stands for one of the reference at most. Order does not count, nor do further calls. Arguments agree as
-    in ``agrotools.arg_acc``; those of a tool that is not installed where they are equal.
+    Each call matches at most one reference call. Order and additional calls are ignored. Arguments agree as in
+    ``agrotools.arg_acc``; those of a tool that is not installed must be equal.
     """
     assert isinstance(slot, ImageCallsSlot)
     steps = [step for step in (sample.reference.steps if sample.reference else ()) if step.tool in slot.tools]

@@ -1,4 +1,4 @@
-"""The fourteen tools of GTA (Wang et al. 2024, arXiv 2407.08713), as its toolmeta.json and AgentLego declare them."""
+"""The fourteen tools of GTA (Wang et al. 2024, arXiv 2407.08713) as declared in its toolmeta.json and AgentLego."""
 
 import json
 import math
@@ -33,7 +33,7 @@ R = TypeVar("R", bound=ToolResult)
 
 PictureFile = Annotated[Path, FileArgument("image", "path of the image")]
 PicturePath = Annotated[Path, FileArgument("image", "path of the image, as text"), Agree("text")]
-"""An image that a published tool declares as text: whether the file is there is no matter of its type."""
+"""Image argument that a published tool declares as text; its type does not require that the file exists."""
 Description = Annotated[str, Field(min_length=1, max_length=500, description="the description of the object")]
 BoxText = Annotated[str, Field(max_length=200, description="the box, in the form (x1, y1, x2, y2)")]
 NONE_FOUND = "No object found."
@@ -51,7 +51,7 @@ class PublishedImage(ToolResult):
 
 
 def published(like: Tool[..., Any]) -> Callable[[Callable[P, R]], Tool[P, R]]:
-    """Declare a published tool that does its work by another one, whose back-ends it has."""
+    """Return a decorator that declares a published tool implemented by the tool ``like``, with the same back-ends."""
     return tool(
         category="published",
         version=like.version,
@@ -65,20 +65,20 @@ def published(like: Tool[..., Any]) -> Callable[[Callable[P, R]], Tool[P, R]]:
 
 
 def text_output(text: object, by: ToolResult) -> PublishedText:
-    """A text output, with the notes and flags of the result that it was made of."""
+    """Return a text output with the notes and flags of the result ``by``."""
     return PublishedText(text=str(text), notes=by.notes, flags=by.flags)
 
 
 def image_output(image: Artifact, by: ToolResult) -> PublishedImage:
-    """An image output, with the notes and flags of the result that it was made of."""
+    """Return an image output with the notes and flags of the result ``by``."""
     return PublishedImage(image=image, notes=by.notes, flags=by.flags)
 
 
 def read_box(text: str) -> Box:
-    """A box out of text: four numbers, whatever stands between them.
+    """Read a box from text: four numbers with any separators.
 
     Raises:
-        ToolError: ``invalid_argument``: not four numbers, or not in the order x1, y1, x2, y2.
+        ToolError: ``invalid_argument``: there are not four numbers, or the box is empty.
     """
     numbers = [float(number) for number in _NUMBER.findall(text)]
     if len(numbers) != 4:
@@ -100,32 +100,32 @@ def read_box(text: str) -> Box:
 
 
 def box_text(box: Sequence[float]) -> str:
-    """``(x1, y1, x2, y2)`` in whole pixels."""
+    """Format a box as ``(x1, y1, x2, y2)`` in whole pixels."""
     return f"({', '.join(f'{edge:.0f}' for edge in box)})"
 
 
 def scored_text(box: Sequence[float], score: float, name: str = "") -> str:
-    """``name (x1, y1, x2, y2), score 76``."""
+    """Format a box with its score: ``name (x1, y1, x2, y2), score 76``."""
     return f"{name + ' ' if name else ''}{box_text(box)}, score {100 * score:.0f}"
 
 
-# --- expressions: Python with the names of its module math --------------------------------------------------------
+# --- expressions: Python syntax with the functions of the module math ---------------------------------------------
 
 _MODULE = re.compile(r"(?<![\w.])math\.(?=[a-z])")
 _IN_ANOTHER_BASE = re.compile(r"(?<![\w.])0(?:[xX][\da-fA-F]+|[oO][0-7]+|[bB][01]+)(?![\w.])")
 _LARGEST = 10**300
 _LONGEST = 1_000
-"""A text much longer than the longest expression is not read to its end."""
+"""Maximum length of an expression; the rest of a longer text is not read."""
 
 
 def calculated(expression: str) -> str:
-    """The value of an expression as Python prints it.
+    """Evaluate an expression and return its value as Python prints it.
 
-    Our own evaluator takes it, which runs no code; what Python takes beyond that (comprehensions, tuples, methods...)
-    is refused with a hint.
+    The evaluator of agrotools is used, which runs no code; other Python syntax (comprehensions, tuples, methods...) is
+    rejected with a hint.
 
     Raises:
-        ToolError: ``invalid_argument``: it cannot be read, has no value, or would cost too much.
+        ToolError: ``invalid_argument``: it cannot be parsed, has no value, or would cost too much.
     """
     text = _IN_ANOTHER_BASE.sub(lambda written: str(int(written[0], 0)), _MODULE.sub("", expression[:_LONGEST]))
     try:
@@ -135,7 +135,7 @@ def calculated(expression: str) -> str:
 
 
 def _of_two(name: str, function: Callable[[float, float], float]) -> Function:
-    """A function of two numbers."""
+    """Return a function of two numbers."""
     return lambda x, y: function(number(x, name), number(y, name))
 
 
@@ -172,11 +172,11 @@ _FUNCTIONS: dict[str, Function] = {
     "lcm": _common_multiple,
     "perm": _permutations,
 }
-"""Functions of Python's ``math`` that ordinary expressions lack, or have in another form."""
+"""Functions of Python's ``math`` that the evaluator lacks or has in another form."""
 
 
 SURE = 0.5
-"""Below this score a published detector says nothing."""
+"""Minimum score of a box, as in the published detector."""
 
 Command = Annotated[
     str,
@@ -391,6 +391,6 @@ def ImageStylization(
 
 
 def _published_name(error: ToolError, ours: str, theirs: str) -> ToolError:
-    """An error about an argument that the published tool calls otherwise."""
+    """Return the error with the argument name of the published tool."""
     argument = theirs if error.argument == ours else error.argument
     return ToolError(error.kind, error.message, argument=argument, hint=error.hint, candidates=error.candidates)

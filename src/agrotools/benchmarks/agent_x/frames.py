@@ -1,4 +1,4 @@
-"""Frames of a video as images, in the user's cache under the hash of the video: decoded once."""
+"""Extraction of video frames as images into the user's cache, in folders named by the hash of the video."""
 
 import shutil
 from pathlib import Path
@@ -11,26 +11,26 @@ from agrotools.core.files import cache_dir, sha256_of_file
 
 Choice = Literal["even", "first"]
 PLACE = "video-frames"
-"""First part of the paths of frames, and the name of the folder in the user's cache that they lie in."""
+"""First part of frame paths, and the name of the frame folder in the user's cache."""
 _QUALITY = 95
 _MOST_READ = 200_000
 _FORM = "1"
-"""Changes when frames are chosen or written otherwise."""
+"""Version of the extraction; change it when frames are selected or written differently."""
 
 
 def frames_folder() -> Path:
-    """Folder of the extracted frames."""
+    """Return the folder of the extracted frames."""
     return cache_dir(PLACE)
 
 
 def frames_of(video: Path, count: int, choice: Choice) -> list[str]:
-    """Paths, below :func:`frames_folder`, of at most ``count`` frames of a video.
+    """Extract at most ``count`` frames of a video and return their paths below :func:`frames_folder`.
 
-    ``even``: spread over its length, the first and the last among them (the middle one where one is asked for).
-    ``first``: the first ones. A shorter video gives all of its frames.
+    ``even``: frames spread over the video, including the first and the last (the middle one if ``count`` is 1).
+    ``first``: the first frames. A shorter video gives all of its frames.
 
     Raises:
-        BenchmarkError: it cannot be decoded, or the cache cannot be written.
+        BenchmarkError: the video cannot be decoded, or the cache cannot be written.
     """
     try:
         name = f"{sha256_of_file(video)[:32]}-{choice}-{count}-{_FORM}"
@@ -53,7 +53,7 @@ def frames_of(video: Path, count: int, choice: Choice) -> list[str]:
             if not _is_complete(target):
                 temporary.replace(target)
         except OSError as error:
-            # Another process may have written the same frames meanwhile.
+            # Another process may have written the same frames in the meantime.
             if not _is_complete(target):
                 raise BenchmarkError(f"frames of {video.name} cannot be written: {error.strerror or error}") from error
         finally:
@@ -66,7 +66,7 @@ def _frames_in(folder: Path) -> list[Path]:
 
 
 def _is_complete(folder: Path) -> bool:
-    """True if ``folder`` holds as many frames as the names of its frames say."""
+    """Return True if ``folder`` holds as many frames as their file names state."""
     frames = _frames_in(folder) if folder.is_dir() else []
     return bool(frames) and all(path.stem.endswith(f"_of_{len(frames):02d}") for path in frames)
 
@@ -100,7 +100,7 @@ def _write_frames(video: Path, folder: Path, count: int, choice: Choice) -> None
 
 
 def _length(cv2: Any, video: Path) -> int:
-    """Number of frames, counted: what the head of a file says of it is often wrong."""
+    """Count the frames by reading them, because the number in a file's header is often wrong."""
     capture = cv2.VideoCapture(str(video))
     try:
         length = 0

@@ -1,9 +1,9 @@
-"""Judging of chains of reasoning by the criteria of Agent-X: questions, rubrics, and replies that were saved.
+"""Judging of reasoning chains by the criteria of Agent-X: questions, rubrics, and parsing of saved replies.
 
-The judge is told to write a Python dict, ``{'Score': ..., 'Justification': ...}``; how the published tables read that
-is not known. Here: the last object in a saved reply that has a score, in either kind of quotes, in a fence or among
-prose; else the last ``Score: ...``; else a reply that is nothing but a number. ``0.5/1`` and ``80%`` are shares. What
-is no number between 0 and 1 is unreadable.
+The judge is asked for a Python dict, ``{'Score': ..., 'Justification': ...}``; it is not known how the published tables
+parsed it. Here the score is that of the last object in a reply that has one, with either kind of quotes, in a code
+fence or within prose; otherwise that of the last ``Score: ...``; otherwise the reply itself if it is a number.
+``0.5/1`` and ``80%`` are shares. Anything that is not a number between 0 and 1 is unreadable.
 """
 
 import csv
@@ -33,11 +33,11 @@ from agrotools.scoring.predictions import read_json, read_text
 from agrotools.text.loose_json import NotJson, is_list, is_object, is_text, loads, values_in
 
 METRICS = {key: f"agent_x.{column}" for key, column in COLUMNS.items()}
-"""Metric of each criterion, by its name in Agent-X's files."""
+"""Metric id of each criterion, by its key in the rubrics."""
 
 SHIPPED = Path(__file__).with_name("judge.toml")
 _SOURCE = "Agent-X"
-"""Source of its samples."""
+"""Source name of Agent-X samples."""
 _HINT = "the form: docs/gta-thinkgeo-agent-x.md"
 _RUBRIC_PLACE = "{rubric}"
 _DIGITS = 12
@@ -49,7 +49,7 @@ _Part = Literal["task", "reference_steps", "reference_answer", "kind", "tools", 
 
 
 class _Criterion(FrozenModel):
-    """Rubric of a criterion, and which texts a judge sees for it; None: those that the shipped one shows."""
+    """Rubric of a criterion, and the texts shown to the judge; None to show those of the shipped rubric."""
 
     rubric: _Text
     shows: Annotated[tuple[_Part, ...] | None, Field(min_length=1)] = None
@@ -64,12 +64,12 @@ class _RubricFile(FrozenModel):
 def agent_x_questions(
     gold: Mapping[str, Any], prediction: Mapping[str, Any], rubrics: Rubrics | None = None
 ) -> list[JudgeQuestion]:
-    """Questions about one prediction; none where it has neither steps nor an answer.
+    """Return the questions about one prediction; empty if it has neither steps nor an answer.
 
     Args:
         gold: ``query``, ``query_type``, ``reasoning_steps``, ``final_answer`` and ``tool_metadata``, as published.
         prediction: ``reasoning_steps`` and ``final_answer`` in Agent-X's form.
-        rubrics: instructions to grade by; None: those that ship.
+        rubrics: grading instructions; None for the shipped ones.
     """
     steps: Any = prediction.get("reasoning_steps") or []
     answer: Any = prediction.get("final_answer")
@@ -107,7 +107,7 @@ def _text(value: Any) -> str:
 
 @cache
 def shipped_rubrics() -> Rubrics:
-    """The rubrics that ship, for all criteria."""
+    """Return the shipped rubrics for all criteria."""
     file = _RubricFile.model_validate(tomllib.loads(SHIPPED.read_text(encoding="utf-8")))
     assert file.system is not None
     criteria = {key: (each.rubric, tuple(each.shows or ())) for key, each in file.criteria.items()}
@@ -115,10 +115,11 @@ def shipped_rubrics() -> Rubrics:
 
 
 def read_rubrics(path: Path, name: str = "") -> Rubrics:
-    """The rubrics of a TOML file; what it leaves out of the words around them is as in ours. ``name``: what to call it.
+    """Read rubrics from a TOML file; omitted surrounding texts are those of the shipped rubrics. ``name``: display
+    name.
 
     Raises:
-        UsageError: it cannot be read, is of another form, or names a criterion that Agent-X has not.
+        UsageError: the file cannot be read, has another form, or names a criterion that Agent-X does not have.
     """
     try:
         content = path.read_bytes()
@@ -171,7 +172,7 @@ _LONGEST = 200_000
 
 
 class JudgeScore(NamedTuple):
-    """Score in a reply of a judge, 0 to 1; None where it is missing or has no score (``rule`` says which)."""
+    """Score in a judge's reply, 0 to 1; None if the reply or its score is missing (``rule`` gives the reason)."""
 
     value: float | None
     rule: str
@@ -181,7 +182,7 @@ MISSING, UNREADABLE, BEYOND = "missing", "unreadable", "not between 0 and 1"
 
 
 def read_judge_score(reply: Any) -> JudgeScore:
-    """The score in a saved reply: a text, an object, a number, or null. Never raises."""
+    """Return the score in a saved reply, which may be a text, an object, a number or null. Never raises."""
     if reply is None or (is_text(reply) and not reply.strip()):
         return JudgeScore(None, MISSING)
     if not is_text(reply):
@@ -202,7 +203,7 @@ def read_judge_score(reply: Any) -> JudgeScore:
 
 
 def _score_value(value: Any) -> Any:
-    """Value of the key score, in any case; None if there is none."""
+    """Return the value of the key "score" in any case; None if it is missing."""
     if is_list(value) and len(value) == 1:
         value = value[0]
     if not is_object(value):
@@ -230,32 +231,32 @@ _ID_COLUMNS = ("id", "sample_id", "sample", "key", "index", "idx", "unnamed: 0",
 
 @dataclass(frozen=True)
 class JudgeTable:
-    """Replies of a judge: one row for each prediction, in file order. ``ids``: None if the file names none."""
+    """Replies of a judge, one row per prediction in file order. ``ids`` is None if the file has no ids."""
 
     rows: tuple[Mapping[str, Any], ...]
     ids: tuple[str, ...] | None
     raw: bool
-    """True if cells are whole replies, not numbers."""
+    """True if cells are complete replies instead of numbers."""
     malformed: tuple[str, ...] = ()
-    """Rows that are no objects of replies, by their place in the file: they say nothing."""
+    """Descriptions, with their place in the file, of rows that are not objects of replies; these rows are empty."""
 
     @cached_property
     def columns(self) -> frozenset[str]:
-        """All names that some row has."""
+        """Names of all columns that occur in any row."""
         return frozenset(column for row in self.rows for column in row)
 
     @cached_property
     def scores(self) -> tuple[Mapping[str, JudgeScore], ...]:
-        """Each row by column, read once for both scorers."""
+        """Scores of each row by column, parsed once for both scorers."""
         column_names = self.columns & COLUMNS.keys()
         return tuple({column: read_judge_score(row.get(column)) for column in column_names} for row in self.rows)
 
 
 def read_judgements(path: Path) -> JudgeTable:
-    """Saved replies (``{id: {metric: reply}}``) or a table of numbers (CSV).
+    """Read saved replies (``{id: {metric: reply}}``) or a table of numbers (CSV).
 
     Raises:
-        BenchmarkError: it cannot be read, or names none of the metrics.
+        BenchmarkError: the file cannot be read, or names none of the metrics.
     """
     table = _read_csv(path) if path.suffix.lower() == ".csv" else parse_judgements(read_json(path), path.name)
     if table.rows and not table.columns & COLUMNS.keys():
@@ -266,10 +267,10 @@ def read_judgements(path: Path) -> JudgeTable:
 
 
 def parse_judgements(data: Any, name: str) -> JudgeTable:
-    """Saved replies by id; a sample for which the judge failed has null.
+    """Return saved replies by id; the row of a sample for which the judge failed is null.
 
     Raises:
-        BenchmarkError: it is of another form.
+        BenchmarkError: the data have another form.
     """
     if not is_object(data):
         raise BenchmarkError(f"{name} is no object", hint='judgements look like {"0": {"goal_accuray": "..."}}')

@@ -1,6 +1,6 @@
-"""Agent-X (Ashraf et al. 2025, arXiv 2505.24876): 828 questions on images and videos, with 14 tools.
+"""Loader of Agent-X (Ashraf et al. 2025, arXiv 2505.24876): 828 questions on images and videos, with 14 tools.
 
-Asked from the files as they are published. How its entries become samples: docs/gta-thinkgeo-agent-x.md.
+Reads the published files. docs/gta-thinkgeo-agent-x.md describes how their entries become samples.
 """
 
 import re
@@ -66,20 +66,20 @@ AGENT_X_LAYOUT = Layout(
 
 
 class AgentXSettings(PublishedSettings):
-    """The options of ``agrotools eval agent-x``."""
+    """Options of ``agrotools eval agent-x``."""
 
     frames: Annotated[int, Field(ge=1, le=64)] = 8
-    """Number of frames of a video that are shown."""
+    """Number of frames shown of each video."""
     frame_choice: Choice = "even"
-    """Spread over the video, or its first ones, as the published run of GPT-4o has it."""
+    """Choice of frames: spread over the video, or its first ones as in the published run of GPT-4o."""
 
 
 def load_agent_x(loading: Loading) -> Benchmark:
-    """Agent-X below ``loading.data_root``.
+    """Load Agent-X from ``loading.data_root``.
 
     Raises:
-        UsageError: no folder was given, or an option that there is not.
-        BenchmarkError: the files are not there or cannot be read, or entries cannot be used.
+        UsageError: no folder was given, or an option is unknown.
+        BenchmarkError: the files are missing or cannot be read, or entries cannot be used.
     """
     settings = settings_of(AgentXSettings, "agent-x", loading.options)
     frames = FrameSettings(settings.frames, settings.frame_choice)
@@ -94,11 +94,11 @@ _PREFIX = re.compile(r"^([A-Za-z]{2,12})[_-]?\d")
 _GENERIC = frozenset({"image", "images", "img", "video", "vid", "frame", "file", "pic", "photo", "screenshot", "test"})
 _NO_TOOL = frozenset({"", "none", "null", "n/a", "no tool"})
 _MOST_WORDS = 4
-"""Longest answer of an objective question that is looked for word by word; a longer one is compared as a text."""
+"""Maximum number of words in an objective answer that is matched literally; a longer one is compared as text."""
 
 
 class FrameSettings(NamedTuple):
-    """Number and choice of the frames of a video."""
+    """Number and choice of video frames."""
 
     number: int
     choice: Choice
@@ -107,14 +107,15 @@ class FrameSettings(NamedTuple):
 class _Files(NamedTuple):
     samples: list[SampleFile]
     names: dict[str, str]
-    """By every name that a step may call a file: the name in the sample; of a video that of its first frame."""
+    """Name in the sample for each name by which a step may refer to a file; for a video, the name of its first
+    frame."""
     videos: list[str]
 
 
 def read_entry(
     position: int, entry: Any, table: FileTable, frames: FrameSettings, findings: EntryFindings
 ) -> Sample | None:
-    """The sample of an entry; None where it cannot be used (``findings`` then has every reason)."""
+    """Return the sample of an entry. If the entry cannot be used, return None and add all reasons to ``findings``."""
     if is_too_deep(entry):
         findings.fault(TOO_DEEP)
         return None
@@ -179,14 +180,14 @@ def read_entry(
 
 
 def _entry_content(entry: Any) -> dict[str, Any] | None:
-    """An entry is published as a list of one object."""
+    """Return the object of an entry, which is published as a list of one object."""
     while is_list(entry) and len(entry) == 1:
         entry = entry[0]
     return entry if is_object(entry) else None
 
 
 def _files(value: Any, table: FileTable, frames: FrameSettings, findings: EntryFindings) -> _Files:
-    """The files of an entry; several are given as one text with commas between, or as a list."""
+    """Read the files of an entry, which are given as a list or as one text separated by commas."""
     paths: list[Any] = value if is_list(value) else str(value or "").split(",")
     files: list[SampleFile] = []
     names: dict[str, str] = {}
@@ -211,7 +212,7 @@ def _files(value: Any, table: FileTable, frames: FrameSettings, findings: EntryF
 
 
 def _file_path(path: str, table: FileTable) -> str:
-    """Relative path of a file: as written, or its name alone (some entries hold paths of their author's machine)."""
+    """Find a file by its path, or by its name alone, because some entries hold paths of their author's machine."""
     try:
         return table.find(path, FOLDERS)
     except BenchmarkError:
@@ -232,7 +233,7 @@ def _frame_files(relative: str, table: FileTable, frames: FrameSettings, used_na
 
 
 def _raw_steps(value: Any, findings: EntryFindings) -> list[dict[str, JsonValue]]:
-    """The reasoning steps as they were written; some are wrapped in one list more."""
+    """Return the reasoning steps as written; some are wrapped in an additional list."""
     while is_list(value) and len(value) == 1 and is_list(value[0]):
         value = value[0]
     if not is_list(value):
@@ -245,7 +246,7 @@ def _raw_steps(value: Any, findings: EntryFindings) -> list[dict[str, JsonValue]
 
 
 def _steps(raw: Sequence[dict[str, JsonValue]], files: _Files, findings: EntryFindings) -> list[ReferenceStep]:
-    """The steps that call a tool."""
+    """Return the steps that call a tool."""
     steps: list[ReferenceStep] = []
     for step in raw:
         tool_name = step.get("tool", step.get("tool_used"))
@@ -279,7 +280,7 @@ def _steps(raw: Sequence[dict[str, JsonValue]], files: _Files, findings: EntryFi
 
 
 def _observation(tool: str, output: JsonValue) -> Observation:
-    """Tool output as the step records it; an empty result for nothing."""
+    """Return the recorded output of a tool; the result is empty if there is none."""
     if output is None:
         return Observation(result={})
     text = text_of(output)
@@ -288,7 +289,7 @@ def _observation(tool: str, output: JsonValue) -> Observation:
 
 
 def _toolset(value: Any, called: Sequence[str], findings: EntryFindings) -> list[str]:
-    """The tools that the entry describes, then those that it calls and does not describe."""
+    """Return the tools that the entry describes, followed by those that it calls without describing them."""
     items: list[Any] = value if is_list(value) else []
     listed = [str(name) for name in value] if is_object(value) else []
     listed += [item["name"] for item in items if is_object(item) and is_text(item.get("name"))]
@@ -304,7 +305,7 @@ def _toolset(value: Any, called: Sequence[str], findings: EntryFindings) -> list
 
 
 def _final_answer(value: Any) -> dict[str, JsonValue]:
-    """Value and justification of the final answer."""
+    """Return the value and the justification of the final answer."""
     content = _entry_content(value)
     if content is None:
         return {} if value is None else {"value": text_of(value), "justification": ""}
@@ -312,14 +313,14 @@ def _final_answer(value: Any) -> dict[str, JsonValue]:
 
 
 def _gold(query_type: str, answer: Mapping[str, JsonValue], called: Sequence[str]) -> tuple[AnswerKind, Slot]:
-    """Answer type of a query, and its slot.
+    """Return the kind of answer to a query, and its slot.
 
-    Generative ones (the query type says so; or it does not say factual or interpretive, and the last call makes an
-    image) are scored by the calls that make images. A short answer to an objective or factual query is looked for as
-    it stands; all others are compared as texts. The published scores ask a judge instead.
+    A query is generative if its type says so, or if the last call creates an image and the type is neither factual nor
+    interpretive; it is scored by the calls that create images. A short answer to an objective or factual query is
+    matched literally; all other answers are compared as texts. The published scores use a judge instead.
 
     Raises:
-        BenchmarkError: it has no answer.
+        BenchmarkError: there is no answer.
     """
     makers = plugin.IMAGE_TOOLS
     used = tuple(dict.fromkeys(tool for tool in called if tool in makers))
@@ -335,7 +336,7 @@ def _gold(query_type: str, answer: Mapping[str, JsonValue], called: Sequence[str
 
 
 def _environment(value: Any) -> str | None:
-    """The letters that begin the name of the first file, where they stand for a collection: ``VCA_1.jpg``."""
+    """Return the leading letters of the first file name, which identify a collection: ``VCA_1.jpg`` gives ``VCA``."""
     first = str(value[0] if is_list(value) and value else value or "").split(",")[0]
     match = _PREFIX.match(PurePosixPath(first.strip().replace("\\", "/")).name)
     if match is None or match[1].casefold() in _GENERIC:
@@ -371,15 +372,15 @@ _QUOTES = "\"'` "
 def arguments_of(
     tool: str, raw_arguments: Any, files: Mapping[str, str], parameters: Sequence[str] = ()
 ) -> Arguments | None:
-    """The arguments in the input of a step; None where they cannot be read.
+    """Return the arguments in the input of a step; None if they cannot be parsed.
 
     Args:
-        tool: the published name.
-        raw_arguments: an object (names and values), a list (values in order) or a text. Of a text, the first part that
-            names a file is the image, four numbers in brackets are the box, and the rest is the first text that the
-            tool takes; a tool that takes one value gets all of it.
-        files: names in the sample by every name that an input may call a file.
-        parameters: what the tool takes, where it is not one of Agent-X's.
+        tool: published name of the tool.
+        raw_arguments: an object (values by name), a list (values in order) or a text. In a text, the first part that
+            names a file is the image, four numbers in brackets are the box, and the rest is the first text parameter; a
+            tool with one parameter gets the whole text.
+        files: names in the sample for all names by which an input may refer to a file.
+        parameters: parameters of a tool that is not one of Agent-X's.
     """
     names = tuple(PARAMETERS.get(tool, parameters))
     if is_object(raw_arguments):
@@ -418,7 +419,7 @@ def _read_text(names: Sequence[str], text: str, files: Mapping[str, str]) -> Arg
 
 
 def _without_file(text: str, files: Mapping[str, str]) -> tuple[str | None, str]:
-    """The name of the file that a text begins with (or holds), and the text without it."""
+    """Return the name of the file that a text mentions, and the text without it."""
     for published in sorted(files, key=len, reverse=True):
         place = text.find(published)
         if place >= 0:
@@ -430,7 +431,7 @@ def _without_file(text: str, files: Mapping[str, str]) -> tuple[str | None, str]
 
 
 def _without_label(text: str) -> str:
-    """``text: cup`` as ``cup``, quotes taken off."""
+    """Remove a parameter label and quotes: ``text: cup`` becomes ``cup``."""
     match = _NAMED.match(text)
     if match and match[1].casefold() in {name for names in PARAMETERS.values() for name in names}:
         text = text[match.end() :]
@@ -445,7 +446,7 @@ DEFAULT_FRAMES = FrameSettings(8, "even")
 
 
 def read_agent_x(path: Path, frames: FrameSettings = DEFAULT_FRAMES, progress: Progress = no_progress) -> ReadSet:
-    """All entries of a ``data.json``; files in ``files/`` beside it. Frames of videos go to the user's cache.
+    """Read all entries of a ``data.json`` and its files in ``files/``. Video frames are written to the user's cache.
 
     Raises:
         BenchmarkError: the file cannot be read, or holds no entries of Agent-X.
@@ -466,5 +467,5 @@ def read_agent_x(path: Path, frames: FrameSettings = DEFAULT_FRAMES, progress: P
 
 
 def check_agent_x(data_root: Path | None, progress: Progress) -> FileCheck:
-    """Check of the files below ``data_root``; errors as of :func:`load_agent_x`."""
+    """Check the files below ``data_root``; raises the same errors as :func:`load_agent_x`."""
     return file_check(read_agent_x(AGENT_X_LAYOUT.find(data_root), progress=progress), AGENT_X_LAYOUT)

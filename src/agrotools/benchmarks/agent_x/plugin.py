@@ -28,12 +28,15 @@ _EXPECTED = (
         for n, count in enumerate((239, 389, 130, 24), 2)
     ),
 )
-"""The paper's table of statistics."""
+"""Counts in the paper's table of statistics."""
 
 
 class Criterion(NamedTuple):
-    """A criterion of Agent-X (arXiv 2505.24876): its heading and meaning, its name in Agent-X's files (spelt as there),
-    and the end of its id in the published rows (empty where none prints it)."""
+    """Criterion of Agent-X (arXiv 2505.24876).
+
+    It has a heading, a meaning, its name in Agent-X's files (with their spelling), and the suffix of its id in the
+    published rows, which is empty if it is not printed.
+    """
 
     label: str
     meaning: str
@@ -62,7 +65,7 @@ CRITERIA = {
 
 
 def is_published(slot: Slot) -> bool:
-    """True if judges grade the slot: samples of Agent-X have slots of every published form."""
+    """Return True if judges grade the slot; samples of Agent-X have slots of all published types."""
     return isinstance(slot, KeywordsSlot | ReferenceTextsSlot | ImageCallsSlot)
 
 
@@ -73,9 +76,9 @@ TOOLS = tools_in(
     DrawBoundingBox OverlayText ImageGenerator ImageStylization
     """.split(),
 ) | tools_in("agrotools.benchmarks._dialogs.tools", ("Calculator", "OCR", "MathOCR", "Solver", "ImageStylization"))
-"""The toolset of Agent-X, by its published names."""
+"""Tools of Agent-X by their published names."""
 IMAGE_TOOLS = frozenset({"DrawBoundingBox", "OverlayText", "CodePlotter", "ImageGenerator", "ImageStylization"})
-"""The tools that return an image."""
+"""Tools that return an image."""
 
 PLUGIN = BenchmarkPlugin(
     name="agent-x",
@@ -89,7 +92,7 @@ PLUGIN = BenchmarkPlugin(
     file_roots=deferred("agrotools.benchmarks.agent_x.load:AGENT_X_LAYOUT.roots"),
     check=deferred("agrotools.benchmarks.agent_x.load:check_agent_x"),
     tools=TOOLS,
-    # The categories of the tools of GTA that they are.
+    # Categories of the corresponding tools of GTA.
     tool_categories={
         "perception": ("SceneDescriber", "RegionDescriber", "LocateObjectByText"),
         "operation": ("DrawBoundingBox", "OverlayText", "WebSearch"),

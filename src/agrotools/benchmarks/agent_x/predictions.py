@@ -1,7 +1,7 @@
-"""Agent-X's prediction files and data set, the comparison of a file as published and corrected, and errors by class.
+"""Prediction files and data set of Agent-X, scores of a file as published and corrected, and counts of error classes.
 
-Predictions are a list of objects with one key each, the id of the sample. A sample for which nothing came out has
-empty texts in the place of its steps and its answer; others are absent.
+Predictions are a list of objects with one key each, the id of the sample. A sample without output has empty texts in
+place of its steps and its answer, or is missing.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -30,15 +30,16 @@ _FORM = 'predictions look like [{"0": {"query": ..., "reasoning_steps": [...], "
 
 
 def read_predictions(path: Path) -> tuple[list[Any], list[str]]:
-    """Predictions of a file, and what is malformed in them; :class:`BenchmarkError` for another form."""
+    """Read predictions and descriptions of malformed parts from a file. Raises :class:`BenchmarkError` for another
+    form."""
     return parse_predictions(read_json(path), path.name)
 
 
 def parse_predictions(data: Any, name: str) -> tuple[list[Any], list[str]]:
-    """The items of a list of one-key objects as they stand, and what is malformed in them, by its place in the file.
+    """Return the items of a list of one-key objects unchanged, and descriptions of malformed parts with their place.
 
     Raises:
-        BenchmarkError: it is no list, or holds no prediction at all.
+        BenchmarkError: the data are not a list, or hold no prediction.
     """
     if not is_list(data):
         raise BenchmarkError(f"{name} is no list", hint=_FORM)
@@ -58,7 +59,7 @@ def parse_predictions(data: Any, name: str) -> tuple[list[Any], list[str]]:
 
 
 def _faults(entry: Any, where: str) -> Iterator[str]:
-    """Malformed parts of a prediction; keys that are missing are counted elsewhere."""
+    """Yield descriptions of the malformed parts of a prediction; missing keys are counted elsewhere."""
     if not is_object(entry):
         yield f"{where} is no prediction"
         return
@@ -81,10 +82,10 @@ def _faults(entry: Any, where: str) -> Iterator[str]:
 
 
 def read_data(path: Path) -> Mapping[str, Mapping[str, Any]]:
-    """The data set by id, each sample out of its list of one.
+    """Read the data set by id, each sample unwrapped from its list of one.
 
     Raises:
-        BenchmarkError: it cannot be read or is of another form.
+        BenchmarkError: it cannot be read or has another form.
     """
     data = read_json(path)
     if not is_object(data) or not data:
@@ -107,7 +108,7 @@ _DIFFERENCES = {
     "toolset_acc": "replaced by toolset_f1",
     "toolset_f1": "tool sets are compared by code",
 }
-"""By the end of its id, what each corrected metric does otherwise; docs/reference-scorers.md explains each."""
+"""Short descriptions of how each corrected metric differs; docs/reference-scorers.md explains them."""
 
 
 def _compare(inputs: PredictionInput) -> Compared:
@@ -139,7 +140,7 @@ def _compare(inputs: PredictionInput) -> Compared:
 def _published_counts(
     predictions: Sequence[Any], entries: Mapping[str, Mapping[str, Any]] | None
 ) -> tuple[dict[str, Mapping[str, int | None]], tuple[str, ...]]:
-    """Counts that Agent-X's code takes of predictions, each by itself, and where it ends with an exception."""
+    """Return counts that Agent-X's code makes of predictions, and the counts at which it raises an exception."""
     if not predictions:
         return {}, ()
     extra: dict[str, Mapping[str, int | None]] = {}
@@ -155,7 +156,7 @@ def _published_counts(
 
 
 def _numbers(table: JudgeTable) -> list[dict[str, float | None]]:
-    """Whole replies as numbers, read by our rule, as that of the published tables is not known."""
+    """Convert complete replies to numbers with the parser of this package, because the published one is not known."""
     return [
         {column: score.value for column, score in scores.items() if column in row}
         for row, scores in zip(table.rows, table.scores, strict=True)
@@ -180,7 +181,7 @@ FORMAT = PredictionFormat(
 
 
 OF_CALLS = ("format_error", "invalid_json", "invalid_arguments", "tool_error", "redundant_call")
-"""Classes of calls that are really made."""
+"""Error classes of calls that are actually executed."""
 _STEP_KEYS = frozenset(("step", "task", "tool_used", "tool_output", "thought"))
 _NOTHING = (None, "", "null")
 
@@ -190,10 +191,10 @@ def errors_of_agent_x(
     data: Mapping[str, Any] | None = None,
     keywords_of: Keywords = keywords,
 ) -> Errors:
-    """Errors in a list of one-key objects. ``data``: the data set by id, which keywords and tools are taken from.
+    """Count the errors in a list of one-key objects. ``data``: data set by id, which provides keywords and tools.
 
-    Unlike the published notebook, a sample without a response is counted as that alone, one without gold for no
-    keyword, and a step under ``tool`` and ``output`` is as good as one under ``tool_used`` and ``tool_output``.
+    Unlike in the published notebook, a sample without a response counts only as such, a sample without gold counts for
+    no keyword class, and the step keys ``tool`` and ``output`` are as valid as ``tool_used`` and ``tool_output``.
     """
     errors = Errors(total=len(predictions))
     errors.skip(OF_CALLS, "no tool is run, and predictions hold no arguments")
@@ -208,10 +209,10 @@ def errors_of_agent_x(
 
 
 def add_made_up(record: Record, errors: Errors) -> None:
-    """Count the errors of a valid record whose model made up steps and answer in one reply.
+    """Count the errors of a valid record whose model wrote steps, tool outputs and answer in one reply.
 
-    Query and file name, which Agent-X's predictions hold beside them, are not asked of a model here, nor missed. A
-    reply without any JSON object is a thought; one that begins an object and cannot be read is in an invalid format.
+    Query and file name, which Agent-X's predictions also contain, are not requested from a model here and not missed. A
+    reply without any JSON object counts as thought only; one with an unreadable object has an invalid format.
     """
     sample = record.sample
     errors.total += 1
@@ -306,7 +307,7 @@ def _errors_of_steps(key: str, steps: list[Any], known: frozenset[str], errors: 
 
 
 def _tools(gold: Any) -> frozenset[str]:
-    """The tools that a sample offers, all of the benchmark where it does not say."""
+    """Return the tools that a sample offers, or all tools of the benchmark if it lists none."""
     offered: Any = gold.get("tool_metadata") if is_object(gold) else None
     return frozenset(map(str, offered)) if is_object(offered) and offered else frozenset(TOOLS)
 

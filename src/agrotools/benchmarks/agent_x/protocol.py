@@ -1,4 +1,4 @@
-"""A policy that prompts a model as Agent-X does: once, to make up steps, what tools return, and the answer."""
+"""Protocol of Agent-X: a single prompt for the steps, the tool outputs and the answer."""
 
 import asyncio
 from collections.abc import Callable, Sequence
@@ -24,16 +24,17 @@ from agrotools.tools import tool_specs
 
 
 class AgentXAgent:
-    """Asks a model for everything at once. No tool runs; the reply, which holds the steps, stays in the record.
+    """Agent that requests everything in one reply. No tool runs; the reply with its invented steps is kept in the
+    record.
 
-    The answer is the ``value`` of the final answer, or its justification where there is no value.
+    The answer is the ``value`` of the final answer, or its justification if there is no value.
 
     Args:
-        model: answers the prompts.
-        mode: no-tool, for what a record says of tools would be made up.
-        settings: how the model samples.
-        images: whether images are shown; without, the model reads the names of the files alone.
-        specs: from tool names to their specifications, which the prompt holds.
+        model: model that answers the prompts.
+        mode: only no-tool, because the model would invent the tool results.
+        settings: sampling settings.
+        images: True to show the images; otherwise the model sees only the file names.
+        specs: function that returns the specifications of tools for the prompt.
     """
 
     def __init__(
@@ -71,7 +72,7 @@ class AgentXAgent:
         view: SampleView,
         history: Sequence[Step],  # noqa: ARG002
     ) -> tuple[list[Message], Sequence[ToolSpec]]:
-        """Request that :meth:`act` sends, whatever came before; no tool is offered."""
+        """Return the request that :meth:`act` sends, independent of the history; no tool is offered."""
         if view.toolset not in self._systems:
             tools = dumps({spec.name: _tool_description(spec) for spec in self._specs(view.toolset)})
             self._systems[view.toolset] = Message.of("system", render("agent_x/system", tools=tools))
@@ -87,5 +88,5 @@ def _tool_description(spec: ToolSpec) -> dict[str, object]:
 
 
 def make_agent(model: Model, mode: Mode, options: AgentOptions) -> AgentXAgent:
-    """The agent of a run with ``options``."""
+    """Create the agent of a run with ``options``."""
     return AgentXAgent(model, mode, options.settings, options.images, options.specs)

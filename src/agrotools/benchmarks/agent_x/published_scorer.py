@@ -1,11 +1,11 @@
-"""Agent-X's notebooks (arXiv 2505.24876) to the letter: means of what its judge said, counts of calls and of errors.
+"""Published scorer of Agent-X's notebooks (arXiv 2505.24876): means of judge scores, counts of calls and of errors.
 
-Written anew from the behaviour of analysis/metrics.ipynb (github.com/mbzuai-oryx/Agent-X, commit
-843862974dd517724a1ea6998f96ea5dc7414e76), which begins with a table of scores, one row for each prediction. How the
-judge's replies became that table is not published. What one would not expect is kept; docs/reference-scorers.md lists
-it. Errors (its Table 10) are counted as in "statistical breakdown/error_analysis.ipynb" (commit
-d0278bba488c06d0cfecd6e53231f18120529398): one sample may count for several classes. That notebook takes keywords from
-spaCy's en_core_web_sm; here whoever calls gives the function that takes them.
+Reimplemented from the behaviour of analysis/metrics.ipynb (github.com/mbzuai-oryx/Agent-X, commit
+843862974dd517724a1ea6998f96ea5dc7414e76), which starts from a table of scores with one row per prediction. How the
+judge's replies became that table is not published. Unexpected behaviour is kept; docs/reference-scorers.md lists it.
+Errors (Table 10 of the paper) are counted as in "statistical breakdown/error_analysis.ipynb" (commit
+d0278bba488c06d0cfecd6e53231f18120529398): a sample may count for several classes. That notebook extracts keywords with
+spaCy's en_core_web_sm; here the caller provides a function for that.
 """
 
 import json
@@ -20,7 +20,8 @@ from agrotools.scoring.predictions import Figure, PublishedScorerStops, Scores, 
 from agrotools.text.loose_json import is_list, is_object, is_text, zeroes
 
 COLUMNS = {criterion.column: name for name, criterion in CRITERIA.items()}
-"""Name of a metric in Agent-X's files (spelt as there), and the end of ours after ``agent_x.``."""
+"""Names of metrics in Agent-X's files (with their spelling), each with the suffix of the metric id after
+``agent_x.``."""
 
 GOAL, TOOL_COLUMNS = "goal_accuray", ("precision_score", "tool_accuray", "toolset_accuray")
 
@@ -40,20 +41,20 @@ GENERATIVE_ROWS = frozenset(
         """.split(),
     )
 )
-"""Rows of the result tables that the notebook takes for generative tasks: 222 positions, from 0.
+"""Rows of the result tables that the notebook treats as generative tasks: 222 positions, from 0.
 
-They are called ids there but used as positions: in a table without some samples they mean other samples.
+The notebook calls them ids but uses them as positions, so that they refer to other samples if a table lacks rows.
 """
 
-# pandas knows the digits and the blanks of ASCII only.
+# pandas accepts only ASCII digits and white space.
 _NUMBER = re.compile(r"\s*[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?\s*", re.ASCII)
 _INFINITE = re.compile(r"\s*([-+]?)inf(?:inity)?\s*", re.ASCII | re.IGNORECASE)
 
 
 def numeric(cell: Any) -> float | None:
-    """A cell as a number, the way that pandas 2 coerces it; None for anything else, which is then left out.
+    """Convert a cell to a number as pandas 2 does; None for anything else, which is then ignored.
 
-    Texts of numbers beyond the range of a float are none to it (pandas 3 takes them for infinite).
+    A text with a number beyond the range of a float gives None (pandas 3 gives infinity).
     """
     if isinstance(cell, bool | int | float):
         try:
@@ -70,13 +71,13 @@ def numeric(cell: Any) -> float | None:
 
 
 def aggregate(rows: Sequence[Mapping[str, Any]], generative: Collection[int] = GENERATIVE_ROWS) -> Scores:
-    """Means of the columns in percent, ``goal_acc`` without the generative rows, and ``goal_acc_imggen`` (Goal*).
+    """Compute the column means in percent: ``goal_acc`` without generative rows, and ``goal_acc_imggen`` (Goal*).
 
-    ``rows``: the table, in its order; ``generative``: *positions* in it, from 0. Cells that are no number count for
-    nothing. Goal* is the mean of three means over the generative rows: NaN where one of them has no number.
+    ``rows``: the table in its order. ``generative``: *positions* in it, from 0. Cells that are not numbers are ignored.
+    Goal* is the mean of three means over the generative rows, or NaN if one of them has no number.
 
     Raises:
-        PublishedScorerStops: one of the columns that the notebook needs is nowhere in the table.
+        PublishedScorerStops: the table lacks a column that the notebook needs.
     """
     for column in (GOAL, *TOOL_COLUMNS):
         if not any(column in row for row in rows):
@@ -104,7 +105,8 @@ def _mean(numbers: Sequence[float | None]) -> Figure:
 
 @dataclass(frozen=True)
 class ToolCallStatistics:
-    """Agent-X's count of calls. ``invalid`` calls name no tool of :data:`TOOLS`; they may be successful as well."""
+    """Call counts of Agent-X. ``invalid`` calls name a tool outside :data:`TOOLS`; they may also count as
+    successful."""
 
     samples: int
     steps: int
@@ -121,15 +123,15 @@ class ToolCallStatistics:
         return self.empty_samples + self.failed + self.invalid
 
     def as_counts(self) -> dict[str, int]:
-        """All of them by name."""
+        """Return all counts by name."""
         return {**vars(self), "failures": self.failures}
 
 
 def tool_call_statistics(predictions: Sequence[Any]) -> ToolCallStatistics:
-    """Steps of predictions by whether they have a tool and an output.
+    """Count the steps of predictions by whether they have a tool and an output.
 
     Raises:
-        PublishedScorerStops: the original ends with an exception, for one at a step whose thought is null.
+        PublishedScorerStops: the original raises an exception, e.g. at a step whose thought is null.
     """
     counts = zeroes("steps", "empty_samples", "successful", "failed", "no_output", "no_tool", "empty_steps", "invalid")
     for position, item in enumerate(predictions):
@@ -163,7 +165,7 @@ def _count_step(step: Any, counts: dict[str, int]) -> None:
 
 
 Keywords = Callable[[str], Sequence[str]]
-"""The keywords of a text, at most 21."""
+"""Function that returns the keywords of a text, at most 21."""
 
 _TOP_KEYS = ("query", "filename", "final_answer")
 _STEP_KEYS = frozenset(("step", "task", "tool_used", "tool_output", "thought"))
@@ -171,11 +173,13 @@ _STEP_KEYS = frozenset(("step", "task", "tool_used", "tool_output", "thought"))
 
 @dataclass(frozen=True)
 class ErrorAnalysis:
-    """Errors as the notebook counts them. ``counts``: samples of each class that it gives a number for. ``stops``: the
-    exception with which its part for another class ends. Classes of keywords are in neither where no gold was given.
+    """Errors as counted by the notebook.
 
-    Classes go by what the notebook looks for; the paper's words for some of them differ. ``invalid_format``: "invalid
-    JSON format in argument specification"; ``repeated_tool``: "multiple tool calls in a single step";
+    ``counts``: number of samples by class. ``stops``: exceptions by class if the notebook fails for it. Keyword classes
+    are in neither if no gold was given.
+
+    Classes are named by what the notebook detects; the paper uses other terms for some of them. ``invalid_format``:
+    "invalid JSON format in argument specification"; ``repeated_tool``: "multiple tool calls in a single step";
     ``answer_in_invalid_format``: "final answer generation without adhering to the format"; ``no_answer_keyword``:
     "misinterpreting visual content"; ``no_step_keyword``: "incorrect spatial reasoning".
     """
@@ -188,9 +192,9 @@ class ErrorAnalysis:
 def error_analysis(
     predictions: Sequence[Any], gold: Mapping[str, Any] | None = None, keywords: Keywords | None = None
 ) -> ErrorAnalysis:
-    """Counts over predictions (a list of one-key objects); ``gold`` is the data set, which keywords come from.
+    """Count the errors of predictions (a list of one-key objects). ``gold``: data set, which provides the keywords.
 
-    Each class has a cell of its own in the notebook: where one ends with an exception the others have their counts.
+    Each class has a separate cell in the notebook: if one raises an exception, the others still have their counts.
     """
     counts: dict[str, int] = {}
     stops: dict[str, PublishedScorerStops] = {}
@@ -209,7 +213,7 @@ def error_analysis(
 
 
 def _counted(predictions: Sequence[Any], is_one: Callable[[Any], bool], *, all_keys: bool) -> int:
-    """Entries of the class. Keys must be numbers, of all entries or of those that are counted."""
+    """Count the entries of a class. Keys must be numbers, either of all entries or only of the counted ones."""
     count = 0
     for position, item in enumerate(predictions):
         with published(f"prediction {position}"):
@@ -228,7 +232,7 @@ def _answered(value: Any) -> bool:
 
 
 def _tools_of(value: Any) -> tuple[bool, bool]:
-    """Two flags: a step names two tools; a tool occurs twice in a row."""
+    """Return two flags: True if a step names two tools, and True if a tool occurs twice in a row."""
     conflict = repeated = False
     before = None
     for step in value.get("reasoning_steps", []):
@@ -298,7 +302,7 @@ def _plain(value: Any) -> str:
 def _without_keywords(
     predictions: Sequence[Any], words: Mapping[str, Sequence[str]], text_of: Callable[[Any], str]
 ) -> int:
-    """Samples whose text has none of the keywords; one that has no gold counts as well."""
+    """Count the samples whose text has none of the keywords, including samples without gold."""
     missed: dict[str, bool] = {}
     for position, item in enumerate(predictions):
         with published(f"prediction {position}"):

@@ -1,7 +1,7 @@
-"""Predictions in the form of Agent-X: an object with ``reasoning_steps`` and ``final_answer``, made up in one reply.
+"""Predictions in the form of Agent-X: an object with ``reasoning_steps`` and ``final_answer``, written in one reply.
 
-Keys as its prediction files have them (Ashraf et al. 2025, arXiv 2505.24876); what a step's tool is called (``tool`` or
-``tool_used``) and what it gave (``output`` or ``tool_output``) stays as it was written.
+The keys are those of its prediction files (Ashraf et al. 2025, arXiv 2505.24876). The spellings ``tool`` or
+``tool_used`` and ``output`` or ``tool_output`` are kept as written.
 """
 
 import ast
@@ -22,7 +22,7 @@ _LONGEST_LITERAL = 100_000
 
 
 class Prediction(NamedTuple):
-    """Prediction of a model: the steps as it wrote them, and its answer."""
+    """Prediction of a model: its steps as written, and its answer."""
 
     steps: list[dict[str, JsonValue]]
     value: str
@@ -30,9 +30,10 @@ class Prediction(NamedTuple):
 
 
 def read_prediction(text: str) -> Prediction | str:
-    """The prediction that a reply holds, or why it holds none.
+    """Parse the prediction in a reply, or return the reason why there is none.
 
-    JSON, or Python's spelling of it, in a fence or with prose around: of several objects the last with both keys.
+    The prediction is JSON or a Python literal, in a code fence or within prose. Of several objects, the last one with
+    both keys is used.
     """
     objects = _objects(text)
     whole = [value for value in objects if STEPS in value and ANSWER in value]
@@ -49,7 +50,8 @@ def read_prediction(text: str) -> Prediction | str:
 
 
 def raw_object(text: str) -> dict[str, JsonValue] | None:
-    """The object that :func:`read_prediction` reads, as it was written, or one with but one of its keys; else None."""
+    """Return the object that :func:`read_prediction` parses, unchanged, or the last one with only one of its keys, or
+    None."""
     objects = _objects(text)
     whole = [value for value in objects if STEPS in value and ANSWER in value]
     parts = [value for value in objects if STEPS in value or ANSWER in value]
@@ -57,7 +59,7 @@ def raw_object(text: str) -> dict[str, JsonValue] | None:
 
 
 def without_thinking(text: str) -> str:
-    """A reply without the thinking that it begins with."""
+    """Return a reply without a leading thinking block."""
     return _THINKING.sub("", without_surrogates(text))
 
 
@@ -73,7 +75,7 @@ def _values(text: str) -> list[JsonValue]:
 
 
 def _inner(value: JsonValue) -> list[JsonValue]:
-    """Content of the list, or of the key of the sample, that some models write around the object."""
+    """Unwrap the list, or the object with the sample's key, that some models write around the object."""
     if isinstance(value, list):
         return [inner for item in value for inner in _inner(item)]
     if isinstance(value, dict) and len(value) == 1 and STEPS not in value and ANSWER not in value:
@@ -82,13 +84,13 @@ def _inner(value: JsonValue) -> list[JsonValue]:
 
 
 def _value(text: str) -> JsonValue:
-    """The value that a text spells in JSON or Python; None where it spells none."""
+    """Parse a text as JSON or as a Python literal; None if it is neither."""
     try:
         return loads(text)
     except NotJson:
         if len(text) > _LONGEST_LITERAL or "(" not in text:
             return None
-    try:  # tuples, which are all that Python spells and the reader above does not know
+    try:  # tuples, the only Python syntax that the parser above does not accept
         return _plain(ast.literal_eval(text), MAX_DEPTH)
     except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
         return None
@@ -108,7 +110,8 @@ def _plain(value: Any, depth: int) -> JsonValue:
 
 
 def _steps(value: JsonValue) -> list[dict[str, JsonValue]] | None:
-    """The steps, out of the further list that some wrap them in, or of an object that numbers them."""
+    """Return the steps, unwrapped from an additional list or from an object that numbers them; None for another
+    form."""
     while isinstance(value, list) and len(value) == 1 and isinstance(value[0], list):
         value = value[0]
     if isinstance(value, dict):
@@ -126,10 +129,10 @@ def _text(value: JsonValue) -> str:
 
 
 def prediction_of(record: Record) -> dict[str, Any]:
-    """The record as the object that Agent-X keeps of a prediction: steps with what the tools returned, and the answer.
+    """Return the record as a prediction of Agent-X: steps with tool outputs, and the answer.
 
-    Agent-X has a model make the outputs up, and so has a run in the protocol agent-x, whose reply is kept as it is; of
-    any other run they are what the tools gave.
+    In Agent-X a model invents the outputs. In the protocol agent-x it does so too, and the prediction in its reply is
+    used; for any other run the outputs are those of the tools.
     """
     sample = record.sample
     if record.mode == "no-tool" and (made_up := _prediction_in_reply(record)):
@@ -171,7 +174,7 @@ def _prediction_in_reply(record: Record) -> Prediction | None:
 
 
 def gold_of(sample: Sample) -> dict[str, Any]:
-    """The sample as Agent-X publishes it."""
+    """Return the sample in the published form of Agent-X."""
     return {
         "query": sample.query,
         "query_type": sample.metadata.get("query_type", ""),

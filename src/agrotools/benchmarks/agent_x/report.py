@@ -1,4 +1,4 @@
-"""Report of runs on Agent-X: tables of its criteria, the rows of its paper, and the counts of its notebooks."""
+"""Report of runs on Agent-X: tables of its criteria, printed rows of its paper, and counts of its notebooks."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
 FAMILY = "agent_x"
-"""Prefix of its metrics."""
+"""Prefix of its metric ids."""
 MODES: Mapping[Mode, str] = {"no-tool": "no tools", "end-to-end": "end to end"}
 _HEADINGS = {name: criterion.label for name, criterion in CRITERIA.items()}
 _OUTCOME = ("goal_acc", "toolset_acc", "step_s", "clarity", "reward")
@@ -35,11 +35,11 @@ PARTS: Mapping[str, Mapping[str, str]] = {
         **{name: _HEADINGS[name] for name in _OUTCOME[2:]},
     },
 }
-"""The columns of two tables: the end of each metric's id, and its heading."""
+"""Columns of the two tables: suffix of each metric's id, and its heading."""
 _TABLE, _TABLE_OF_QWEN = "4", "8"
-"""The same models, judged by GPT-4o and by Qwen-14B."""
+"""Tables of the same models, judged by GPT-4o and by Qwen-14B."""
 _BEST = ("agent_x.sem_acc", "agent_x.goal_acc")
-"""Metrics whose best two printed rows are shown."""
+"""Metrics for which the two best printed rows are shown."""
 _PRINTED = {f"agentx.{each.printed}": f"agent_x.{name}" for name, each in CRITERIA.items() if each.printed}
 _NAMES = {**_PRINTED, "agentx.goal_acc_imggen": "agent_x.goal_acc_imggen"}
 """Metrics by their ids in the published rows."""
@@ -56,11 +56,11 @@ _COUNTS = {
     "conflicting_tools": "a step that names two tools",
     "repeated_tool": "the same tool twice in a row",
 }
-"""Counts of the notebooks: steps by their content, then samples by their errors (these overlap)."""
+"""Counts of the notebooks: steps by their content, then samples by their errors, which overlap."""
 
 
 def _judged_metrics(mode: Mode) -> Callable[[Summary], Mapping[str, Metric] | None]:
-    """Those of a run where a judge was asked and they do not stand beside the printed rows."""
+    """Return a function for the metrics of a judged run, unless they are already shown with the printed rows."""
 
     def metrics(summary: Summary) -> Mapping[str, Metric] | None:
         part = summary.modes.get(mode)
@@ -72,9 +72,9 @@ def _judged_metrics(mode: Mode) -> Callable[[Summary], Mapping[str, Metric] | No
 
 
 def printed_rows(columns: Mapping[str, str], summaries: Sequence[Summary]) -> list[PublishedRow]:
-    """The printed rows of the models that were run, and of the best two others by one of ``columns``.
+    """Return the printed rows of the evaluated models and of the two best other models by a metric in ``columns``.
 
-    They are of the table whose judge is that of the runs, where they have one of the paper's two; else of the first.
+    If the runs used one of the paper's two judges, the rows are from the table of that judge, otherwise from the first.
     """
     judges = [judge.judge.casefold() for summary in summaries if summary.judging for judge in summary.judging.judges]
     by_qwen = bool(judges) and all("qwen" in name and "14b" in name for name in judges)
@@ -92,7 +92,7 @@ def printed_rows(columns: Mapping[str, str], summaries: Sequence[Summary]) -> li
 
 
 def counts_table(mode: Mode, runs: Sequence[tuple[str, Summary, PublishedFigures]]) -> "RenderableType":
-    """A line for each count, a column for each run."""
+    """Return a table with one row per count and one column per run."""
     table = new_table(f"Agent-X, {MODES[mode]}: steps and errors, as its notebooks count them")
     table.add_column("", overflow="fold", min_width=14)
     for name, summary, _ in runs:
@@ -104,7 +104,7 @@ def counts_table(mode: Mode, runs: Sequence[tuple[str, Summary, PublishedFigures
 
 
 def published_tables(summaries: Sequence[Summary], notes: Notes) -> list["RenderableType"]:
-    """Runs in the metrics of the paper, above its printed rows, and what its notebooks count."""
+    """Return tables of runs in the paper's metrics, with its printed rows, and tables of the notebooks' counts."""
     tables: list[RenderableType] = []
     for mode, words in MODES.items():
         run_figures = figures_shown("agent-x", mode, summaries)

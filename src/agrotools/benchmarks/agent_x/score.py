@@ -1,7 +1,7 @@
-"""Agent-X's metrics: corrected (docs/reference-scorers.md says how), and those of its paper for a run.
+"""Metrics of Agent-X for a run: corrected (docs/reference-scorers.md describes how), and as in its paper.
 
-A judge's score that cannot be read, and a sample that the judge or the model left out, count as 0 and are counted;
-generative tasks are told by their query type and id, not by the position of a row; tool sets are compared by code.
+An unreadable judge score, and a sample that the judge or the model omitted, score 0 and are counted. Generative tasks
+are identified by query type and id instead of the row's position; tool sets are compared by code.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -43,18 +43,18 @@ def score(
     predictions: Sequence[Any] = (),
     data: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> Scores:
-    """Means in percent over all samples that should be there: those of ``data``, else of the predictions and the table.
+    """Compute means in percent over all expected samples: those of ``data``, or else of the predictions and the table.
 
-    ``toolset_f1_corrected`` needs predictions and data, all other metrics the table. Goal counts the samples that are
-    not generative, Goal* (``goal_acc_imggen_corrected``) is the mean of tool precision, tool accuracy and the F1 of
-    tool sets over those that are.
+    ``toolset_f1_corrected`` needs predictions and data, all other metrics need the table. Goal covers samples that are
+    not generative; Goal* (``goal_acc_imggen_corrected``) is the mean of tool precision, tool accuracy and the F1 of
+    tool sets over the generative samples.
 
-    ``predictions``: one-key objects by id; anything else in the list is a sample without a prediction. Of two with one
-    id the first counts.
+    ``predictions``: one-key objects by id; any other item is a sample without a prediction. If an id occurs twice, the
+    first prediction counts.
 
     Raises:
-        BenchmarkError: the table names no ids and has another number of rows than there are predictions, or most
-            samples are not in the data set.
+        BenchmarkError: the table has no ids and another number of rows than there are predictions, or most samples are
+            not in the data set.
     """
     answers: dict[str, Any] = {}
     for item in filter(is_object, predictions):
@@ -104,9 +104,9 @@ def score(
 
 
 def generative_ids(data: Mapping[str, Mapping[str, Any]]) -> set[str]:
-    """Samples whose query type says that they ask for an image to be made.
+    """Return the samples whose query type asks for an image to be generated.
 
-    Where none says so, those are meant that the published list names, taken as ids.
+    If no query type does, the samples in the published list are returned, with its positions taken as ids.
     """
     generative = {key for key, sample in data.items() if "generat" in str(sample.get("query_type", "")).lower()}
     return generative or {str(row) for row in GENERATIVE_ROWS if str(row) in data}
@@ -127,7 +127,7 @@ def _judged(table: JudgeTable | None, ids: list[str]) -> dict[str, Mapping[str, 
 
 
 def _keys(data: Mapping[str, Any] | None, known: Mapping[str, Any]) -> list[str]:
-    """Ids of the samples that should be there; ``known``: those of predictions and judgements."""
+    """Return the ids of the expected samples; ``known``: samples with predictions or judgements."""
     if data is None:
         return list(known)
     strangers = [key for key in known if key not in data]
@@ -140,7 +140,7 @@ def _keys(data: Mapping[str, Any] | None, known: Mapping[str, Any]) -> list[str]
 
 
 def steps_of(entry: Any) -> list[Any]:
-    """Steps of a prediction or of a gold sample, out of the further list that some are in; none of another form."""
+    """Return the steps of a prediction or gold sample, some of which are wrapped in a list; empty for another form."""
     steps: Any = entry.get("reasoning_steps") if is_object(entry) else None
     if is_list(steps) and len(steps) == 1 and is_list(steps[0]):
         steps = steps[0]
@@ -148,14 +148,14 @@ def steps_of(entry: Any) -> list[Any]:
 
 
 def tools_of(entry: Any) -> frozenset[str]:
-    """The names of the tools that the steps of a prediction or of a gold sample use."""
+    """Return the names of the tools that the steps of a prediction or gold sample use."""
     named = [step.get("tool_used") or step.get("tool") for step in steps_of(entry) if is_object(step)]
     names = {name.strip() for name in named if is_text(name)}
     return frozenset(name for name in names if name and name.lower() not in ("null", "none"))
 
 
 def set_f1(predicted: Collection[str], gold: Collection[str]) -> float:
-    """F1 of two sets of names, 0 to 1; 0 where they share nothing."""
+    """Return the F1 of two sets of names, 0 to 1; 0 if they are disjoint."""
     both = len(set(predicted) & set(gold))
     return 2 * both / (len(set(predicted)) + len(set(gold))) if both else 0.0
 
@@ -178,18 +178,18 @@ def _left_out(
 
 FAMILY = "agent-x"
 PUBLISHED_JUDGES = ("GPT-4o", "Qwen-14B")
-"""The models that judged for the paper, as its tables spell them."""
+"""Models that judged for the paper, as spelled in its tables."""
 _NO_JUDGE = "no judge was asked: agrotools score RUN --judge MODEL"
 
 
 def agent_x_figures(run: PublishedRun) -> PublishedFigures | None:
-    """The figures of one mode; None where its records hold no predictions (step-by-step, or all of them invalid).
+    """Compute the figures of one mode; None if its records hold no predictions (step-by-step, or no valid record).
 
-    A prediction with neither steps nor an answer, which no judge is asked about, scores 0. A reply without a score
-    counts for nothing as published, and as 0 corrected.
+    A prediction with neither steps nor an answer, for which no judge is asked, scores 0. A reply without a score is
+    ignored in the published metrics and scores 0 in the corrected ones.
 
-    Invalid records and repeats count for nothing, as no prediction file holds them. ``differs`` names the judges and
-    their rubrics, too.
+    Invalid records and repeated epochs are ignored, because prediction files have neither. ``differs`` also names the
+    judges and their rubrics.
     """
     mode, judges = run.mode, run.judges
     valid = [record for record in in_file_order(run.records) if record.epoch == 0 and not is_invalid(record)]
@@ -230,9 +230,10 @@ _REFERENCE_METRICS = [*(f"agent_x.{name}" for name in COLUMNS.values()), "agent_
 
 
 def published_counts(predictions: Sequence[Mapping[str, Any]]) -> dict[str, int]:
-    """Counts of the notebooks of Agent-X for predictions: calls, and errors of form; less those at which they stop.
+    """Return the counts of Agent-X's notebooks for predictions (calls, format errors), without those that raise an
+    exception.
 
-    The two classes of errors that rest on keywords of spaCy are left out.
+    The two error classes that depend on spaCy keywords are excluded.
     """
     counts: dict[str, int] = {}
     with suppress(PublishedScorerStops):
@@ -248,12 +249,12 @@ def published_counts(predictions: Sequence[Mapping[str, Any]]) -> dict[str, int]
 
 
 def _key(record: Record) -> str:
-    """The sample's key in the published file."""
+    """Return the sample's key in the published file."""
     return str(record.sample.metadata.get("entry", record.sample.id))
 
 
 def _table(records: Sequence[Record], keys: Sequence[str], judges: JudgedRows) -> JudgeTable | None:
-    """Scores of the judges in the form of the notebooks; None if no judge was asked."""
+    """Return the judges' scores as a table of the notebooks; None if no judge was asked."""
     criteria = {column: f"agent_x.{name}" for column, name in COLUMNS.items() if f"agent_x.{name}" in judges.metrics}
     if not criteria:
         return None
@@ -265,7 +266,8 @@ def _table(records: Sequence[Record], keys: Sequence[str], judges: JudgedRows) -
 
 
 def _differences(manifest: Manifest, mode: Mode) -> list[str]:
-    """Differences of a run from those of the paper, which runs no tool: the model makes up what tools return."""
+    """Return the differences of a run from those of the paper, in which no tool runs and the model invents the
+    results."""
     differences = differences_of_settings(manifest, PAPER_RUN)
     if mode == "end-to-end":
         recorded, others = tools_by_source(manifest)
@@ -276,7 +278,7 @@ def _differences(manifest: Manifest, mode: Mode) -> list[str]:
 
 
 def _judging_differs(judges: JudgedRows) -> list[str]:
-    """Differences in judging from the paper: the judges and the rubrics."""
+    """Return the differences in judging from the paper: the judges and the rubrics."""
     names = ", ".join(judges.criteria_judges)
     return [f"judged by {names} (the paper: {', '.join(PUBLISHED_JUDGES)})", judges.rubrics_label]
 

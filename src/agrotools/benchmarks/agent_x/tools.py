@@ -1,4 +1,4 @@
-"""The tools of Agent-X (Ashraf et al. 2025, arXiv 2505.24876) that are GTA's under other names."""
+"""Tools of Agent-X (Ashraf et al. 2025, arXiv 2505.24876) that are tools of GTA under other names."""
 
 from functools import wraps
 from typing import ParamSpec, TypeVar
@@ -26,7 +26,7 @@ R = TypeVar("R", bound=ToolResult)
 
 
 def _renamed(name: str, tool: Tool[P, R]) -> Tool[P, R]:
-    """``tool`` under another published name."""
+    """Return ``tool`` under another published name."""
 
     @wraps(tool.function)
     def function(*arguments: P.args, **named: P.kwargs) -> R:

@@ -1,9 +1,9 @@
-"""The embedded benchmark: drawn on first use into the user's cache, checked and used from there afterwards.
+"""Loader of the embedded benchmark, which is drawn on first use into the user's cache.
 
-The folder's name tells its version and those of the tools, since the recorded observations depend on them; they do not
-depend on heads trained on this machine. A manifest holds the hash of every file; whatever is missing or altered makes
-the whole folder be drawn again. A folder appears under its name only when it is complete, and a lock lets one process
-draw while others wait for it.
+The folder's name contains the benchmark version and a fingerprint of the tool versions, because the recorded
+observations depend on them; they do not depend on heads trained on this machine. A manifest holds the hash of every
+file, and the whole folder is drawn again if a file is missing or altered. The folder gets its final name only when it
+is complete, and a lock lets one process draw while others wait for it.
 """
 
 import hashlib
@@ -26,10 +26,10 @@ _MANIFEST = "manifest.json"
 
 
 def load_embedded(loading: Loading) -> Benchmark:
-    """The embedded benchmark. The first call takes about a minute, later ones a fraction of a second.
+    """Load the embedded benchmark. The first call takes about a minute, later ones a fraction of a second.
 
     Raises:
-        UsageError: options were given; it has none.
+        UsageError: options were given; this benchmark has none.
         BenchmarkError: the cache folder cannot be written.
     """
     target = embedded_folder()
@@ -41,7 +41,7 @@ def load_embedded(loading: Loading) -> Benchmark:
             parent.mkdir(parents=True, exist_ok=True)
             with FileLock(parent / f".{target.name}.lock"):
                 if not is_intact(target):
-                    # What is drawn stays until the benchmark is complete, so that a stopped first run can be resumed.
+                    # Drawn scenes are kept until the benchmark is complete, so that a stopped first run can be resumed.
                     work, progress = parent / f".{target.name}-scenes", loading.progress
 
                     def write(folder: Path) -> None:
@@ -59,12 +59,12 @@ def load_embedded(loading: Loading) -> Benchmark:
 
 
 def embedded_folder() -> Path:
-    """Folder of the embedded benchmark; it may not have been drawn yet."""
+    """Return the folder of the embedded benchmark, which may not have been drawn yet."""
     return cache_dir("benchmarks") / f"embedded-{VERSION}-{_tools_fingerprint()}"
 
 
 def is_intact(folder: Path) -> bool:
-    """True if ``folder`` holds exactly the files of its manifest, unaltered."""
+    """Return True if ``folder`` holds exactly the files of its manifest, unaltered."""
     try:
         recorded: dict[str, str] = orjson.loads((folder / _MANIFEST).read_bytes())
         return isinstance(recorded, dict) and recorded == _hashes(folder)
@@ -96,7 +96,7 @@ def _hashes(folder: Path) -> dict[str, str]:
 
 
 def _tools_fingerprint() -> str:
-    """Ten digits that change with the tools' versions."""
+    """Return ten hexadecimal digits that depend on the versions of all tools."""
     from agrotools.tools import AGROTOOLS, get_tool
 
     digest = hashlib.sha256()

@@ -1,6 +1,6 @@
-"""GTA (Wang et al. 2024, arXiv 2407.08713): 229 questions that people wrote, on 252 images, with 14 tools.
+"""Loader of GTA (Wang et al. 2024, arXiv 2407.08713): 229 human-written questions on 252 images, with 14 tools.
 
-Asked from the files as they are published. How its entries become samples: docs/gta-thinkgeo-agent-x.md.
+Reads the published files. docs/gta-thinkgeo-agent-x.md describes how their entries become samples.
 """
 
 from pathlib import Path
@@ -41,15 +41,15 @@ GTA_LAYOUT = Layout(
 
 
 class GtaSettings(PublishedSettings):
-    """The options of ``agrotools eval gta``."""
+    """Options of ``agrotools eval gta``."""
 
 
 def load_gta(loading: Loading) -> Benchmark:
-    """GTA below ``loading.data_root``.
+    """Load GTA from ``loading.data_root``.
 
     Raises:
-        UsageError: no folder was given, or an option that there is not.
-        BenchmarkError: the files are not there or cannot be read, or entries cannot be used.
+        UsageError: no folder was given, or an option is unknown.
+        BenchmarkError: the files are missing or cannot be read, or entries cannot be used.
     """
     settings = settings_of(GtaSettings, "gta", loading.options)
     read = read_gta(GTA_LAYOUT.find(loading.data_root), loading.progress)
@@ -58,12 +58,12 @@ def load_gta(loading: Loading) -> Benchmark:
 
 
 def check_gta(data_root: Path | None, progress: Progress) -> FileCheck:
-    """Check of the files below ``data_root``; errors as of :func:`load_gta`."""
+    """Check the files below ``data_root``; raises the same errors as :func:`load_gta`."""
     return file_check(read_gta(GTA_LAYOUT.find(data_root), progress), GTA_LAYOUT)
 
 
 def read_gta(path: Path, progress: Progress = no_progress) -> ReadSet:
-    """All entries of a ``dataset.json``, paths of files relative to its folder.
+    """Read all entries of a ``dataset.json``; file paths are relative to its folder.
 
     Raises:
         BenchmarkError: the file cannot be read, or holds no entries.

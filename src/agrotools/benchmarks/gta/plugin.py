@@ -29,16 +29,16 @@ TOOLS = tools_in(
     Solver DrawBox AddText TextToImage ImageStylization
     """.split(),
 )
-"""The toolset of GTA, by its published names."""
+"""Tools of GTA by their published names."""
 IMAGE_TOOLS = ("DrawBox", "AddText", "Plot", "TextToImage", "ImageStylization")
-"""The tools that return an image."""
+"""Tools that return an image."""
 CATEGORIES = {
     "perception": ("OCR", "ImageDescription", "RegionAttributeDescription", "TextToBbox"),
     "operation": ("DrawBox", "AddText", "GoogleSearch"),
     "logic": ("Calculator", "Solver", "Plot", "MathOCR", "CountGivenObject"),
     "creativity": ("TextToImage", "ImageStylization"),
 }
-"""The categories of its scorer."""
+"""Tool categories of its scorer."""
 
 _ERROR_SHARES = {
     "format error": ("format_error",),

@@ -1,7 +1,7 @@
-"""GTA's rules of scoring (arXiv 2407.08713), and the metrics and tables of its paper for a run.
+"""Scoring rules of GTA (arXiv 2407.08713), and the metrics and tables of its paper for a run.
 
 Ported from the behaviour of its scorer (github.com/open-compass/GTA, Apache-2.0, as of 2026: a category without a gold
-call has F1 0, where earlier versions divided by zero).
+call has F1 0, while earlier versions divided by zero).
 """
 
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""Questions to a judge about a task with a tree of sub-tasks (GTA-2), the scores from its grades, and their table."""
+"""Judging of GTA-2 tasks with a tree of sub-tasks: questions, scores from the grades, and a table."""
 
 import re
 import tomllib
@@ -25,10 +25,10 @@ _HOLE = re.compile(r"\{(mark|task|answer|files|requirement)\}")
 
 
 def sub_task_questions(record: Record) -> list[JudgeQuestion]:
-    """A question for each leaf of each tree of ``record``; nothing where the run brought neither answer nor file.
+    """Return a question for each leaf of each tree of ``record``; empty if the run gave neither an answer nor a file.
 
-    Each stands twice: as GTA-2 reads the reply (what holds no number scores 0), and so that a reply which cannot be
-    read has no grade.
+    Each question occurs for two metrics: with GTA-2's parser (a reply without a number scores 0), and with one that
+    gives an unreadable reply no grade.
     """
     trees = [slot for slot in record.sample.answer if isinstance(slot, SubTasksSlot)]
     trajectory = record.trajectory
@@ -66,16 +66,16 @@ def sub_task_questions(record: Record) -> list[JudgeQuestion]:
 
 
 def artifacts_of(trajectory: Trajectory) -> tuple[Artifact, ...]:
-    """The files that a run's tools made, each name once, the last of that name."""
+    """Return the files that the run's tools created; of several files with the same name the last one."""
     observed = (step.observation for step in trajectory.steps if step.observation is not None)
     return tuple({each.name: each for observation in observed for each in observation.artifacts}.values())
 
 
 def tree_values(slots: Sequence[Slot], grades: Sequence[float]) -> list[float]:
-    """Score of each tree from ``grades`` (those of all leaves in written order), on the scale of the grades."""
+    """Return the score of each tree from ``grades`` (of all leaves in written order), on the scale of the grades."""
     remaining = iter(grades)
     trees = [slot.model_dump()["sub_tasks"] for slot in slots if isinstance(slot, SubTasksSlot)]
-    # A mean of ones may come out a little above one.
+    # Rounding may raise a mean of ones slightly above one.
     return [min(max(grades), published_scorer.root_score([*tree], lambda _: next(remaining))) for tree in trees]
 
 
@@ -108,7 +108,7 @@ JUDGING = Judging(
 
 
 def _judged_metrics(summary: Summary) -> Mapping[str, Metric] | None:
-    """Those of a run where a judge was asked."""
+    """Return the metrics of a run for which a judge was asked."""
     metrics = summary.modes["end-to-end"].metrics if "end-to-end" in summary.modes else {}
     return metrics if GPT_SCORE in metrics else None
 

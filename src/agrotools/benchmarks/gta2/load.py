@@ -1,7 +1,7 @@
-"""GTA-2 (Wang et al. 2026, arXiv 2604.15715): GTA-Workflow, tasks graded by trees of sub-tasks, with 37 tools.
+"""Loader of GTA-2 (Wang et al. 2026, arXiv 2604.15715): GTA-Workflow, tasks graded by sub-task trees, with 37 tools.
 
-Asked from the files as they are published; none of them has been seen: what is read follows the loader in
-open-compass/GTA, and what is guessed is listed in docs/gta-thinkgeo-agent-x.md.
+Reads the published files. It was written without access to them: it follows the loader in open-compass/GTA, and
+docs/gta-thinkgeo-agent-x.md lists the assumptions.
 """
 
 import math
@@ -54,22 +54,23 @@ LAYOUTS: dict[Part, Layout] = {
     "step": TASKS._replace(files=("step.json",), tree="DIR/gta_dataset_v2/step.json, toolmeta.json, files"),
 }
 IMAGE_TOOLS = ("DrawBox", "AddText", "Plot", "TextToImage", "ImageStylization")
-"""The tools that return an image."""
+"""Tools that return an image."""
 
 
 class Gta2Settings(PublishedSettings):
-    """The options of ``agrotools eval gta-2``."""
+    """Options of ``agrotools eval gta-2``."""
 
     mode: Part = "end"
     """File to read: the tasks with sub-tasks (``end.json``), or dialogs in the form of GTA (``step.json``)."""
 
 
 def load_gta2(loading: Loading) -> Benchmark:
-    """GTA-2 below ``loading.data_root``.
+    """Load GTA-2 from ``loading.data_root``.
 
     Raises:
-        UsageError: no folder was given, or an option that there is not.
-        BenchmarkError: the files are not there or cannot be read, or entries cannot be used.
+        UsageError: no folder was given, or an option is unknown.
+        BenchmarkError: the files are missing or cannot be read, entries cannot be used, or none of the tools is
+            available.
     """
     settings = settings_of(Gta2Settings, "gta-2", loading.options)
     path = LAYOUTS[settings.mode].find(loading.data_root)
@@ -82,10 +83,10 @@ def load_gta2(loading: Loading) -> Benchmark:
 
 
 def check_gta2(data_root: Path | None, progress: Progress) -> FileCheck:
-    """Check of the tasks below ``data_root``, or of the dialogs where those alone are there.
+    """Check the tasks below ``data_root``, or the dialogs if only those exist.
 
     Raises:
-        UsageError, BenchmarkError: as :func:`load_gta2`.
+        UsageError, BenchmarkError: as for :func:`load_gta2`.
     """
     part: Part = "end"
     try:
@@ -100,9 +101,9 @@ def check_gta2(data_root: Path | None, progress: Progress) -> FileCheck:
 
 
 def read_gta2(path: Path, part: Part = "end", progress: Progress = no_progress) -> ReadSet:
-    """All entries of an ``end.json`` or ``step.json``, paths of files relative to its folder.
+    """Read all entries of an ``end.json`` or ``step.json``; file paths are relative to its folder.
 
-    Every entry of ``end.json`` is offered all tools of ``toolmeta.json`` beside it that are here.
+    Every entry of ``end.json`` is offered all available tools listed in the ``toolmeta.json`` of the folder.
 
     Raises:
         BenchmarkError: a file cannot be read, or holds no entries.
@@ -154,8 +155,10 @@ _NAME_KEYS = ("name", "tool_name", "id")
 
 
 def _offered_tools(folder: Path, findings: Findings) -> tuple[str, ...]:
-    """The tools of ``toolmeta.json`` in ``folder`` (a list of objects or of names, or an object by name) that are here;
-    those that GTA-2 names where there is no such file. ``findings`` gets what is not here.
+    """Return the available tools that ``toolmeta.json`` in ``folder`` lists, or those of GTA-2 if there is no such
+    file.
+
+    The file holds a list of objects or names, or an object by name. Unavailable tools are added to ``findings``.
 
     Raises:
         BenchmarkError: the file cannot be read, or names no tool.
@@ -190,10 +193,10 @@ Note = Callable[[str], None]
 
 
 def tree_of(content: Any, note: Note) -> SubTasksSlot:
-    """The slot of an entry's ``sub_tasks``: a list of nodes, or one node. ``note`` takes what was read with a change.
+    """Return the slot of an entry's ``sub_tasks``, a list of nodes or one node. ``note`` receives notes on changes.
 
     Raises:
-        BenchmarkError: there is no node, or one that is none; the message says which.
+        BenchmarkError: there is no node, or a node is malformed; the message says which.
     """
     nodes: Any = content
     if is_object(content):
@@ -246,7 +249,7 @@ def _id(node: Any) -> str:
 
 
 def _ids(nodes: list[Any], level: int = 1) -> Iterator[str]:
-    """The ids of all nodes, as far down as trees may go; empty for a node without one."""
+    """Yield the ids of all nodes down to the maximum depth; empty for a node without an id."""
     for node in nodes:
         yield _id(node)
         below: Any = node.get("sub_tasks") if is_object(node) else None

@@ -1,4 +1,4 @@
-"""Plug-in of GTA-2, and the slot of a task with a tree of sub-tasks."""
+"""Plug-in of GTA-2, and the slot for a task with a tree of sub-tasks."""
 
 from collections.abc import Iterator
 from typing import Annotated, ClassVar, Literal, Self
@@ -14,14 +14,11 @@ PAPER_RUN = PaperRun("lagent", 10)
 
 
 DEEPEST_SUB_TASK = 12
-"""Levels that a tree of sub-tasks may have."""
+"""Maximum depth of a tree of sub-tasks."""
 
 
 class SubTask(FrozenModel):
-    """Something that a task asks for: a requirement, or several that are weighed against each other.
-
-    ``requirements`` of one without ``sub_tasks`` (a leaf) is what a judge grades.
-    """
+    """Sub-task: a single requirement (a leaf, which a judge grades), or a weighted group of sub-tasks."""
 
     id: Annotated[str, Field(min_length=1, max_length=200)]
     requirements: str = ""
@@ -30,7 +27,7 @@ class SubTask(FrozenModel):
 
     @property
     def leaves(self) -> Iterator["SubTask"]:
-        """The leaves below it in written order; itself where it is one."""
+        """Leaves below the sub-task in written order, or the sub-task itself if it is a leaf."""
         if not self.sub_tasks:
             yield self
         for each in self.sub_tasks:
@@ -38,21 +35,21 @@ class SubTask(FrozenModel):
 
     @property
     def depth(self) -> int:
-        """Levels of it: 1 for a leaf."""
+        """Number of levels; 1 for a leaf."""
         return 1 + max((each.depth for each in self.sub_tasks), default=0)
 
     @property
     def ids(self) -> Iterator[str]:
-        """Its own, then those of all below it."""
+        """Id of the sub-task, followed by those of all sub-tasks below it."""
         yield self.id
         for each in self.sub_tasks:
             yield from each.ids
 
 
 class SubTasksSlot(Slot):
-    """Result of a whole task by its tree of sub-tasks (GTA-2): a judge grades each leaf, weighted means give the rest.
+    """Result of a whole task, scored by its tree of sub-tasks (GTA-2).
 
-    No two sub-tasks of a tree share an id.
+    A judge grades each leaf, and weighted means give the scores of the other nodes. Ids are unique within a tree.
     """
 
     made: ClassVar[bool] = True
@@ -88,12 +85,12 @@ class SubTasksSlot(Slot):
 
     @property
     def depth(self) -> int:
-        """Levels of the tree, 1 where all are leaves."""
+        """Number of levels of the tree; 1 if all sub-tasks are leaves."""
         return max(each.depth for each in self.sub_tasks)
 
 
 def is_tree(slot: Slot) -> bool:
-    """True if a judge grades the slot by a tree of sub-tasks."""
+    """Return True if a judge grades the slot by a tree of sub-tasks."""
     return isinstance(slot, SubTasksSlot)
 
 
@@ -110,7 +107,7 @@ PLUGIN = BenchmarkPlugin(
     file_roots=deferred("agrotools.benchmarks.gta2.load:TASKS.roots"),
     check=deferred("agrotools.benchmarks.gta2.load:check_gta2"),
     protocols=LAGENT,
-    # agentlego/benchmark_toollist_v2.txt of its repository; no other count of it is known here.
+    # From agentlego/benchmark_toollist_v2.txt of its repository; no other published count is known.
     expected=(ExpectedCount("tools", 37, False, count_tools),),
     slots=(SubTasksSlot,),
     metrics={

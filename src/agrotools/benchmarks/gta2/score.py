@@ -1,9 +1,9 @@
-"""Scoring of tasks by their trees of sub-tasks exactly as in GTA-2 (GTA-Workflow, arXiv 2604.15715).
+"""Published scoring of GTA-2 (GTA-Workflow, arXiv 2604.15715): scores of tasks from their trees of sub-tasks.
 
-Written anew from the behaviour of opencompass/opencompass/datasets/gta_bench_v2.py (github.com/open-compass/GTA, commit
-8dd011fa277d3cb83f713acbcd0d24ec9968328c, Apache-2.0). A judge grades every leaf from 0 to 10. What one would not expect
-is kept: a leaf whose reply holds no number scores 0, a number is read from any reply that is no JSON object and loses
-its sign there, and a node whose weights come to 0 scores 0.
+Reimplemented from the behaviour of opencompass/opencompass/datasets/gta_bench_v2.py (github.com/open-compass/GTA,
+commit 8dd011fa277d3cb83f713acbcd0d24ec9968328c, Apache-2.0). A judge grades every leaf from 0 to 10. Unexpected
+behaviour is kept: a leaf whose reply holds no number scores 0, the first number of a reply that is not a JSON object is
+used without its sign, and a node whose weights sum to 0 scores 0.
 """
 
 import json
@@ -19,39 +19,42 @@ from agrotools.scoring.predictions import published
 from agrotools.scoring.summary import PublishedFigures
 
 MOST = 10
-"""The best grade."""
+"""Maximum grade."""
 _NUMBER = re.compile(r"\d+(\.\d+)?")
 
 Leaf = Callable[[Mapping[str, Any]], float]
-"""The grade of a leaf, 0 to 10."""
+"""Function that returns the grade of a leaf, 0 to 10."""
 
 
 def read_score(reply: str) -> float:
-    """The grade in a judge's reply: ``score`` of a JSON object, held between 0 and 10; else the first number in it (at
-    most 10, its sign is not read); else 0. An object without ``score`` has 0."""
+    """Return the grade in a judge's reply, 0 to 10.
+
+    It is the ``score`` of a JSON object (0 if the key is missing), clipped to the range; otherwise the first number in
+    the reply without its sign; otherwise 0.
+    """
     try:
         data: Any = json.loads(reply)
         return float(max(0, min(MOST, float(data.get("score", 0)))))
     except Exception:
-        # Whatever is wrong with it, the reply is searched instead.
+        # After any error the reply is searched instead.
         match = _NUMBER.search(reply)
     return min(float(MOST), float(match.group())) if match else 0.0
 
 
 def root_score(tree: Any, leaf: Leaf) -> float:
-    """The score of a task, 0 to 10, from its tree as it is published: a list of nodes, or one node.
+    """Return the score of a task, 0 to 10, from its tree in the published form: a list of nodes, or one node.
 
-    ``leaf`` is asked for every node without sub-tasks, in written order; a tree without nodes is one such node.
+    ``leaf`` is called for every node without sub-tasks, in written order; an empty tree is one such node.
 
     Raises:
-        PublishedScorerStops: the published scorer ends with an exception at such a tree.
+        PublishedScorerStops: the published scorer raises an exception for such a tree.
     """
     with published("the tree of sub-tasks"):
         return _score(_root(tree), leaf)
 
 
 def gpt_score(roots: Sequence[float]) -> float:
-    """The score of a benchmark: the plain mean of its tasks' scores; 0 where there is none."""
+    """Return the score of a benchmark: the unweighted mean of its task scores; 0 if there are none."""
     return sum(roots) / len(roots) if roots else 0.0
 
 

@@ -1,11 +1,11 @@
-"""ThinkGeo (Shabbir et al. 2025, arXiv 2505.23752): 486 questions on satellite and aerial images, with 14 tools.
+"""Loader of ThinkGeo (Shabbir et al. 2025, arXiv 2505.23752): 486 questions on remote sensing images, with 14 tools.
 
-436 are on optical images, 50 on radar (SAR). Asked from the files as they are published. How its entries become
-samples: docs/gta-thinkgeo-agent-x.md.
+436 questions are on optical images, 50 on radar images (SAR). Reads the published files; docs/gta-thinkgeo-agent-x.md
+describes how their entries become samples.
 
-Use cases are told by words of the question, of its files' names and of the tools: **our rule**, since the published
-file names none. Every use case counts how many of its words are there; most wins, the first of the list where several
-have as many, ``other`` where none has any. Difficulty follows the paper's section 3.3.
+Use cases are detected from words in the question, the file names and the tools. This is **a rule of this package**,
+because the published file does not name them: the use case with the most matching words wins, the first of the list in
+a tie, and ``other`` without any match. Difficulty follows section 3.3 of the paper.
 """
 
 import re
@@ -51,18 +51,18 @@ THINKGEO_LAYOUT = Layout(
 
 
 class ThinkGeoSettings(PublishedSettings):
-    """The options of ``agrotools eval thinkgeo``."""
+    """Options of ``agrotools eval thinkgeo``."""
 
     split: Literal["optical", "sar", "all"] = "optical"
     """Set of questions: the 436 of the paper's main table, the 50 on radar images, or both."""
 
 
 def load_thinkgeo(loading: Loading) -> Benchmark:
-    """ThinkGeo below ``loading.data_root``.
+    """Load ThinkGeo from ``loading.data_root``.
 
     Raises:
-        UsageError: no folder was given, or an option that there is not.
-        BenchmarkError: the files are not there or cannot be read, or entries cannot be used.
+        UsageError: no folder was given, or an option is unknown.
+        BenchmarkError: the files are missing or cannot be read, or entries cannot be used.
     """
     settings = settings_of(ThinkGeoSettings, "thinkgeo", loading.options)
     read = read_thinkgeo(THINKGEO_LAYOUT.find(loading.data_root), settings.split, loading.progress)
@@ -71,10 +71,10 @@ def load_thinkgeo(loading: Loading) -> Benchmark:
 
 
 def check_thinkgeo(data_root: Path | None, progress: Progress) -> FileCheck:
-    """Check of the files below ``data_root``, those of the SAR split where they are there.
+    """Check the files below ``data_root``, including the SAR split if it exists.
 
     Raises:
-        UsageError, BenchmarkError: as :func:`load_thinkgeo`.
+        UsageError, BenchmarkError: as for :func:`load_thinkgeo`.
     """
     path = THINKGEO_LAYOUT.find(data_root)
     try:
@@ -89,10 +89,11 @@ def check_thinkgeo(data_root: Path | None, progress: Progress) -> FileCheck:
 
 
 def read_thinkgeo(path: Path, split: str = "optical", progress: Progress = no_progress) -> ReadSet:
-    """All entries of ``ThinkGeoBench.json``, of its SAR split, or of both; file paths relative to the JSON's folder.
+    """Read all entries of ``ThinkGeoBench.json``, of its SAR split, or of both; paths are relative to the JSON's
+    folder.
 
     Raises:
-        BenchmarkError: a file cannot be read or holds no entries, or there is none of the SAR split.
+        BenchmarkError: a file cannot be read or holds no entries, or the requested SAR split is missing.
     """
     root = path.parent
     findings = Findings()
@@ -115,7 +116,7 @@ def read_thinkgeo(path: Path, split: str = "optical", progress: Progress = no_pr
 
 
 def find_sar(path: Path) -> Path:
-    """The file of the SAR split: another JSON file with SAR in its name, or in a folder with SAR in its name.
+    """Find the file of the SAR split: another JSON file with SAR in its name or in the name of its folder.
 
     Raises:
         BenchmarkError: there is none.
@@ -174,19 +175,19 @@ USE_CASES: Mapping[str, str] = {
         r"urban|zoning|plots?|streets?"
     ),
 }
-"""Use cases as in the paper's figure 2, each with a pattern of the words that tell it."""
+"""Use cases as in figure 2 of the paper, each with a pattern of words that indicate it."""
 _WORDS = {
     name: re.compile(rf"(?<![A-Za-z])(?:{words})(?![A-Za-z])", re.IGNORECASE) for name, words in USE_CASES.items()
 }
 
 COMPLEX_WORDS = ("estimate", "compare", "distribution", "count", "area", "how many", "orientation", "proximity")
-"""Words that make a question harder, by the paper."""
+"""Words that make a question harder, according to the paper."""
 EASY_OF, QUESTIONS = 281, 436
-"""Number of the optical questions that the paper calls easy; its threshold is not published."""
+"""Number of easy questions, and of all optical ones; the paper does not publish its threshold."""
 
 
 def use_case(query: str, names: Sequence[str], tools: Sequence[str]) -> str:
-    """The use case that a question is about."""
+    """Return the use case that matches most words of a question."""
     text = " ".join([query, *(name.replace("_", " ").replace("-", " ") for name in names), *tools])
     counts = {name: len({match.casefold() for match in words.findall(text)}) for name, words in _WORDS.items()}
     best = max(counts, key=lambda name: counts[name])
@@ -194,10 +195,10 @@ def use_case(query: str, names: Sequence[str], tools: Sequence[str]) -> str:
 
 
 def difficulties(samples: Sequence[Sample]) -> list[str]:
-    """``easy`` or ``hard`` for each sample.
+    """Return ``easy`` or ``hard`` for each sample.
 
-    Samples are ranked by the number of complex words in the question, then of steps, then as they stand; the first
-    281 of 436 (that share of fewer or more) are easy. This gives the paper's totals, and hardly its very sets.
+    Samples are ranked by the number of complex words in the question, then by steps, then by position; the first 281 of
+    436 (or the same share) are easy. This reproduces the paper's totals, but probably not its exact sets.
     """
     ranks = sorted(range(len(samples)), key=lambda place: (*_complexity(samples[place]), place))
     easy = set(ranks[: round(len(samples) * EASY_OF / QUESTIONS)])

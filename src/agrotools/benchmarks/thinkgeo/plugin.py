@@ -9,7 +9,7 @@ PAPER_RUN = PaperRun("lagent", 15, {"": 436, "optical": 436, "sar": 50, "all": 4
 
 
 def has_questions(slot: Slot) -> bool:
-    """True if a judge is asked about the slot."""
+    """Return True if a judge is asked about the slot."""
     return isinstance(slot, KeywordsSlot) and bool(slot.questions)
 
 
@@ -47,9 +47,9 @@ TOOLS = tools_in(
     ObjectDetection ChangeDetection ImageDescription TextToBbox CountGivenObject
     """.split(),
 ) | tools_in("agrotools.benchmarks.thinkgeo.tools", ("SegmentObjectPixels", "ObjectDetection", "ChangeDetection"))
-"""The toolset of ThinkGeo, by its published names."""
+"""Tools of ThinkGeo by their published names."""
 IMAGE_TOOLS = ("DrawBox", "AddText", "Plot")
-"""The tools that return an image."""
+"""Tools that return an image."""
 CATEGORIES = {
     "perception": (
         *("OCR", "ImageDescription", "RegionAttributeDescription", "TextToBbox", "ChangeDetection", "ObjectDetection"),
@@ -58,7 +58,7 @@ CATEGORIES = {
     "operation": ("DrawBox", "AddText", "GoogleSearch"),
     "logic": ("Calculator", "Solver", "Plot", "MathOCR", "CountGivenObject"),
 }
-"""The categories of its scorer."""
+"""Tool categories of its scorer."""
 
 PLUGIN = BenchmarkPlugin(
     name="thinkgeo",
@@ -88,8 +88,8 @@ PLUGIN = BenchmarkPlugin(
         ),
     },
     published=PublishedFiles("agrotools.benchmarks.thinkgeo", "thinkgeo"),
-    # The last column of Table A2 (SingleStep) is in no share: with the others it comes to more than 100 %, and the
-    # paper does not say of what it is a share.
+    # The last column of Table A2 (SingleStep) is excluded from the shares: together with the others it exceeds 100 %,
+    # and the paper does not state its denominator.
     error_sources=(
         ErrorSource(
             "ThinkGeo",

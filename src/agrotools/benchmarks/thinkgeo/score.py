@@ -1,8 +1,8 @@
-"""ThinkGeo's scorer and judge (arXiv 2505.23752), to the letter and corrected, and the tables of its paper.
+"""Scorer and judge of ThinkGeo (arXiv 2505.23752), published and corrected, and the tables of its paper.
 
 Ported from the behaviour of opencompass/datasets/ThinkGeo_bench.py (github.com/mbzuai-oryx/ThinkGeo, commit
-95086de5bcb6f008851615f4651ae85ee6a8ed1a, Apache-2.0). The two prompts of the judge are its words; it asks gpt-4o-mini
-with temperature 0 and at most 3 tokens.
+95086de5bcb6f008851615f4651ae85ee6a8ed1a, Apache-2.0). The two judge prompts are copied verbatim; the original asks
+gpt-4o-mini with temperature 0 and at most 3 tokens.
 """
 
 from collections.abc import Mapping, Sequence
@@ -60,7 +60,7 @@ JUDGE_USER = (
 
 
 def judge_prompt(answer: str, question: str) -> tuple[str, str]:
-    """The system's and the user's message for one question about an answer."""
+    """Return the system and the user message for one question about an answer."""
     return JUDGE_SYSTEM, JUDGE_USER.format(answer=answer, question=question.strip().rstrip("?"))
 
 
@@ -73,10 +73,10 @@ def _questions(record: Record, _: Rubrics | None) -> list[JudgeQuestion]:
 
 
 def yes_no_questions(slot: KeywordsSlot, answer: str) -> list[JudgeQuestion]:
-    """ThinkGeo's questions about an answer, in its own words: a right answer has yes to each.
+    """Return ThinkGeo's questions about an answer, in its wording; every reply to a correct answer is yes.
 
-    Each stands twice: as ThinkGeo reads the reply (nothing but ``yes`` counts), and so that ``Yes.`` is yes and what is
-    neither yes nor no has no grade.
+    Each question occurs for two metrics: with ThinkGeo's parser (only ``yes`` counts), and with one that accepts
+    ``Yes.`` and gives no grade to a reply that is neither yes nor no.
     """
     prompt = prompt_hash(JUDGE_SYSTEM + JUDGE_USER)
     questions: list[JudgeQuestion] = []
@@ -98,14 +98,14 @@ JUDGING = Judging(
 
 @dataclass(frozen=True)
 class Judgement:
-    """Replies of the judge on one answer. ``position``: of the sample in the file, from 0."""
+    """Replies of the judge on one answer. ``position``: position of the sample in the file, from 0."""
 
     position: int
     replies: tuple[str, ...]
 
     @property
     def passed(self) -> bool:
-        """True if every reply is yes, and nothing but that."""
+        """True if every reply is exactly "yes"."""
         return all(reply == "yes" for reply in self.replies)
 
 
@@ -113,8 +113,10 @@ _FORM = 'a log looks like [{"id": 0, "scores": ["yes", "no"]}, ...]'
 
 
 def read_log(path: Path) -> tuple[list[Judgement], list[str]]:
-    """The judgements of a log, and what is malformed in it: a sample whose entry is malformed was not judged, a reply
-    that is no text says nothing. Of two entries for a sample the first counts.
+    """Read the judgements of a log, and descriptions of its malformed parts.
+
+    A sample with a malformed entry counts as not judged, and a reply that is not text counts as empty. If a sample has
+    two entries, the first one counts.
 
     Raises:
         BenchmarkError: the file cannot be read, or holds no list of judgements.
@@ -146,12 +148,12 @@ def score_end(
     data: Mapping[str, Any] | None = None,
     judgements: Sequence[Judgement] | None = None,
 ) -> Scores:
-    """The metrics of an end-to-end file; ``llm_score`` from ``judgements`` that were saved.
+    """Compute the metrics of an end-to-end file, with ``llm_score`` from saved ``judgements``.
 
     ``data``: the whole data set, whose entries hold the questions.
 
     Raises:
-        PublishedScorerStops: the original ends with an exception.
+        PublishedScorerStops: the original raises an exception.
     """
     scores = published_scorer.score_end(samples, RULES, similarity)
     if judgements is None or data is None:
@@ -162,10 +164,10 @@ def score_end(
 
 
 def llm_score(judgements: Sequence[Judgement], data: Mapping[str, Any]) -> Figure:
-    """Answers that passed over all entries of the data set that have questions, answered or not.
+    """Return the share of passed answers among all entries of the data set that have questions, answered or not.
 
     Raises:
-        PublishedScorerStops: an entry of the data set is no object.
+        PublishedScorerStops: an entry of the data set is not an object.
     """
     with published("the data set"):
         n_judged = sum("evaluation" in entry for entry in data.values())
@@ -174,10 +176,10 @@ def llm_score(judgements: Sequence[Judgement], data: Mapping[str, Any]) -> Figur
 
 
 def with_llm_score(scores: Scores, judgements: Sequence[Judgement], data: Mapping[str, Any]) -> Scores:
-    """``scores`` with :data:`LLM_SCORE_CORRECTED`, over all samples that the data set has questions for.
+    """Return ``scores`` with :data:`LLM_SCORE_CORRECTED`, over all samples for which the data set has questions.
 
-    A sample passes where each reply begins with yes, whatever follows, and there is a reply to each of its questions;
-    one that was not judged does not. ``scores`` has one sample for each entry of ``data``, in its order.
+    A sample passes if there is a reply to each of its questions and every reply begins with yes; a sample that was not
+    judged fails. ``scores`` has one sample for each entry of ``data``, in the same order.
     """
     replies_by_position = {judgement.position: judgement.replies for judgement in judgements}
     samples: list[SampleParts] = []

@@ -1,4 +1,4 @@
-"""The tools that ThinkGeo (Shabbir et al. 2025, arXiv 2505.23752) has beside those it shares with GTA."""
+"""Tools of ThinkGeo (Shabbir et al. 2025, arXiv 2505.23752) that GTA does not have."""
 
 from typing import Annotated
 

@@ -1,8 +1,8 @@
-"""A benchmark as GTA-shaped JSON: ``dataset.json``, ``toolmeta.json`` and ``image/``, in GTA's published layout.
+"""Benchmark as GTA-shaped JSON: ``dataset.json``, ``toolmeta.json`` and ``image/``, in GTA's published layout.
 
-An entry has ``tools``, ``files``, ``dialogs`` (question, calls, what they returned, final answer) and ``gt_answer``
-(``whitelist`` and ``blacklist``, or reference texts, or null for a figure). That holds less than a sample:
-tolerances become a few spellings of the number, several facts one text, a figure nothing. So each entry also has a
+An entry has ``tools``, ``files``, ``dialogs`` (question, calls, their results, final answer) and ``gt_answer``
+(``whitelist`` and ``blacklist``, or reference texts, or null for a figure). This is less than a sample: tolerances
+become a few spellings of the number, several facts become one text, and a figure becomes null. So each entry also has a
 key ``agrotools`` with the complete sample, which readers of the GTA shape ignore. :mod:`.gta_in` reads both.
 """
 
@@ -56,7 +56,7 @@ def export_gta(root: Path, header: BenchmarkHeader, samples: Sequence[Sample], o
     """Write the benchmark whose files are in ``root`` to the folder ``out``, completely or not at all.
 
     Raises:
-        BenchmarkError: ``out`` holds something else, or cannot be written.
+        BenchmarkError: ``out`` contains something else, or is not writable.
         UsageError: a tool that the benchmark names does not exist.
     """
     called = (step.tool for sample in samples if sample.reference for step in sample.reference.steps)
@@ -70,7 +70,7 @@ def export_gta(root: Path, header: BenchmarkHeader, samples: Sequence[Sample], o
 
 
 def _write_entries(path: Path, entries: Iterable[dict[str, Any]]) -> None:
-    """One object whose keys are the positions of the entries, one entry per line."""
+    """Write one object whose keys are the positions of the entries, one entry per line."""
     with path.open("wb") as file:
         for number, entry in enumerate(entries):
             file.write(b"{\n" if number == 0 else b",\n")
@@ -79,12 +79,12 @@ def _write_entries(path: Path, entries: Iterable[dict[str, Any]]) -> None:
 
 
 def gta_path(sample: Sample, file: SampleFile) -> str:
-    """Path of a sample's file in the export: under the name by which the question knows it."""
+    """Return the path of a sample's file in the export; it ends in the name used in the question."""
     return f"{IMAGE_FOLDER}/{sample.id}/{file.name}"
 
 
 def _place_files(root: Path, samples: Sequence[Sample], made: Path) -> None:
-    """Copy the files; what several samples share is one file under several names where the disk knows links."""
+    """Copy the files of samples; a file shared by several samples is hard-linked if possible."""
     first: dict[str, Path] = {}
     for sample in samples:
         (made / IMAGE_FOLDER / sample.id).mkdir(parents=True)
@@ -100,7 +100,7 @@ def _place_files(root: Path, samples: Sequence[Sample], made: Path) -> None:
 
 
 def gta_entry(sample: Sample, meta: dict[str, Any]) -> dict[str, Any]:
-    """Entry of ``sample``; ``meta`` holds the result of :func:`tool_meta` by tool name."""
+    """Return the entry of ``sample``; ``meta`` contains the result of :func:`tool_meta` by tool name."""
     names = {file.name: gta_path(sample, file) for file in sample.files}
     dialogs: list[dict[str, Any]] = [{"role": "user", "content": sample.query}]
     for step in sample.reference.steps if sample.reference else ():
@@ -120,7 +120,7 @@ def gta_entry(sample: Sample, meta: dict[str, Any]) -> dict[str, Any]:
 
 
 def gta_arguments(step: ReferenceStep, names: dict[str, str]) -> Arguments:
-    """Arguments of a reference step with literal values, files by their path in the export."""
+    """Return the arguments of a reference step as literal values, with files by their path in the export."""
     agreement = get_tool(step.tool).spec.agreement
 
     def placed(argument: str, value: JsonValue) -> JsonValue:
@@ -132,7 +132,7 @@ def gta_arguments(step: ReferenceStep, names: dict[str, str]) -> Arguments:
 
 
 def gt_answer(slots: Sequence[Slot]) -> dict[str, Any] | list[str] | None:
-    """Gold in the three forms of GTA: lists of spellings for closed answers, texts for open ones, None for images."""
+    """Return the gold in GTA's three forms: lists of spellings (closed answers), texts (open ones), None (images)."""
     closed = [slot for slot in slots if not slot.made and not _reference_texts(slot)]
     if closed:
         groups = [group for slot in closed for group in _whitelist(slot)]
@@ -143,7 +143,7 @@ def gt_answer(slots: Sequence[Slot]) -> dict[str, Any] | list[str] | None:
 
 
 def _whitelist(slot: Slot) -> list[list[str]]:
-    """Groups of spellings; an answer must contain one of each group."""
+    """Return groups of spellings; a correct answer contains one spelling of each group."""
     if isinstance(slot, ChoiceSetSlot):
         return [[member, *slot.aliases.get(member, ())] for member in slot.value]
     if isinstance(slot, BooleanSlot):
@@ -190,7 +190,7 @@ def _observed(observation: Observation | None) -> str:
 
 
 def tool_meta(spec: ToolSpec) -> dict[str, Any]:
-    """A tool as GTA describes its own: inputs with type, default and description, one text as output."""
+    """Return the metadata of a tool in GTA's form: inputs with type, default and description, and one text output."""
     properties = spec.parameters.get("properties")
     inputs = [_input(spec, name, schema) for name, schema in properties.items()] if isinstance(properties, dict) else []
     output = {"type": "text", "name": None, "description": "JSON", "optional": False, "default": None, "filetype": None}

@@ -31,7 +31,7 @@ DEFAULT_MAP = Path(__file__).with_name("gta_map.toml")
 
 
 class NamedBenchmark(FrozenModel):
-    """Rules for the header of the benchmark."""
+    """Header fields of the benchmark."""
 
     name: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_.-]{0,63}$")]
     version: Annotated[str, Field(min_length=1)] = "1"
@@ -121,10 +121,10 @@ class FieldMap(FrozenModel):
 
 
 def read_map(path: Path = DEFAULT_MAP) -> FieldMap:
-    """The map in ``path``. Tables and keys that it does not have are those of the default map.
+    """Read the field map in ``path``. Missing tables are taken from the default map.
 
     Raises:
-        BenchmarkError: it cannot be read, or has a key that no map has.
+        BenchmarkError: the file cannot be read, or has an unknown key.
     """
     hint = f"{DEFAULT_MAP} is an example with every key"
     try:
@@ -142,7 +142,7 @@ def _toml(path: Path) -> dict[str, Any]:
 
 
 def value_at(value: Any, path: str | None, default: Any = None) -> Any:
-    """Value at ``path`` in ``value``: keys and positions between dots. ``default`` if the path does not exist."""
+    """Return the value at ``path`` (keys and positions joined by dots) in ``value``, or ``default`` if it is absent."""
     if path is None:
         return default
     for part in path.split(".") if path else ():
@@ -168,14 +168,15 @@ _NOTHING = object()
 def slots_of(
     entry: Any, paths: AnswerPaths, steps: Sequence[ReferenceStep], files: Mapping[str, str]
 ) -> tuple[AnswerType, tuple[Slot, ...]]:
-    """Answer type and slots of an entry, from GTA's ``gt_answer``, one answer or a list of answers.
+    """Return answer type and slots of an entry, from GTA's ``gt_answer``, one answer or a list of answers.
 
-    Each group of a ``whitelist`` becomes a slot: yes or no, the name of a file (``files``: those of the sample, by
-    every spelling), or otherwise an exact slot whose spellings are aliases. Reference texts become the phrasings of one
+    Each group of a ``whitelist`` becomes a slot: yes or no, the name of a file (``files``: names of the sample's files
+    by spelling), or otherwise an exact slot whose spellings are aliases. Reference texts become the phrasings of one
     fact; null becomes the figure drawn by the last call of ``plot``.
 
     Raises:
-        BenchmarkError: it has none of these forms, or lacks a field that its type requires (named in the message).
+        BenchmarkError: the answer has none of these forms, or lacks a field that its type requires (named in the
+            message).
     """
     value = value_at(entry, paths.at, _NOTHING)
     if value is _NOTHING:
@@ -225,11 +226,11 @@ def _of_whitelist(given: dict[str, Any], files: Mapping[str, str]) -> list[dict[
 
 
 def _of_answer(one: Any, entry: Any, paths: AnswerPaths, number: int, steps: Sequence[ReferenceStep]) -> dict[str, Any]:
-    """A slot from an answer that is an object, or a value itself."""
+    """Return the slot of an answer, which is an object or a plain value."""
     value = value_at(one, paths.value) if isinstance(one, dict) else one
 
     def beside(path: str | None) -> Any:
-        """A property of the answer: a key of the answer if it is an object, otherwise of the entry."""
+        """Return a property of the answer: a key of the answer if it is an object, otherwise of the entry."""
         return value_at(one if isinstance(one, dict) else entry, path)
 
     word = beside(paths.type)
@@ -277,7 +278,7 @@ def _kind_of(value: Any) -> str:
 
 
 def _figure(steps: Sequence[ReferenceStep]) -> dict[str, Any]:
-    """Slot of a figure: the specification that the last call of ``plot`` returned, or its arguments."""
+    """Return the slot of a figure: the specification returned by the last call of ``plot``, or its arguments."""
     for step in reversed(steps):
         if step.tool != "plot":
             continue
@@ -293,7 +294,7 @@ def _figure(steps: Sequence[ReferenceStep]) -> dict[str, Any]:
 
 
 def with_from(slot: Slot, steps: Sequence[ReferenceStep]) -> Slot:
-    """``slot`` with the field of the last observation that holds its value, if exactly one does."""
+    """Return ``slot`` with a reference to the field of the last observation that has its value, if exactly one has."""
     last = next((number for number in reversed(range(len(steps))) if steps[number].observation), None)
     if last is None or slot.from_ is not None:
         return slot
@@ -320,7 +321,7 @@ def _holds(slot: Slot, value: JsonValue) -> bool:
 
 
 class EntryCall(NamedTuple):
-    """A call of an entry under the names that the entry uses, and what it returned."""
+    """Call of an entry, with the names used in the entry, and its result."""
 
     tool: str
     arguments: Arguments
@@ -329,7 +330,7 @@ class EntryCall(NamedTuple):
 
 
 class Entry(NamedTuple):
-    """Public fields of an entry: ``files`` are paths in the folder read."""
+    """Public fields of an entry. ``files``: paths in the folder that is read."""
 
     key: str
     query: str
@@ -338,10 +339,10 @@ class Entry(NamedTuple):
 
 
 def entries_in(folder: Path, fields: FieldMap) -> Iterator[tuple[str, Any]]:
-    """Keys and contents of all entries of the JSON that ``fields`` names in ``folder``.
+    """Yield keys and contents of all entries of the JSON file in ``folder`` that ``fields`` names.
 
     Raises:
-        BenchmarkError: no such file, no JSON, or nothing where the entries should be.
+        BenchmarkError: the file does not exist, is not JSON, or has no entries at the given path.
     """
     path = folder / fields.file
     try:
@@ -364,7 +365,7 @@ def entries_in(folder: Path, fields: FieldMap) -> Iterator[tuple[str, Any]]:
 
 
 def read_entry(key: str, content: Any, fields: FieldMap) -> Entry:
-    """Gold of an entry.
+    """Read question, files and calls of an entry.
 
     Raises:
         BenchmarkError: there is no question, or a file or call cannot be read (named in the message).
@@ -397,7 +398,7 @@ def _calls(content: Any, fields: FieldMap) -> Iterator[EntryCall]:
             if not isinstance(tool, str):
                 if paths.each:
                     raise BenchmarkError(f"a call has no tool at {paths.tool!r}")
-                continue  # Where messages are calls themselves, others may stand between them.
+                continue  # If messages are themselves calls, other messages may come between them.
             arguments = _arguments(value_at(call, paths.arguments, {}), tool)
             returned = next(replies, None) if paths.reply_role else value_at(call, paths.observation or None)
             thought = value_at(message, paths.thought)
@@ -405,7 +406,7 @@ def _calls(content: Any, fields: FieldMap) -> Iterator[EntryCall]:
 
 
 def _replies(later: list[Any], fields: FieldMap) -> Iterator[JsonValue]:
-    """Results of calls, from the messages right after them."""
+    """Yield results of calls, from the messages right after them."""
     for message in later:
         if value_at(message, "role") != fields.calls.reply_role:
             return

@@ -1,7 +1,7 @@
-"""GTA-shaped JSON, or other JSON that a field map explains, into a benchmark folder.
+"""Import of GTA-shaped JSON, or other JSON that a field map describes, into a benchmark folder.
 
-Nothing is dropped in silence: an entry that cannot be read is named with the reason, in the header's metadata
-(``unread``), in its note and on the card.
+Nothing is dropped silently: entries that cannot be read are listed with the reason in the header's metadata
+(``unread``, ``note``) and on the card.
 """
 
 from collections.abc import Iterator, Mapping
@@ -54,13 +54,13 @@ _FILE_FIELDS = ("note", "bands", "gsd_m", "crs", "intrinsics", "depth_unit_mm", 
 
 
 def build_gta(place: Path, out: Path, progress: Progress = no_progress) -> BenchmarkHeader:
-    """Read ``place``, a folder with GTA-shaped JSON or a field map (TOML), into ``out``.
+    """Convert ``place``, a folder with GTA-shaped JSON or a field map (TOML), into the benchmark folder ``out``.
 
-    A folder may hold its own map, ``agrotools-map.toml``. The target is written completely or not at all.
+    The folder may contain its own map, ``agrotools-map.toml``. The target is written completely or not at all.
 
     Raises:
-        BenchmarkError: no such file, invalid JSON, a map with unknown keys, no readable entry, or ``out`` holds
-            something else.
+        BenchmarkError: a file is missing, the JSON is invalid, the map has unknown keys, no entry is readable, or
+            ``out`` contains something else.
     """
     folder, fields = _map_of(place)
     entries = dict(entries_in(folder, fields))
@@ -101,10 +101,10 @@ def _map_of(place: Path) -> tuple[Path, FieldMap]:
 
 
 def _sample(key: str, content: Any, fields: FieldMap, folder: Path) -> tuple[Sample, list[Path]]:
-    """Sample of an entry, and the paths of its files.
+    """Return the sample of an entry, and the paths of its files.
 
     Raises:
-        BenchmarkError: it cannot be read.
+        BenchmarkError: the entry cannot be read.
     """
     entry = read_entry(key, content, fields)
     own_part = value_at(content, fields.own_part)
@@ -120,7 +120,11 @@ def _sample(key: str, content: Any, fields: FieldMap, folder: Path) -> tuple[Sam
 
 
 def _own_sample(own_part: Any, entry: Entry) -> Sample:
-    """Sample in the ``agrotools`` part of an entry, provided that the rest of the entry agrees with it."""
+    """Return the sample in the ``agrotools`` part of an entry, if the rest of the entry agrees with it.
+
+    Raises:
+        BenchmarkError: it is not a sample, or the entry differs from it.
+    """
     try:
         sample = Sample.model_validate_json(orjson.dumps(own_part))
     except (ValidationError, TypeError) as error:
@@ -230,7 +234,10 @@ def _tool(name: str, fields: FieldMap) -> str:
 
 
 def _our_arguments(tool: str, arguments: Arguments, names: Mapping[str, str], fields: FieldMap) -> Arguments:
-    """Arguments under our names, files by theirs in the sample. A file may be given by its path or the end of it."""
+    """Return arguments under agrotools' names, with files by their names in the sample.
+
+    Files are recognised by their path, with or without the map's ``folder``, or by a unique file name.
+    """
     renamed = fields.arguments.get(tool, {})
     ends = [Path(path).name for path in names]
     short = {Path(path).name: name for path, name in names.items() if ends.count(Path(path).name) == 1}
@@ -243,7 +250,10 @@ def _our_arguments(tool: str, arguments: Arguments, names: Mapping[str, str], fi
 
 
 def observation_of(returned: JsonValue) -> Observation | None:
-    """Observation of a tool's result: JSON as it is, other text as the field ``text``; None for nothing."""
+    """Return the observation of a tool's result, or None if there is none.
+
+    A JSON object is used as it is; other text becomes the field ``text``.
+    """
     if isinstance(returned, str):
         try:
             parsed = orjson.loads(returned)

@@ -1,12 +1,12 @@
-"""A benchmark in the layout of Hugging Face data sets: parquet files that hold the pictures, and a card.
+"""Benchmark in the layout of Hugging Face datasets: parquet files that contain the pictures, and a card.
 
     datasets.load_dataset(folder, split="test")[0]["images"][0]      # a PIL image
 
-One row is one sample, in the order of the benchmark. Pictures (``kind`` image) are in ``images`` (feature ``Image``),
-all other files in ``data`` as they are; both hold the path of the file in the benchmark. Structured
-fields (``files``, ``answer``, ``reference``, ``metadata``, ``groups``, ``difficulty``) is JSON text. Files that several
-samples share are in each of their rows, but the parquet dictionary stores them once per row group.
-:mod:`.huggingface_in` reads it back.
+Each row is a sample, in the order of the benchmark. Pictures (``kind`` image) are in ``images`` (feature ``Image``),
+all other files in ``data`` as bytes; both include the path of the file in the benchmark. Structured fields (``files``,
+``answer``, ``reference``, ``metadata``, ``groups``, ``difficulty``) are JSON text. Files shared by several samples are
+in each of their rows, but the parquet dictionary stores them once per row group. :func:`build_huggingface` reads the
+layout back.
 """
 
 import hashlib
@@ -33,7 +33,7 @@ DATA_FOLDER, SPLIT = "data", "test"
 TEXTS = ("id", "query", "family", "task_type", "answer_type", "template", "source", "canary")
 JSONS = ("files", "answer", "reference", "metadata", "groups", "difficulty")
 GROUP_BYTES, SHARD_BYTES = 128 * 2**20, 512 * 2**20
-"""Content of a row group and of a parquet file, roughly; one row may be larger than either."""
+"""Approximate content of a row group and of a parquet file, bytes; a single row may be larger than either."""
 _USE = """```python
 import datasets
 
@@ -54,7 +54,7 @@ def export_huggingface(root: Path, header: BenchmarkHeader, samples: Sequence[Sa
 
     Raises:
         UsageError: pyarrow is not installed.
-        BenchmarkError: ``out`` holds something else, or cannot be written.
+        BenchmarkError: ``out`` contains something else, or is not writable.
     """
     arrow_and_parquet()
     with replacing_export(out, "hf", header) as partial:
@@ -66,7 +66,7 @@ def export_huggingface(root: Path, header: BenchmarkHeader, samples: Sequence[Sa
 
 
 def arrow_and_parquet() -> tuple[Any, Any]:
-    """``pyarrow`` and ``pyarrow.parquet``.
+    """Import ``pyarrow`` and ``pyarrow.parquet``.
 
     Raises:
         UsageError: they are not installed.
@@ -80,8 +80,10 @@ def arrow_and_parquet() -> tuple[Any, Any]:
 
 
 def front_matter(header: BenchmarkHeader, samples: Sequence[Sample]) -> str:
-    """The YAML that begins the card: where the parquet files are, licence, languages, size. Strings are JSON, which
-    YAML includes."""
+    """Return the YAML front matter of the card: location of the parquet files, licence, languages, size.
+
+    Strings are written as JSON, which is valid YAML.
+    """
     counted = tally(samples)
     sizes = ((1_000, "n<1K"), (10_000, "1K<n<10K"), (100_000, "10K<n<100K"))
     size = next((name for most, name in sizes if counted.samples < most), "100K<n<1M")
@@ -122,7 +124,7 @@ def _write_shards(folder: Path, root: Path, samples: Sequence[Sample]) -> list[P
                 if writer is not None:
                     writer.close()
                 shards.append(folder / f"{len(shards):05d}.parquet")
-                # A dictionary as large as a row group: files that samples share are stored once in it.
+                # The dictionary may be as large as a row group, so that files shared by samples are stored once.
                 writer = parquet.ParquetWriter(
                     shards[-1], schema, compression="zstd", dictionary_pagesize_limit=2 * GROUP_BYTES
                 )
@@ -136,7 +138,7 @@ def _write_shards(folder: Path, root: Path, samples: Sequence[Sample]) -> list[P
 
 
 def _groups(root: Path, samples: Sequence[Sample]) -> Iterator[tuple[list[dict[str, Any]], int]]:
-    """Rows of about :data:`GROUP_BYTES` together, and how many bytes their files have."""
+    """Yield rows of about :data:`GROUP_BYTES` in total, with the size of their files in bytes."""
     rows: list[dict[str, Any]] = []
     size = 0
     for sample in samples:
@@ -171,7 +173,7 @@ def _row(root: Path, sample: Sample) -> tuple[dict[str, Any], int]:
 
 
 def _shows(path: Path) -> bool:
-    """True if Pillow, which ``datasets`` shows pictures with, knows the file."""
+    """True if Pillow, which ``datasets`` uses for pictures, can open the file."""
     import warnings
 
     from PIL import Image
@@ -202,7 +204,7 @@ def _schema(arrow: Any) -> "pyarrow.Schema":
     texts = {"dtype": "string", "_type": "Value"}
     features: dict[str, Any] = dict.fromkeys(types, texts)
     features |= {
-        # A list in brackets is read by all versions of the library, the later `List` only by some.
+        # All versions of the library read a list in brackets; the newer `List` is known to some only.
         "images": [{"_type": "Image"}],
         "data": [{"bytes": {"dtype": "binary", "_type": "Value"}, "path": texts}],
         "toolset": [texts],
@@ -215,12 +217,13 @@ _AGAIN = "export the benchmark again with `agrotools export DIR --format hf`"
 
 
 def build_huggingface(folder: Path, out: Path, progress: Progress = no_progress) -> BenchmarkHeader:
-    """Write the benchmark that :func:`~.huggingface.export_huggingface` wrote to ``folder`` into ``out``, completely or
-    not at all. Its content hash equals that of the exported benchmark.
+    """Write the benchmark exported to ``folder`` by :func:`export_huggingface` into ``out``, completely or not at all.
+
+    Its content hash equals that of the exported benchmark.
 
     Raises:
         UsageError: pyarrow is not installed.
-        BenchmarkError: ``folder`` is not such an export, is incomplete or altered, or ``out`` holds something else.
+        BenchmarkError: ``folder`` is not such an export, is incomplete or altered, or ``out`` contains something else.
     """
     header = read_exported(folder, "hf").header
     shards = _shards(folder)
@@ -252,7 +255,7 @@ def _rows(shard: Path) -> Iterator[dict[str, Any]]:
 
 
 def _sample(made: Path, row: dict[str, Any], shard: str) -> Sample:
-    """The sample of ``row``, its files written."""
+    """Return the sample of ``row`` and write its files."""
     try:
         plain = {name: row[name] for name in (*TEXTS, "no_tool_eligible", "toolset")}
         plain |= {name: orjson.loads(row[name]) for name in JSONS if row[name] is not None}

@@ -1,4 +1,4 @@
-"""Checks of a benchmark that need no baseline, their findings, and the file of these."""
+"""Quality checks that need no baseline, their findings, and the file of findings."""
 
 import re
 import warnings
@@ -44,7 +44,10 @@ SEVERITIES: tuple[Severity, ...] = ("error", "warning", "info")
 
 
 class Finding(FrozenModel):
-    """``id``: of the sample. ``error``: fix before use; ``warning``: a person should look; ``info``: good to know."""
+    """Finding about a sample. ``severity``: ``error`` (fix before use), ``warning`` (inspect) or ``info``.
+
+    ``id``: sample id.
+    """
 
     id: str
     check: str
@@ -56,7 +59,7 @@ def write_findings(folder: Path, findings: Iterable[Finding]) -> Path:
     """Write ``quality.jsonl`` into a benchmark folder atomically, replacing an older one.
 
     Raises:
-        BenchmarkError: the folder cannot be written.
+        BenchmarkError: the folder is not writable.
     """
     path = folder / QUALITY_FILE
     text = "".join(f"{finding.model_dump_json()}\n" for finding in findings)
@@ -80,7 +83,7 @@ _LONGEST = 4000
 
 
 class FileMetadata:
-    """Metadata of a file: ``texts`` by location, and whether it has the place where the picture was taken."""
+    """Metadata of a file. ``texts``: texts by field; ``has_position``: True if it contains GPS coordinates."""
 
     def __init__(self, path: Path) -> None:
         self.texts: dict[str, str] = {}
@@ -93,7 +96,7 @@ class FileMetadata:
                 with Image.open(path) as picture:
                     self._read(picture)
         except (OSError, ValueError, SyntaxError, TypeError, KeyError, Image.DecompressionBombError):
-            return  # No picture that Pillow reads, and so no metadata that it shows anybody.
+            return  # Not a picture that Pillow can read, so there is no metadata to inspect.
 
     def _read(self, picture: object) -> None:
         exif = picture.getexif()  # pyright: ignore[reportAttributeAccessIssue]
@@ -115,7 +118,7 @@ class FileMetadata:
 
 
 def check_metadata(samples: Iterable[Sample], root: Path) -> Iterator[Finding]:
-    """Checks ``answer_in_metadata``, ``answer_in_path`` and ``position_in_metadata``."""
+    """Check ``answer_in_metadata``, ``answer_in_path`` and ``position_in_metadata``."""
     known: dict[str, FileMetadata] = {}
     for sample in samples:
         positions = 0
@@ -141,17 +144,17 @@ def check_metadata(samples: Iterable[Sample], root: Path) -> Iterator[Finding]:
 
 _HASHED_SIDE, _COMPARED_SIDE = 32, 12
 MOST_BITS = 22
-"""Hashes that differ in more of their 63 bits are of different pictures (two unrelated ones differ in about 31)."""
+"""Largest number of differing bits (of 63) for similar pictures; unrelated pictures differ in about 31."""
 LEAST_CORRELATION = 0.92
 _ROWS = 2048
 
 
 @dataclass(frozen=True, eq=False)
 class Look:
-    """Features of a picture that are compared.
+    """Features of a picture for comparison.
 
     ``hashes``: uint64 (2,), of the picture and of its mirror image. ``thumbnails``: float32 (2, 432), of both, with
-    mean 0 and length 1. A picture of one colour has no look.
+    mean 0 and length 1. They are undefined for a picture of a single colour.
     """
 
     hashes: NDArray[np.uint64]
@@ -159,7 +162,7 @@ class Look:
 
 
 def look_of(pixels: NDArray[np.uint8]) -> Look | None:
-    """The look of a picture, uint8 (rows, columns, 3); None if it has one colour only."""
+    """Return the features of a picture, uint8 (rows, columns, 3); None if it has a single colour."""
     import cv2
 
     small = cv2.resize(pixels, (_HASHED_SIDE, _HASHED_SIDE), interpolation=cv2.INTER_AREA).astype(np.float32)
@@ -180,7 +183,7 @@ def _hash(grey: NDArray[np.float32]) -> int:
 
 
 def look_of_file(path: Path) -> Look | None:
-    """The look of a picture file; None if it cannot be read as a picture or has one colour only."""
+    """Return the features of a picture file; None if it is unreadable or has a single colour."""
     from agrotools.vision.reading import read_image
 
     try:
@@ -190,12 +193,12 @@ def look_of_file(path: Path) -> Look | None:
 
 
 def near_pairs(looks: Sequence[Look]) -> Iterator[tuple[int, int, float]]:
-    """Pairs of positions (first < second) of pictures that are nearly the same, with the correlation of their looks."""
+    """Yield index pairs (first < second) of nearly identical pictures, with the correlation of their thumbnails."""
     if len(looks) < 2:
         return
     hashes = np.stack([look.hashes for look in looks])
     for start in range(0, len(looks), _ROWS):
-        # Mirrored or not: the first picture as it is, against both views of the second.
+        # Compare the first picture with both views of the second, plain and mirrored.
         differ = np.bitwise_count(hashes[start : start + _ROWS, None, :1] ^ hashes[None, :, :]).min(axis=2)
         for row, second in zip(*np.nonzero(differ <= MOST_BITS), strict=True):
             first = start + int(row)
@@ -206,11 +209,11 @@ def near_pairs(looks: Sequence[Look]) -> Iterator[tuple[int, int, float]]:
 
 
 _SHORT = 12
-"""Characters; a shorter sentence ("Thank you.") is nothing that a question could be known by."""
+"""Minimum length of a shared sentence, characters; shorter ones ("Thank you.") do not identify a question."""
 
 
 def check_queries(samples: Iterable[Sample]) -> Iterable[Finding]:
-    """Checks ``same_query`` (all sentences are those of an earlier question) and ``shared_sentence``."""
+    """Check ``same_query`` (all sentences are those of an earlier question) and ``shared_sentence``."""
     whole: dict[tuple[str, ...], str] = {}
     first: dict[str, str] = {}
     for sample in samples:
@@ -237,7 +240,7 @@ _SCALE_WORDS = re.compile(
 )
 _QUANTITY = re.compile(rf"\d\s*{unit_pattern()}", re.IGNORECASE)
 _VALUES_ARE_METRES = {"estimate_canopy_height"}
-"""Tools that read lengths from the values of a raster, whatever its pixels measure."""
+"""Tools that read lengths from the values of a raster, so that the pixel size does not matter."""
 
 
 def check_scale(samples: Iterable[Sample]) -> Iterable[Finding]:
@@ -259,7 +262,7 @@ def _has_scale(sample: Sample, dimensions: set[str | None]) -> bool:
     texts = [sample.query, *(file.note or "" for file in sample.files)]
     if any(_SCALE_WORDS.search(text) for text in texts):
         return True
-    # "The field has 3 ha": a share of that needs no scale of the picture. "The disc is 2.4 cm across" is one.
+    # "The disc is 2.4 cm across" gives a scale. "The field has 3 ha" also counts: a share of it needs no scale.
     stated = {_dimension(match["unit"]) for text in texts for match in _QUANTITY.finditer(text)}
     return bool(stated & _PHYSICAL)
 
@@ -270,11 +273,11 @@ def _dimension(unit: str) -> str | None:
 
 
 Reader = Callable[[Path], str]
-"""From a picture to the text written in it, line by line."""
+"""Function from a picture file to the text in the picture, line by line."""
 
 
 def text_reader() -> Reader | None:
-    """Reader of text in pictures, by rapidocr (which includes its models); None if it is not installed."""
+    """Return a reader of text in pictures that uses rapidocr (with its own models); None if it is not installed."""
     try:
         from rapidocr import RapidOCR  # pyright: ignore[reportMissingImports]
     except ImportError:
@@ -288,7 +291,7 @@ def text_reader() -> Reader | None:
             pixels = read_image(path).pixels
         except ToolError:
             return ""
-        lines = engine(pixels[:, :, ::-1].copy())  # rapidocr takes blue first
+        lines = engine(pixels[:, :, ::-1].copy())  # rapidocr expects BGR
         return "\n".join(lines.txts or ())
 
     return read
@@ -297,7 +300,7 @@ def text_reader() -> Reader | None:
 def check_written(
     samples: Sequence[Sample], root: Path, reader: Reader, progress: Progress = no_progress
 ) -> Iterator[Finding]:
-    """Check ``answer_in_picture``: OCR of an image reads the answer of a sample."""
+    """Check ``answer_in_picture``: OCR of an image finds the answer of a sample."""
     read = cache(reader)
     for number, sample in enumerate(samples, start=1):
         progress("samples searched for written answers", number, len(samples))
@@ -327,16 +330,21 @@ CHECKS: dict[str, str] = {
     "guessable_tolerance": "the naive guess is within the tolerance more often than chance",
     "solved_blind": "a baseline that sees no image gives the right answer",
 }
-"""Checks. The last two are made by :mod:`agrotools.build.assist.screening`, which may run baselines."""
+"""Descriptions of the checks. The last two are run by :mod:`agrotools.build.assist.screening`, which has baselines."""
 
 
 def check_quality(
     samples: Sequence[Sample], root: Path, *, read_text: bool = False, progress: Progress = no_progress
 ) -> tuple[list[Finding], list[str]]:
-    """Findings of all checks on a benchmark's samples (clusters set, files relative to ``root``), and what was not
-    checked, in words.
+    """Run all checks on a benchmark's samples.
 
-    ``read_text``: whether to look for answers written in pictures, which takes seconds for each.
+    Args:
+        samples: samples with their clusters set.
+        root: folder that the paths of files are relative to.
+        read_text: also search for answers written in pictures, which takes seconds per picture.
+
+    Returns:
+        The findings, and descriptions of the checks that were skipped.
     """
     checks: list[Callable[[], Iterable[Finding]]] = [
         lambda: check_near_duplicates(samples, root, progress),
@@ -386,7 +394,7 @@ def _name_of(sample: Sample, path: str) -> str:
 
 
 def check_implicit(samples: Iterable[Sample]) -> Iterator[Finding]:
-    """Check ``not_implicit``."""
+    """Check ``not_implicit``: the question names a tool, an argument or a step."""
     for sample in samples:
         tool_name = next((name for name in sample.toolset if names_tool(sample.query, name)), None)
         arguments = {name for tool in sample.toolset for name in _arguments(tool)}
@@ -403,11 +411,11 @@ def _arguments(tool: str) -> Iterable[str]:
     try:
         return get_tool(tool).spec.agreement
     except (UsageError, ToolError):
-        return ()  # `agrotools validate` says that there is no such tool.
+        return ()  # `agrotools validate` reports missing tools.
 
 
 def check_revealed(samples: Iterable[Sample]) -> Iterator[Finding]:
-    """Checks ``answer_in_query`` and ``answer_in_note``."""
+    """Check ``answer_in_query`` and ``answer_in_note``."""
     for sample in samples:
         for slot in sample.answer:
             if revealed := revealed_answer(slot, sample.query):

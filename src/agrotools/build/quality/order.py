@@ -1,21 +1,21 @@
 """Uniqueness of the order of tools in a reference trajectory.
 
-The rule, "no other sequence of tool *names* gives the answer", is checked as follows:
+The rule "no other sequence of tool *names* gives the answer" is checked as follows:
 
-* Calls of one group count as one: they are one tool on several things, and their own order means nothing.
-* A call *uses* another where an argument refers to its result (``$ref``); the answer uses the calls that a slot's
-  ``from`` refers to. Every call must be used, by a later one or by the answer.
-* A sequence is a choice of the reference calls, in an order in which each comes after all that it uses. It *gives the
-  answer* if every slot follows from the true results of its calls: all that ``from`` refers to are among them; or a
-  value of at least four significant digits, or a label, already stands in one of those results as it is (then what
-  comes after adds nothing; a label that stands there beside others of its set settles nothing); or, for open text,
-  every key fact stands in the text of one of those results. Where no result of the whole chain states a fact (people
-  wrote it), the last call is taken to be needed.
-* All sequences of up to as many calls as the reference has are tried. The order is unique if every one that gives the
-  answer has the same names of tools, in the same order, as the reference.
+* Calls of one group count as one call: they apply one tool to several things, in any order.
+* A call *uses* another if an argument refers to its result (``$ref``); the answer uses the calls that the ``from`` of a
+  slot refers to. Every call must be used by a later call or by the answer.
+* A sequence is a subset of the reference calls in an order in which each comes after all that it uses. It *gives the
+  answer* if every slot follows from the true results of its calls. A slot follows if all results that its ``from``
+  refers to are included; or if one of the results already contains its value unchanged, as a label or with at least
+  four significant digits (unless other labels of its set also occur); or, for open text, if each key fact is stated in
+  one of the results. If no result of the whole chain states a fact (because people wrote it), the last call is assumed
+  to be needed.
+* All sequences with at most as many calls as the reference are tried. The order is unique if every sequence that gives
+  the answer has the same tool names in the same order as the reference.
 
-So a step that may be left out is found by a shorter sequence, and two independent steps of different tools by one in
-which they changed places. Calls of *other* tools, whose true results nobody knows, are not tried.
+So an unnecessary step is found by a shorter sequence, and two independent steps of different tools by a sequence with
+the two exchanged. Calls of *other* tools are not tried, because their true results are unknown.
 """
 
 from collections.abc import Iterator, Sequence
@@ -36,20 +36,20 @@ from agrotools.core.record import REF_PATTERN, iter_refs
 from agrotools.text.claims import affirms
 
 MOST_UNITS = 12
-"""Chains of more calls (a group counts as one) are not searched."""
+"""Maximum length of a chain that is searched (a group counts as one call)."""
 
 
 class OrderFault(NamedTuple):
-    """Reason that an order is not unique; ``other``: tools of another sequence that gives the answer, if one exists."""
+    """Reason why an order is not unique. ``other``: tools of another sequence that gives the answer, if one exists."""
 
     message: str
     other: tuple[str, ...] = ()
 
 
 def order_faults(sample: Sample) -> list[OrderFault]:
-    """Reasons that the order of tools in the sample's reference trajectory is not unique; empty if it is.
+    """Return the reasons why the order of tools in the sample's reference trajectory is not unique; empty if it is.
 
-    Of other sequences that give the answer only the shortest one is reported.
+    Of other sequences that give the answer, only the shortest one is reported.
     """
     reference = sample.reference
     if reference is None or not reference.steps:
@@ -70,7 +70,7 @@ def order_faults(sample: Sample) -> list[OrderFault]:
 
 
 def sequences_that_answer(sample: Sample) -> set[tuple[str, ...]]:
-    """Names of tools (a group's once) of every sequence of the reference's calls that gives the answer."""
+    """Return the tool names (one per group) of every sequence of reference calls that gives the answer."""
     assert sample.reference is not None
     reference = sample.reference
     units = _units(reference)
@@ -87,7 +87,7 @@ def sequences_that_answer(sample: Sample) -> set[tuple[str, ...]]:
         executed_steps = frozenset(step for unit in executed for step in units[unit])
         if all(_follows(slot, sample, executed_steps) for slot in sample.answer):
             sequences.add(names)
-            continue  # What comes after adds nothing to the answer.
+            continue  # Further calls add nothing to the answer.
         for number in range(len(units)):
             if number not in executed and before[number] <= executed:
                 tool = reference.steps[units[number][0]].tool
@@ -96,7 +96,7 @@ def sequences_that_answer(sample: Sample) -> set[tuple[str, ...]]:
 
 
 def steps_used(step: ReferenceStep) -> set[int]:
-    """The steps whose results are among the arguments of ``step``."""
+    """Return the steps whose results are used in the arguments of ``step``."""
     return {used for _, ref, _ in iter_refs(dict(step.arguments)) for used in _steps_in(ref)}
 
 
@@ -105,7 +105,7 @@ def _steps_in(text: str) -> set[int]:
 
 
 def _units(reference: ReferenceTrajectory) -> list[list[int]]:
-    """Steps in order; those of one group together."""
+    """Return the steps in order, with those of a group in one list."""
     units: dict[tuple[str, int], list[int]] = {}
     for index, step in enumerate(reference.steps):
         units.setdefault(("step", index) if step.group is None else ("group", step.group), []).append(index)
@@ -140,7 +140,7 @@ def _facts_stated(slot: OpenTextSlot, results: Sequence[dict[str, JsonValue] | N
 def _stands_there(slot: Slot, values: Sequence[JsonValue]) -> bool:
     if isinstance(slot, ExactSlot):
         texts = {value.casefold() for value in values if isinstance(value, str)}
-        # Where two marks are found, both colours are told: which of them is the answer is not.
+        # If results contain several labels of the set, they do not determine the answer.
         if any(
             name.casefold() in texts for other in slot.distractors for name in (other, *slot.aliases.get(other, ()))
         ):
@@ -152,7 +152,7 @@ def _is_value(slot: Slot, value: JsonValue) -> bool:
     if isinstance(slot, ToleranceSlot):
         if isinstance(value, bool) or not isinstance(value, int | float):
             return False
-        # Short numbers (counts, round shares) are the same by chance.
+        # Short numbers (counts, round shares) may be equal by chance.
         return len(f"{abs(value):.12g}".replace(".", "").lstrip("0")) >= 4 and (
             abs(value - slot.value) <= 1e-6 * abs(slot.value)
         )

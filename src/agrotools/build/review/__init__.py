@@ -1,4 +1,4 @@
-"""A local web page on which people review the samples of a benchmark; every decision is one line of a journal."""
+"""Local web page for reviewing the samples of a benchmark; every decision is one line of a journal."""
 
 from importlib.util import find_spec
 
@@ -7,7 +7,7 @@ from agrotools.core.base import install_command
 
 
 def missing_package() -> str | None:
-    """The first package of the extra ``review`` that is not installed; None if all are."""
+    """Return the first package of the extra ``review`` that is not installed, or None."""
     return next((name for name in ("starlette", "uvicorn") if find_spec(name) is None), None)
 
 
@@ -15,7 +15,7 @@ def require_extra() -> None:
     """Check that the packages of the extra ``review`` are installed.
 
     Raises:
-        UsageError: one of them is not.
+        UsageError: a package is missing.
     """
     if missing := missing_package():
         raise UsageError(f"the review page needs {missing}, which is not installed", hint=install_command("review"))

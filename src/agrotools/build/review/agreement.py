@@ -1,4 +1,4 @@
-"""Decisions of reviewers, the standing of each sample, and the agreement of reviewers."""
+"""Reviewers' decisions, the resulting status of each sample, and the agreement between reviewers."""
 
 import re
 from collections import Counter, defaultdict
@@ -11,7 +11,7 @@ from pydantic import Field, FiniteFloat, StringConstraints, model_validator
 from agrotools.core import FrozenModel, PlotSlot, Sample
 
 Verdict = Literal["accept", "reject", "edit", "withdraw"]
-"""``withdraw`` takes an earlier decision back: the sample is undecided again."""
+"""Verdict on a sample; ``withdraw`` cancels an earlier decision, so that the sample is undecided again."""
 CheckName = Literal["tool_order", "arguments", "executable", "plot_inputs", "open_answer"]
 CHECKS: dict[CheckName, tuple[str, str]] = {
     "tool_order": ("Tool order", "the tools are called in the one order that leads to the answer"),
@@ -20,10 +20,10 @@ CHECKS: dict[CheckName, tuple[str, str]] = {
     "plot_inputs": ("Plot inputs", "the figure shows the observed values, rightly named, with their units"),
     "open_answer": ("Open answer", "what the open answer states is agronomically right"),
 }
-"""The five checks of the AgroTools paper (arXiv 2605.22366, section 4.1): name, and what it means that one holds."""
+"""Name and criterion of the five checks of the AgroTools paper (arXiv 2605.22366, section 4.1)."""
 
 LONGEST_NAME = 60
-"""Characters of a reviewer's name."""
+"""Maximum length of a reviewer's name, characters."""
 _LONGEST_REASON = 2000
 Reviewer = Annotated[
     str, StringConstraints(strip_whitespace=True, min_length=1, max_length=LONGEST_NAME, pattern=r"^[^\x00-\x1f]+$")
@@ -31,7 +31,7 @@ Reviewer = Annotated[
 
 
 class SlotEdit(FrozenModel):
-    """Edit of a slot by a reviewer; None leaves it as it is."""
+    """Edit of a slot by a reviewer; a field that is None is unchanged."""
 
     label: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=300)] | None = None
     abs_tol: Annotated[FiniteFloat, Field(ge=0)] | None = None
@@ -46,8 +46,11 @@ class Edits(FrozenModel):
 
 
 class Decision(FrozenModel):
-    """Decision of one reviewer on one sample. ``content`` identifies the reviewed version of the sample: a decision on
-    another version does not count. ``id`` is created by the page, so that a repeated save is stored once."""
+    """Decision of one reviewer on one sample.
+
+    ``content`` identifies the reviewed version of the sample; a decision on another version does not count. ``id`` is
+    created by the page, so that a repeated save is stored once.
+    """
 
     id: Annotated[str, Field(pattern=r"^[0-9a-f-]{8,64}$")]
     sample: Annotated[str, Field(max_length=120)]
@@ -58,7 +61,7 @@ class Decision(FrozenModel):
     checks: dict[CheckName, Literal["holds", "fails"]] = {}
     edits: Edits | None = None
     at: str = ""
-    """Time of storage, UTC, ISO 8601."""
+    """time of storage, UTC, ISO 8601"""
 
     @model_validator(mode="after")
     def _complete(self) -> Self:
@@ -73,7 +76,7 @@ class Decision(FrozenModel):
 
 
 def checks_of(sample: Sample) -> list[CheckName]:
-    """The checks that apply to ``sample``: without a figure or an open answer there is nothing to check of them."""
+    """Return the checks that apply to ``sample``; for example, ``plot_inputs`` requires a figure."""
     steps = sample.reference.steps if sample.reference else ()
     applies = {
         "tool_order": len(steps) > 0,
@@ -87,10 +90,10 @@ def checks_of(sample: Sample) -> list[CheckName]:
 
 
 def effective_edits(sample: Sample, edits: Edits) -> Edits | None:
-    """``edits`` without fields that change nothing; None if nothing is left.
+    """Return ``edits`` without fields that change nothing; None if nothing is left.
 
     Raises:
-        ValueError: a slot that the sample does not have, or a tolerance for a slot that is not a number.
+        ValueError: the sample does not have a slot, or a tolerance is given for a slot that is not numeric.
     """
     slots = {slot.name: slot for slot in sample.answer}
     changed: dict[str, SlotEdit] = {}
@@ -107,10 +110,10 @@ def effective_edits(sample: Sample, edits: Edits) -> Edits | None:
 
 
 def apply_edits(sample: Sample, edits: Edits) -> Sample:
-    """``sample`` with ``edits`` applied, checked as a sample again.
+    """Return ``sample`` with ``edits`` applied, validated again.
 
     Raises:
-        ValueError: as :func:`effective_edits`, or the result is no sample.
+        ValueError: raised by :func:`effective_edits`, or the result is not a valid sample.
     """
     effective_edits(sample, edits)
     answer = [
@@ -124,7 +127,7 @@ def apply_edits(sample: Sample, edits: Edits) -> Sample:
 
 
 def reason_key(reason: str) -> str:
-    """Reasons that differ in case, spaces or a full stop only are one reason."""
+    """Return a key that is equal for reasons that differ only in case, spaces or a final full stop."""
     return re.sub(r"\s+", " ", reason).strip().rstrip(".").casefold()
 
 
@@ -134,36 +137,36 @@ _STANDING_OF: dict[str, Standing] = {"accept": "accepted", "reject": "rejected",
 
 
 class Agreement(FrozenModel):
-    """Agreement of two reviewers on the samples that both decided: accept, reject or edit."""
+    """Agreement of two reviewers on the verdict of samples that both decided."""
 
     reviewers: tuple[str, str]
     n: int
     agreed: int
     kappa: float | None = None
-    """Cohen's kappa, -1 to 1; None where it is undefined, and ``why`` says why."""
+    """Cohen's kappa, -1 to 1; None if undefined, with the reason in ``why``"""
     why: str = ""
 
 
 class ReviewSummary(FrozenModel):
-    """The state of a review, as ``--summary --json`` prints it."""
+    """Status of a review, as printed by ``--summary --json``."""
 
     samples: int
     standings: dict[Standing, int]
     reviewers: dict[str, dict[str, int]]
-    """Verdicts by reviewer."""
+    """verdict counts by reviewer"""
     agreements: tuple[Agreement, ...]
     disputed: tuple[str, ...]
     failed_checks: dict[str, int]
-    """By check, on how many samples a reviewer says that it fails."""
+    """number of samples that a reviewer marked as failing, by check"""
     outdated: int
-    """Decisions on a sample that has changed since; they do not count."""
+    """number of decisions on samples that have changed since; they do not count"""
     unknown: int
-    """Decisions on samples that are not there; they do not count."""
+    """number of decisions on samples that do not exist; they do not count"""
     notes: tuple[str, ...] = ()
 
 
 def standing_of(decisions: Sequence[Decision]) -> Standing:
-    """Standing of a sample, given the decisions on it: disputed where verdicts differ, or edits do."""
+    """Return the status of a sample: disputed if verdicts or edits differ."""
     if not decisions:
         return "undecided"
     first = decisions[0]
@@ -173,7 +176,7 @@ def standing_of(decisions: Sequence[Decision]) -> Standing:
 
 
 def valid_decisions(decisions: Iterable[Decision], contents: Mapping[str, str]) -> dict[str, list[Decision]]:
-    """The decisions that count, by sample: those on the sample as it is now."""
+    """Return the valid decisions by sample: those on its current version. ``contents``: version by sample id."""
     by_sample: dict[str, list[Decision]] = defaultdict(list)
     for decision in decisions:
         if contents.get(decision.sample) == decision.content:
@@ -182,9 +185,10 @@ def valid_decisions(decisions: Iterable[Decision], contents: Mapping[str, str]) 
 
 
 def cohens_kappa(pairs: Sequence[tuple[str, str]]) -> tuple[float | None, str]:
-    """Cohen's kappa (1960) of two raters' categories, or None and the reason.
+    """Return Cohen's kappa (1960) of two raters' categories, or None and the reason.
 
-    Observed agreement beyond what two raters with these shares of each category would have by chance.
+    Kappa is the observed agreement beyond the agreement expected by chance for two raters with the same category
+    frequencies.
     """
     n = len(pairs)
     if n == 0:
@@ -198,7 +202,7 @@ def cohens_kappa(pairs: Sequence[tuple[str, str]]) -> tuple[float | None, str]:
 
 
 def agreements_of(by_sample: Mapping[str, Sequence[Decision]]) -> tuple[Agreement, ...]:
-    """The agreement of every two reviewers."""
+    """Return the agreement of every pair of reviewers."""
     verdicts: dict[str, dict[str, str]] = defaultdict(dict)
     for sample, decisions in by_sample.items():
         for decision in decisions:
@@ -219,7 +223,7 @@ def agreements_of(by_sample: Mapping[str, Sequence[Decision]]) -> tuple[Agreemen
 def summary_of(
     ids: Collection[str], contents: Mapping[str, str], decisions: Sequence[Decision], notes: Sequence[str] = ()
 ) -> ReviewSummary:
-    """The state of a review of samples ``ids``; ``contents`` as in :func:`valid_decisions`."""
+    """Summarise a review of the samples ``ids``; ``contents`` as in :func:`valid_decisions`."""
     by_sample = valid_decisions(decisions, contents)
     standings = {sample: standing_of(by_sample.get(sample, [])) for sample in ids}
     reviewers: dict[str, Counter[str]] = defaultdict(Counter)

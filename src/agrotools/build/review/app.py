@@ -1,4 +1,4 @@
-"""The application: pages, pictures and decisions, all by sample id and file name; no path ever comes from outside."""
+"""The web application: pages, pictures and decisions by sample id and file name; requests never contain paths."""
 
 import re
 from collections.abc import Mapping
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 def render(name: str, **values: Any) -> str:
-    """The template ``name`` with these values, escaped and without control characters."""
+    """Render the template ``name``; values are escaped and stripped of control characters."""
     return _templates().get_template(name).render(**values)
 
 
@@ -53,14 +53,17 @@ def _templates() -> "Environment":
 
 
 def row_state(made: list[Decision], reviewer: str) -> dict[str, Any]:
-    """State of a sample in the list. Decisions of others count only once one has decided."""
+    """Return the state of a sample for the list.
+
+    Other reviewers' decisions count only after the reviewer has decided.
+    """
     mine = next((each for each in made if each.reviewer == reviewer), None)
     standing = standing_of(made) if mine else "undecided"
     return {"mine": mine.verdict if mine else None, "standing": standing, "reviewers": len(made)}
 
 
 def picture_size(request: Request) -> str:
-    """The size that a request asks for, one of :data:`SIDES_PX`."""
+    """Return the requested picture size, a key of :data:`SIDES_PX`."""
     size = request.query_params.get("size", "small")
     if size not in SIDES_PX:
         raise HTTPException(404, "there is no such size")
@@ -68,7 +71,11 @@ def picture_size(request: Request) -> str:
 
 
 def picture_answer(rendered: Rendered | Absent) -> Response:
-    """A picture, or the reason that there is none."""
+    """Return the response with a picture.
+
+    Raises:
+        HTTPException: 404, there is no picture; with the reason.
+    """
     if isinstance(rendered, Absent):
         raise HTTPException(404, rendered.reason)
     return Response(
@@ -77,18 +84,18 @@ def picture_answer(rendered: Rendered | Absent) -> Response:
 
 
 def json_answer(content: object, status_code: int = 200) -> Response:
-    """``content`` as JSON."""
+    """Return ``content`` as a JSON response."""
     return Response(orjson.dumps(content), status_code=status_code, media_type="application/json")
 
 
 async def answer_refusal(_: Request, error: Exception) -> Response:
-    """A refusal with its reason."""
+    """Return the reason of an HTTP error as JSON."""
     assert isinstance(error, HTTPException)
     return json_answer({"error": error.detail}, error.status_code)
 
 
 async def answer_failure(_: Request, error: Exception) -> Response:
-    """The disk or the benchmark failed: the page keeps what it has and tries again."""
+    """Return a JSON error for a failure of the disk or the benchmark; the page keeps the decision and retries."""
     if isinstance(error, AgrotoolsError):
         return json_answer({"error": str(error)}, 500)
     assert isinstance(error, OSError)
@@ -108,20 +115,23 @@ _TYPES = {
     ".tif": "image/tiff",
     ".tiff": "image/tiff",
 }
-"""Types by which files go out as they are; any other is a stream of bytes."""
+"""Media types of files served unchanged; other types are sent as ``application/octet-stream``."""
 _SIZE = re.compile(r"(^|, )at \d+ x \d+ px$")
-"""Header of a picture's own size: on the page it has another."""
+"""Original size in a picture description, which is removed because the page scales pictures."""
 
 
 class Review:
-    """One review: its material, its journal, and what the routes answer. Every route but the door needs the session."""
+    """One review: its material, its journal, and the request handlers.
+
+    All routes except ``/`` and ``/static`` need a session.
+    """
 
     def __init__(self, material: Material, journal: ReviewJournal, doorkeeper: Doorkeeper, reviewer: str = "") -> None:
         self.material, self.journal, self.doorkeeper, self.reviewer = material, journal, doorkeeper, reviewer
         self.pictures = Pictures(material)
 
     def application(self) -> ASGIApp:
-        """The guarded application."""
+        """Return the application behind its guard."""
         routes = [
             Route("/", self.front),
             Route("/index", self.index),
@@ -144,14 +154,14 @@ class Review:
     # --- pages ------------------------------------------------------------------------------------------------------
 
     async def front(self, request: Request) -> Response:
-        """The page; or, with the token, the door that opens once."""
+        """Serve the page; with a token, exchange it for a session first (possible once)."""
         known = self.doorkeeper.knows(request.cookies)
         token = request.query_params.get("token")
         if token is not None and not known and request.method == "GET":
             session = self.doorkeeper.exchange(token)
             if session is None:
                 return HTMLResponse(render("door.html.j2", state="used"), status_code=403)
-            # Not a redirect: a strict cookie would not be sent along if the address was opened from another site.
+            # Not a redirect: a strict cookie would not be sent if the URL was opened from another site.
             response = HTMLResponse(render("door.html.j2", state="open"))
             response.set_cookie(self.doorkeeper.cookie, session, path="/", httponly=True, samesite="strict")
             return response
@@ -172,7 +182,7 @@ class Review:
         )
 
     async def index(self, request: Request) -> Response:
-        """All samples for the list and the filters, and where the review stands."""
+        """Return all samples for the list and the filters, and the status of the review."""
         self._check_session(request)
         return json_answer(await run_in_threadpool(self._index, request.query_params.get("reviewer", "")))
 
@@ -189,7 +199,7 @@ class Review:
         return {"csrf": self.doorkeeper.csrf, "samples": rows, "summary": summary.model_dump(mode="json")}
 
     async def sample_page(self, request: Request) -> Response:
-        """Page of one sample, as an HTML fragment."""
+        """Return the page of one sample as an HTML fragment."""
         sample = self._sample(request)
         return HTMLResponse(await run_in_threadpool(self._shown, sample))
 
@@ -207,7 +217,7 @@ class Review:
     # --- decisions --------------------------------------------------------------------------------------------------
 
     async def sample_decisions(self, request: Request) -> Response:
-        """A reviewer's own decision on a sample, and, once there is one, those of others."""
+        """Return the reviewer's own decision on a sample and, if there is one, those of others."""
         sample = self._sample(request)
         reviewer = request.query_params.get("reviewer", "")
         await run_in_threadpool(self.journal.refresh)
@@ -217,7 +227,7 @@ class Review:
         decisions = valid_decisions(self.journal.decisions(), self.material.contents).get(sample.id, [])
         mine = next((each for each in decisions if each.reviewer == reviewer), None)
         others = [each for each in decisions if each.reviewer != reviewer]
-        # Whoever has not decided yet must not be led by those who have.
+        # Other decisions are hidden until the reviewer has decided, to avoid influence.
         visible = [each.model_dump(mode="json") for each in others] if mine else []
         return {
             "mine": mine.model_dump(mode="json") if mine else None,
@@ -226,7 +236,7 @@ class Review:
         }
 
     async def decide(self, request: Request) -> Response:
-        """Store a decision; answered only when it is on the disk."""
+        """Store a decision; the response is sent after it has been written to disk."""
         self._check_session(request)
         if request.headers.get("content-type", "").partition(";")[0].strip() != "application/json":
             raise HTTPException(415, "send JSON")
@@ -262,12 +272,12 @@ class Review:
     # --- files ------------------------------------------------------------------------------------------------------
 
     async def picture(self, request: Request) -> Response:
-        """A file of a sample as a picture."""
+        """Return a file of a sample as a picture."""
         file = self._file(request)
         return picture_answer(await run_in_threadpool(self.pictures.of_file, file, picture_size(request)))
 
     async def about(self, request: Request) -> Response:
-        """Differences of the shown picture from its file, and the colours of mask values."""
+        """Return the differences between the displayed picture and its file, and the colours of mask values."""
         file = self._file(request)
         rendered = await run_in_threadpool(self.pictures.of_file, file, "small")
         if isinstance(rendered, Absent):
@@ -277,7 +287,7 @@ class Review:
         return json_answer({"how": _SIZE.sub("", rendered.how), "colours": colours})
 
     async def artifact(self, request: Request) -> Response:
-        """Artifact of a step (from 1), as a picture."""
+        """Return an artifact of a step (counted from 1) as a picture."""
         sample = self._sample(request)
         steps = list(sample.reference.steps) if sample.reference else []
         number, name = request.path_params["step"], request.path_params["name"]
@@ -290,7 +300,7 @@ class Review:
         raise HTTPException(404, "there is no such artifact")
 
     async def original(self, request: Request) -> Response:
-        """A file of a sample as it is, to be saved."""
+        """Return a file of a sample unchanged, as a download."""
         file = self._file(request)
         path = await run_in_threadpool(self.pictures.path_of_file, file)
         if isinstance(path, Absent):
@@ -302,14 +312,14 @@ class Review:
         )
 
     async def static(self, request: Request) -> Response:
-        """Style and scripts of the package; the only content served without a session."""
+        """Return stylesheet and scripts of the package, the only content served without a session."""
         name = request.path_params["name"]
         path = next((path for path in (_HERE / "static").iterdir() if path.name == name), None)
         if path is None or path.suffix not in _TYPES:
             raise HTTPException(404, "there is no such file")
         return Response(path.read_bytes(), media_type=_TYPES[path.suffix], headers={"Cache-Control": "no-cache"})
 
-    # --- what requests name -----------------------------------------------------------------------------------------
+    # --- request parameters -----------------------------------------------------------------------------------------
 
     def _check_session(self, request: Request) -> None:
         if not self.doorkeeper.knows(request.cookies):

@@ -1,4 +1,4 @@
-"""A benchmark as a review left it: without the rejected samples, with the agreed edits."""
+"""Application of a review to a benchmark: rejected samples are dropped, agreed edits are made."""
 
 import hashlib
 from collections import Counter
@@ -29,13 +29,13 @@ class Applied(FrozenModel):
     kept: int
     edited: tuple[str, ...]
     dropped: dict[str, tuple[str, ...]]
-    """Ids by reason, the most frequent reason first."""
+    """ids of dropped samples by reason, the most frequent reason first"""
     disputed: tuple[str, ...]
-    """Kept as they are, or dropped, as asked."""
+    """ids of disputed samples, kept unchanged or dropped as requested"""
     undecided: int
-    """Kept as they are."""
+    """number of undecided samples, which are kept unchanged"""
     faults: tuple[str, ...]
-    """Faults that ``agrotools validate`` finds in the new folder."""
+    """faults that ``agrotools validate`` finds in the new folder"""
 
 
 def apply_review(
@@ -47,9 +47,10 @@ def apply_review(
     samples are kept. ``disputed`` determines what happens to samples on which reviewers differ.
 
     Raises:
-        UsageError: a run; ``out`` is in the reviewed folder; or samples are disputed without ``disputed``.
-        BenchmarkError: nothing would be left, an edit does not fit, or ``out`` cannot be written or holds something
-            else than a benchmark.
+        UsageError: a run is under review; ``out`` overlaps the reviewed folder; or samples are disputed and
+            ``disputed`` is None.
+        BenchmarkError: no sample would be left, an edit does not fit, or ``out`` is not writable or contains something
+            other than a benchmark.
     """
     benchmark = reviewed_benchmark(material)
     _refuse_overlap(benchmark.root, out)
@@ -95,7 +96,7 @@ def _refuse_overlap(root: Path, out: Path) -> None:
 def _dropped(
     by_sample: Mapping[str, Sequence[Decision]], standings: Mapping[str, str], contested: Sequence[str]
 ) -> dict[str, tuple[str, ...]]:
-    """Ids by reason, the most frequent first; where several rejected a sample, by the reason of the first of them."""
+    """Return dropped ids by reason, most frequent first; a sample rejected by several has the reason of the first."""
     wording: dict[str, str] = {}
     ids: dict[str, list[str]] = {}
     for sample_id, standing in standings.items():
@@ -131,7 +132,7 @@ def _remaining(
 
 
 def _copy_flags(source: Path, target: Path, ids: set[str]) -> None:
-    """Automatic flags of the samples that stay, as they stand."""
+    """Copy the automatic flags of the remaining samples unchanged."""
     if not source.is_file():
         return
     with target.open("wb") as file:
@@ -142,7 +143,7 @@ def _copy_flags(source: Path, target: Path, ids: set[str]) -> None:
 
 
 def _header(benchmark: Benchmark, material: Material, dropped: int, changed: Sequence[str]):
-    """Header of the reviewed benchmark: a new version, and its origin."""
+    """Return the header of the reviewed benchmark, with a new version and its origin."""
     header = benchmark.header
     version = header.version if header.version.endswith(_ADDED) else header.version + _ADDED
     log = material.journal

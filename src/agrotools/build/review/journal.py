@@ -1,7 +1,7 @@
-"""The journal of a review: ``review.jsonl``, only ever appended to, synced to the disk with every line.
+"""Journal of a review: the append-only file ``review.jsonl``, synced to disk after every line.
 
-Several servers and processes may have it open at once. Only appended lines are read again; an incomplete last line
-of a dead process is completed or removed before the next line is written.
+Several servers and processes may have it open at once. Only appended lines are read again; an incomplete last line of a
+dead process is completed or removed before the next line is written.
 """
 
 import fcntl
@@ -20,10 +20,10 @@ REVIEW_FILE = "review.jsonl"
 
 
 class ReviewJournal:
-    """Decisions in ``path``. Nothing is created before :meth:`open_for_writing` or :meth:`append`.
+    """Decisions in the file ``path``, which is created only by :meth:`open_for_writing` or :meth:`append`.
 
     Raises:
-        BenchmarkError: it is there and cannot be read.
+        BenchmarkError: the file exists and cannot be read.
     """
 
     def __init__(self, path: Path) -> None:
@@ -38,13 +38,13 @@ class ReviewJournal:
         self._latest: dict[tuple[str, str], Decision] = {}
         self._ids: set[str] = set()
         self.bad_lines: list[int] = []
-        """Numbers of lines that hold no decision."""
+        """numbers of lines that do not contain a decision"""
 
     def open_for_writing(self) -> None:
-        """See that decisions can be stored, before anybody makes one.
+        """Check that decisions can be stored, before the first one is made.
 
         Raises:
-            BenchmarkError: the folder or the file cannot be written.
+            BenchmarkError: the folder or the file is not writable.
         """
         try:
             new = not self.path.exists()
@@ -58,7 +58,7 @@ class ReviewJournal:
             ) from error
 
     def refresh(self) -> None:
-        """Read what has been appended since, here or by another process.
+        """Read lines appended since the last call, by this process or another.
 
         Raises:
             BenchmarkError: the file cannot be read.
@@ -76,7 +76,7 @@ class ReviewJournal:
                 file.seek(self._offset)
                 for line in file:
                     if not line.endswith(b"\n"):
-                        break  # being written, or torn off
+                        break  # incomplete line
                     self._offset += len(line)
                     self._line += 1
                     self._take(line)
@@ -96,12 +96,12 @@ class ReviewJournal:
             self.bad_lines.append(self._line)
             return
         self._ids.add(decision.id)
-        # Taken out first, so that the order is that of the last decisions.
+        # Removed first, so that the order is that of the latest decisions.
         self._latest.pop((decision.reviewer, decision.sample), None)
         self._latest[decision.reviewer, decision.sample] = decision
 
     def append(self, decision: Decision) -> bool:
-        """Store ``decision``; True once it is on disk, False if a decision with its id was stored already.
+        """Store ``decision``; True once it is on disk, False if a decision with its id was already stored.
 
         Raises:
             OSError: it could not be stored.
@@ -109,7 +109,7 @@ class ReviewJournal:
         with self._guard:
             number = self._opened()
             try:
-                with suppress(OSError):  # some network disks have no locks; one process at a time is the rule anyway
+                with suppress(OSError):  # some network disks do not support locks; normally only one process writes
                     fcntl.flock(number, fcntl.LOCK_EX)
                 self._complete_tail(number)
                 self._refresh()
@@ -120,13 +120,13 @@ class ReviewJournal:
                 self._refresh()
                 return True
             finally:
-                os.close(number)  # and with it goes the lock
+                os.close(number)  # this also releases the lock
 
     def _opened(self) -> int:
         return os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o644)
 
     def _complete_tail(self, number: int) -> None:
-        """Complete a last line that lacks nothing but its line break; take any other rest of a line away."""
+        """Complete a last line that lacks only its line break; remove any other incomplete line."""
         size = os.fstat(number).st_size
         start = max(0, size - (1 << 16))
         tail = os.pread(number, size - start, start)
@@ -141,13 +141,13 @@ class ReviewJournal:
             os.write(number, b"\n")
 
     def decisions(self) -> list[Decision]:
-        """The last decision of each reviewer on each sample, in the order they were made; none that was withdrawn."""
+        """Return the latest decision of each reviewer on each sample, in order, without withdrawn ones."""
         with self._guard:
             return [decision for decision in self._latest.values() if decision.verdict != "withdraw"]
 
     @property
     def notes(self) -> list[str]:
-        """Notes on lines that hold no decision."""
+        """Notes on lines that do not contain a decision."""
         if not self.bad_lines:
             return []
         first, count = self.bad_lines[0], len(self.bad_lines)
@@ -155,7 +155,7 @@ class ReviewJournal:
 
 
 def _write_whole_line(number: int, line: bytes) -> None:
-    """Write a line, or nothing of it."""
+    """Write a line completely or not at all."""
     end = os.fstat(number).st_size
     written = 0
     try:

@@ -39,7 +39,7 @@ class Facts:
     """Facts of a sample for the list and the filters of the page."""
 
     content: str
-    """First 16 digits of the SHA-256 of the sample: a decision holds for this version of it."""
+    """first 16 digits of the SHA-256 of the sample; a decision is valid for this version only"""
     task_type: str
     source: str
     query: str
@@ -48,23 +48,23 @@ class Facts:
 
 @dataclass(frozen=True, eq=False)
 class Material:
-    """Samples to review and possible locations of their files. ``benchmark`` is None for those of a run."""
+    """Samples to review and possible locations of their files. ``benchmark`` is None if a run is under review."""
 
     title: str
     journal: Path
     samples: Mapping[str, Sample] | Sequence[Sample]
     facts: dict[str, Facts]
-    """By sample id, in the order of the benchmark."""
+    """facts by sample id, in the order of the benchmark"""
     roots: list[Path]
     artifact_folders: list[Path]
     flags: dict[str, list[Flag]]
     benchmark: Benchmark | None = None
     notes: list[str] = field(default_factory=list)
     traces: Mapping[str, Sequence[TraceRecord]] = field(default_factory=dict)
-    """By sample id: the reference chain as models filled it in, of the samples as they are now."""
+    """reference chains filled in by models, by sample id; only chains of the current version of the sample"""
 
     def sample(self, sample_id: str) -> Sample | None:
-        """The sample of that id, or None."""
+        """Return the sample with this id, or None."""
         if sample_id not in self.facts:
             return None
         if self.benchmark is not None:
@@ -80,18 +80,18 @@ class Material:
 def open_material(
     what: str, *, log: Path | None = None, data_root: Path | None = None, progress: Progress = no_progress
 ) -> Material:
-    """Samples of a benchmark folder, a benchmark known by name, or a run folder.
+    """Open a benchmark folder, a benchmark known by name, or a run folder for review.
 
     Args:
         what: a folder, or a name such as ``embedded``.
-        log: file of the decisions; ``review.jsonl`` in the folder, or, for a benchmark by name (whose folder is
-            rebuilt whenever anything in it changes), ``NAME.review.jsonl`` in the working directory.
+        log: file of the decisions. Default: ``review.jsonl`` in the folder or, for a benchmark by name (whose folder is
+            rebuilt when a file in it changes), ``NAME.review.jsonl`` in the working directory.
         data_root: the folder of a run's benchmark, if it has moved.
 
     Raises:
-        BenchmarkError: not a benchmark folder, or a broken one.
-        RunStoreError: a run without records, or one that cannot be read.
-        UsageError: neither a folder nor the name of a benchmark.
+        BenchmarkError: the folder is not a benchmark, or is broken.
+        RunStoreError: the run has no records, or cannot be read.
+        UsageError: ``what`` is neither a folder nor the name of a benchmark.
     """
     folder = Path(what).expanduser()
     if what in BENCHMARKS:
@@ -129,7 +129,7 @@ def _of_benchmark(benchmark: Benchmark, journal: Path) -> Material:
 
 
 def _traces_of(benchmark: Benchmark) -> tuple[dict[str, list[TraceRecord]], int]:
-    """The traces in the folder by sample id, and how many are left out because their sample has changed."""
+    """Return the current traces in the folder by sample id, and the number of traces whose sample has changed."""
     traces_by_key = read_traces(benchmark.root)
     hashes = {sample.id: input_hash(sample) for sample in benchmark.samples} if traces_by_key else {}
     traces: dict[str, list[TraceRecord]] = {}
@@ -162,8 +162,8 @@ def _of_run(run: Path, journal: Path, data_root: Path | None) -> Material:
 
 
 def facts_of_sample(sample: Sample, flags: Sequence[Flag]) -> Facts:
-    """Content hash and filter facts of ``sample``."""
-    # The run store keeps samples with their cluster, a folder without.
+    """Return the content hash and the filter facts of ``sample``."""
+    # Runs store samples with their cluster, benchmark folders without it.
     content = hashlib.sha256(sample.model_dump_json(by_alias=True, exclude={"cluster"}).encode()).hexdigest()[:16]
     return Facts(
         content=content,
@@ -177,9 +177,9 @@ def facts_of_sample(sample: Sample, flags: Sequence[Flag]) -> Facts:
 
 
 def reference_flags(sample: Sample) -> list[Flag]:
-    """True if a reference call failed, and whether the observations lead to another answer than the gold one.
+    """Return flags for failed reference calls and for observations that do not lead to the gold answer.
 
-    Neither is a fault of the sample: answers come from the annotation, not from what a tool observes.
+    Neither is a fault of the sample: answers come from the annotation, not from the observations of tools.
     """
     if sample.reference is None:
         return []
@@ -197,7 +197,9 @@ def reference_flags(sample: Sample) -> list[Flag]:
 
 
 def read_flags(path: Path) -> tuple[dict[str, list[Flag]], list[str]]:
-    """Flags by sample id from ``quality.jsonl`` (``id``, ``check``, ``severity``, ``message``), and notes on the file.
+    """Read flags by sample id from ``quality.jsonl`` (``id``, ``check``, ``severity``, ``message``).
+
+    The second result contains notes on the file.
 
     A folder without that file has no flags; unreadable lines are counted.
     """
@@ -222,7 +224,7 @@ def read_flags(path: Path) -> tuple[dict[str, list[Flag]], list[str]]:
 
 
 def reviewed_benchmark(material: Material) -> Benchmark:
-    """The benchmark that a review can be applied to.
+    """Return the benchmark that a review can be applied to.
 
     Raises:
         UsageError: a run is under review.

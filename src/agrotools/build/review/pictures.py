@@ -1,5 +1,7 @@
-"""Pictures for the page: any image, raster, depth map or mask rendered as PNG or JPEG, cached while it is likely to be
-requested again. No file is sent as stored on disk: photographs, too, are decoded and encoded again."""
+"""Pictures for the page: images, rasters, depth maps and masks rendered as PNG or JPEG, with a cache.
+
+Files are never sent as stored on disk: even photographs are decoded and encoded again.
+"""
 
 import io
 from collections.abc import Iterator, Mapping, Sequence
@@ -19,25 +21,25 @@ from agrotools.tools.cache import ResultCache
 
 Origin = Literal["argument", "observation", "truth"]
 _MOST = 400
-"""Shapes of one step and origin that are drawn; more would hide the picture."""
+"""Maximum number of shapes drawn per step and origin; more would hide the picture."""
 _BOX_NAMES = ("box", "boxes", "bbox", "bboxes", "region", "regions")
 _POINT_NAMES = ("centre", "centres", "center", "centers", "point", "points", "xy")
 
 
 @dataclass(frozen=True)
 class Shape:
-    """A box ``x0, y0, x1, y1`` or a point ``x, y`` of one step, on one file."""
+    """Box ``x0, y0, x1, y1`` or point ``x, y`` of one step, in pixels of one file."""
 
     file: str
     step: int
-    """From 1."""
+    """step number, from 1"""
     origin: Origin
     numbers: tuple[float, ...]
     label: str
 
 
 def shapes_of(sample: Sample) -> list[Shape]:
-    """Everything of the reference trajectory that has a place on a picture of the sample."""
+    """Return all boxes and points of the reference trajectory that can be drawn on a picture of the sample."""
     shapes: list[Shape] = []
     for number, step in enumerate(sample.reference.steps if sample.reference else (), start=1):
         files = files_of(step, sample)
@@ -54,7 +56,7 @@ def shapes_of(sample: Sample) -> list[Shape]:
 
 
 def files_of(step: ReferenceStep, sample: Sample) -> list[str]:
-    """The pictures that a step looks at: its first file, and others of the same size."""
+    """Return the names of a step's pictures: its first file, and others of the same size."""
     by_name = {file.name: file for file in sample.files}
     files = [
         by_name[value]
@@ -72,7 +74,7 @@ def files_of(step: ReferenceStep, sample: Sample) -> list[str]:
 
 
 def _places(value: Any, name: str = "", label: str = "") -> Iterator[tuple[str, tuple[float, ...]]]:
-    """Boxes and points in ``value``, recognised by the names of their fields, with their labels."""
+    """Yield boxes and points in ``value``, recognised by the names of their fields, with their labels."""
     word = name.removesuffix("_px")
     if isinstance(value, Mapping):
         beside = _label_of(value) or label
@@ -94,7 +96,7 @@ def _is_numbers(value: Sequence[Any], count: int) -> bool:
 
 
 def _label_of(fields: Mapping[str, Any]) -> str:
-    """Short name of a located object: its number or its label."""
+    """Return the short name of a located object: its number or its label."""
     for key in ("label", "name", "id", "number"):
         if isinstance(fields.get(key), str | int) and not isinstance(fields[key], bool):
             return str(fields[key])[:24]
@@ -102,13 +104,13 @@ def _label_of(fields: Mapping[str, Any]) -> str:
 
 
 SIDES_PX = {"small": 900, "large": 4096}
-"""Longest side of a picture on the page, and of one that is zoomed into."""
+"""Longest side of a picture on the page, and of a zoomed picture, pixels."""
 _PICTURE_KINDS = frozenset({"overlay", "mask", "plot", "image"})
 
 
 @dataclass(frozen=True)
 class Rendered:
-    """A picture as it is sent. ``width_px`` and ``height_px`` are those of the file, not of the picture."""
+    """Rendered picture. ``width_px`` and ``height_px`` are those of the file, not of the picture."""
 
     content: bytes
     media_type: str
@@ -119,7 +121,7 @@ class Rendered:
 
 
 class Pictures:
-    """Renders files of samples and artifacts of their reference calls; safe to use from several threads."""
+    """Renderer of sample files and artifacts of reference calls; safe to use from several threads."""
 
     def __init__(self, material: Material) -> None:
         self._places = Places(material.artifact_folders)
@@ -127,14 +129,14 @@ class Pictures:
         self._tool_results = ResultCache()
 
     def of_file(self, file: SampleFile, size: str) -> Rendered | Absent:
-        """A file of a sample, or the reason that it cannot be shown."""
+        """Return a file of a sample as a picture, or the reason why it cannot be shown."""
         if file.kind not in PREVIEWED_KINDS:
             return Absent(f"a {file.kind} is not shown as a picture")
         path = self.path_of_file(file)
         return path if isinstance(path, Absent) else _rendered(path, file.name, file.kind, file.bands, size)
 
     def of_artifact(self, artifact: Artifact, size: str) -> Rendered | Absent:
-        """A file that a tool made when the reference was recorded."""
+        """Return an artifact recorded with the reference calls as a picture, or the reason why it cannot be shown."""
         if artifact.kind not in _PICTURE_KINDS:
             return Absent(f"a {artifact.kind} is not shown as a picture")
         kind = "mask" if artifact.kind == "mask" else "image"
@@ -142,11 +144,11 @@ class Pictures:
         return path if isinstance(path, Absent) else _rendered(path, artifact.name, kind, None, size)
 
     def path_of_file(self, file: SampleFile) -> Path | Absent:
-        """Path of a sample's file, if its content is what was recorded."""
+        """Return the path of a sample's file, if its content is unchanged."""
         return self._places.of_file(file, self._roots)
 
     def path_of_artifact(self, artifact: Artifact) -> Path | Absent:
-        """Path of an artifact: among those of the folder or run, else among the tool results of this machine."""
+        """Return the path of an artifact in the folder or run, or else in the tool result cache of this machine."""
         path = self._places.of_artifact(artifact)
         if not isinstance(path, Absent):
             return path
@@ -159,7 +161,7 @@ def _rendered(path: Path, name: str, kind: str, bands: tuple[str, ...] | None, s
     if isinstance(picture, Unreadable):
         return Absent(picture.reason)
     buffer = io.BytesIO()
-    if picture.exact:  # every pixel's colour means something
+    if picture.exact:  # every pixel's colour has a meaning
         picture.image.save(buffer, "PNG", compress_level=4)
     else:
         picture.image.convert("RGB").save(buffer, "JPEG", quality=85)

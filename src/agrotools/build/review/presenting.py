@@ -1,4 +1,4 @@
-"""A sample as its page shows it: plain text and numbers for the template, which escapes everything."""
+"""Page of a sample: plain text and numbers for the template, which escapes everything."""
 
 import csv
 import re
@@ -22,16 +22,16 @@ from agrotools.scoring.steps import implied_slot, is_text_slot, shown_results
 from agrotools.text.agreement_values import as_number
 
 _SAME = 1e-4
-"""Relative difference up to which an observed value is the true one: what tools round away."""
+"""Largest relative difference of equal values; tools round their results."""
 _NEAR = 0.05
-"""Up to this one a difference is written, and not marked: tools are seldom exact, and that is no fault of a sample."""
+"""Largest relative difference that is shown but not marked, because tools are seldom exact."""
 _OBJECTS = 12
-"""Lists of objects up to this length are compared field by field."""
+"""Maximum length of lists of objects that are compared field by field."""
 
 
 @dataclass(frozen=True)
 class Compared:
-    """A field of an observation and its true value, as text.
+    """Field of an observation and its true value, as text.
 
     ``state``: ``same``, ``near``, ``differs``, or ``missing``; ``by``: error of a number.
     """
@@ -46,7 +46,7 @@ class Compared:
 def compared_fields(
     observed: Mapping[str, JsonValue], truth: Mapping[str, JsonValue], at: str = ""
 ) -> Iterator[Compared]:
-    """One row per field whose truth is known; fields of objects separately, other lists as a whole."""
+    """Yield one row per field with a known true value; objects are compared by field, other lists as a whole."""
     for name, true in truth.items():
         value = observed.get(name)
         if true is None and value is None:
@@ -63,7 +63,7 @@ def compared_fields(
 
 
 def _objects(value: JsonValue) -> list[dict[str, JsonValue]]:
-    """Objects of a short list of objects; empty for anything else."""
+    """Return the objects of a short list of objects; empty for anything else."""
     if not isinstance(value, list) or len(value) > _OBJECTS:
         return []
     objects = [item for item in value if isinstance(item, dict)]
@@ -91,7 +91,7 @@ def _is_number(value: JsonValue) -> TypeGuard[int | float]:
 
 
 def _by(value: JsonValue, true: JsonValue) -> str:
-    """Difference of a number, in percent of the truth, or absolute if the truth is zero."""
+    """Return the error of a number, in percent of the truth, or absolute if the truth is zero."""
     if not (_is_number(value) and _is_number(true)) or _agree(value, true, _SAME):
         return ""
     return f"{100 * (value - true) / abs(true):+.3g} %" if true else f"{value - true:+.3g}"
@@ -105,11 +105,11 @@ Size = tuple[int, int]
 def present(
     material: Material, sample: Sample, tables: Mapping[str, Path | Absent], sizes: Mapping[str, Size]
 ) -> dict[str, Any]:
-    """Values of ``sample.html.j2``, the page of ``sample``.
+    """Return the values for ``sample.html.j2``, the page of ``sample``.
 
     Args:
         tables: paths of its tables, by name.
-        sizes: width and height of pictures whose size the sample does not state, by name.
+        sizes: width and height of pictures whose size is not given in the sample, by name.
     """
     shapes = shapes_of(sample)
     results: Results = shown_results(sample.reference) if sample.reference else []
@@ -128,9 +128,9 @@ def present(
 def _file(
     file: SampleFile, sample: Sample, shapes: list[Shape], table: Path | Absent | None, sizes: Mapping[str, Size]
 ) -> dict[str, Any]:
-    """A file of the sample: a picture with shapes and masks of the steps on it, the first rows of a table, or neither.
+    """Return a file of the sample: a picture with shapes and masks of the steps, the first rows of a table, or neither.
 
-    ``width``, ``height``: of the original, pixels; None where nobody knows.
+    ``width``, ``height``: size of the original in pixels; None if unknown.
     """
     shapes_of_file = [shape for shape in shapes if shape.file == file.name]
     width, height = sizes.get(file.name, (file.width_px, file.height_px))
@@ -172,7 +172,7 @@ def _masks_of(file: SampleFile, sample: Sample) -> Iterator[tuple[int, str]]:
 
 
 def _first_rows(path: Path) -> list[list[str]]:
-    """First rows of a comma-separated file; empty for other files."""
+    """Return the first rows of a comma-separated file; empty for other files."""
     with path.open("rb") as file:
         text = file.read(_TABLE_BYTES).decode("utf-8-sig", errors="replace")
     try:
@@ -183,7 +183,7 @@ def _first_rows(path: Path) -> list[list[str]]:
 
 
 def _step(number: int, step: ReferenceStep) -> dict[str, Any]:
-    """A reference call: arguments with their origins, observation beside truth."""
+    """Return a reference call: arguments with their origins, observation and truth."""
     observation = step.observation
     result = dict(observation.result) if observation and observation.result else {}
     notes, flags = (value if isinstance(value := result.pop(name, []), list) else [] for name in ("notes", "flags"))
@@ -209,7 +209,7 @@ def _step(number: int, step: ReferenceStep) -> dict[str, Any]:
 
 
 def _argument(value: JsonValue) -> tuple[str, str]:
-    """The literal of an argument, and the steps that its values come from."""
+    """Return the literal value of an argument, and the steps that it comes from."""
     origins = dict.fromkeys(_REF.sub(lambda at: f"step {int(at[1]) + 1} · ", ref) for ref in _refs(value))
     return value_text(literal_value(value)), ", ".join(origins)
 
@@ -227,9 +227,9 @@ def _refs(value: JsonValue) -> Iterator[str]:
 
 
 def _slot(slot: Slot, results: Results) -> dict[str, Any]:
-    """A slot of the answer, and what the observations lead to in its place.
+    """Return a slot of the answer, and the value that the observations imply for it.
 
-    ``state``: ``same``, ``differs`` or ``missing``; empty where nothing is implied.
+    ``state``: ``same``, ``differs`` or ``missing``; empty if nothing is implied.
     """
     implied, state = "", ""
     if is_text_slot(slot) and slot.from_:

@@ -1,4 +1,4 @@
-"""Starting the server: on this machine only, on a free port, until it is stopped."""
+"""Local server of the review page: loopback only, on a free port, until it is stopped."""
 
 import hashlib
 import hmac
@@ -33,11 +33,11 @@ _READS = frozenset({"GET", "HEAD"})
 
 
 class Doorkeeper:
-    """The one-time token and the one session that it opens. Both end with the process."""
+    """One-time token and the single session that it opens. Both end with the process."""
 
     def __init__(self, port: int) -> None:
         self.hosts = frozenset({f"127.0.0.1:{port}", f"localhost:{port}"})
-        # Cookies are shared by all ports of a host: the name keeps two reviews apart.
+        # Cookies are shared by all ports of a host; the port in the name keeps two reviews apart.
         self.cookie = f"agrotools_review_{port}"
         self.token = secrets.token_urlsafe(24)
         self._void = False
@@ -45,7 +45,7 @@ class Doorkeeper:
         self._guard = threading.Lock()
 
     def exchange(self, token: str) -> str | None:
-        """A session for ``token`` the first time it is shown; None ever after, and for any other token."""
+        """Return a session for ``token`` on its first use; None for later uses and other tokens."""
         with self._guard:
             if self._void or not hmac.compare_digest(token.encode(), self.token.encode()):
                 return None
@@ -54,17 +54,17 @@ class Doorkeeper:
             return self._session
 
     def knows(self, cookies: Mapping[str, str]) -> bool:
-        """True if a request comes from the session."""
+        """True if a request belongs to the session."""
         token = cookies.get(self.cookie, "")
         return bool(self._session) and hmac.compare_digest(token.encode(), self._session.encode())
 
     @property
     def csrf(self) -> str:
-        """Token that a page of the session sends with every write. It does not reveal the cookie."""
+        """Token that the page sends with every write. It does not reveal the cookie."""
         return hmac.new(self._session.encode(), b"writes", "sha256").hexdigest()
 
     def refusal(self, method: str, headers: Headers) -> str | None:
-        """Reason to refuse a request, whatever its path; None if it is allowed."""
+        """Return the reason to refuse a request, whatever its path, or None if it is allowed."""
         host = headers.get("host", "")
         if host not in self.hosts:
             return "wrong host: open the address that agrotools review printed"
@@ -87,7 +87,7 @@ class Guard:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
-            return  # no websockets here
+            return  # websockets are not supported
 
         async def protected(message: Message) -> None:
             if message["type"] == "http.response.start":
@@ -110,13 +110,13 @@ _TRIES = 20
 
 
 def bound_socket(folder: Path, port: int | None) -> socket.socket:
-    """A listening place on ``127.0.0.1``.
+    """Open a listening socket on ``127.0.0.1``.
 
-    Without ``port`` it is the same one for the same folder whenever that is free: what a browser keeps of an
-    unfinished review belongs to an address with its port.
+    Without ``port``, the port is derived from the folder and is the same each time if it is free, because browsers
+    store the state of an unfinished review by address and port.
 
     Raises:
-        UsageError: ``port`` cannot be had.
+        UsageError: ``port`` is not available.
     """
     if port is not None:
         try:
@@ -136,10 +136,10 @@ def bound_socket(folder: Path, port: int | None) -> socket.socket:
 
 
 def _bound(port: int) -> socket.socket:
-    # With the protocol named, asyncio switches off Nagle's delay, which costs 40 ms an answer.
+    # With an explicit protocol, asyncio disables Nagle's algorithm, which would delay each response by 40 ms.
     place = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
-        # After a restart, connections of the last process linger; two that listen at once are still refused.
+        # Allows a restart while connections of the last process linger; two listeners are still refused.
         place.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         place.bind((ADDRESS, port))
         place.listen(128)
@@ -157,10 +157,10 @@ def serve_review(
     reviewer: str = "",
     started: Callable[[str], None],
 ) -> None:
-    """Serve the page on ``place`` until interrupted. ``started`` gets the address with its one-time token.
+    """Serve the page on the socket ``place`` until interrupted. ``started`` gets the URL with its one-time token.
 
     Raises:
-        BenchmarkError: decisions could not be stored.
+        BenchmarkError: decisions cannot be stored.
     """
     import uvicorn
 

@@ -1,6 +1,6 @@
-"""Claims of an answer in a reply: announced or affirmed by a word, or standing by themselves at its start or end.
+"""Claims of an answer in a reply: announced or affirmed by a word, or alone at its start or end.
 
-A claim whose clause supposes, denies or contrasts it is none.
+A claim does not count if its clause only supposes, denies or contrasts it.
 """
 
 import re
@@ -21,7 +21,7 @@ _CLAUSE, _SENTENCE = ("。", "\n", ";", "!", "?", ". ", ","), ("。", "\n", ";",
 
 
 def clause_start(reply: ReplyText, position: int, marks: tuple[str, ...] = _CLAUSE) -> int:
-    """Start of the clause at ``position``, at most 120 characters before."""
+    """Return the start of the clause at ``position``, at most 120 characters before it."""
     first = max(0, position - 120)
     return max(first, *(reply.low.rfind(mark, first, position) + 1 for mark in marks))
 
@@ -34,8 +34,9 @@ _ONE_HAS_TO_CHOOSE = re.compile(r"选|猜|choose|pick|guess|say")
 
 
 def is_conditional(reply: ReplyText, position: int) -> bool:
-    """True if the clause at ``position`` only supposes (如果是A), or an earlier one of its sentence does.
-    如果一定要选 supposes nothing, and what begins with 所以 does not depend on it."""
+    """Return True if the clause at ``position``, or an earlier clause of its sentence, is a condition (如果是A).
+
+    A condition about having to choose (如果一定要选) does not count."""
     condition = pattern_of("condition")
     clause, sentence = clause_start(reply, position), sentence_start(reply, position)
     if condition.search(reply.low, clause, position):
@@ -66,26 +67,26 @@ _CONTRAST = re.compile(
 
 
 def is_denied_after(reply: ReplyText, position: int) -> bool:
-    """True if the text directly after ``position`` calls what precedes it wrong: A和B都不对."""
+    """Return True if the text directly after ``position`` calls the preceding options wrong: A和B都不对."""
     return _denial().match(reply.low, position) is not None
 
 
 def is_contrasted_after(reply: ReplyText, position: int) -> bool:
-    """True if another letter is denied directly afterwards: D不是A, "D, not A"."""
+    """Return True if the text directly after ``position`` denies another letter: D不是A, "D, not A"."""
     return _CONTRAST.match(reply.low, position) is not None
 
 
 def is_explained_after(reply: ReplyText, position: int) -> bool:
-    """True if an explanation begins: 解析, 因为, "because"."""
+    """Return True if an explanation begins at ``position``: 解析, 因为, "because"."""
     return _explanation().match(reply.low, position) is not None
 
 
 Force = Literal["final", "stated", "weak"]
 FORCES: tuple[Force, ...] = ("weak", "stated", "final")
 MOST_CLAIMS = 400
-"""Announcing words looked at: of more, the first quarter and the rest from the end."""
+"""Maximum number of announcing words that are examined: a quarter from the start, the rest from the end."""
 MOST_FILLERS = 12
-"""Words that may stand between the announcing word and the answer."""
+"""Maximum number of filler words between the announcing word and the answer."""
 
 
 class Claim(NamedTuple):
@@ -112,7 +113,7 @@ class _Patterns(NamedTuple):
 
 
 _KEYS = r"(?:final_?answer|answer|答案|choice|选项|正确答案|correct_?answer|选择|option|result|结果)"
-# Behind a weak word the clause has to end with the answer: 是A。 but not 是A病斑.
+# After a weak word the clause has to end with the answer: 是A。 but not 是A病斑.
 _WEAK_END = re.compile(
     r"[^\S\n]*(?:\Z|[\n,;。.!)\]}】」\"']|才|吧|了|的?选项|项|而不|而非|更|最|因为|由于|这|两|三|四|(?:because|since|rather)\b|\()"
 )
@@ -135,14 +136,16 @@ def patterns() -> _Patterns:
 
 
 def beside(strong: list[Claim], more: list[Claim], claims: list[Claim]) -> list[Claim]:
-    """``claims``, and of ``more`` what overlaps none of the ``strong`` ones, in order."""
+    """Return ``claims`` and the claims of ``more`` that overlap no claim of ``strong``, in text order."""
     clear = [claim for claim in more if not any(one.start < claim.end and claim.start < one.end for one in strong)]
     return sorted([*claims, *clear], key=lambda claim: claim.start)
 
 
 def announced_claims(reply: ReplyText, item: ChoiceItem) -> list[Claim]:
-    """Claims after announcing words. If two announce the same place, the stronger one counts; an option that one of
-    them denies or only supposes is not claimed."""
+    """Return the claims after announcing words, in text order.
+
+    If two words announce the same place, the stronger one counts. An option that the reply denies or only supposes is
+    not claimed."""
     announced: list[Claim] = []
     refused: set[int] = set()
     cues = list(patterns().cue.finditer(reply.low))
@@ -168,7 +171,7 @@ MARKED = "marked as the answer"
 
 
 def _behind(reply: ReplyText, item: ChoiceItem, cue: re.Match[str]) -> Claim | None:
-    """The options after an announcing word; None if it announces no option."""
+    """Return the claim after an announcing word; None if it announces no option."""
     word = cue[0]
     marked = word[0] in f"{BOXED}\"'"
     force: Force = "final" if marked else _FORCE_OF[lexicon(*_CUES).role(cue)]
@@ -185,7 +188,7 @@ def _behind(reply: ReplyText, item: ChoiceItem, cue: re.Match[str]) -> Claim | N
 
 
 def _refused(reply: ReplyText, cue: re.Match[str], claim: Claim) -> bool:
-    """True if the surrounding words deny the announced options, ask about them or only suppose them."""
+    """Return True if the surrounding words deny the announced options or only suppose them."""
     if is_denied_after(reply, claim.end):
         return True
     if claim.rule == MARKED:
@@ -195,14 +198,14 @@ def _refused(reply: ReplyText, cue: re.Match[str], claim: Claim) -> bool:
 
 
 def _ends(reply: ReplyText, word: str, position: int) -> bool:
-    """True if the clause ends where a weak word's options do, or goes on as it may: 只有C是."""
+    """Return True if the clause of a weak word ends with its options or continues in a permitted way: 只有C是."""
     if word in ("只有", "仅有", "only") and _ONLY_END.match(reply.low, position):
         return True
     return _WEAK_END.match(reply.low, position) is not None or is_contrasted_after(reply, position)
 
 
 def _first_listing(reply: ReplyText, item: ChoiceItem, position: int, *, small: bool) -> Listing | None:
-    """The options after an announcing word, past permitted filler words, on the same line or the next."""
+    """Return the options after an announcing word and filler words, on the same line or the next."""
     known = patterns()
     for _ in range(MOST_FILLERS):
         blank = _BLANK.match(reply.text, position)
@@ -225,7 +228,7 @@ def _first_listing(reply: ReplyText, item: ChoiceItem, position: int, *, small: 
 
 
 def judgement_claims(reply: ReplyText, item: ChoiceItem) -> list[Claim]:
-    """Claims for a true-or-false question: 这个说法是错误的, in a clause about the statement."""
+    """Return the claims about the statement of a true-or-false question: 这个说法是错误的."""
     judged_options: list[Claim] = []
     if item.truth is None:
         return judged_options
@@ -251,7 +254,7 @@ CAPITALS = re.compile(r"(?<![A-Za-z0-9_°'/-])[A-Z]{1,8}(?![A-Za-z0-9_])")
 
 
 def affirmed_claims(reply: ReplyText, item: ChoiceItem) -> list[Claim]:
-    """A、B当选, C为正确答案, "B is the best answer"."""
+    """Return the claims that affirm options after naming them: A、B当选, C为正确答案, "B is the best answer"."""
     affirmed: list[Claim] = []
     if not _AFFIRMING.search(reply.low):
         return affirmed
@@ -276,7 +279,7 @@ _ENUMERATED = re.compile(
 
 
 def opening_claim(reply: ReplyText, item: ChoiceItem) -> Claim | None:
-    """An answer at the very beginning, alone on its lines or in its clause."""
+    """Return the claim at the very beginning of the reply, alone on its lines or in its clause."""
     begin = _BEFORE_OPENING.match(reply.text)
     position = begin.end() if begin else 0
     if block := block_at(reply, position, item):
@@ -299,13 +302,13 @@ def opening_claim(reply: ReplyText, item: ChoiceItem) -> Claim | None:
 
 
 def _goes_through_options(reply: ReplyText, position: int) -> bool:
-    """True if the reply begins to go through the options: A:正确,… or A. …\\nB. …"""
+    """Return True if the reply begins to discuss each option: A:正确,… or A. …\\nB. …"""
     judged = lexicon("wrong", "right").pattern.match(reply.low, position)
     return judged is not None or len(set(_ENUMERATED.findall(reply.text))) > 1
 
 
 def _hedged_claim(reply: ReplyText, item: ChoiceItem, position: int) -> Claim | None:
-    """大概A, "probably A.": options after at most four words, as the whole reply."""
+    """Return the claim of a reply that holds only options after at most four hedging words: 大概A, "probably A."."""
     hedge = pattern_of("tentative")
     for _ in range(4):
         step = patterns().filler.match(reply.low, position) or hedge.match(reply.low, position)
@@ -322,7 +325,7 @@ _LAST_CLAUSE = re.compile(r"(?<![A-Za-z])[,。;:!][^\S\n]*([(\[\"']?[A-Z]{1,7}[)
 
 
 def closing_claim(reply: ReplyText, item: ChoiceItem) -> Claim | None:
-    """An answer alone on the last line; less surely, alone in the last clause."""
+    """Return the claim alone on the last line, or the weak claim alone in the last clause."""
     last = reply.text.rfind("\n") + 1
     block = block_at(reply, last, item) if last else None
     if block is None or reply.text[block.listing.end :].strip() or block.listing.worded:
@@ -336,7 +339,7 @@ def closing_claim(reply: ReplyText, item: ChoiceItem) -> Claim | None:
         return Claim(listing, "weak", "last clause") if listing and listing.sound else None
     above = reply.text[:last].rstrip().rfind("\n") + 1
     if (before := block_at(reply, above, item)) and before.lines > 1:
-        return None  # the last of several: options repeated, or a list read behind its announcing word
+        return None  # last of several lines: repeated options, or a list that is read after its announcing word
     return Claim(block.listing, "stated", "last line")
 
 
@@ -344,7 +347,7 @@ _BLANK_TO_FILL = re.compile(r"\([^\S\n]{0,4}([A-Z]{1,7}|[√×对错]|正确|错
 
 
 def filled_blank_claim(reply: ReplyText, item: ChoiceItem) -> Claim | None:
-    """The question repeated with the answer as the only letter in its brackets: 适合的是(C)。"""
+    """Return the claim of a repeated question whose brackets hold the only letter of the reply: 适合的是(C)。"""
     blanks = list(_BLANK_TO_FILL.finditer(reply.text))
     letters = len(CAPITALS.findall(reply.text))
     if len(blanks) != 1 or letters != (0 if item.truth and not blanks[0][1].isascii() else 1):

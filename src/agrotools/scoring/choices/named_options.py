@@ -1,4 +1,4 @@
-"""Options named at one place of a reply: one by its letter, its text or a word for true or false, or a list of them."""
+"""Options named at one place of a reply: by letter, by text or by a word for true or false, alone or as a list."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -12,9 +12,12 @@ _LETTERS_ONLY = re.compile(r"[a-z]+")
 
 
 class ChoiceItem(NamedTuple):
-    """``letters``: capital letter to key. ``texts``: lower-cased option text and key, the longest first; a text that is
-    itself a run of option letters, or that two options share, names no option. ``truth``: the keys of true and false
-    where the options are these two. ``begins``: the first characters of ``texts``; ``names``: all texts, in order."""
+    """Options of a question, prepared for reading.
+
+    ``letters`` maps capital letters to keys. ``texts`` holds lower-cased option texts and keys, the longest first,
+    without texts that consist of option letters or that two options share. ``begins`` holds the first characters of
+    ``texts``, ``names`` the texts of all options in order. ``truth`` holds the keys of true and false if these are the
+    two options."""
 
     kind: Kind
     keys: tuple[str, ...]
@@ -28,7 +31,8 @@ class ChoiceItem(NamedTuple):
         return tuple(key for key in self.keys if key in chosen)
 
     def text_at(self, low: str, position: int) -> tuple[str, int] | None:
-        """The option whose text is at ``position`` of a lower-cased text, and the end of that text."""
+        """Return the key of the option whose text is at ``position`` of a lower-cased text, and the end of the
+        match."""
         if low[position : position + 1] not in self.begins:
             return None
         for text, key in self.texts:
@@ -38,7 +42,7 @@ class ChoiceItem(NamedTuple):
 
 
 def _whole(low: str, start: int, end: int) -> bool:
-    """True if a text is not part of a longer word or number."""
+    """Return True if the span is not part of a longer word or number."""
     before, after = low[start - 1 : start] if start else "", low[end : end + 1]
     pairs = (before, low[start]), (low[end - 1], after)
     if any(one.isascii() and one.isalnum() and other.isascii() and other.isalnum() for one, other in pairs):
@@ -82,13 +86,13 @@ def _alone() -> re.Pattern[str]:
 
 
 def truth_word(text: str) -> bool | None:
-    """Truth value that the whole of ``text``, lower-cased, states; None where it states none."""
+    """Return the truth value that a lower-cased text as a whole states; None if it states none."""
     word_at_start = truth_at(text, 0)
     return word_at_start[0] if word_at_start and word_at_start[1] == len(text) else None
 
 
 def truth_at(low: str, position: int) -> tuple[bool, int] | None:
-    """The word for true or false at ``position``, and its end."""
+    """Return the truth value of the word at ``position`` and the end of that word; None if it is not such a word."""
     words = lexicon("true", "false")
     if match := words.pattern.match(low, position):
         return words.role(match) == "true", match.end()
@@ -97,7 +101,7 @@ def truth_at(low: str, position: int) -> tuple[bool, int] | None:
 
 
 def truth_words(low: str) -> list[tuple[bool, int, int]]:
-    """Words for true and false in prose, with their spans."""
+    """Return the words for true and false in a text, as truth value, start and end."""
     words = lexicon("true", "false")
     return [(words.role(match) == "true", match.start(), match.end()) for match in words.pattern.finditer(low)]
 
@@ -113,7 +117,7 @@ _CAPITALS = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZ")
 
 
 class NamedOption(NamedTuple):
-    """Options denoted by one name: one option, or those of a run of letters. The flags are those of ``Listing``."""
+    """Option denoted by one name, or the options of a run of letters. For the flags see :class:`Listing`."""
 
     start: int
     end: int
@@ -124,7 +128,7 @@ class NamedOption(NamedTuple):
 
 
 class ReplyText(NamedTuple):
-    """Prepared text, and the same in lower case."""
+    """Prepared text of a reply, as written and in lower case; positions in the two are the same."""
 
     text: str
     low: str
@@ -138,7 +142,7 @@ _GAP = re.compile(r"[\s,;。.、|*-]*[(【]?([A-Za-z])[)】]?[^\S\n]*[.、:)]?[^
 
 
 def without_options(reply: ReplyText, item: ChoiceItem) -> ReplyText:
-    """``reply`` without the options of the question if it repeats all of them in order and contains more text."""
+    """Remove the options of the question from a reply that repeats all of them in order and contains more text."""
     begin = end = -1
     for key, name in zip(item.keys, item.names, strict=True):
         at = reply.low.find(name, max(end, 0)) if name else -1
@@ -152,7 +156,7 @@ def without_options(reply: ReplyText, item: ChoiceItem) -> ReplyText:
 
 @cache
 def _after_letter() -> re.Pattern[str]:
-    """Pattern of signs that a letter is part of a name or a word: B超, A型, D-葡萄糖, E. coli, AB两个品种."""
+    """Return the pattern of texts after a letter that belongs to a name or word: B超, A型, D-葡萄糖, AB两个品种."""
     nouns = any_of("not_letter_nouns")
     return re.compile(
         rf"[^\S\n]?{any_of('not_letter_after')}|[-_][A-Za-z0-9\u4e00-\u9fff]|['°]\w|"
@@ -168,15 +172,15 @@ _STOP = (
 _VERB = r"是|为|对|正确|符合|即|也|不|错|当选|入选|应选|(?:are|is)\b"
 _NEXT_LETTER = r"[^\S\n]+[A-Z]{1,3}(?![A-Za-z0-9])"
 ITEM_STOP = re.compile(rf"[^\S\n]*(?:选?项)?[^\S\n]*(?:{_STOP})|{_NEXT_LETTER}")
-"""Text that may follow an option of a list, no verb."""
+"""Text that may follow an option of a list, without verbs."""
 ITEM_END = re.compile(rf"[^\S\n]*(?:选?项)?[^\S\n]*(?:{_STOP}|{_VERB}|选?项)|{_NEXT_LETTER}")
-"""The same, or a verb that speaks of the list."""
+"""Text that may follow an option of a list, including verbs whose subject is the list."""
 
 _RUN_END = re.compile(r"[^\S\n]*(?:\Z|[\n,;、。.!)\]}】」\"'])")
 
 
 def letters_at(reply: ReplyText, position: int, item: ChoiceItem, *, small: bool) -> NamedOption | None:
-    """The run of option letters at ``position``; ``small``: lower-case ones count too."""
+    """Return the options of the run of letters at ``position``; with ``small`` lower-case letters count too."""
     run = _RUN.match(reply.text, position)
     if run is None or len(run[0]) > max(len(item.keys), 1) + 1:
         return None
@@ -200,7 +204,8 @@ def letters_at(reply: ReplyText, position: int, item: ChoiceItem, *, small: bool
 
 
 def named_at(reply: ReplyText, position: int, item: ChoiceItem, *, small: bool) -> NamedOption | None:
-    """One letter (with its text if adjacent), one option text, or one word for true or false."""
+    """Return the option named at ``position``: by letter (with adjacent text), by text or by a word for true or
+    false."""
     start = _OPEN.match(reply.low, position)
     at = start.end() if start else position
     if not item.truth and (text := item.text_at(reply.low, at)):
@@ -223,7 +228,7 @@ def _closed(reply: ReplyText, one: NamedOption) -> NamedOption:
 
 
 def _with_text(reply: ReplyText, one: NamedOption, item: ChoiceItem) -> NamedOption:
-    """``one`` with the option text adjacent to its letter."""
+    """Extend ``one`` over the option text next to its letter; the text of another option sets ``conflict``."""
     noun = _NOUN.match(reply.low, one.end)
     end = noun.end() if noun else one.end
     beside = _BESIDE.match(reply.low, end)
@@ -251,8 +256,10 @@ _SEPARATOR = re.compile(
 
 
 class Listing(NamedTuple):
-    """``keys`` in the order in which they stand. ``outside``: a letter that is no option is among them. ``conflict``: a
-    letter stands beside the text of another option. ``either``: joined by "or". ``worded``: named by text alone."""
+    """List of options at one place of a reply.
+
+    ``keys`` are in text order. ``outside``: one of the letters is not an option. ``conflict``: a letter is followed by
+    the text of another option. ``either``: the options are joined by "or". ``worded``: they are named by text alone."""
 
     start: int
     end: int
@@ -270,10 +277,10 @@ class Listing(NamedTuple):
 def listing_at(
     reply: ReplyText, position: int, item: ChoiceItem, *, small: bool = False, subject: bool = False
 ) -> Listing | None:
-    """The options named from ``position`` on, on one line; None if there is no option at ``position``.
+    """Return the options listed from ``position`` on one line; None if no option is named at ``position``.
 
-    ``small``: lower-case letters count too. ``subject``: a verb may follow the list (A,B是对的); else what it follows
-    belongs to another clause (选C,A是错的).
+    With ``small`` lower-case letters count too. With ``subject`` a verb may follow the list (A,B是对的); otherwise an
+    option before a verb belongs to the next clause (选C,A是错的).
     """
     one = named_at(reply, position, item, small=small)
     if one is None:
@@ -298,7 +305,7 @@ def listing_at(
 
 
 def _one_clause(joints: list[str]) -> int:
-    """Number of options that belong to one list: a comma beside 、 or after "and" begins another clause."""
+    """Return the number of options in the first clause: a comma before 、 or after "and" begins another clause."""
     for place, joint in enumerate(joints):
         if joint == "loose" and ("close" in joints[place:] or "and" in joints[:place]):
             return place
@@ -319,7 +326,7 @@ def _joined(listings: Sequence[NamedOption | Listing], *, either: bool = False) 
 
 
 def _range(first: NamedOption, last: NamedOption, item: ChoiceItem) -> NamedOption:
-    """``A-C``: the options between as well."""
+    """Return ``last`` with all options of a range such as ``A-C`` after the first."""
     if first.keys and last.keys and (low := item.keys.index(first.keys[-1])) < (high := item.keys.index(last.keys[0])):
         return last._replace(keys=item.keys[low : high + 1])
     return last
@@ -331,14 +338,14 @@ _BLANK = re.compile(r"\s*")
 
 
 class Block(NamedTuple):
-    """Lines that hold only options. ``lines``: their number."""
+    """Consecutive lines that hold only options; ``lines`` is their number."""
 
     listing: Listing
     lines: int
 
 
 def block_at(reply: ReplyText, position: int, item: ChoiceItem) -> Block | None:
-    """The lines from ``position`` on that hold only options, including a list with one option per line."""
+    """Return the lines from ``position`` on that hold only options, one or several per line."""
     lines: list[Listing] = []
     end = position
     while len(lines) <= len(item.keys):

@@ -1,4 +1,4 @@
-"""The options that a reply to a multiple-choice or true-or-false question gives as its answer."""
+"""Reader of the chosen options in a reply to a multiple-choice or true-or-false question."""
 
 import re
 from collections.abc import Mapping
@@ -32,14 +32,17 @@ from agrotools.scoring.choices.reply_text import any_of, lexicon, pattern_of, pr
 
 LONGEST_CANDIDATE = 200
 NEAR = 60
-"""Characters from an answer within which words take it back."""
+"""Number of characters after an answer within which words can retract it."""
 NOTHING = "nothing to read"
 EXCLUSIVE = "answers exclude each other"
 
 
 class ChoiceReading(NamedTuple):
-    """The reading: ``letters`` in the order of the options, empty where nothing can be read; ``rule``: what decided;
-    ``candidate``: the prepared text that it was read from; ``ambiguous``: several answers where one is due."""
+    """Options read from a reply.
+
+    ``letters`` follows the order of the options and is empty if no answer can be read. ``rule`` names the deciding
+    rule, ``candidate`` is the prepared text that was read, and ``ambiguous`` is True if the reply gives several
+    answers to a question that has one."""
 
     letters: tuple[str, ...]
     rule: str
@@ -50,15 +53,16 @@ class ChoiceReading(NamedTuple):
 _BARE = re.compile(r"\s*([A-Z]{1,8}(?:(?:[、,，;；.。．]\s*|\s+)[A-Z]{1,8})*)\s*[。.．]?\s*")
 _RUN = re.compile(r"[A-Z]+")
 _ONE = re.compile(r"\s*(?:(?:正确)?(?:答案|选项)\s*(?:是|为)?\s*[:：]?\s*|Answer\s*:\s*)?([A-Z])\s*[。.．]?\s*")
-"""A letter that the whole reply comes to: what most replies are, read without a look at the item."""
+"""Reply that consists of a single letter. Most replies do, and they are read without parsing the options."""
 
 
 def read_choices(reply: str, options: Mapping[str, str], kind: Kind) -> ChoiceReading:
-    """The options that ``reply`` settles on.
+    """Return the options that ``reply`` finally chooses.
 
-    ``options``: letter to text, in order; ``kind``: how many may be chosen. Thinking is left out; of a reply longer
-    than 32,000 characters the first 8,000 and the last 24,000 are read. Never raises; never guesses: two answers that
-    exclude each other, or a letter that is no option, give none.
+
+    ``options`` maps letters to texts, in order; ``kind`` says how many may be chosen. Thinking is ignored; of a reply
+    longer than 32,000 characters only the first 8,000 and the last 24,000 are read. The function never raises and
+    never guesses: two answers that exclude each other, or a letter that is not an option, give an empty reading.
     """
     if len(reply) <= LONGEST_CANDIDATE and (one := _ONE.fullmatch(reply)) and one[1] in options:
         return ChoiceReading((one[1],), "one letter", one[1])
@@ -90,7 +94,7 @@ def _read(reply: ReplyText, item: ChoiceItem) -> ChoiceReading:
 
 
 def _claims(reply: ReplyText, item: ChoiceItem) -> list[Claim]:
-    """All claims, in order."""
+    """Return all claims of the reply in text order."""
     claims = announced_claims(reply, item)
     strong = [claim for claim in claims if claim.force != "weak"]
     claims = beside(strong, judgement_claims(reply, item) if item.truth else affirmed_claims(reply, item), claims)
@@ -104,7 +108,7 @@ def _claims(reply: ReplyText, item: ChoiceItem) -> list[Claim]:
 
 
 def _before_further_questions(reply: ReplyText, claims: list[Claim]) -> list[Claim]:
-    """Claims before a further question if there are any, else all claims."""
+    """Return the claims before a further question if one of them is not weak, else all claims."""
     for mark in pattern_of("further_question").finditer(reply.low):
         before = [claim for claim in claims if claim.end <= mark.start()]
         if any(claim.force != "weak" for claim in before):
@@ -113,7 +117,7 @@ def _before_further_questions(reply: ReplyText, claims: list[Claim]) -> list[Cla
 
 
 def _settled(reply: ReplyText, item: ChoiceItem, claims: list[Claim]) -> ChoiceReading | None:
-    """The final claim, or the conflict of two claims; None if nothing is claimed."""
+    """Return the reading of the final claim or of two conflicting claims; None if nothing is claimed."""
     strong = [claim for claim in claims if claim.force != "weak"]
     counted = [
         claim
@@ -162,16 +166,18 @@ def _is_taken_back(reply: ReplyText, current: Claim, claim: Claim) -> bool:
 
 
 def _replaces(reply: ReplyText, current: Claim, claim: Claim, earlier: set[str]) -> bool:
-    """True if ``claim`` takes the place of ``current``, of which it may say another thing: a word between them takes
-    ``current`` back, or it sums up what was claimed ``earlier``."""
+    """Return True if ``claim`` may replace ``current`` although the two differ.
+
+    It may if words between them retract ``current``, or if it sums up all options that were claimed ``earlier``."""
     if _is_taken_back(reply, current, claim):
         return True
-    # 选A…选C…答案AC names all that was claimed one by one before.
+    # 选A…选C…答案AC lists all options that were claimed one by one before.
     return len(claim.listing.keys) > 1 and earlier <= set(claim.listing.keys)
 
 
 def _by_verdicts(reply: ReplyText, item: ChoiceItem) -> ChoiceReading | None:
-    """Options called right; of a single-choice question also the one option that it leaves."""
+    """Return the options that the reply calls right; for a single-choice question also the only one not called
+    wrong."""
     called = option_verdicts(reply, item)
     if called.right:
         whole = len(called.right) + len(called.wrong) == len(item.keys)
@@ -188,7 +194,7 @@ _FULL_STOP = re.compile(r"[。.!?;)\]】」\"'|√×]\s*\Z")
 
 
 def _finished(reply: ReplyText, verdict_end: int) -> bool:
-    """True if a reply that goes through the options is complete: ends with a full stop or with its last verdict."""
+    """Return True if a reply that discusses each option is complete: it ends with a full stop or its last verdict."""
     return len(reply.text) - verdict_end <= 2 or _FULL_STOP.search(reply.text) is not None
 
 
@@ -205,10 +211,10 @@ def _cut(reply: ReplyText, start: int, end: int) -> str:
     return reply.text[start : min(end, start + LONGEST_CANDIDATE)].strip()
 
 
-# --- options chosen without an announcement: all of the above, all but C, those called right, those restated ---------
+# --- options chosen without an announcement: all of the above, all but C, called right, restated ---------------------
 
 MOST_MENTIONS = 400
-"""Mentions of options looked at, the last ones."""
+"""Maximum number of mentions of options that are examined, counted from the end."""
 
 
 _NUMERALS = {"两": 2, "二": 2, "三": 3, "四": 4, "五": 5, "六": 6, "七": 7}
@@ -235,7 +241,7 @@ def _not_letter() -> re.Pattern[str]:
 
 
 class Verdicts(NamedTuple):
-    """Options called right and wrong, in order; one that was called both is neither."""
+    """Options called right and options called wrong, in order. An option that is called both is in neither tuple."""
 
     right: tuple[str, ...]
     wrong: tuple[str, ...]
@@ -244,7 +250,9 @@ class Verdicts(NamedTuple):
 
 
 def all_options_claim(reply: ReplyText, item: ChoiceItem) -> Claim | None:
-    """以上都是, 全选, "all of the above": the option that says so, else all options of a multiple-choice question."""
+    """Return the claim of 以上都是, 全选 or "all of the above".
+
+    It claims the option with that text, else all options of a multiple-choice question."""
     statements = [
         match
         for match in _all().finditer(reply.low)
@@ -263,7 +271,9 @@ def all_options_claim(reply: ReplyText, item: ChoiceItem) -> Claim | None:
 
 
 def exception_claim(reply: ReplyText, item: ChoiceItem) -> Claim | None:
-    """除了C都对, "all but C", D错,其余均正确: the other options, or the excepted ones if the rest is wrong."""
+    """Return the claim of 除了C都对, "all but C" or D错,其余均正确.
+
+    It claims the options that are not excepted, or the excepted ones if the reply calls the rest wrong."""
     for word in list(pattern_of("except").finditer(reply.low))[-MOST_MENTIONS:][::-1]:
         listing = listing_at(reply, word.end(), item)
         if listing is None or not listing.sound:
@@ -289,7 +299,7 @@ def _without(item: ChoiceItem, keys: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _sentence(reply: ReplyText, position: int) -> tuple[int, int]:
-    """The sentence at ``position``, at most 200 characters either way."""
+    """Return start and end of the sentence at ``position``, at most 200 characters in either direction."""
     first = max(0, position - 200)
     start = max((end.end() for end in _SENTENCE_END.finditer(reply.low, first, position)), default=first)
     after = _SENTENCE_END.search(reply.low, position, position + 200)
@@ -297,7 +307,7 @@ def _sentence(reply: ReplyText, position: int) -> tuple[int, int]:
 
 
 def _verdicts_in(reply: ReplyText, start: int, end: int) -> list[tuple[int, bool]]:
-    """Words that call something right (True) or wrong, with their ends, in order."""
+    """Return the ends of words that call something right (True) or wrong (False), in order."""
     judging = lexicon("wrong", "right")
     verdicts = [(word.end(), judging.role(word) == "right") for word in judging.pattern.finditer(reply.low, start, end)]
     if not verdicts:
@@ -311,7 +321,9 @@ def _first_verdict(reply: ReplyText, start: int, end: int) -> bool | None:
 
 
 def option_verdicts(reply: ReplyText, item: ChoiceItem, start: int = 0, end: int | None = None) -> Verdicts:
-    """Options that the reply calls right and wrong: each mention goes with the last verdict before the next one."""
+    """Return the options that the reply calls right and wrong.
+
+    Each mention is paired with the last verdict before the next mention."""
     stop = len(reply.low) if end is None else end
     mentions: list[Listing] = []
     at = start
@@ -367,8 +379,10 @@ class Restatement(NamedTuple):
 
 
 def restated_options(reply: ReplyText, item: ChoiceItem) -> Restatement | None:
-    """The options that the reply restates: all that it asserts where these fit the question, else those of its last
-    sentence where that concludes. None where it restates none, or two of a single-choice question."""
+    """Return the options whose texts the reply repeats as its answer.
+
+    These are all asserted option texts if their number fits the question, else those of the last concluding sentence.
+    None if no option text is asserted, if the reply is cut off, or if a single-choice question gets two options."""
     occurrences = _texts(reply, item)
     asserted = [each for each in occurrences if each.asserted and not is_conditional(reply, each.start)]
     if not asserted:
@@ -399,7 +413,7 @@ def _keys(item: ChoiceItem, claims: list[TextOccurrence]) -> tuple[str, ...]:
 
 
 def _texts(reply: ReplyText, item: ChoiceItem) -> list[TextOccurrence]:
-    """Occurrences of option texts that are not part of a longer occurrence, in order."""
+    """Return the occurrences of option texts in order, without those that are part of a longer option text."""
     spans: list[tuple[int, int, str]] = []
     for text, key in item.texts:
         at = reply.low.find(text)

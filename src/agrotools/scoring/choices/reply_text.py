@@ -1,8 +1,7 @@
-"""A reply prepared for reading (no thinking, bounded length, one script, no markup), and ``words.toml`` as patterns.
+"""Preparation of a reply (no thinking, bounded length, one script, no markup) and patterns from ``words.toml``.
 
-Letters keep their case (an English "a" is seldom option A); what is compared with words is lower-cased by ``lowered``.
-A pattern begins with plain characters only, so that ``re`` skips over text in which no word can begin; that is what
-keeps reading fast.
+Letters keep their case, because an English "a" is seldom option A; text that is compared with words is lower-cased by
+``lowered``. Patterns begin with plain characters only, so that ``re`` quickly skips text in which no word can begin.
 """
 
 import re
@@ -14,18 +13,18 @@ from importlib.resources import files
 from typing import NamedTuple
 
 END = r"(?=[\s,.。;!?:)\]}】」』\"'、]|\Z)"
-"""End of a clause behind a short word: 对 in 对。 but not in 对于."""
+"""Lookahead for the end of a clause after a short word: 对 in 对。 but not in 对于."""
 
 
 @cache
 def words() -> dict[str, tuple[str, ...]]:
-    """Words by role, as in ``words.toml``."""
+    """Return the words of ``words.toml`` by role."""
     table = tomllib.loads(files("agrotools.scoring.choices").joinpath("words.toml").read_text("utf-8"))
     return {role: tuple(listed) for role, listed in table.items()}
 
 
 def any_of(*roles: str) -> str:
-    """A pattern for any word of these roles, the longest first. English words stand alone."""
+    """Return a pattern for any word of these roles, the longest first. English words match only as whole words."""
     by_first: dict[str, list[str]] = {}
     for word in sorted({word for role in roles for word in words()[role]}, key=lambda word: (-len(word), word)):
         by_first.setdefault(word[0], []).append(word)
@@ -38,12 +37,12 @@ def _beginning(first: str, listed: list[str]) -> str:
 
 
 def _rest(word: str) -> str:
-    """A word without its first character; between English words there may be several spaces."""
+    """Return the pattern of a word without its first character; several spaces may separate English words."""
     return re.escape(word[1:]).replace(r"\ ", r"\s{1,4}") + ("(?![a-z])" if "a" <= word[-1] <= "z" else "")
 
 
 class Lexicon(NamedTuple):
-    """Words of several roles; one of two roles counts for the role named first."""
+    """Words of several roles. A word with two roles counts for the role that is named first."""
 
     pattern: re.Pattern[str]
     roles: dict[str, str]
@@ -63,10 +62,10 @@ def pattern_of(*roles: str) -> re.Pattern[str]:
 
 
 FIRST_CHARACTERS, LAST_CHARACTERS = 8_000, 24_000
-"""Of a longer reply only its beginning and end are read: an answer stands in one of them."""
+"""Lengths of the parts of a longer reply that are read: the answer is at its beginning or end."""
 
 BOXED = "\ue000"
-"""Stands for LaTeX's ``\\boxed{`` and for ``<answer>``: what follows is meant as the answer."""
+"""Replacement of LaTeX's ``\\boxed{`` and of ``<answer>``, which mark the following text as the answer."""
 
 _THINKING = re.compile(r"<(/?)(?:think|thinking|thought|thoughts|reasoning)>|◁(/?)think▷", re.IGNORECASE)
 _MARKUP = re.compile(r"[\\*`_<#>$|~]")
@@ -91,7 +90,7 @@ _ENGLISH = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh")
 
 
 def prepared(reply: str, keys: Sequence[str]) -> str:
-    """``reply`` ready for reading; ``keys`` are the options in order, for "the second option"."""
+    """Return ``reply`` prepared for reading; ``keys`` are the options in order, for "the second option"."""
     text = _answer_part(reply)
     if len(text) > FIRST_CHARACTERS + LAST_CHARACTERS:
         text = text[:FIRST_CHARACTERS] + "\n\n" + text[-LAST_CHARACTERS:]
@@ -104,15 +103,15 @@ def prepared(reply: str, keys: Sequence[str]) -> str:
 
 
 def plain(text: str) -> str:
-    """``text`` in NFKC (full-width letters and marks become ASCII), in simplified characters, with one mark for yes
-    and one for no."""
+    """Normalise ``text`` to NFKC (full-width characters become ASCII), simplified characters and one mark each for yes
+    and no."""
     if text.isascii():
         return text.replace("\r\n", "\n").replace("\r", "\n")
     return unicodedata.normalize("NFKC", text).translate(_characters())
 
 
 def lowered(text: str) -> str:
-    """``text`` in lower case and of the same length."""
+    """Return ``text`` in lower case with the same length."""
     low = text.lower()
     if len(low) == len(text):
         return low
@@ -120,7 +119,7 @@ def lowered(text: str) -> str:
 
 
 def _answer_part(reply: str) -> str:
-    """Text after the last end of thinking and before thinking that does not end."""
+    """Return the text after the last closed thinking block and before an unclosed one."""
     begin, end = 0, len(reply)
     if "<" in reply or "◁" in reply:
         opened: int | None = None
@@ -145,7 +144,7 @@ def _without_markup(text: str) -> str:
 
 
 def _place(place: re.Match[str], keys: Sequence[str]) -> str:
-    """The letter of "the second option"; the words themselves if there is no such option."""
+    """Return the letters of "the second option"; the words themselves if there is no such option."""
     if nth := place["nth"] or place["chosen"]:
         chosen = keys[_number(nth) - 1 :][:1]
     elif place["first"]:

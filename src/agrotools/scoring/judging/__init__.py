@@ -1,4 +1,4 @@
-"""Judges (models that grade answers): their questions, and the scores from their replies. No calls are made here."""
+"""Questions to judges (models that grade answers) and scores from their replies. This package calls no model."""
 
 from agrotools.scoring.judging.judgements import (
     Judged,

@@ -1,7 +1,7 @@
-"""Replies of judges, the scores from them, and how far judges agree with each other, themselves and known grades.
+"""Replies of judges, scores from them, and the agreement of judges with each other, themselves and known grades.
 
-A grade is read anew from the raw reply whenever it is used. Agreement is Krippendorff's alpha (Content
-Analysis, 2004, chapter 11), of several judges or several votes of one.
+Grades are read from the raw reply whenever they are used. Agreement is Krippendorff's alpha (Content Analysis, 2004,
+chapter 11) between several judges or several votes of one judge.
 """
 
 from collections import defaultdict
@@ -30,7 +30,7 @@ VERSION = "1"
 class Judgement(FrozenModel):
     """One reply of a judge. ``asked`` identifies the question, ``vote`` is the number of the repetition, from 0.
 
-    ``label`` is the right grade where it is known: answers of a calibration set, which belong to no sample.
+    ``label`` is the right grade of an answer in a calibration set, which belongs to no sample; None for other answers.
     """
 
     metric: str
@@ -41,16 +41,17 @@ class Judgement(FrozenModel):
     sample_id: str = ""
     label: int | None = None
     rubrics: str = ""
-    """Digest of the user's rubrics that it was asked by; empty for ours, and where a metric has none."""
+    """Digest of the user's rubrics in the question; empty for the shipped rubrics and for metrics without rubrics."""
     reply: str
     finish_reason: str = ""
     unseen: tuple[str, ...] = ()
-    """Images of the question that it could not be shown: all it knew of them is their names."""
+    """Names of images in the question that the judge could not be shown."""
 
 
 def asked_metrics(judgements: Iterable[Judgement], rubrics: Rubrics | None = None) -> list[str]:
-    """The metrics that a judge was asked for about samples (criteria with rubrics: by ``rubrics``), and those that
-    read the same replies otherwise."""
+    """Return the metrics that judges graded samples by, including metrics that read the same replies in another way.
+
+    Criteria with rubrics count only if ``rubrics`` were used."""
     unlabelled = {each.metric for each in judgements if each.label is None and _is_by(each, rubrics)}
     if not unlabelled:  # JUDGED_METRICS imports the judges of all plug-ins
         return []
@@ -58,28 +59,28 @@ def asked_metrics(judgements: Iterable[Judgement], rubrics: Rubrics | None = Non
 
 
 def criteria_judges(judgements: Iterable[Judgement], rubrics: Rubrics | None) -> list[str]:
-    """Judges asked for criteria with rubrics, by ``rubrics``."""
+    """Return the sorted names of the judges that graded criteria by ``rubrics``."""
     return sorted({each.judge for each in judgements if has_rubrics(each.metric) and _is_by(each, rubrics)})
 
 
 def _is_by(judgement: Judgement, rubrics: Rubrics | None) -> bool:
-    """True if nothing speaks against its being one by ``rubrics`` (None: ours)."""
+    """Return True if the judgement used ``rubrics`` (None: the shipped ones) or its metric has no rubrics."""
     return judgement.rubrics == (rubrics.digest if rubrics else "") or not has_rubrics(judgement.metric)
 
 
 Judgements = Mapping[str, Sequence[Judgement]]
-"""By the question that they reply to (``JudgeQuestion.asked``)."""
+"""Judgements by the question that they reply to (``JudgeQuestion.asked``)."""
 
 
 class Judged(NamedTuple):
-    """Grades of one answer: their grades by name, vote by vote; None is a reply without a grade."""
+    """Grades of one answer by judge, one for each vote; None for a reply without a grade."""
 
     question: JudgeQuestion
     grades: dict[str, list[float | None]]
 
     @property
     def value(self) -> float | None:
-        """Mean over the judges of the mean of their votes, in [0, 1]; None without a grade."""
+        """Mean over the judges of the mean of their votes, in [0, 1]; None if there is no grade."""
         means = [
             fmean(valid) for votes in self.grades.values() if (valid := [vote for vote in votes if vote is not None])
         ]
@@ -87,7 +88,7 @@ class Judged(NamedTuple):
 
 
 def by_question(judgements: Iterable[Judgement]) -> dict[str, list[Judgement]]:
-    """The judgements by question, those of each by judge and vote; labelled ones are left out."""
+    """Group judgements by question, each group sorted by judge and vote. Labelled judgements are left out."""
     groups: dict[str, list[Judgement]] = {}
     for judgement in judgements:
         if judgement.label is None:
@@ -98,7 +99,7 @@ def by_question(judgements: Iterable[Judgement]) -> dict[str, list[Judgement]]:
 
 
 def judged(record: Record, judgements: Judgements, rubrics: Rubrics | None = None) -> list[Judged]:
-    """All questions to judges about ``record``, with the grades so far (possibly none)."""
+    """Return all questions to judges about ``record`` with their grades so far, which may be none."""
     results: list[Judged] = []
     for question in judge_questions(record, rubrics):
         grades: dict[str, list[float | None]] = {}
@@ -109,10 +110,10 @@ def judged(record: Record, judgements: Judgements, rubrics: Rubrics | None = Non
 
 
 def judged_scores(record: Record, graded: Sequence[Judged], metrics: Iterable[str]) -> list[Score]:
-    """One row for each of ``metrics`` (those that any judge was asked for) that the sample has slots of.
+    """Return one row for each of ``metrics`` (metrics that any judge was asked for) that has slots in the sample.
 
-    Its value is that of all its questions together; a record without an answer scores 0, as by every other metric.
-    No row where a grade is missing: what no judge graded is counted, not guessed.
+    The value combines all questions of the metric; a record without an answer scores 0, as with every other metric. A
+    metric with a missing grade has no row, because ungraded answers are counted, not guessed.
     """
     if record.trajectory is None or record.invalid is not None or record.trajectory.termination == "infrastructure":
         return []
@@ -148,7 +149,7 @@ def judged_scores(record: Record, graded: Sequence[Judged], metrics: Iterable[st
 
 
 def _together(metric: str, slots: Sequence[Slot], grades: Sequence[float]) -> float:
-    """Value of all grades of a sample, in [0, 1]."""
+    """Combine the grades of a sample to one value in [0, 1]."""
     judged = JUDGED_METRICS[metric]
     return judged.together(judged.of_slots(slots, grades) if judged.of_slots else grades)
 
@@ -166,9 +167,9 @@ _FEWEST_UNITS = 10
 
 
 def agreement(units: Sequence[Sequence[float | None]], *, seed: int = 0) -> Agreement | None:
-    """Ordinal alpha of grades; a unit holds the grades of one answer, None for a missing grade.
+    """Return Krippendorff's ordinal alpha of grades; None if no unit has two grades.
 
-    None if no unit has two grades.
+    A unit holds the grades of one answer, None for a missing grade.
     """
     import numpy as np
 
@@ -181,7 +182,7 @@ def agreement(units: Sequence[Sequence[float | None]], *, seed: int = 0) -> Agre
     for row, grades in zip(counts, rated, strict=True):
         for grade in grades:
             row[scale[grade]] += 1
-    # Pairs of grades within each unit, both ways round, weighted so that a unit counts for as many as it has grades.
+    # Ordered pairs of grades within each unit, weighted so that a unit counts as often as it has grades.
     m = counts.sum(axis=1)
     pairs = (counts[:, :, None] * counts[:, None, :] - counts[:, :, None] * np.eye(size)) / (m - 1)[:, None, None]
     alpha = _alpha(pairs.sum(axis=0))
@@ -199,7 +200,7 @@ def _alpha(coincidences: "FloatArray") -> float | None:
 
     totals = coincidences.sum(axis=0)
     n = totals.sum()
-    # Two grades are as far apart as there are grades between them, each of the two counted half.
+    # The distance of two grades is the number of ratings between them, with half of the ratings at either end.
     upto = np.cumsum(totals)
     middle = upto - totals / 2
     distance = (middle[:, None] - middle[None, :]) ** 2
@@ -208,18 +209,18 @@ def _alpha(coincidences: "FloatArray") -> float | None:
 
 
 class PanelTally:
-    """Counts of the judges' grades, answer by answer."""
+    """Collector of the judges' grades of all answers."""
 
     def __init__(self) -> None:
         self._judged: defaultdict[str, list[Judged]] = defaultdict(list)
 
     def add(self, graded: Iterable[Judged]) -> None:
-        """The judged parts of one record."""
+        """Add the judged answers of one record."""
         for each in graded:
             self._judged[each.question.metric].append(each)
 
     def panel(self, labelled: Iterable[Judgement]) -> Panel:
-        """Summary of all that was added; ``labelled`` are the judgements of calibration answers."""
+        """Return the summary of all added grades; ``labelled`` are the judgements of calibration answers."""
         judges: list[JudgeSummary] = []
         between: dict[str, Agreement] = {}
         for metric, metric_judged in self._judged.items():
@@ -233,9 +234,9 @@ class PanelTally:
 
 
 class JudgedRows:
-    """Score rows from judges for each record, and the panel summary of all.
+    """Score rows from judges for each record, and the panel summary of all records.
 
-    ``rubrics``: those of the criteria that have some; what was graded by others is left aside. None: those that ship.
+    ``rubrics`` are the rubrics of the criteria, None for the shipped ones; judgements by other rubrics are ignored.
     """
 
     def __init__(self, judgements: Sequence[Judgement], rubrics: Rubrics | None = None) -> None:
@@ -243,9 +244,9 @@ class JudgedRows:
         self._labelled = [each for each in judgements if each.label is not None]
         self._by_question = by_question(judgements)
         self.metrics = asked_metrics(judgements, self._rubrics)
-        """Those that a judge was asked for."""
+        """Metrics that a judge was asked for."""
         self.criteria_judges = criteria_judges(judgements, self._rubrics)
-        """Judges asked for criteria by these rubrics."""
+        """Names of the judges that graded criteria by these rubrics."""
         self._tally = PanelTally()
 
     @property
@@ -254,7 +255,7 @@ class JudgedRows:
         return self._rubrics.label if self._rubrics else SHIPPED_RUBRICS
 
     def rows(self, record: Record) -> list[Score]:
-        """Judge rows of ``record``; empty if no judge was asked about the run."""
+        """Return the judge rows of ``record``; empty if no judge was asked about the run."""
         if not self.metrics:
             return []
         graded = judged(record, self._by_question, self._rubrics)
@@ -262,8 +263,9 @@ class JudgedRows:
         return judged_scores(record, graded, self.metrics)
 
     def values(self, record: Record) -> dict[str, float | None]:
-        """By metric what the judges gave ``record``, over all its questions; None where a grade is missing, empty where
-        nothing could be asked about it."""
+        """Return the judges' value of ``record`` by metric, over all its questions.
+
+        A value is None if a grade is missing; the result is empty if there are no questions about the record."""
         values_by_metric: dict[str, list[float | None]] = {}
         for each in judged(record, self._by_question, self._rubrics):
             values_by_metric.setdefault(each.question.metric, []).append(each.value)
@@ -275,12 +277,12 @@ class JudgedRows:
         }
 
     def of(self, record: Record) -> list[Judgement]:
-        """Replies of judges about ``record``."""
+        """Return the replies of judges about ``record``."""
         question_ids = dict.fromkeys(q.asked for q in judge_questions(record, self._rubrics)) if self.metrics else ()
         return [each for key in question_ids for each in self._by_question.get(key, ())]
 
     def panel(self) -> Panel | None:
-        """Summary of the judges over all records with rows; None if no judge was asked."""
+        """Return the summary of the judges over all records with rows; None if no judge was asked."""
         if not self.metrics and not self._labelled:
             return None
         panel = self._tally.panel(self._labelled)
@@ -313,7 +315,8 @@ def _one(votes: Sequence[float | None]) -> float | None:
 
 
 def calibrations(labelled: Iterable[Judgement], most: int = 2) -> list[Calibration]:
-    """Results of each judge on answers with known grades; of several votes on one, the median counts."""
+    """Return the results of each judge on answers with known grades. The median of several votes on one answer
+    counts."""
     votes: defaultdict[str, defaultdict[tuple[str, int], list[float | None]]] = defaultdict(lambda: defaultdict(list))
     for judgement in labelled:
         if judgement.label is not None:

@@ -1,6 +1,6 @@
-"""Questions to a judge about a record, one for each part of an answer that it can grade, and the grade in its reply.
+"""Questions to a judge about a record, one for each part of an answer that it can grade, and grades in its replies.
 
-Labelled answers, whose right grades are known, are those that ship, or a file of one's own.
+Labelled answers, whose right grades are known, come from the package or from a file of the user.
 """
 
 import hashlib
@@ -39,17 +39,17 @@ _ALONE = re.compile(r"[\s*_\"'(]*+(?P<grade>-?\d++(?:\.\d++)?+)\s*+(?:/\s*+(?P<o
 
 
 def read_grade(reply: str, most: int = 2) -> int | None:
-    """The grade in ``reply``, a whole number from 0 to ``most``; as :func:`read_score` where that is one."""
+    """Return the grade in ``reply``: the result of :func:`read_score` if it is a whole number, else None."""
     score = read_score(reply, most)
     return int(score) if score is not None and score.is_integer() else None
 
 
 def read_score(reply: str, most: int = 1) -> float | None:
-    """The score in ``reply``, a number from 0 to ``most``.
+    """Return the score in ``reply``, a number from 0 to ``most``.
 
-    Read from JSON (in a fence, with Python's quotes, amid prose; the last object with a grade counts), else from words
-    (``Grade: 1``, ``评分：2``), else from a reply that is a number. None where nothing of that is there, where words
-    name several grades, and where a grade is not on the scale: a guess would be ours, not the judge's.
+    It is read from JSON (in a fence, with Python's quotes or within prose; the last object with a grade counts), else
+    from words (``Grade: 1``, ``评分：2``), else from a reply that is a number. None if the reply has no such score, if
+    words name several grades, or if the grade is not on the scale, because a guess would not be the judge's grade.
     """
     text = unicodedata.normalize("NFKC", _THOUGHT.sub("", reply)).strip()
     for start, end in reversed(values_in(text)):
@@ -73,13 +73,13 @@ _YES_NO = re.compile(r"\W*(?:(?P<yes>yes|是|对)|(?P<no>no|否|不是|不对))\
 
 
 def read_yes_no(reply: str) -> float | None:
-    """1 where ``reply`` begins with yes, 0 where it begins with no, else None."""
+    """Return 1 if ``reply`` begins with yes, 0 if it begins with no, else None."""
     match = _YES_NO.match(_THOUGHT.sub("", reply))
     return float(match["yes"] is not None) if match else None
 
 
 def read_published_yes(reply: str) -> float:
-    """1 where ``reply`` is ``yes`` and nothing else, as ThinkGeo's evaluation has it (``Yes.`` is not)."""
+    """Return 1 if ``reply`` is exactly ``yes``, as in ThinkGeo's evaluation (``Yes.`` gives 0)."""
     return float(reply.strip().lower() == "yes")
 
 
@@ -106,12 +106,12 @@ def _on_scale(value: object, most: int) -> float | None:
 
 @cache
 def prompt_hash(words: str) -> str:
-    """Hash of the wording of one kind of question."""
+    """Return the hash of the wording of one kind of question."""
     return _hash(words)[:16]
 
 
 def mark_of(texts: Iterable[str]) -> str:
-    """The line between which ``texts`` stand; it follows from them, so that nobody can have written it into one."""
+    """Return the delimiter line around ``texts``. It is a hash of them, so that no text can contain it."""
     return f"=== {_hash(chr(0).join(texts))[:12]} ==="
 
 
@@ -121,9 +121,9 @@ def _hash(text: str) -> str:
 
 @dataclass(frozen=True)
 class JudgeQuestion:
-    """A question to a judge. ``read`` finds the grade in a reply, 0 to ``most``; None without a grade.
+    """Question to a judge. ``read`` returns the grade in a reply, 0 to ``most``; None if the reply has no grade.
 
-    ``prompt`` is a hash of the words that are the same for all questions of the kind, ``asked`` one of this question.
+    ``prompt`` is a hash of the wording shared by all questions of the kind, ``asked`` a hash of this question.
     """
 
     metric: str
@@ -134,11 +134,11 @@ class JudgeQuestion:
     most: int = 2
     read: Callable[[str], float | None] = read_grade
     longest_reply: int = 2048
-    """Tokens that a reply may have."""
+    """Maximum length of a reply in tokens."""
     attachments: tuple[Artifact, ...] = ()
-    """Files of the run that are shown with ``user``, which names them."""
+    """Files of the run that are shown with ``user``, which refers to them by name."""
     mark: str = ""
-    """The line between which texts of attachments stand. It follows from their content, and so does ``asked``."""
+    """Delimiter line around texts of attachments. It depends on their content, and therefore so does ``asked``."""
 
     @property
     def asked(self) -> str:
@@ -150,12 +150,12 @@ _TEXT_TYPES = ("text/", "application/json", "application/xml")
 
 
 def is_text(artifact: Artifact) -> bool:
-    """True if its content is shown to a judge as text."""
+    """Return True if a judge is shown the content of the file as text."""
     return artifact.media_type.startswith(_TEXT_TYPES) or PurePosixPath(artifact.name).suffix.lower() in _TEXT_SUFFIXES
 
 
 def is_image(artifact: Artifact) -> bool:
-    """True if it is shown to a judge as an image."""
+    """Return True if a judge is shown the file as an image."""
     return artifact.media_type.startswith("image/") and not is_text(artifact)
 
 
@@ -164,9 +164,11 @@ SHIPPED_RUBRICS = "rubrics of ours"
 
 @dataclass(frozen=True)
 class Rubrics:
-    """Instructions to a judge. ``criteria``: by name, the rubric and the texts that a judge is shown.
+    """Instructions to a judge. ``criteria`` maps names to the rubric and the texts that a judge is shown.
 
-    ``name`` and ``digest`` are those of the user's file (SHA-256, its first twelve digits); empty for ours.
+    ``name`` and ``digest`` (first twelve digits of the SHA-256) identify the user's file; both are empty for the
+    shipped
+    rubrics.
     """
 
     system: str
@@ -178,15 +180,15 @@ class Rubrics:
 
     @property
     def label(self) -> str:
-        """Source of the rubrics, as shown beside the scores."""
+        """Source of the rubrics, as shown with the scores."""
         return f"rubrics of {self.name} ({self.digest})" if self.digest else SHIPPED_RUBRICS
 
 
 def read_rubrics(path: Path, benchmark: str, name: str = "") -> Rubrics:
-    """The rubrics of a user's file for a benchmark. ``name``: of the file in reports, that in ``path`` by default.
+    """Read the user's rubrics for a benchmark. ``name`` is the file name in reports, by default that of ``path``.
 
     Raises:
-        UsageError: it cannot be read, is of another form, or the benchmark is not judged by rubrics.
+        UsageError: the file cannot be read or has another format, or the benchmark is not judged by rubrics.
     """
     plugin = plugin_of(benchmark)
     if plugin is None or plugin.judging is None or plugin.judging.read_rubrics is None:
@@ -195,7 +197,7 @@ def read_rubrics(path: Path, benchmark: str, name: str = "") -> Rubrics:
 
 
 def has_rubrics(metric: str) -> bool:
-    """True if the metric is one of the criteria that are graded by rubrics."""
+    """Return True if the metric is a criterion that is graded by rubrics."""
     return any(each.judging.read_rubrics and metric in each.judging.metrics for each in plugins() if each.judging)
 
 
@@ -211,7 +213,7 @@ JUDGED_METRICS = WithPlugins(
     {OPEN_TEXT: JudgedMetric(_is_open_text)},
     lambda plugin: plugin.judging.metrics if plugin.judging else {},
 )
-"""All metrics that judges give, those of benchmark plug-ins behind those of the engine."""
+"""All metrics from judges: first those of the engine, then those of benchmark plug-ins."""
 
 _PROMPTS = Path(__file__).with_name("prompts.toml")
 _LONGEST_ANSWER = 12_000
@@ -220,9 +222,9 @@ _HOLE = re.compile(r"\{(mark|question|reference|answer)\}")
 
 
 def judge_questions(record: Record, rubrics: Rubrics | None = None) -> list[JudgeQuestion]:
-    """Questions to a judge about ``record``; none where it holds no answer that a judge can grade.
+    """Return the questions to a judge about ``record``; none if it holds no answer that a judge can grade.
 
-    ``rubrics``: those of the user's file; None: those that ship.
+    ``rubrics`` are those of the user's file, None for the shipped ones.
     """
     answer = record.trajectory.answer if record.trajectory is not None and record.invalid is None else None
     questions = [each for plugin in plugins() if plugin.judging for each in plugin.judging.questions(record, rubrics)]
@@ -236,7 +238,7 @@ def judge_questions(record: Record, rubrics: Rubrics | None = None) -> list[Judg
 
 
 def open_question(metric: str, slot: str, question: str, reference: str, answer: str) -> JudgeQuestion:
-    """A question on an answer that is compared with a reference text; in Chinese where the reference is."""
+    """Return a question about an answer that is compared with a reference text, in the language of the reference."""
     if len(answer) > _LONGEST_ANSWER:
         answer = f"{answer[:_LONGEST_ANSWER]} [...]"
     language = "zh" if _HAN.search(reference) else "en"
@@ -268,11 +270,13 @@ class _Labelled(FrozenModel):
 
 
 def labelled_questions(source: str) -> dict[JudgeQuestion, int]:
-    """Questions to a judge with the right grades: ``shipped`` (30 of our own wording), or a JSONL file with
-    ``question``, ``reference``, ``answer`` and ``grade`` (0 to 2) in every line.
+    """Read questions to a judge with their right grades.
+
+    ``source`` is ``shipped`` (30 answers written for this package) or a JSONL file with ``question``, ``reference``,
+    ``answer`` and ``grade`` (0 to 2) in every line.
 
     Raises:
-        UsageError: no such file, or a line of another form.
+        UsageError: the file cannot be read, has a line with other fields, or holds no answers.
     """
     try:
         if source == SHIPPED:
@@ -285,7 +289,7 @@ def labelled_questions(source: str) -> dict[JudgeQuestion, int]:
         ) from error
     metric = _calibrated_metric()
     labels: dict[JudgeQuestion, int] = {}
-    for number, line in enumerate(text.split("\n"), start=1):  # splitlines would part at marks within texts, too
+    for number, line in enumerate(text.split("\n"), start=1):  # splitlines would also split at separators within texts
         if line.strip():
             try:
                 item = _Labelled.model_validate_json(line)
@@ -303,7 +307,7 @@ def labelled_questions(source: str) -> dict[JudgeQuestion, int]:
 
 
 def _calibrated_metric() -> str:
-    """Metric of answers that are compared with a reference text, as those with known grades are."""
+    """Return the metric of answers that are compared with a reference text, as labelled answers are."""
     known = [plugin.judging.calibrated for plugin in plugins() if plugin.judging and plugin.judging.calibrated]
     if not known:
         raise UsageError("no installed benchmark has answers that are graded against a reference text")
