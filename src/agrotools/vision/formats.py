@@ -1,7 +1,7 @@
-"""File formats by their first bytes, and JPEGs stripped to what their picture needs, without decoding them.
+"""Detection of file formats by content, and removal of metadata from JPEG files without decoding them.
 
-The name of a file says nothing: it may have been renamed. Stripped is what is no picture: comments, positions, dates,
-thumbnails, profiles. Segments as in ITU-T T.81 (1992), annex B.
+File names are ignored because files may have been renamed. Comments, positions, dates, thumbnails and profiles are
+removed from JPEG files. Segments follow ITU-T T.81 (1992), annex B.
 """
 
 import re
@@ -15,12 +15,12 @@ from agrotools.vision import Box
 Format = Literal["jpeg", "png", "webp", "tiff", "envi"]
 
 PHOTO_FORMATS: dict[Format, str] = {"jpeg": "JPEG", "png": "PNG", "webp": "WEBP"}
-"""Formats that Pillow reads here, by Pillow's names."""
+"""Formats read with Pillow, and Pillow's names for them."""
 RASTER_DRIVERS: dict[Format, str] = {"tiff": "GTiff", "envi": "ENVI", "png": "PNG", "jpeg": "JPEG"}
-"""Formats that rasterio reads here, by GDAL's names. No other driver is ever opened."""
+"""Formats read with rasterio, and their GDAL drivers. No other driver is used."""
 
 MAX_PIXELS = 100_000_000
-"""Largest picture that is decoded, or window of a raster that is read."""
+"""Largest number of pixels of a picture to decode or a raster window to read."""
 
 _READABLE = "readable formats: JPEG, PNG, WebP, GeoTIFF, ENVI (data file with its .hdr beside it)"
 _KNOWN_BUT_REFUSED: tuple[tuple[bytes, str], ...] = (
@@ -37,14 +37,14 @@ _KNOWN_BUT_REFUSED: tuple[tuple[bytes, str], ...] = (
 
 
 def file_format(path: Path, *, argument: str = "image", shown_as: str | None = None) -> Format:
-    """The format of a file by its content.
+    """Detect the format of a file by its content.
 
     Args:
-        argument: name of the tool's argument that an error is about.
-        shown_as: name of the file in messages, where it is known by another one than on disk.
+        argument: tool argument named in errors.
+        shown_as: name of the file in messages, if it differs from the name on disk.
 
     Raises:
-        ToolError: ``file_not_found``; ``unreadable_file`` for an empty file or anything but the formats above.
+        ToolError: ``file_not_found``; ``unreadable_file`` for an empty file or an unsupported format.
     """
     name = shown_as or path.name
     try:
@@ -66,7 +66,7 @@ def file_format(path: Path, *, argument: str = "image", shown_as: str | None = N
 
 
 def envi_header(path: Path) -> Path | None:
-    """The ENVI header beside a data file (``a.hdr`` or ``a.raw.hdr`` for ``a.raw``), or None."""
+    """Return the ENVI header of a data file (``a.hdr`` or ``a.raw.hdr`` for ``a.raw``), or None."""
     for header in (path.with_suffix(".hdr"), path.with_name(path.name + ".hdr")):
         try:
             if header == path or not header.is_file() or header.resolve().parent != path.resolve().parent:
@@ -80,7 +80,7 @@ def envi_header(path: Path) -> Path | None:
 
 
 def too_large(width: int, height: int, name: str, argument: str) -> ToolError:
-    """The error for a picture or window above :data:`MAX_PIXELS`."""
+    """Return the error for a picture or window larger than :data:`MAX_PIXELS`."""
     return ToolError(
         "limit",
         f"{name} has {width} x {height} pixels; at most {MAX_PIXELS // 1_000_000} million are read at once",
@@ -90,7 +90,7 @@ def too_large(width: int, height: int, name: str, argument: str) -> ToolError:
 
 
 def refuse_outside(region: Box, width: int, height: int, name: str) -> None:
-    """Refuse a box that is empty or not wholly inside a picture of that size.
+    """Refuse a box that is empty or not entirely inside a picture of this size.
 
     Raises:
         ToolError: ``region_empty``.
@@ -106,10 +106,10 @@ def refuse_outside(region: Box, width: int, height: int, name: str) -> None:
 
 
 def clipped_region(region: Box | None, width: int, height: int, name: str) -> tuple[Box, tuple[str, ...]]:
-    """The part of ``region`` inside a picture of that size (None: all of it), and flag ``region_clipped`` if cut.
+    """Clip ``region`` (None: the whole picture) to a picture of this size; flag ``region_clipped`` if it changes.
 
     Raises:
-        ToolError: ``region_empty`` where nothing of it is inside.
+        ToolError: ``region_empty``: the region is entirely outside.
     """
     if region is None:
         return (0, 0, width, height), ()
@@ -121,7 +121,7 @@ def clipped_region(region: Box | None, width: int, height: int, name: str) -> tu
 
 
 def damaged(name: str, argument: str, error: Exception) -> ToolError:
-    """The error for a file that a decoder gave up on. Its reason is told unless it holds a path of this machine."""
+    """Return the error for a file that cannot be decoded, with the decoder's reason unless it contains a path."""
     reason = (str(error).splitlines() or [""])[0][:120]
     detail = f" ({reason})" if reason and "/" not in reason and "\\" not in reason else ""
     return ToolError(
@@ -158,18 +158,18 @@ def _in_words(head: bytes) -> str:
 
 _START = b"\xff\xd8"
 _FRAMES = (0xC0, 0xC1, 0xC2)
-"""Baseline, extended and progressive, Huffman-coded: what every reader of JPEG knows."""
+"""Markers of baseline, extended and progressive frames with Huffman coding, which every JPEG reader supports."""
 _TABLES = (0xC4, 0xDB, 0xDD)
 _JFIF, _EXIF, _MULTI_PICTURE, _ADOBE = 0xE0, 0xE1, 0xE2, 0xEE
 _SCAN, _END = 0xDA, 0xD9
 _MOST_BYTES = 8 * 2**20
-# A literal first byte lets the search skip from one to the next: a repeat in its place takes sixty times as long.
+# A literal first byte lets the search skip ahead; a repetition in its place would be sixty times as slow.
 _AFTER_SCAN = re.compile(rb"\xff[\x01-\xcf\xd8-\xfe]")
 
 
 @dataclass(frozen=True)
 class BareJpeg:
-    """The bytes of a picture alone, and its size."""
+    """JPEG file without metadata, and the size of its picture."""
 
     content: bytes = field(repr=False)
     width_px: int
@@ -177,15 +177,15 @@ class BareJpeg:
 
 
 def bare_jpeg(path: Path, longest_px: int) -> BareJpeg | None:
-    """The picture of a JPEG file as it is stored, without anything else that the file says.
+    """Return the picture of a JPEG file as stored, without metadata.
 
-    None where that is not what a person would see, or not surely: other formats, pictures that are stored turned or
-    in CMYK, several pictures in a file, rare codings, and files that are cut short. Pixels are not decoded: noise in
-    them looks like noise to any decoder. None, too, for pictures of more than ``longest_px`` on a side, and for files
-    of more bytes than such a picture takes.
+    Return None if the stored picture may differ from the displayed one: other formats, rotated or CMYK pictures,
+    several pictures in a file, rare codings, truncated files. Also return None for pictures with more than
+    ``longest_px`` pixels on a side, for files of more than 8 MiB, and for unreadable files. Pixels are not decoded, so
+    damaged pixel data is not detected.
     """
     try:
-        # Not read up to a limit: that would make room for the limit first, at more cost than all the rest.
+        # Check the size instead of reading up to a limit, which would allocate the limit first and dominate the time.
         bare = _strip(path.read_bytes()) if path.stat().st_size <= _MOST_BYTES else None
     except (OSError, IndexError):
         return None
@@ -229,7 +229,7 @@ def _strip(data: bytes) -> BareJpeg | None:
             has_pixels = True
             parts.append(whole[at:end])
         elif marker == _JFIF and payload.startswith(b"JFIF\0"):
-            # Version, unit and density; a thumbnail that may follow is left out.
+            # Version, unit and density, without a thumbnail.
             parts.append(b"\xff\xe0" + (16).to_bytes(2) + payload[:12] + b"\0\0")
         elif _changes_appearance(marker, payload):
             return None
@@ -250,12 +250,12 @@ def _shorts(data: bytes) -> tuple[int, int]:
 
 
 def _is_upright(exif: bytes) -> bool:
-    """True if the EXIF block asks for no rotation. One that cannot be read is left to the reader."""
+    """True if the EXIF block requests no rotation; False for an unreadable block, which is left to the full reader."""
     from PIL import Image
 
     block = Image.Exif()
     try:
         block.load(exif)
         return block.get(0x0112, 1) == 1
-    except Exception:  # Pillow raises whatever a damaged block leads it to.
+    except Exception:  # Pillow raises errors of any kind on a damaged block
         return False

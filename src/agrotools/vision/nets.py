@@ -1,4 +1,4 @@
-"""Nets and weights of the package: files checked against their hash, descriptions, ONNX sessions."""
+"""Nets and weights of the package: files verified by hash, descriptions, and ONNX sessions."""
 
 import hashlib
 import io
@@ -20,15 +20,15 @@ Arrays = dict[str, NDArray[np.generic]]
 
 
 def checked_bytes(path: Path, sha256: str, *, what: str, hint: str) -> bytes:
-    """The content of a file of weights.
+    """Read a file of weights and verify its hash.
 
     Args:
-        sha256: hexadecimal hash that the content must have.
-        what: whose weights these are, as a message begins ("the weights of head carrots").
-        hint: what to do where they cannot be used.
+        sha256: expected hexadecimal hash of the content.
+        what: owner of the weights, as the beginning of a message ("the weights of head carrots").
+        hint: advice if the weights cannot be used.
 
     Raises:
-        ToolError: ``backend_unavailable``: missing, larger than 64 MiB, or not the content that was described.
+        ToolError: ``backend_unavailable``: the file is missing, larger than 64 MiB, or has a different hash.
     """
     try:
         if path.stat().st_size > LARGEST_WEIGHTS:
@@ -42,16 +42,16 @@ def checked_bytes(path: Path, sha256: str, *, what: str, hint: str) -> bytes:
 
 
 def checked_arrays(path: Path, sha256: str, *, what: str, hint: str) -> Arrays:
-    """The arrays of an ``.npz`` of weights, all of them read.
+    """Read all arrays of an ``.npz`` file of weights and verify its hash.
 
     Raises:
-        ToolError: as :func:`checked_bytes`; ``backend_unavailable`` too for what is no file of plain, finite arrays.
+        ToolError: as :func:`checked_bytes`; ``backend_unavailable`` also for content other than plain, finite arrays.
     """
     content = checked_bytes(path, sha256, what=what, hint=hint)
     try:
         with np.load(io.BytesIO(content), allow_pickle=False) as file:
             arrays: Arrays = {name: file[name] for name in file.files}
-    except Exception as error:  # a damaged zip raises whatever its decoder runs into
+    except Exception as error:  # decoders raise errors of any kind on a damaged zip
         raise unusable_weights(what, "are damaged", hint) from error
     if not all(np.isfinite(array).all() for array in arrays.values() if array.dtype.kind == "f"):
         raise unusable_weights(what, "are damaged: not all are numbers", hint)
@@ -59,12 +59,12 @@ def checked_arrays(path: Path, sha256: str, *, what: str, hint: str) -> Arrays:
 
 
 def unusable_weights(what: str, why: str, hint: str) -> ToolError:
-    """The error for weights that cannot be used."""
+    """Return the error for unusable weights."""
     return ToolError("backend_unavailable", f"{what} {why}", hint=hint)
 
 
 def pack_arrays(arrays: dict[str, NDArray[np.generic]]) -> tuple[bytes, str]:
-    """The content of an ``.npz``, and its hash."""
+    """Return the content of an ``.npz`` file with these arrays, and its SHA-256 hash."""
     buffer = io.BytesIO()
     np.savez_compressed(buffer, allow_pickle=False, **arrays)
     content = buffer.getvalue()
@@ -72,16 +72,17 @@ def pack_arrays(arrays: dict[str, NDArray[np.generic]]) -> tuple[bytes, str]:
 
 
 def open_session(content: bytes, *, takes: str, gives: Collection[str], what: str, hint: str) -> Any:
-    """An ``onnxruntime.InferenceSession``.
+    """Create an ``onnxruntime.InferenceSession``.
 
     Args:
-        takes: name of the one input, float32.
-        gives: names of outputs that must be there.
-        what: whose graph it is, as a message begins.
-        hint: what to do where it cannot be used.
+        takes: name of the only input, float32.
+        gives: names of the required outputs.
+        what: owner of the graph, as the beginning of a message.
+        hint: advice if the graph cannot be used.
 
     Raises:
-        ToolError: ``backend_unavailable``: no ONNX Runtime, no graph that runs, other inputs or outputs.
+        ToolError: ``backend_unavailable``: ONNX Runtime is missing, the graph cannot be loaded, or it has other inputs
+            or outputs.
     """
     try:
         import onnxruntime
@@ -95,7 +96,7 @@ def open_session(content: bytes, *, takes: str, gives: Collection[str], what: st
         session = onnxruntime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
         inputs = {one.name: one.type for one in session.get_inputs()}
         outputs = {one.name for one in session.get_outputs()}
-    except Exception as error:  # ONNX Runtime's own kinds of error, whatever the graph leads it to
+    except Exception as error:  # ONNX Runtime raises many kinds of errors of its own
         raise unusable_weights(what, "are no graph that can be run", hint) from error
     if inputs != {takes: "tensor(float)"} or not set(gives) <= outputs:
         raise unusable_weights(what, "take or give something else than the description says", hint)
@@ -106,13 +107,13 @@ _LARGEST_DESCRIPTION = 2**20
 
 
 class DescriptionPart(BaseModel):
-    """A part of a description, which holds more than its reader needs."""
+    """Part of a description; additional fields are ignored."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
 
 class DescribedNet(DescriptionPart):
-    """Fields of every net's description: its name, and its weights by file and hash."""
+    """Fields common to all net descriptions: name, file of the weights and its hash."""
 
     name: str
     weights: Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_.-]+\.onnx$")]
@@ -123,19 +124,19 @@ Description = TypeVar("Description", bound=DescribedNet)
 
 
 def nets_folder() -> Path:
-    """Folder of the nets of the package."""
+    """Return the folder of the nets of the package."""
     return Path(str(files("agrotools"))) / "data" / "nets"
 
 
 def read_description(path: Path, kind: type[Description], *, what: str, hint: str) -> Description:
-    """A description as it stands.
+    """Read the description of a net without loading its weights.
 
     Args:
-        what: whose it is, as a message begins ("the fruit net").
-        hint: what to do where it cannot be used.
+        what: owner of the description, as the beginning of a message ("the fruit net").
+        hint: advice if the description cannot be used.
 
     Raises:
-        ToolError: ``backend_unavailable``: missing, over 1 MiB, or no description of that kind.
+        ToolError: ``backend_unavailable``: the file is missing, larger than 1 MiB, or not a valid description.
     """
     try:
         if path.stat().st_size > _LARGEST_DESCRIPTION:
@@ -152,13 +153,13 @@ def read_description(path: Path, kind: type[Description], *, what: str, hint: st
 def read_whole_net(
     path: Path, kind: type[Description], *, gives: Collection[str], what: str, hint: str
 ) -> tuple[Description, Any]:
-    """A description and the session of its weights, which take ``image``.
+    """Read a description and open a session with its weights, whose only input must be ``image``.
 
     Args:
-        gives: names of outputs that must be there; ``what`` and ``hint`` as for :func:`read_description`.
+        gives: names of the required outputs; ``what`` and ``hint`` as for :func:`read_description`.
 
     Raises:
-        ToolError: ``backend_unavailable``: a file is missing, no description, other weights, no graph that fits.
+        ToolError: ``backend_unavailable``: a file is missing or invalid, the hash differs, or the graph does not match.
     """
     info = read_description(path, kind, what=what, hint=hint)
     weights = f"the weights of {what}"

@@ -1,4 +1,4 @@
-"""Photographs, label images and rasters as pictures: one form of output, whatever hostile input.
+"""Reading of photographs, label images and rasters as pictures, safe for hostile input.
 
 Multi-band rasters are read by :mod:`agrotools.vision.rasters`.
 """
@@ -25,10 +25,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class RgbImage:
-    """A colour picture as a person sees it: upright (EXIF), on white where it is transparent.
+    """Colour picture as displayed: turned upright (EXIF), with transparent parts on white.
 
-    ``pixels``: uint8 (rows, columns, 3), sRGB, 0..255. ``valid``: bool (rows, columns), False where fully transparent
-    or without data; None where every pixel holds data. ``notes`` and ``flags`` as in a tool's result.
+    ``pixels``: uint8 (rows, columns, 3), sRGB, 0..255. ``valid``: bool (rows, columns), False for pixels that are fully
+    transparent or without data; None if all pixels are valid. ``notes`` and ``flags`` as in a tool's result.
     """
 
     pixels: NDArray[np.uint8]
@@ -52,7 +52,7 @@ class RgbImage:
 
 
 def refuse_grey(picture: RgbImage, name: str, why: str, hint: str = "use a colour picture") -> None:
-    """Refuse a picture without colours.
+    """Refuse a grey picture.
 
     Raises:
         ToolError: ``band_not_found``.
@@ -63,7 +63,10 @@ def refuse_grey(picture: RgbImage, name: str, why: str, hint: str = "use a colou
 
 @dataclass(frozen=True, eq=False)
 class LabelImage:
-    """Class numbers per pixel. ``classes``: int32 (rows, columns); ``valid``: bool, False for no-data, or None."""
+    """Class numbers per pixel.
+
+    ``classes``: int32 (rows, columns). ``valid``: bool (rows, columns), False for no-data; None if all are valid.
+    """
 
     classes: NDArray[np.int32]
     valid: NDArray[np.bool_] | None = None
@@ -73,12 +76,12 @@ class LabelImage:
 def read_image(path: Path, *, argument: str = "image", shown_as: str | None = None) -> RgbImage:
     """Read a picture (JPEG, PNG, WebP, TIFF) as 8-bit sRGB.
 
-    16-bit pictures are scaled by one factor for all bands; CMYK is converted without its colour profile (flag
-    ``colour_converted``). Of an animation or a stack the first picture is taken.
+    16-bit pictures are scaled by one factor for all bands. CMYK is converted without its colour profile (flag
+    ``colour_converted``). Only the first picture of an animation or stack is read.
 
     Raises:
-        ToolError: ``file_not_found``, ``unreadable_file`` (empty, truncated, another format), ``limit`` (more than
-            100 million pixels; found out before anything is decoded), ``nothing_found`` (a raster without any data).
+        ToolError: ``file_not_found``, ``unreadable_file`` (empty, truncated, unsupported format), ``limit`` (more than
+            100 million pixels, checked before decoding), ``nothing_found`` (no data, or transparent everywhere).
     """
     name = shown_as or path.name
     kind = file_format(path, argument=argument, shown_as=shown_as)
@@ -109,13 +112,13 @@ def read_image(path: Path, *, argument: str = "image", shown_as: str | None = No
 def read_labels(
     path: Path, region: Box | None = None, *, argument: str = "label_raster", shown_as: str | None = None
 ) -> LabelImage:
-    """Read a mask whose pixel values are class numbers: palette indices and grey values as they are, never as colours.
+    """Read a mask whose pixel values are class numbers; palette indices are not converted to colours.
 
-    With ``region`` only that part of it; of a GeoTIFF no more than that part is read.
+    With ``region``, only that part is returned, and only that part of a GeoTIFF is read.
 
     Raises:
-        ToolError: as :func:`read_image`; ``unreadable_file`` too for a JPEG (which changes values) or a mask that
-            codes its classes as colours, ``region_empty``.
+        ToolError: as :func:`read_image`; ``unreadable_file`` also for a JPEG (whose compression changes values) and
+            for a mask that encodes classes as colours; ``region_empty``.
     """
     name = shown_as or path.name
     kind = file_format(path, argument=argument, shown_as=shown_as)
@@ -154,12 +157,12 @@ def read_labels(
 
 @contextmanager
 def _open_image(path: Path, pillow_format: str, name: str, argument: str) -> "Iterator[Image]":
-    """An image whose pixels are decoded, of that format and no other."""
+    """Open and decode an image, allowing only the given format."""
     from PIL import Image
 
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # Pillow warns about sizes that are checked below, and about odd metadata
+            warnings.simplefilter("ignore")  # Pillow warns about size, which is checked below, and odd metadata
             with Image.open(path, formats=[pillow_format]) as image:
                 if image.width * image.height > MAX_PIXELS:
                     raise too_large(image.width, image.height, name, argument)
@@ -174,12 +177,12 @@ def _open_image(path: Path, pillow_format: str, name: str, argument: str) -> "It
         ) from error
     except (ToolError, MemoryError):
         raise
-    except Exception as error:  # Decoders raise whatever a damaged file leads them to.
+    except Exception as error:  # decoders raise errors of any kind on a damaged file
         raise damaged(name, argument, error) from error
 
 
 def _turn_upright(image: "Image", notes: list[str]) -> "Image":
-    """The image turned as its EXIF orientation says; a damaged EXIF block turns nothing."""
+    """Turn an image according to its EXIF orientation; with a damaged EXIF block it is not turned."""
     from PIL import ImageOps
 
     try:
@@ -227,12 +230,12 @@ def _png_bit_depth(path: Path) -> int:
 
 
 def picture_of(source: "RasterSource", *, argument: str = "image") -> RgbImage:
-    """A raster as 8-bit RGB: its red, green and blue bands, else its first three, else its only one as grey.
+    """Return a raster as 8-bit RGB: its red, green and blue bands, else its first three, else its first as grey.
 
-    Values of 8 bits stay as they are, others are scaled by one factor for all bands (99.9th percentile to 255).
+    8-bit values are not changed; others are scaled by one factor for all bands (99.9th percentile to 255).
 
     Raises:
-        ToolError: ``nothing_found`` where it holds no data, and as :meth:`RasterSource.read`.
+        ToolError: ``nothing_found`` if the raster has no data; errors of :meth:`RasterSource.read`.
     """
     palette = _palette(source)
     if palette is not None:
@@ -257,10 +260,10 @@ def picture_of(source: "RasterSource", *, argument: str = "image") -> RgbImage:
 
 
 def stretched_picture(bands: Mapping[Role, NDArray[np.float32]]) -> NDArray[np.uint8]:
-    """Bands as a picture to look at, uint8 (rows, columns, 3), each stretched between its 1st and 99th percentile.
+    """Return bands as a display picture, uint8 (rows, columns, 3), each stretched between its 1st and 99th percentile.
 
-    Natural colours where there are red, green and blue; else the customary false colours (infrared as red, red as
-    green, green as blue) with what there is; else grey.
+    Colours are natural if red, green and blue are available, else the usual false colours of the available bands
+    (infrared as red, red as green, green as blue), else grey.
     """
     orders: tuple[tuple[Role, Role, Role], ...] = (
         ("R", "G", "B"),

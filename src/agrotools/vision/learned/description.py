@@ -1,12 +1,12 @@
-"""Pictures in words and words in pictures by large open models.
+"""Captions, transcriptions, similarities and generated pictures by large open models.
 
-Sources: captions, Florence-2 (Xiao et al. 2024, arXiv 2311.06242) and BLIP (Li et al. 2022, arXiv 2201.12086);
-formulas, Nougat (Blecher et al. 2023, arXiv 2308.13418) and others of its build; printed or written lines, TrOCR (Li et
-al. 2021, arXiv 2109.10282); similarity, CLIP (Radford et al. 2021, arXiv 2103.00020) and BioCLIP, the same trained on
-the tree of life (Stevens et al. 2024, arXiv 2311.18803); pictures made or changed by words, pipelines of diffusers,
-latent diffusion (Rombach et al. 2021, arXiv 2112.10752) and InstructPix2Pix (Brooks et al. 2022, arXiv 2211.09800).
+Sources: Florence-2 (Xiao et al. 2024, arXiv 2311.06242) and BLIP (Li et al. 2022, arXiv 2201.12086) for captions;
+Nougat (Blecher et al. 2023, arXiv 2308.13418) and similar models for formulas; TrOCR (Li et al. 2021, arXiv 2109.10282)
+for printed or handwritten lines; CLIP (Radford et al. 2021, arXiv 2103.00020) and BioCLIP, a CLIP trained on the tree
+of life (Stevens et al. 2024, arXiv 2311.18803), for similarity; diffusers pipelines of latent diffusion (Rombach et al.
+2021, arXiv 2112.10752) and InstructPix2Pix (Brooks et al. 2022, arXiv 2211.09800) for generated and edited pictures.
 
-A model of another kind, or one that cannot be loaded, is a ``ToolError`` of the kind ``backend_unavailable``.
+A model of the wrong kind, or one that cannot be loaded, raises a ``ToolError`` of the kind ``backend_unavailable``.
 """
 
 import json
@@ -30,14 +30,17 @@ _MAX_QUESTION_TOKENS, _MAX_ANSWER_TOKENS = 64, 64
 
 
 class Caption(NamedTuple):
-    """Text of the model. ``answers``: True if it got the question, which Florence-2 does not take."""
+    """Text of the model. ``answers``: True if it answers a question, which Florence-2 cannot."""
 
     text: str
     answers: bool
 
 
 def describe(pixels: NDArray[np.uint8], question: str | None, weights: Weights) -> Caption:
-    """Caption of a picture, uint8 (rows, columns, 3). The likeliest words are taken, so that equal calls agree."""
+    """Write a caption of a picture, uint8 (rows, columns, 3), or answer a question.
+
+    Decoding is greedy, so that equal calls give equal text.
+    """
     torch = library("torch")
     from PIL import Image
 
@@ -86,7 +89,7 @@ def _by_blip(image: "Image", question: str | None, weights: Weights) -> Caption:
 
 @model_loader
 def _load_blip(weights: Weights) -> tuple[Any, Any, Any, bool]:
-    """Pictures to arrays, words to numbers, the model, and whether it answers questions."""
+    """Return the image processor, the tokenizer, the model, and whether it answers questions."""
     transformers = library("transformers")
 
     config = transformers.AutoConfig.from_pretrained(weights.folder, **LOCAL_ONLY)
@@ -102,7 +105,7 @@ _MAX_FORMULA_TOKENS = 512
 
 
 def write_down(pixels: NDArray[np.uint8], weights: Weights) -> str:
-    """Transcription of a picture, uint8 (rows, columns, 3). The likeliest words are taken."""
+    """Transcribe a picture, uint8 (rows, columns, 3), with greedy decoding."""
     torch = library("torch")
     from PIL import Image
 
@@ -128,16 +131,16 @@ def _load_formula_model(weights: Weights) -> tuple[Any, Any, Any]:
 
 
 _OPEN_CLIP_FILES = ("open_clip_model.safetensors", "open_clip_pytorch_model.safetensors", "model.safetensors")
-"""Those that the library takes before any other: with one of them there, it looks at no pickle."""
+"""Weight files that the library prefers to all others; with one of them present, it never loads a pickle."""
 SIMILARITY_KINDS = ("open_clip", "clip")
 _TEMPLATES = ("a photo of {}.", "a close-up photo of {}.", "{} in the field.")
 
 
 def likeness(pixels: NDArray[np.uint8], names: Sequence[str], weights: Weights) -> NDArray[np.float64]:
-    """A share (n,) for each name, together 1: softmax over the cosines times the scale that the model has learnt.
+    """Return a share (n,) for each name, with sum 1: softmax of the cosines times the scale learnt by the model.
 
-    Names are put into three sentences each, whose directions are averaged. Shares are among the names given alone: of
-    a picture of something else, one of them is the likeliest all the same.
+    Each name is inserted into three sentences, whose embeddings are averaged. Shares only compare the given names, so
+    one of them is always the likeliest, even for a picture of something else.
 
     Args:
         pixels: uint8 (rows, columns, 3).
@@ -163,7 +166,7 @@ def _unit(vectors: Any) -> Any:
 
 @model_loader
 def _load_similarity_model(weights: Weights) -> tuple[Callable[[Any], Any], Callable[[list[str]], Any], float]:
-    """Functions from a picture and from sentences to vectors (n, width), and the scale of their cosines."""
+    """Return functions that embed a picture and sentences as vectors (n, width), and the scale of their cosines."""
     return _of_open_clip(weights) if weights.kind == "open_clip" else _of_transformers(weights)
 
 
@@ -210,13 +213,13 @@ def _vectors(output: Any) -> Any:
 
 
 _STEP_PX = 8
-"""Pipelines take sides that are multiples of this."""
+"""Sides of pictures for pipelines are multiples of this number of pixels."""
 
 
 def draw_words(prompt: str, weights: Weights, *, seed: int, steps: int) -> NDArray[np.uint8]:
-    """A picture, uint8 (rows, columns, 3), of what ``prompt`` says, of the size that the model was taught.
+    """Generate a picture, uint8 (rows, columns, 3), from ``prompt``, in the default size of the model.
 
-    Equal calls on one machine give equal pictures.
+    Equal calls on the same machine give equal pictures.
     """
     torch = library("torch")
 
@@ -229,7 +232,7 @@ def draw_words(prompt: str, weights: Weights, *, seed: int, steps: int) -> NDArr
 def change_picture(
     pixels: NDArray[np.uint8], instruction: str, weights: Weights, *, seed: int, steps: int, longest_px: int = 768
 ) -> NDArray[np.uint8]:
-    """A picture, uint8 (rows, columns, 3), changed as ``instruction`` says, at most ``longest_px`` a side."""
+    """Edit a picture, uint8 (rows, columns, 3), following ``instruction``, at most ``longest_px`` pixels a side."""
     torch = library("torch")
     from PIL import Image
 
@@ -263,7 +266,7 @@ def _load_pipeline(weights: Weights, maker: str) -> Any:
     torch = library("torch")
 
     class_name = _pipeline_name(weights)
-    # A pipeline that is told what to change has a class of its own, which no automatic choice knows.
+    # Pipelines for editing by instruction have their own class, which the automatic pipelines do not support.
     make = diffusers.DiffusionPipeline if "InstructPix2Pix" in class_name else getattr(diffusers, maker)
     if maker == "AutoPipelineForText2Image" and "InstructPix2Pix" in class_name:
         raise ToolError(
@@ -281,7 +284,7 @@ def _load_pipeline(weights: Weights, maker: str) -> Any:
         )
         pipeline.set_progress_bar_config(disable=True)
         return pipeline.to("cuda") if gpu else pipeline
-    except Exception as error:  # these libraries raise whatever a wrong file leads them to
+    except Exception as error:  # these libraries raise errors of any kind on wrong files
         raise unloadable(weights, error) from error
 
 
