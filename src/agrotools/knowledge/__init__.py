@@ -1,5 +1,5 @@
-"""The agronomic knowledge base: entries with a source for every claim, their rules, and how they are found.
+"""Agronomic knowledge base: entries with a source for every claim, rules for entries, and their retrieval.
 
-Entries ship in ``data/kb``; the user's own lie beside them (see :mod:`agrotools.knowledge.entries`). Search in any
-corpus of text is apart from it: :mod:`agrotools.knowledge.corpus`.
+Entries ship in ``data/kb``; users can add their own (see :mod:`agrotools.knowledge.entries`). Search in arbitrary text
+corpora is separate: :mod:`agrotools.knowledge.corpus`.
 """

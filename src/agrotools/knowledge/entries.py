@@ -1,10 +1,10 @@
-"""Entries of the knowledge base: their form, and loading from TOML files: those that ship, and the user's own.
+"""Entries of the knowledge base: their format, and loading of shipped and user entries from TOML files.
 
-An entry is one file, ``data/kb/FOLDER/SLUG.toml``. Everything is validated strictly: an unknown key, a number written
-as text or a date that is none is a fault, never silently dropped. The user's entries lie in the folders named by
-``AGROTOOLS_KB`` (several parted by ``:``), or else in ``kb`` inside the user's data folder. A file that cannot be read
-as an entry is a :class:`Fault` that says where and why; all others are loaded. Parsing hundreds of TOML files takes
-longer than reading their compiled form, which therefore lies in the cache under the hash of all of them.
+An entry is one file, ``data/kb/FOLDER/SLUG.toml``. Validation is strict: an unknown key, a number written as text or an
+invalid date is a fault, never silently dropped. User entries are in the folders named by ``AGROTOOLS_KB`` (separated by
+``:``), or by default in ``kb`` inside the user's data folder. A file that is not a valid entry gives a :class:`Fault`
+with location and reason; all others are loaded. Parsing hundreds of TOML files takes longer than reading their compiled
+form, which is therefore cached under the hash of all files.
 """
 
 import os
@@ -26,7 +26,7 @@ Kind = Literal["pest", "disease", "weed", "crop", "method"]
 Coverage = Literal["verified", "partial", "stub"]
 Section = Literal["identification", "symptoms", "causes", "life_cycle", "thresholds", "management", "reference_values"]
 Passage = Literal[Section, "names"]
-"""A section, or what every entry has: its names, crops and place in the system."""
+"""A section, or the part that every entry has: its names, crops and taxonomy."""
 ManagementType = Literal["cultural", "biological", "chemical", "monitoring", "physical"]
 PathogenType = Literal[
     "fungus", "oomycete", "bacterium", "virus", "viroid", "phytoplasma", "nematode", "mite", "insect", "alga",
@@ -53,7 +53,7 @@ _KEY = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_-]{1,40}$")]
 
 
 class Names(FrozenModel):
-    """Names of a thing. ``datasets``: key of a data set -> its labels, exactly as published."""
+    """Names of a thing. ``datasets``: labels of each data set by its key, exactly as published."""
 
     en: _NAME
     sci: _NAME | None = None
@@ -62,7 +62,7 @@ class Names(FrozenModel):
     datasets: dict[_KEY, tuple[_NAME, ...]] = {}
 
     def all(self) -> tuple[str, ...]:
-        """Every name once: English, scientific, aliases, Chinese, labels of data sets."""
+        """Return every name once: English, scientific, aliases, Chinese, labels of data sets."""
         labels = (label for dataset_labels in self.datasets.values() for label in dataset_labels)
         all_names = (self.en, *([self.sci] if self.sci else []), *self.aliases, *self.zh, *labels)
         return tuple(dict.fromkeys(all_names))
@@ -78,13 +78,13 @@ class Taxonomy(FrozenModel):
 
 
 class Claim(FrozenModel):
-    """One or two sentences of our own, and the keys of the sources they rest on."""
+    """One or two sentences in our own words, and the keys of their sources."""
 
     section: Section
     text: _TEXT
     sources: tuple[_KEY, ...]
     type: ManagementType | None = None
-    """of a management claim"""
+    """type of a management claim"""
     value: _NUMBER | None = None
     unit: _SHORT | None = None
     condition: _SHORT | None = None
@@ -93,7 +93,7 @@ class Claim(FrozenModel):
 
 
 class Source(FrozenModel):
-    """Source of a claim. ``how`` says whether anybody read it there."""
+    """Source of a claim. ``how``: how the claim was obtained from it."""
 
     title: _SHORT
     publisher: _SHORT
@@ -113,8 +113,10 @@ class Entry(FrozenModel):
     last_reviewed: date
     crops: tuple[_NAME, ...] = Field((), max_length=80)
     described_as: tuple[_PHRASE, ...] = Field((), max_length=20)
-    """Short phrases in which people put what they see, as farmers and gardeners say it. They are searched, never shown,
-    and need no source: they claim nothing beyond the claims and contradict none."""
+    """Short descriptions of what people see, in the words of farmers and gardeners.
+
+    They are searched but never shown, and need no source: they must not contradict the claims or go beyond them.
+    """
     names: Names
     taxonomy: Taxonomy = Taxonomy()
     claims: tuple[Claim, ...] = Field((), max_length=80)
@@ -126,7 +128,7 @@ class Entry(FrozenModel):
 
     @property
     def title(self) -> str:
-        """The English name with the scientific one behind it."""
+        """English name followed by the scientific name in brackets."""
         return f"{self.names.en} ({self.names.sci})" if self.names.sci else self.names.en
 
     def claims_of(self, section: Section) -> tuple[Claim, ...]:
@@ -135,9 +137,9 @@ class Entry(FrozenModel):
 
 SHIPPED = Path(__file__).parents[1] / "data" / "kb"
 LONGEST_FILE = 64 * 1024
-"""Bytes. What is longer is refused before it is parsed: the parser's time grows with the square of a hostile key."""
+"""Maximum bytes of a file; longer files are rejected, because parsing time grows with the square of a hostile key."""
 _MOST_DOTS = 60
-"""In a line. A key of thousands of parts takes the parser a minute, and no sentence has so many full stops."""
+"""Maximum number of full stops in a line. A key of thousands of parts would take the parser a minute."""
 MOST_FILES = 20_000
 
 
@@ -159,16 +161,16 @@ class Fault(FrozenModel):
 
 @dataclass(frozen=True)
 class Loaded:
-    """The entries in order of id, the file of each, and what could not be loaded."""
+    """Entries in order of id, the file of each, and the faults of files that could not be loaded."""
 
     entries: tuple[Entry, ...]
     files: dict[str, Path]
-    """id -> the file it came from"""
+    """file of each entry by id"""
     faults: tuple[Fault, ...]
 
 
 def user_folders() -> tuple[Path, ...]:
-    """Folders of the user's own entries; new ones go into the first. They need not exist."""
+    """Return the folders of user entries, which need not exist; new entries are written to the first."""
     folders = [part for part in os.environ.get("AGROTOOLS_KB", "").split(os.pathsep) if part.strip()]
     if folders:
         return tuple(Path(part).expanduser().absolute() for part in folders)
@@ -178,13 +180,15 @@ def user_folders() -> tuple[Path, ...]:
 
 
 def kb_files() -> tuple[Path, ...]:
-    """All files of the knowledge base in the order in which they are loaded: shipped ones first."""
+    """Return all files of the knowledge base in loading order, shipped ones first."""
     return tuple(path for folder in (SHIPPED, *user_folders()) for path in toml_files(folder))
 
 
 def toml_files(folder: Path) -> list[Path]:
-    """The TOML files in ``folder`` and its folders, sorted; none where it does not exist. Links to folders are not
-    followed."""
+    """Return the TOML files in ``folder`` and its subfolders, sorted; empty if it does not exist.
+
+    Links to folders are not followed.
+    """
     paths: list[Path] = []
     for here, folders, names in os.walk(folder, followlinks=False):
         folders.sort()
@@ -195,7 +199,7 @@ def toml_files(folder: Path) -> list[Path]:
 
 
 def load(paths: Sequence[Path] | None = None) -> Loaded:
-    """The entries in ``paths`` (default: :func:`kb_files`). A file at fault costs only itself."""
+    """Load the entries in ``paths`` (default: :func:`kb_files`). A faulty file does not affect the others."""
     contents: list[tuple[Path, bytes]] = []
     faults: list[Fault] = []
     for path in kb_files() if paths is None else paths:
@@ -218,14 +222,14 @@ def load(paths: Sequence[Path] | None = None) -> Loaded:
             else:
                 entries[result.id], files[result.id] = result, path
         else:
-            # The compiled form may have been written where the same files lay elsewhere.
+            # The compiled form may have been written when the same files were in another place.
             faults += [fault.model_copy(update={"file": str(path)}) for fault in result]
     ordered = tuple(entries[key] for key in sorted(entries))
     return Loaded(ordered, files, tuple(faults))
 
 
 def parse(content: bytes, file: str) -> Entry | list[Fault]:
-    """One entry from the bytes of a TOML file, or all that is wrong with it."""
+    """Return the entry in the bytes of a TOML file, or all its faults."""
     if len(content) > LONGEST_FILE:
         return [_too_long(file)]
     try:
@@ -238,21 +242,21 @@ def parse(content: bytes, file: str) -> Entry | list[Fault]:
             return [Fault(file=file, line=number, message=f"more than {_MOST_DOTS} full stops in one line")]
     try:
         data = tomllib.loads(text)
-    except (ValueError, RecursionError) as error:  # an integer of thousands of digits is a ValueError too
+    except (ValueError, RecursionError) as error:  # an integer of thousands of digits is also a ValueError
         message = "too deeply nested" if isinstance(error, RecursionError) else str(error)
         return [Fault(file=file, line=_line_named(message, text), message=f"not valid TOML: {message}"[:400])]
     return _validated(data, text, file)
 
 
 def read_entry(path: Path) -> Entry | list[Fault]:
-    """The entry in one file, or all that is wrong with it."""
+    """Return the entry in a file, or all its faults."""
     content = _content(path)
     return [content] if isinstance(content, Fault) else parse(content, str(path))
 
 
 def _validated(data: dict[str, Any], text: str, file: str) -> Entry | list[Fault]:
     try:
-        # Through JSON, where lists are tuples and dates are text, so that one strict reading serves both forms.
+        # Validated as JSON, which has tuples as lists and dates as text, so that strict mode accepts them.
         return Entry.model_validate_json(to_json(data, inf_nan_mode="constants"), strict=True)
     except ValidationError as error:
         errors = error.errors(include_url=False, include_input=False)
@@ -274,7 +278,7 @@ def _in_words(kind: str, message: str) -> str:
 
 
 def spell_location(location: Iterable[str | int]) -> str:
-    """Path to a value, such as ``claims[2].sources``."""
+    """Return the path to a value, such as ``claims[2].sources``."""
     text = ""
     for part in location:
         text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else part
@@ -282,7 +286,7 @@ def spell_location(location: Iterable[str | int]) -> str:
 
 
 def line_of(text: str, location: Sequence[str | int]) -> int | None:
-    """The line of a value in a file of the usual form, or of the table it belongs to; None where it is not seen."""
+    """Return the line of a value, or of its table, in a file with the usual layout; None if it is not found."""
     lines = text.splitlines()
     start, keys = 0, list(location)
     best: int | None = None
@@ -312,7 +316,7 @@ def line_of(text: str, location: Sequence[str | int]) -> int | None:
 
 
 def _line_named(message: str, text: str) -> int | None:
-    """tomllib says where a fault lies only in its message: ``... (at line 3, column 5)``."""
+    """Return the line number in an error message of tomllib: ``... (at line 3, column 5)``."""
     if message.endswith("(at end of document)"):
         return max(1, len(text.splitlines()))
     _, separator, rest = message.rpartition("at line ")
@@ -360,8 +364,7 @@ def _read_compiled(path: Path, expected: int) -> list[Entry | list[Fault]] | Non
 
 
 def _keep_compiled(path: Path, parsed: list[Entry | list[Fault]]) -> None:
-    """Keep the compiled form, and remove those that nobody has read lately. A cache that cannot be written costs time
-    only."""
+    """Write the compiled form, and remove old ones. Errors are ignored, since the cache only saves time."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         write_whole(path, _RESULTS.dump_json(parsed), synced=False)

@@ -1,7 +1,7 @@
-"""Evidence that a question is about an entry: one number from 0 to 1, and the threshold to accept it.
+"""Evidence that a question is about an entry: a score from 0 to 1, and thresholds to accept it.
 
-Words beside a name in a question may make it the name of another thing: the fall armyworm is not the armyworm. All
-constants were chosen on the questions for development (``build/accuracy/questions``), none on those for the report.
+Words next to a name in a question may make it the name of another thing: the fall armyworm is not the armyworm. All
+constants were chosen on the development questions (``build/accuracy/questions``), none on the report questions.
 """
 
 import re
@@ -27,47 +27,54 @@ from agrotools.knowledge.words import (
 ACCEPTED = 0.5
 """Lowest score at which an entry is accepted."""
 _ACCEPTED_BY_WORDS = (0.5, 0.5, 0.5, 0.5, 0.5, 0.42, 0.36)
-"""The same for an entry that is found by its words, by the number of words that fit: who describes at length uses many
-words that no entry has, and no question on another matter shares five words with one passage."""
+"""Lowest accepted score of an entry found by its words, by number of matching words.
+
+The threshold is lower for many words: long descriptions contain many words that no entry has, but questions on another
+matter do not share five words with one passage.
+"""
 NEAR = 0.12
-"""Entries whose score lies further below the best are not shown."""
+"""Largest difference to the best score of an entry that is still shown."""
 RANK_WEIGHT = 6.0
 """Weight of the fused reciprocal ranks (about 0.016 per ranking that an entry leads) in the order of entries."""
 SLIP = 0.85
-"""Credit of a word that is matched by its correction."""
+"""Credit of a word that matches after correction."""
 OTHER = 0.6
-"""Maximum share that is left of the similarity of a name where the words around it make it another thing's name."""
+"""Maximum factor on the similarity of a name if the words around it make it the name of another thing."""
 OF_GROUP = 0.75
-"""The same for an entry on a group, of which the other thing may be one."""
+"""Factor on the similarity for an entry on a group, which may include the other thing."""
 NAMED_ALIKE = 0.85
-"""Similarity of a name from which on it is told as the name of another thing."""
+"""Minimum similarity at which a name is reported as part of another thing's name."""
 MOST_OF_A_CROP = 0.9
-"""A crop that is found by its words alone never comes before what is named."""
+"""Maximum score of a crop that is found by its words alone, so that it never precedes a named entry."""
 LONGEST_NAME = 4
-"""Telling words up to which a question may be nothing but a name."""
+"""Maximum number of informative words in a question that may consist of a name only."""
 _LEAST_NAME = 0.7
-"""Similarity from which on a name counts as found."""
+"""Minimum similarity at which a name counts as found."""
 _NAMED = 0.5
 _NAMED_BY_A_WORD = 0.25
-"""Share of the doubt that is gone once a name of several words, or of one, is found."""
+"""Shares by which the remaining doubt is reduced once a name of several words, or of one word, is found."""
 _BARE_CROP = 0.7
 _LOOKS_ORDER = (0.29, 2.22, 3.86, 0.87, 2.64, 3.92, -1.83, 0.12, 0.57, 0.0, -1.29)
-"""Weights of :data:`agrotools.knowledge.text_index.FEATURES` in the order of entries: a conditional logit."""
+"""Weights of :data:`agrotools.knowledge.text_index.FEATURES` in the order of entries (conditional logit)."""
 _LOOKS_CHANCE = (-7.3, 0.489, 0.573, 0.292, 2.394, 0.956)
-"""Of constant, order, lead over the next, share, unit and strange, in the chance that the first entry is right: a
-logistic regression, its constant raised by 0.2, so that about 3 % of the questions outside the base are answered."""
+"""Weights in the logistic regression for the chance that the first entry is correct.
+
+They apply to a constant, order, lead over the second entry, and the features share, unit and strange. The constant was
+raised by 0.2, so that about 3 % of the questions outside the base are answered.
+"""
 _BY_COUNT = (0.0, 0.2, 0.45, 0.85, 1.15, 1.3, 1.4)
-"""By the number of different words that fit: six words of which half fit say more than two of which both do."""
+"""Factor by number of distinct matching words: six words of which half match say more than two that both match."""
 
 
 def by_name(similarity: float, covered: float, words: int, kind: Kind) -> float:
-    """Confidence, 0 to 1, that a question means an entry whose name is found in it.
+    """Return the confidence, 0 to 1, that a question means an entry whose name is found in it.
 
     Args:
-        similarity: of the name to words of the question, 0 to 1.
-        covered: share of the question's telling words, by weight, that the entry accounts for.
-        words: of the name. Several leave little doubt, whatever else the question says.
-        kind: the bare name of a crop says only what the question is about.
+        similarity: similarity of the name to words of the question, 0 to 1.
+        covered: share of the question's informative words, by weight, that the entry accounts for.
+        words: number of words of the name. A name of several words leaves little doubt, whatever else the question
+            contains.
+        kind: kind of the entry. The bare name of a crop only gives the topic of the question.
     """
     if similarity < _LEAST_NAME:
         return covered * similarity
@@ -77,15 +84,15 @@ def by_name(similarity: float, covered: float, words: int, kind: Kind) -> float:
 
 
 def by_words(covered: float, matched: int) -> float:
-    """Confidence, 0 to 1, that a question means an entry that shares words with it, but no name.
+    """Return the confidence, 0 to 1, that a question means an entry that shares words with it, but no name.
 
-    It needs several of them: a word or two fit many entries.
+    One or two words fit many entries, so several must match.
     """
     return min(1.0, covered * _BY_COUNT[min(matched, len(_BY_COUNT) - 1)])
 
 
 def accepts(score: float, matched: int, *, sure: bool) -> bool:
-    """True if an entry is accepted as the one that a question means."""
+    """True if an entry is accepted as the one that a question means. ``sure``: use the fixed threshold."""
     if sure:
         return score >= ACCEPTED
     return score >= _ACCEPTED_BY_WORDS[min(matched, len(_ACCEPTED_BY_WORDS) - 1)]
@@ -94,13 +101,13 @@ def accepts(score: float, matched: int, *, sure: bool) -> bool:
 def by_looks(
     features: NDArray[np.float64], allowed: NDArray[np.bool_]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """(entries,) order of the entries by their looks, and the probability that each is the one described.
+    """Return the order of entries by appearance, and the chance that each is the one described, both (entries,).
 
     Args:
         features: (entries, features) of :mod:`agrotools.knowledge.text_index`.
-        allowed: (entries,) entries that may be found.
+        allowed: (entries,), True for entries that may be found.
 
-    An entry behind the first has a part of the first one's chance, the less the further it lies behind.
+    The chance of a later entry is a share of the first one's, which decreases with its distance in order.
     """
     possible = np.flatnonzero(allowed & features.any(axis=1))
     order, chances = np.zeros(len(features)), np.zeros(len(features))
@@ -119,29 +126,29 @@ def by_looks(
 _QUALIFYING = frozenset(map(stem, word_list("qualifying")))
 """Words before a name that give amount, age, certainty or treatment, not the species."""
 _ENDING = word_list("ending")
-"""Words behind which a name begins: they belong to the sentence."""
+"""Words that belong to the sentence, so that a name can only begin after them."""
 _DIRECTIONS = frozenset("northern southern eastern western".split())
 _RANKS = frozenset("pv subsp ssp var f sp race pathovar".split())
 _LATIN_ENDING = re.compile("(?:a|ae|i|is|us|um|ns|des|or|ex|ix)$")
 _LEAST_ALIKE = 4
-"""Letters from which on a word may be a slip for another."""
+"""Minimum length of words that may be misspellings of each other, letters."""
 _LEAST_APART = 3
-"""Slips from which on words are taken for two words."""
+"""Minimum edit distance of distinct words."""
 
 
 def own_words(entry: Entry) -> frozenset[str]:
-    """Stems of the words in the names and crops of an entry, and the hosts that its crops stand for."""
+    """Return stems of the words in the names and crops of an entry, and of the hosts of its crops."""
     hosts = (host for crop in entry.crops for host in hosts_of(crop))
     return frozenset(stem(word) for text in (*entry.names.all(), *entry.crops, *hosts) for word in folded(text).split())
 
 
 def is_group(entry: Entry) -> bool:
-    """True if an entry is about many species, whatever goes before their common name: aphids, flea beetles."""
+    """True if an entry covers many species, whatever precedes their common name: aphids, flea beetles."""
     return entry.kind in ("pest", "weed") and (entry.names.sci is None or entry.names.sci.endswith(("spp.", "sp.")))
 
 
 def is_slip_for(word: str, other: str) -> bool:
-    """True if a word may be a wrong spelling of another: one slip, two in eight letters or more."""
+    """True if a word may be a misspelling of another: one slip, or two in words of seven letters or more."""
     if word == other or stem(word) == stem(other):
         return True
     shorter = min(len(word), len(other))
@@ -151,13 +158,15 @@ def is_slip_for(word: str, other: str) -> bool:
 def foreign_words(
     words: Sequence[str], start: int, end: int, entry_words: frozenset[str], lexicon: Lexicon, *, any_host: bool
 ) -> list[str]:
-    """The words right before a name in a question that are not the entry's, and the word of no language behind it.
+    """Return words next to a name in a question that make it the name of another thing.
+
+    These are words right before the name that are not the entry's, and an unknown or Latin word right after it.
 
     Args:
-        words: of the question, folded; the name is ``words[start:end]``.
+        words: words of the question, folded; the name is ``words[start:end]``.
         entry_words: :func:`own_words` of the entry.
-        lexicon: words that are no slips for others.
-        any_host: whether a host that the entry does not name is passed over: its crops are seldom all told.
+        lexicon: correctly spelt words.
+        any_host: ignore hosts that the entry does not name, because entries seldom list all their crops.
     """
     hosts = hosts_named(" ".join(words))[1] if any_host else frozenset[int]()
     foreign: list[str] = []
@@ -186,7 +195,7 @@ def _is_of_the_sentence(word: str) -> bool:
 
 
 def words_before(words: Sequence[str], start: int) -> int:
-    """Number of words right before ``words[start]`` that name the kind: black bean aphid."""
+    """Return the number of words right before ``words[start]`` that specify the kind: black bean aphid."""
     at = start
     while at > 0 and not _is_of_the_sentence(words[at - 1]):
         at -= 1
@@ -195,13 +204,13 @@ def words_before(words: Sequence[str], start: int) -> int:
 
 
 def words_behind(word: str, entry_words: frozenset[str], lexicon: Lexicon) -> list[str]:
-    """The word behind a part of a name, where it stands for the missing part of another: southern corn rootworm."""
+    """Return the word after a partial name if it completes another name: southern corn rootworm."""
     qualifies = _is_of_the_sentence(word) or stem(word) in _QUALIFYING or is_known(word, entry_words, lexicon)
     return [] if qualifies else [word]
 
 
 def is_known(word: str, entry_words: frozenset[str], lexicon: Lexicon) -> bool:
-    """True if a word, correctly spelt or not, is among an entry's own."""
+    """True if a word, correctly spelt or not, is one of an entry's own words."""
     if stem(word) in entry_words:
         return True
     if word in lexicon or word in _DIRECTIONS:
@@ -210,15 +219,14 @@ def is_known(word: str, entry_words: frozenset[str], lexicon: Lexicon) -> bool:
 
 
 def is_strange(word: str, lexicon: Lexicon) -> bool:
-    """True if no entry has a word, nor any that it may be a slip for: the second part of a scientific name, often."""
+    """True if no entry has the word or a word that it may be a slip for; often the species part of a Latin name."""
     return len(word) > _LEAST_ALIKE and word.isalpha() and word not in lexicon and not lexicon.corrections(word)
 
 
 def is_other_name(window: Sequence[str], name: Sequence[str]) -> bool:
     """True if a name differs from words of a question by a whole word, not by slips: hornworm is not cutworm.
 
-    Words may be missing, written together or apart; but where both sides have words that nothing on the other side
-    is like, these are two names.
+    Words may be missing, joined or split; but if both sides have words without a counterpart, the names are different.
     """
     rest = [word for word in window if not any(is_slip_for(word, other) for other in name)]
     missing = [other for other in name if not any(is_slip_for(word, other) for word in window)]

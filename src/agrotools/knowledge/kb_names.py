@@ -1,4 +1,4 @@
-"""Labels of recognisers and the matching entries of the knowledge base."""
+"""Mapping of labels of recognisers to entries of the knowledge base."""
 
 from collections.abc import Collection, Iterable
 from functools import lru_cache
@@ -8,11 +8,11 @@ from agrotools.knowledge.entries import SHIPPED, Entry, Kind, kb_files, load, to
 from agrotools.knowledge.words import folded
 
 SHIPPED_LABELS = "pool"
-"""Key under which entries give the labels of the shipped nets."""
+"""Key under which entries list the labels of the shipped networks."""
 
 
 class KbNames:
-    """Entries by every name they have. Names are compared folded (case, accents, ``_`` and ``-`` do not count)."""
+    """Entries by all their names. Names are compared folded (ignoring case, accents, ``_`` and ``-``)."""
 
     def __init__(self, entries: Iterable[Entry]) -> None:
         self.entries = tuple(entries)
@@ -25,14 +25,14 @@ class KbNames:
                 self._by_label.setdefault(label, entry)
 
     def of_shipped(self, label: str) -> Entry | None:
-        """The entry of a label of the shipped nets."""
+        """Return the entry of a label of the shipped networks, or None."""
         return self._by_label.get(label)
 
     def of_name(self, name: str, kinds: Collection[Kind], crop: str | None = None) -> Entry | None:
-        """The one entry of these kinds that has this name; None where there is none, or several.
+        """Return the single entry of these kinds that has this name, or None if there is none or more than one.
 
-        Where ``crop`` is known, "leaf spot" may also mean the entry called "bean leaf spot", and of several the one on
-        that crop is meant.
+        With ``crop``, "leaf spot" may also mean the entry "bean leaf spot", and an entry on that crop is preferred to
+        others.
         """
         matches = [entry for entry in self._by_name.get(folded(name), ()) if entry.kind in kinds]
         if crop is not None and len(matches) != 1:
@@ -41,7 +41,7 @@ class KbNames:
         return matches[0] if len(matches) == 1 else None
 
     def of_kinds(self, kinds: Collection[Kind], crop: str | None = None) -> list[Entry]:
-        """The entries of these kinds, on ``crop`` where one is named."""
+        """Return the entries of these kinds, only those on ``crop`` if it is given."""
         return [entry for entry in self.entries if entry.kind in kinds and (crop is None or self.is_on(entry, crop))]
 
     def is_on(self, entry: Entry, crop: str) -> bool:
@@ -49,7 +49,7 @@ class KbNames:
         return bool({_remove_spaces(name) for name in entry.crops} & self.crop_forms(crop))
 
     def key_of_crop(self, crop: str) -> str:
-        """One name for a crop, whatever it is called: the id of its entry, else its singular."""
+        """Return a key that is equal for all names of a crop: the id of its entry, or else its singular."""
         plain = folded(crop)
         forms = {plain, plain.removesuffix("s"), plain.removesuffix("es")}
         for entry in self.entries:
@@ -58,13 +58,13 @@ class KbNames:
         return plain.removesuffix("s")
 
     def key_of_name(self, name: str, kinds: Collection[Kind]) -> str:
-        """One name for a thing, by whatever name, or by the id, of its entry: that id, else the name folded."""
+        """Return a key that is equal for all names of a thing: the id of its entry, or else the folded name."""
         plain = folded(name)
         entry = self.of_name(name, kinds) or next((each for each in self.entries if folded(each.id) == plain), None)
         return entry.id if entry else plain
 
     def crop_forms(self, crop: str) -> set[str]:
-        """Names of a crop: the given one, its singular, and all names of its entry; without spaces."""
+        """Return the names of a crop without spaces: the given one, its singular, and all names of its entry."""
         plain = folded(crop)
         forms = {plain, plain.removesuffix("s"), plain.removesuffix("es")}
         for entry in self.entries:
@@ -76,12 +76,12 @@ class KbNames:
 
 
 def kb_names() -> KbNames:
-    """Names of the entries of this machine."""
+    """Load the names of all entries on this machine."""
     return _names_of_files(kb_files())
 
 
 def shipped_names() -> KbNames:
-    """Names of the entries that come with agrotools: the same on every machine."""
+    """Load the names of the entries shipped with agrotools, which are the same on every machine."""
     return _names_of_files(tuple(toml_files(SHIPPED)))
 
 

@@ -1,4 +1,4 @@
-"""Names of entries in a question, spelt correctly or not, alone or in a sentence."""
+"""Search for names of entries in a question, correctly spelt or not, alone or in a sentence."""
 
 import re
 from collections import Counter
@@ -29,26 +29,26 @@ from agrotools.knowledge.words import (
 )
 
 _TRIED = 40
-"""Names whose n-grams fit best are compared letter by letter."""
+"""Number of names with the best-matching n-grams that are compared letter by letter."""
 _LONGEST_QUERY_WORDS = 60
 _LEAST_LETTERS = 4
-"""A shorter word is found only as it is written: one letter makes another word of it."""
+"""Minimum length of names that are found despite misspellings: a letter changes the meaning of a short word."""
 
 
 @dataclass(frozen=True)
 class NameMatch:
-    """A name found in a question: ``similarity`` 0 to 1, and which words of the question ([start, end)) are it."""
+    """Name found in a question. ``similarity``: 0 to 1; the name is the words [start, end) of the question."""
 
     name: str
     similarity: float
     start: int
     end: int
     other: bool = False
-    """whether words beside it make it the name of another thing"""
+    """True if adjacent words make it the name of another thing"""
 
 
 class NamesIndex:
-    """Names of entries by their exact form and by n-grams of characters (TF-IDF)."""
+    """Names of entries by their exact form and by character n-grams (TF-IDF)."""
 
     def __init__(self, entries: Sequence[Entry]) -> None:
         self.names: list[str] = []
@@ -81,18 +81,18 @@ class NamesIndex:
         self._entries = len(entries)
 
     def exact(self, query: str) -> set[int]:
-        """Entries of which the whole question is a name, or the code in the EPPO database."""
+        """Return the entries of which the whole question is a name or the EPPO code."""
         text = folded(query)
         places = (at for form in {text, _stemmed(text), text.replace(" ", "")} for at in self._exact.get(form, ()))
         coded = {self._codes[text]} if text in self._codes else set[int]()
         return coded.union(self.owners[at] for at in places)
 
     def parts(self, query: str) -> dict[int, float]:
-        """Entries that the whole question names in part, and how surely.
+        """Return the entries that the whole question names in part, with a confidence.
 
-        A name may stand without its crop or with the crop elsewhere ("leaf rust", "leaf rust in wheat"), a
-        scientific one without what follows the species, or as the genus alone, and a plant or animal by the last word
-        of its name. What more than :data:`_MOST_OF_A_PART` entries have in common names none of them.
+        A name may come without its crop or with the crop elsewhere ("leaf rust", "leaf rust in wheat"), a scientific
+        name without the part after the species or as the genus alone, and a plant or animal by the last word of its
+        name. Parts that more than :data:`_MOST_OF_A_PART` entries share identify none of them.
         """
         words = [word for word in folded(query).split() if word not in _DROPPED]
         text = " ".join(words)
@@ -100,7 +100,7 @@ class NamesIndex:
         scores = {owner: _PART for form in forms for owner in self._parts.get(form, ())}
         hosts, rest = _host_and_rest(text)
         is_specific = bool(hosts) or rest not in _TOO_COMMON
-        # One word is as many things as there are crops: an aphid on lettuce is not the peach aphid.
+        # A single word names something on many crops: an aphid on lettuce is not the peach aphid.
         on = self._hosts if " " in rest else self._named_hosts
         owners = [owner for owner in self._rests.get(rest, ()) if is_specific and hosts <= on[owner]]
         if hosts and not owners:
@@ -114,7 +114,7 @@ class NamesIndex:
         return bool(hosts and self._hosts[owner]) and not hosts & self._hosts[owner]
 
     def gram_scores(self, query: str) -> NDArray[np.float64]:
-        """(entries,) share of a name's n-grams (by weight) that the question holds: the best name of each entry."""
+        """Return the weighted share of n-grams of each entry's best name that the question contains, (entries,)."""
         scores = np.zeros(self._entries)
         if len(self.names):
             values = np.maximum(self._name_scores(query), self._name_scores(self.corrected(query)))
@@ -122,7 +122,7 @@ class NamesIndex:
         return scores
 
     def matches(self, query: str) -> dict[int, list[NameMatch]]:
-        """Entry -> the ways in which names of it fit words of the question, the best ones first, at most four."""
+        """Return, for each entry, at most four matches of its names with words of the question, best first."""
         words = folded(query).split()[:_LONGEST_QUERY_WORDS]
         matches: dict[int, dict[tuple[str, int, int], float]] = {}
 
@@ -139,7 +139,7 @@ class NamesIndex:
         return {owner: _best_ways(ways) for owner, ways in matches.items()}
 
     def corrected(self, query: str) -> str:
-        """The question, folded, with the nearest known word in place of each unknown one that is near to any."""
+        """Return the folded question with unknown words replaced by the nearest known word, if there is one."""
         return " ".join((self.lexicon.corrections(word) or (word,))[0] for word in folded(query).split())
 
     def _contained(self, words: Sequence[str]) -> Iterable[tuple[str, int, int, int, float]]:
@@ -161,7 +161,7 @@ class NamesIndex:
         for number, word in enumerate(words):
             if not has_cjk(word):
                 continue
-            for at, name in enumerate(self.names):  # Chinese has no spaces: a name may stand anywhere in a run
+            for at, name in enumerate(self.names):  # Chinese has no spaces, so a name may be anywhere in a run
                 if len(name) > 1 and has_cjk(name) and name in word:
                     yield (
                         name,
@@ -172,7 +172,7 @@ class NamesIndex:
                     )
 
     def _without_crops(self, name: str, run: str) -> str:
-        """A run of Chinese characters without the names of crops before a name in it."""
+        """Return a run of Chinese characters without names of crops before a name in it."""
         before, separator, behind = run.partition(name)
         for crop in self._chinese_crops:
             before = before.replace(crop, "")
@@ -200,7 +200,7 @@ class NamesIndex:
                 similarity = 1 - edit_distance(joined, plain) / longest
                 if similarity < 0.5 or is_other_name(window, parts):
                     continue
-                # A word that is one in its own right is no slip for another: beet rust is not bean rust.
+                # A correctly spelt word is not a slip for another: beet rust is not bean rust.
                 for word in window:
                     if len(word) > 2 and word in self.lexicon and stem(word) not in self._words[at]:
                         similarity *= 1 - len(word) / max(1, len(joined))
@@ -220,9 +220,9 @@ _ASKING_CHINESE = re.compile(
 
 
 def chinese_share(name: str, run: str) -> float:
-    """Share of a run of Chinese characters that a name in it makes up, words that only ask left out.
+    """Return the share of a run of Chinese characters that a name makes up, ignoring words that only ask.
 
-    Without spaces nobody can tell where a name ends: the name of a crop stands in those of its diseases.
+    Without spaces the end of a name is not marked, and the name of a crop is part of the names of its diseases.
     """
     rest = _ASKING_CHINESE.sub("", run.replace(name, "", 1))
     return len(name) / (len(name) + len(rest))
@@ -240,11 +240,11 @@ _LATIN = re.compile(r"[A-Z][a-z]+(?<!an)(?<!ese)(?<!ish) [a-z]+(a|e|i|is|us|um|o
 _MOST_OF_A_PART = 4
 _PART, _IN_PART, _WITH_CROP = 0.8, 0.9, 0.95
 _TOO_COMMON = frozenset(map(stem, word_list("too_common")))
-"""Words that say what kind of harm or creature it is, and not which."""
+"""Words that give the kind of damage or creature, but do not identify it."""
 
 
 def _host_and_rest(text: str) -> tuple[frozenset[str], str]:
-    """The crops before or behind ("of wheat") a folded name, and the stems of what remains of it."""
+    """Return the crops before or after ("of wheat") a folded name, and the stems of the rest."""
     hosts, words = frozenset[str](), text.split()
     if (behind := _HOST_BEHIND.fullmatch(text)) is not None:
         named_hosts, at = hosts_named(behind[2])
@@ -272,7 +272,7 @@ def _all_hosts(entry: Entry) -> frozenset[str]:
 
 
 def _rests(entries: Iterable[Entry | None]) -> dict[str, list[int]]:
-    """The stems of what remains of names without their crops -> entries."""
+    """Map the stems of names without their crops to entries."""
     owners_of_rest: dict[str, dict[int, None]] = {}
     for number, entry in enumerate(entries):
         if entry is None or entry.kind in ("crop", "method"):
@@ -284,7 +284,7 @@ def _rests(entries: Iterable[Entry | None]) -> dict[str, list[int]]:
 
 
 def _endings(rests: dict[str, list[int]]) -> dict[str, list[int]]:
-    """The last two words or more of what :func:`_rests` gives -> entries: head blight of fusarium head blight."""
+    """Map the last two or more words of the keys of :func:`_rests` to entries: head blight of fusarium head blight."""
     owners_of_ending: dict[str, dict[int, None]] = {}
     for rest, owners in rests.items():
         words = rest.split()
@@ -294,7 +294,7 @@ def _endings(rests: dict[str, list[int]]) -> dict[str, list[int]]:
 
 
 def _parts(entries: Sequence[Entry]) -> dict[str, list[int]]:
-    """Stems of parts of names that name the thing too -> entries: see :meth:`NamesIndex.parts`."""
+    """Map stems of parts of names that identify the thing to entries; see :meth:`NamesIndex.parts`."""
     owners_of_part: dict[str, dict[int, None]] = {}
     for number, entry in enumerate(entries):
         if entry.kind in ("crop", "method"):
@@ -318,7 +318,7 @@ def _is_one_dull_word(form: str) -> bool:
 
 
 def _known_words(entries: Sequence[Entry]) -> frozenset[str]:
-    """Words that are rightly spelt: of names, crops, descriptions and claims."""
+    """Return correctly spelt words: those of names, crops, descriptions and claims."""
     words: set[str] = set()
     for entry in entries:
         for text in (*entry.names.all(), *entry.crops, *entry.described_as, *(claim.text for claim in entry.claims)):
@@ -329,7 +329,7 @@ def _known_words(entries: Sequence[Entry]) -> frozenset[str]:
 
 
 def _tf_idf(names: Sequence[str]):
-    """n-gram -> column; its weight; (names, n-grams) rows such that a name's own n-grams sum to 1."""
+    """Return columns and weights of n-grams, and rows (names, n-grams) such that a name's own n-grams sum to 1."""
     from scipy.sparse import csr_matrix
 
     counted = [Counter(ngrams(name)) for name in names]
@@ -344,6 +344,6 @@ def _tf_idf(names: Sequence[str]):
     columns = np.array([grams[gram] for counts in counted for gram in counts], np.intp)
     weights = idf[columns] if len(columns) else np.zeros(0)
     whole = np.bincount(rows, weights * weights, minlength=len(names)) if len(rows) else np.ones(len(names))
-    # idf of a row times idf of the question, over what the name would score with itself
+    # idf of a row times idf of the question, divided by the name's score with itself
     values = weights / whole[rows] if len(rows) else weights
     return grams, idf, csr_matrix((values, (rows, columns)), shape=(len(names), len(grams)))

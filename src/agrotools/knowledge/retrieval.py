@@ -1,10 +1,10 @@
-"""Answering a question from the knowledge base: which entries, which passages, or honestly nothing.
+"""Retrieval from the knowledge base: entries and passages that answer a question, or none.
 
-Three rankings of the entries (names by letters, names by n-grams of characters, passages by BM25; with the back-end
-``embed`` a fourth, by sentence embeddings) are fused by reciprocal ranks (Cormack, Clarke and Buettcher 2009). Whether
-the best is what was asked for is decided apart, by how well the question's words are accounted for: a base always has
-a nearest article, and the nearest wrong article is worse than none. Pests, diseases and weeds that are described and
-not named are found by how they look (:mod:`agrotools.knowledge.text_index`).
+Three rankings of the entries (names by letters, names by character n-grams, passages by BM25; with the back-end
+``embed`` a fourth, by sentence embeddings) are fused by reciprocal ranks (Cormack, Clarke and Buettcher 2009).
+Acceptance of the best entry is decided separately, by the share of the question's words that it accounts for: there is
+always a nearest article, and a wrong article is worse than none. Pests, diseases and weeds that are described but not
+named are found by their appearance (:mod:`agrotools.knowledge.text_index`).
 """
 
 from collections.abc import Iterable, Sequence
@@ -42,14 +42,14 @@ from agrotools.knowledge.words import asking_terms, folded, section_asked, simil
 _RRF_K = 60
 _CONSIDERED = 25
 _NOT_LOOKS = frozenset({"management", "thresholds", "causes", "life_cycle"})
-"""Sections that say something else than how a thing looks."""
+"""Sections that do not describe appearance."""
 _LOOKS_RANK = 0.03
-"""Rank score of an entry that is found by its looks: fused ranks would undo the order by looks."""
+"""Rank score of an entry found by its appearance; fused ranks would undo the order by appearance."""
 
 
 @dataclass(frozen=True)
 class Hit:
-    """A passage of an entry. ``score``: how well the question is accounted for, 0 to 1."""
+    """Passage of an entry. ``score``: degree to which the question is accounted for, 0 to 1."""
 
     entry: Entry
     document: Document
@@ -61,7 +61,7 @@ class Evidence:
     """Evidence that a question is about an entry.
 
     ``name``: similarity of its best name to words of the question; ``covered``: share of the question's informative
-    words (by weight) that the entry accounts for; ``matched``: how many these are.
+    words (by weight) that the entry accounts for; ``matched``: number of these words.
     """
 
     entry: int
@@ -75,7 +75,7 @@ class Evidence:
 
 @dataclass(frozen=True)
 class _Word:
-    """A word of a question: the terms that match it, what a match counts, its weight, and whether it only asks."""
+    """Word of a question: the terms that match it, the credit of a match, its weight, and True if it only asks."""
 
     terms: tuple[str, ...]
     credit: float
@@ -84,7 +84,7 @@ class _Word:
 
 
 class KnowledgeIndex:
-    """An index over entries. Built once, then asked often; nothing in it changes."""
+    """Index over entries. It is built once and immutable."""
 
     def __init__(self, entries: Sequence[Entry]) -> None:
         self.entries = tuple(entries)
@@ -116,14 +116,15 @@ class KnowledgeIndex:
         top_k: int = 3,
         meaning: NDArray[np.float64] | None = None,
     ) -> list[Hit]:
-        """The passages that answer the question, best first; none where the base does not hold what is asked for.
+        """Return the passages that answer the question, best first; empty if the base does not have the answer.
 
         Args:
-            topic: passages on this section only; an entry that has none gives its names, identification both.
-            kind, crop: entries of that kind, or on that crop (by any of its names), only.
-            kb_id: passages of this entry only; then nothing is ever "not found".
-            top_k: passages at most.
-            meaning: (entries,) similarity in meaning, of the back-end ``embed``.
+            topic: only passages of this section; an entry without it gives its names, and identification gives both.
+            kind: only entries of this kind.
+            crop: only entries on this crop (by any of its names).
+            kb_id: only passages of this entry; then the result is never empty.
+            top_k: maximum number of passages.
+            meaning: (entries,) similarity in meaning, from the back-end ``embed``.
         """
         if kb_id is not None:
             return self._passages([self._number[kb_id]], [1.0], query, topic, top_k)
@@ -139,7 +140,7 @@ class KnowledgeIndex:
         return self._passages([item.entry for item in closest], [item.score for item in closest], query, topic, top_k)
 
     def alike(self, query: str, *, kind: Kind | None = None, crop: str | None = None, count: int = 3) -> list[Entry]:
-        """Entries whose name is part of another thing's name in the question: the fall webworm has the webworm's."""
+        """Return entries whose name is part of another thing's name in the question (webworm in fall webworm)."""
         words, allowed = folded(query).split(), self._allowed(kind, crop)
         scores: dict[int, float] = {}
         for number, ways in self.names.matches(query).items():
@@ -154,7 +155,7 @@ class KnowledgeIndex:
         allowed: NDArray[np.bool_] | None = None,
         meaning: NDArray[np.float64] | None = None,
     ) -> list[Evidence]:
-        """The entries that may be asked for, best first, accepted or not."""
+        """Return the evidence for candidate entries, best first, accepted or not."""
         if allowed is None:
             allowed = np.ones(len(self.entries), bool)
         question = self._question(query)
@@ -203,14 +204,14 @@ class KnowledgeIndex:
         return not item.name and bool(self.looks.described[item.entry])
 
     def _question(self, query: str) -> list["_Word"]:
-        """The words of a question, each with what it is matched by and what it weighs."""
+        """Return the words of a question with their matching terms and weights."""
         asking = asking_terms()
         question_words: list[_Word] = []
         for word in folded(query).split():
             instead = self.names.lexicon.corrections(word)
             word_terms = terms(word)
             if instead:
-                # A slip weighs as much as the rarest word it may stand for; what fits a commoner one is worth less.
+                # A slip has the weight of the rarest word it may stand for; a match of a more common word counts less.
                 alternatives = tuple(term for other in instead for term in terms(other))
                 if alternatives:
                     weight = max(map(self.sections.weight, alternatives))
@@ -235,16 +236,17 @@ class KnowledgeIndex:
         rank: float,
         chance: float | None,
     ) -> Evidence:
-        """The evidence for an entry by the best of the ways in which it may be meant: by a name, or by words alone.
+        """Return the strongest evidence for an entry, from its names in the question or from words alone.
 
-        What the base says the looks of is found by how it looks, ``chance``; methods and crops by any of their words.
+        Entries with a described appearance are scored by ``chance``, their probability by appearance; methods and crops
+        by any of their words.
         """
         if whole is not None:
             return Evidence(number, whole, 1.0, 1, rank, whole, True)
         best: Evidence | None = None
         is_diagnostic = section_asked(query) in _NOT_LOOKS
         kind = self.entries[number].kind
-        # A short question is a name: what else the entry says of it ("not to be mistaken for") does not answer it.
+        # A short question is a name; other mentions in the entry ("not to be mistaken for") do not answer it.
         relative = any(way.other for way in ways) and sum(not word.asks for word in question) <= LONGEST_NAME
         for way in (None, *ways):
             total = covered_weight = 0.0
@@ -263,7 +265,7 @@ class KnowledgeIndex:
             covered = float(covered_weight / total) if total else 0.0
             if way is None:
                 score = by_words(covered, len(matched))
-                if kind == "crop":  # a description shares its words with many a crop
+                if kind == "crop":  # descriptions share words with many crops
                     score = min(score, MOST_OF_A_CROP, score if is_diagnostic else covered)
                 if chance is not None and (not is_diagnostic or chance > score):
                     score = chance
@@ -286,7 +288,7 @@ class KnowledgeIndex:
         return best
 
     def _as_named(self, way: NameMatch, number: int, words: Sequence[str]) -> NameMatch:
-        """A found name, less sure where words beside it make another name of it: the more letters, the less."""
+        """Return a found name with reduced similarity if adjacent words, by their letters, make another name of it."""
         entry_words, lexicon = self._own_words[number], self.names.lexicon
         if self._groups[number] and way.similarity > NAMED_ALIKE:
             before = words_before(words, way.start)
@@ -303,8 +305,9 @@ class KnowledgeIndex:
         return replace(way, similarity=way.similarity * share, other=way.similarity >= NAMED_ALIKE)
 
     def _credits(self, question: Sequence["_Word"]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """(words, entries) what each word of the question counts for each entry, by the one passage of it that
-        accounts for most of them; and (entries,) the weight of that.
+        """Return the credit of each word of the question for each entry, (words, entries), and its total, (entries,).
+
+        Credits are those of the single passage of an entry that accounts for most of the question; totals are weighted.
         """
         entries = len(self.entries)
         if not question or not entries:
@@ -326,7 +329,7 @@ class KnowledgeIndex:
         most = np.maximum.reduceat(shares, self._starts)
         at_best = np.flatnonzero(shares == np.repeat(most, self._passages_each))[::-1]
         best = np.zeros(entries, np.intp)
-        best[self._owners[at_best]] = at_best  # the first passage of each entry that has its most is written last
+        best[self._owners[at_best]] = at_best  # reversed: the first of equally good passages wins
         return credits[:, best], most
 
     def _allowed(self, kind: Kind | None, crop: str | None) -> NDArray[np.bool_]:
@@ -339,7 +342,7 @@ class KnowledgeIndex:
         return allowed
 
     def crop_forms(self, crop: str) -> frozenset[str]:
-        """The names, folded and stemmed, under which entries may know a crop: those of its own entry too."""
+        """Return the folded and stemmed names that entries may use for a crop, including those of its own entry."""
         form = _form(crop)
         forms = {form}
         for entry in self.entries:
@@ -355,7 +358,7 @@ class KnowledgeIndex:
     def _passages(
         self, numbers: Sequence[int], scores: Sequence[float], query: str, topic: Section | None, top_k: int
     ) -> list[Hit]:
-        """The best passage of each entry; where that leaves room, the other passages of the first."""
+        """Return the best passage of each entry; a single entry is followed by its other passages."""
         values = self.sections.scores(terms(query))
         section = section_asked(query)
         values = values + (1.0 + values.max(initial=0.0)) * np.array(
@@ -374,7 +377,7 @@ class KnowledgeIndex:
         places = self._of_entry[number]
         if topic is not None:
             of_topic = [at for at in places if self.sections.documents[at].section == topic]
-            # What a thing is includes its names and its place in the system.
+            # Identification includes the names and the taxonomy.
             return [*of_topic, places[0]] if topic == "identification" else of_topic or places[:1]
         text_places = [at for at in places if self.sections.documents[at].section != "names"]
         return [*sorted(text_places, key=lambda at: -values[at]), places[0]]
@@ -385,14 +388,14 @@ def _form(name: str) -> str:
 
 
 def _reciprocal_ranks(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """(n,) 1 / (60 + rank) for what has a positive value, 0 for the rest; equal values share the better rank."""
+    """Return 1 / (60 + rank) for positive values and 0 for others, (n,); equal values share the better rank."""
     ordered = np.sort(values)[::-1]
     ranks = np.searchsorted(-ordered, -values, side="left") + 1
     return np.where(values > 0, 1.0 / (_RRF_K + ranks), 0.0)
 
 
 def closest_ids(kb_id: str, ids: Iterable[str], count: int = 3) -> tuple[str, ...]:
-    """The ids that look most like ``kb_id``, by letters and by whole words in common."""
+    """Return the ids most similar to ``kb_id``, by letters and by shared words."""
     plain_id = folded(kb_id[:120])
     words = set(plain_id.split())
 
@@ -408,7 +411,7 @@ _cache: dict[str, tuple[_Stamp, Loaded, KnowledgeIndex]] = {}
 
 
 def knowledge_base() -> tuple[KnowledgeIndex, Loaded]:
-    """The index over all entries of this machine, and what was loaded (with the faults of broken files)."""
+    """Return the index over all entries on this machine, and the loaded files with their faults. Cached."""
     files = kb_files()
     stamp = _stamp(files)
     cached = _cache.get("kb")

@@ -1,10 +1,9 @@
-"""Indexes of the texts of entries: passages by BM25, and sentences on how things look.
+"""Indexes of the texts of entries: passages by BM25, and sentences on appearance.
 
-The passages are what an entry says, section by section. How things look serves questions that describe what one sees
-and name nothing. Its units are sentences: each claim on symptoms or identification, and each phrase of
-``described_as``. A question is compared with single units (one sentence tells of one thing), with all units of an
-entry, and with the pairs of words that stand near each other in them: "white powder" is not "black powder on white
-ears".
+Passages are the sections of an entry. The index of appearance serves questions that describe something without naming
+it. Its units are sentences: each claim on symptoms or identification, and each phrase of ``described_as``. A question
+is compared with single units (a sentence describes one thing), with all units of an entry, and with the pairs of nearby
+words in them: "white powder" is not "black powder on white ears".
 """
 
 import re
@@ -22,7 +21,7 @@ from agrotools.knowledge.words import asking_terms, folded, hosts_named, hosts_o
 
 @dataclass(frozen=True)
 class Document:
-    """One passage of one entry: all its claims on one section, or none for ``names``."""
+    """Passage of an entry: all its claims of one section, or none for ``names``."""
 
     entry: int
     section: Passage
@@ -30,7 +29,7 @@ class Document:
 
 
 def documents(entries: Sequence[Entry]) -> list[Document]:
-    """The passages of the entries, in their order, each entry's names first."""
+    """Return the passages of the entries in order, with each entry's names first."""
     out: list[Document] = []
     for number, entry in enumerate(entries):
         out.append(Document(number, "names", ()))
@@ -64,18 +63,18 @@ class SectionsIndex:
         self._strange = log(1 + (count + 0.5) / 0.5) if count else 1.0
 
     def weight(self, word: str) -> float:
-        """Inverse document frequency of a word over entries; highest for one that no entry has."""
+        """Return the inverse document frequency of a word over entries; highest for an unknown word."""
         return self._idf.get(word, self._strange)
 
     def holding(self, word: str) -> NDArray[np.float64]:
-        """(documents,) 1 where a passage, or a name or crop of its entry, has the word."""
+        """Return 1 for passages that contain the word (names and crops of the entry included), else 0; (documents,)."""
         values = np.zeros(len(self.documents))
         if (places := self._holding.get(word)) is not None:
             values[places] = 1.0
         return values
 
     def scores(self, words: Sequence[str]) -> NDArray[np.float64]:
-        """(documents,) BM25 of each passage."""
+        """Return the BM25 score of each passage, (documents,)."""
         known = [word for word in words if word in self._vocabulary]
         if self._bm25 is None or not known:
             return np.zeros(len(self.documents))
@@ -87,7 +86,7 @@ def _name_words(entry: Entry) -> list[str]:
 
 
 def _words_of(entry: Entry, item: Document) -> list[str]:
-    """Every passage carries the entry's names and crops, so that "management of X" finds it among all on management."""
+    """Return the words of a passage, with the entry's names and crops, so that "management of X" finds it."""
     name_terms = [word for name in (entry.names.en, entry.names.sci or "", *entry.crops[:8]) for word in terms(name)]
     if item.section == "names":
         place = (value for value in entry.taxonomy.model_dump().values() if value)
@@ -98,11 +97,17 @@ def _words_of(entry: Entry, item: Document) -> list[str]:
 FEATURES = (
     "share", "amount", "words", "unit", "pairs", "host", "other_host", "creature", "weed", "strange", "other_creature",
 )  # fmt: skip
-"""Features of a question and an entry: share of the question's weight that the entry's sentences hold; how much
-weight that is; how many words; the nearest sentence (cosine); pairs of words; whether a host in the question is one
-of the entry's; whether it names hosts of which none is; whether question and entry are both (+1) or only one of them
-(-1) of a creature, and of a weed; share of the question's weight that no entry knows; whether the question says what
-animal it is (a beetle, a fly) and the entry's sentences never do."""
+"""Features of a question and an entry.
+
+* ``share``: share of the question's weight that the entry's sentences contain; ``amount``: that weight; ``words``:
+  number
+  of shared words.
+* ``unit``: cosine with the nearest sentence; ``pairs``: shared pairs of words.
+* ``host``: a host in the question is one of the entry's; ``other_host``: the question names hosts, but none of them is.
+* ``creature``, ``weed``: +1 if question and entry are both about one, -1 if only the question is.
+* ``strange``: share of the question's weight that no entry knows.
+* ``other_creature``: the question names a sort of animal (a beetle, a fly) that the entry's sentences never mention.
+"""
 _REACH = 3
 _SHORTEST_NAME = 7
 _SECTIONS = ("symptoms", "identification")
@@ -112,7 +117,7 @@ _WEED = frozenset(term for word in word_list("weed") for term in terms(word))
 
 
 class LooksIndex:
-    """Sentences on how things look, and what a question shares with them."""
+    """Sentences on appearance, compared with questions."""
 
     def __init__(self, entries: Sequence[Entry]) -> None:
         owners: list[int] = []
@@ -152,16 +157,16 @@ class LooksIndex:
         self.described = np.array([bool(words) for words in terms_of_entries], bool)
 
     def features(self, words: Sequence[tuple[str, ...]], query: str) -> NDArray[np.float64]:
-        """(entries, features) what the question shares with each entry; see :data:`FEATURES`.
+        """Return the features of the question and each entry, (entries, features); see :data:`FEATURES`.
 
         Args:
-            words: for each word of the question the terms that may be meant, none where it says nothing.
-            query: the question as it was put.
+            words: possible terms of each word of the question, empty for uninformative words.
+            query: question as written.
         """
         out = np.zeros((self._count, len(FEATURES)))
         asking = asking_terms()
         question_hosts, naming = hosts_named(query)
-        # A host counts by its own feature, or one that every sentence names would outweigh what is seen.
+        # Hosts count by their own feature; otherwise a host in every sentence would outweigh the described appearance.
         looks = [
             one for at, one in enumerate(words) if one and at not in naming and not all(term in asking for term in one)
         ]
@@ -213,7 +218,7 @@ class LooksIndex:
 
 
 def _sentences(entry: Entry, entry_of_name: Mapping[str, str]) -> Iterator[str]:
-    """Sentences on how the thing looks, without those on others that it may be mistaken for."""
+    """Yield sentences on appearance, without those on other things that it may be mistaken for."""
     if entry.kind in ("crop", "method"):
         return
     for claim in entry.claims:
@@ -229,7 +234,7 @@ _PART = re.compile(r"[^;.]+[;.]?")
 
 
 def _names(entries: Sequence[Entry]) -> dict[str, str]:
-    """Names of two words or more -> the id of the entry; none for what several are called."""
+    """Map names of two words or more to entry ids; an empty id for names of several entries."""
     entry_of_name: dict[str, str] = {}
     for entry in entries:
         if entry.kind in ("pest", "disease", "weed"):
@@ -255,7 +260,7 @@ def _pairs(unit: Sequence[str]) -> Iterator[tuple[str, str]]:
 
 
 def _incidence(rows, columns):
-    """(rows, columns) sparse, 1 where a row holds a column."""
+    """Return a sparse matrix (rows, columns) with 1 for each column that a row contains."""
     from scipy.sparse import csr_matrix
 
     indices = [columns[item] for row in rows for item in sorted(row)]

@@ -1,5 +1,8 @@
-"""Words as the retrieval compares them: folded, split, stemmed, put under one concept, cut into n-grams; their
-spelling; and the crops and other hosts that they name. Lists of words are in ``words.toml``."""
+"""Words as compared by the retrieval.
+
+Words are folded, split, stemmed, mapped to concepts and cut into n-grams; this module also corrects spelling and finds
+crops and other hosts. Lists of words are in ``words.toml``.
+"""
 
 import re
 import tomllib
@@ -24,23 +27,23 @@ def _table(name: str) -> dict[str, Any]:
 
 
 def word_list(name: str) -> frozenset[str]:
-    """The words of a list in ``words.toml``."""
+    """Return the words of a list in ``words.toml``."""
     return frozenset(_table("words")[name].split())
 
 
 STOPWORDS = word_list("stop")
-"""Words that say nothing of the matter."""
+"""Uninformative words."""
 
 ASKING = word_list("asking")
-"""Words that ask for something of a thing without saying which thing. They rank sections, but count for no entry."""
+"""Words that ask for something without naming the thing. They rank sections, but do not count for entries."""
 
 
 SECTION_WORDS = {section: frozenset(words.split()) for section, words in _table("words")["sections"].items()}
-"""Words of a question that say which section it asks for."""
+"""Words of a question that indicate the requested section."""
 
 
 def section_asked(query: str) -> str | None:
-    """The section that most words of a question point to, None where none does."""
+    """Return the section that most words of a question indicate, or None."""
     text = folded(query)
     counts = {
         section: sum(word in words for word in text.split()) + sum(word in text for word in words if has_cjk(word))
@@ -52,13 +55,13 @@ def section_asked(query: str) -> str | None:
 
 @lru_cache(100_000)
 def folded(text: str) -> str:
-    """``text`` as names are compared: normalised, without accents and punctuation, one space between words.
+    """Return ``text`` in the form in which names are compared: normalised, without accents and punctuation.
 
-    Idempotent. Characters of Chinese, Japanese and Korean stand for themselves.
+    Words are separated by one space. The function is idempotent. Chinese, Japanese and Korean characters are kept.
     """
     plain = unicodedata.normalize("NFKD", normalise(text))
     plain = "".join(char for char in plain if not unicodedata.combining(char)).replace("'", "")
-    # Decomposing takes Hangul apart and may bring upper case back; composing again keeps the folding idempotent.
+    # Decomposition splits Hangul and may restore upper case; recomposition keeps the folding idempotent.
     plain = normalise(unicodedata.normalize("NFKC", plain)).replace("'", "")
     return " ".join(_TOKEN.findall(plain))
 
@@ -68,7 +71,7 @@ def has_cjk(text: str) -> bool:
 
 
 def tokens(text: str) -> tuple[str, ...]:
-    """Words of ``text``, folded; a run of Chinese characters gives its pairs (a single character itself)."""
+    """Return the folded words of ``text``; a run of Chinese characters gives its pairs (or the single character)."""
     out: list[str] = []
     for word in folded(text).split():
         if _CJK.match(word):
@@ -80,7 +83,7 @@ def tokens(text: str) -> tuple[str, ...]:
 
 @lru_cache(100_000)
 def stem(word: str) -> str:
-    """An English word without its ending: plural, -ing, -ed, -ish, -y. Rough; both sides go through it."""
+    """Return an English word without its ending: plural, -ing, -ed, -ish, -y. Crude, but applied to both sides."""
     if len(word) <= 3 or not word.isascii():
         return word
     for ending, instead in (("ies", "y"), ("sses", "ss"), ("ves", "f"), ("shes", "sh"), ("ches", "ch"), ("xes", "x")):
@@ -103,7 +106,7 @@ def stem(word: str) -> str:
 
 @cache
 def concepts() -> dict[str, str]:
-    """Stem -> the concept it stands for, from ``concepts.toml``: growers and textbooks use different words."""
+    """Return the concept of each stem, from ``concepts.toml``, because growers and textbooks use different words."""
     concept_of_term: dict[str, str] = {}
     for concept, words in _table("concepts").items():
         for word in (concept, *words):
@@ -112,7 +115,7 @@ def concepts() -> dict[str, str]:
 
 
 def terms(text: str) -> tuple[str, ...]:
-    """Terms of ``text`` for matching: stems without stop words, words of like meaning as one."""
+    """Return terms of ``text`` for matching: stems without stop words, with synonyms mapped to one concept."""
     same = concepts()
     stems = (stem(word) for word in tokens(text) if word not in STOPWORDS)
     return tuple(same.get(stem_form, stem_form) for stem_form in stems)
@@ -124,7 +127,7 @@ def asking_terms() -> frozenset[str]:
 
 
 def ngrams(text: str) -> Iterator[str]:
-    """n-grams of 3 to 5 characters of a folded text with a space at both ends; 1 to 3 of each Chinese run."""
+    """Yield n-grams of 3 to 5 characters of a folded text padded with spaces; 1 to 3 of each Chinese run."""
     latin: list[str] = []
     for word in text.split():
         if _CJK.match(word):
@@ -143,7 +146,7 @@ _MOST_CORRECTIONS = 4
 
 
 def edit_distance(a: str, b: str) -> int:
-    """Insertions, deletions, substitutions and swaps of neighbours between ``a`` and ``b`` (optimal string alignment).
+    """Return the number of insertions, deletions, substitutions and swaps of neighbours (optimal string alignment).
 
     Source: bit-parallel, Hyyro 2003, "A bit-vector algorithm for computing Levenshtein and Damerau edit distances";
     each character of ``b`` costs a few operations on integers of ``len(a)`` bits.
@@ -177,13 +180,13 @@ def edit_distance(a: str, b: str) -> int:
 
 
 def similarity(a: str, b: str) -> float:
-    """1 for equal texts, 0 for texts of which nothing fits: 1 - distance / length of the longer."""
+    """Return 1 - distance / length of the longer text: 1 for equal texts, 0 for entirely different ones."""
     longest = max(len(a), len(b))
     return 1.0 if not longest else 1.0 - edit_distance(a, b) / longest
 
 
 class Lexicon:
-    """Words that are rightly spelt. Finds those within one slip of a word (two where it has eight letters or more)."""
+    """Correctly spelt words, searched for words within one slip of a misspelt one (two for seven letters or more)."""
 
     def __init__(self, words: Iterable[str]) -> None:
         self.words = tuple(sorted(set(words)))
@@ -196,7 +199,7 @@ class Lexicon:
         return word in self._word_set
 
     def corrections(self, word: str) -> tuple[str, ...]:
-        """The nearest known words, at most four; none for a known word, a short one, or one with digits."""
+        """Return the nearest known words, at most four; none for a known word, a short one, or one with digits."""
         if word in self._word_set or not 4 <= len(word) <= 40 or not (word.isascii() and word.isalpha()):
             return ()
         if word not in self._found:
@@ -207,7 +210,7 @@ class Lexicon:
 
     def _nearest(self, word: str) -> tuple[str, ...]:
         most = 1 if len(word) < 7 else 2
-        # A slip changes at most two counts of letters, so few words remain to be compared letter by letter.
+        # A slip changes at most two letter counts, so few words remain to be compared letter by letter.
         letter_counts = np.array([word.count(letter) for letter in _LETTERS], np.int16)
         apart = np.abs(self._counts - letter_counts).sum(axis=1)
         near = [
@@ -220,18 +223,18 @@ class Lexicon:
 
 
 CROP_NAMES = frozenset(" ".join(name.split()) for name in _table("words")["crops"].split(","))
-"""Names that an entry may use: plain English, in lower case, singular but for groups."""
+"""Names of crops that entries may use: plain English, lower case, singular except for groups."""
 _AMBIGUOUS_CROPS = word_list("ambiguous_crops")
-"""Names of crops that a question uses for a place, a part, a colour, a weed or a thing too."""
+"""Names of crops that may also mean a place, a part, a colour, a weed or a thing in a question."""
 OTHER_HOSTS = word_list("other_hosts")
-"""Hosts that a question may name and that no entry concerns."""
+"""Hosts that a question may name but that no entry covers."""
 _SAME = {name: host for host, names in _table("words")["hosts"].items() for name in names.split(", ")}
-"""Surface -> the host as it is counted. A vine in the singular may be any climber."""
+"""Canonical host of each name. "vine" in the singular is excluded, because it may be any climber."""
 _HOST_GROUPS = {group: names.split(", ") for group, names in _table("words")["host_groups"].items()}
 
 
 def known_crops(entries: tuple[Entry, ...] = ()) -> frozenset[str]:
-    """:data:`CROP_NAMES` and the English names of the crops among ``entries``, in lower case."""
+    """Return :data:`CROP_NAMES` and the English names of the crops among ``entries``, in lower case."""
     names = {
         name.lower() for entry in entries if entry.kind == "crop" for name in (entry.names.en, *entry.names.aliases)
     }
@@ -245,7 +248,7 @@ def _host_of_name() -> dict[str, str]:
 
 
 def hosts_named(query: str) -> tuple[frozenset[str], frozenset[int]]:
-    """The hosts that a question names, and which of its words, by number, name them."""
+    """Return the hosts that a question names, and the indices of the words that name them."""
     words = folded(query).split()
     stems = [stem(word) for word in words]
     host_of_name = _host_of_name()
@@ -269,6 +272,6 @@ def hosts_named(query: str) -> tuple[frozenset[str], frozenset[int]]:
 
 @lru_cache(2_000)
 def hosts_of(crop: str) -> frozenset[str]:
-    """The hosts, as questions name them, that the name of a crop in an entry stands for."""
+    """Return the hosts, as named in questions, for a crop name of an entry."""
     members = _HOST_GROUPS.get(crop)
     return frozenset(members) if members else hosts_named(crop)[0] or frozenset({crop})

@@ -1,4 +1,4 @@
-"""Text and numbers: normalising, units, reading quantities and labels, expressions, the answer form."""
+"""Text and numbers: normalisation, units, extraction of quantities and labels, expressions, the answer form."""
 
 from agrotools.text.answer_form import answer_form, format_answer
 from agrotools.text.labels import find_labels

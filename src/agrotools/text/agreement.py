@@ -1,9 +1,9 @@
-"""Agreement of a predicted call with the reference call: argument by argument, each as its type says.
+"""Agreement of a predicted tool call with the reference call, argument by argument.
 
-Plain equality of dictionaries counts ``3*2`` and ``2*3``, or a default that was left out, as different. Here every
-argument of a tool declares how two values agree (``ToolSpec.agreement``), and calls are compared as what they come to:
-defaults filled in, and ``resolved`` by the tool where it says how. Beside it, ``equal`` says what plain equality says.
-Two charts agree if they are of an equivalent kind and have the same series of points.
+Plain equality of dictionaries counts ``3*2`` and ``2*3``, or an omitted default, as different. Here every argument of a
+tool declares how two values are compared (``ToolSpec.agreement``). Defaults are filled in before the comparison, and a
+tool may resolve its arguments first (``resolved``). The result of plain equality is reported in ``equal``. Two charts
+agree if they are of an equivalent kind and have the same series of points.
 """
 
 import re
@@ -52,16 +52,16 @@ class _Series(NamedTuple):
 
 
 def equivalent_kinds(first: str, second: str) -> bool:
-    """True if two kinds of chart are equivalent: bars horizontal or vertical, grouped or single."""
+    """True if two kinds of chart are equal or both are bar charts ("bar", "column", "grouped_bar")."""
     return first == second or {first, second} <= _BARS
 
 
 def charts_agree(predicted: JsonValue, reference: JsonValue, kind: str) -> tuple[bool, dict[str, JsonValue]]:
-    """True if two lists of series ``{name, x, y}``, both of a chart of ``kind``, hold the same points.
+    """Compare two lists of series ``{name, x, y}`` of a chart of ``kind``; return the verdict and its details.
 
-    Numbers agree at 1e-3 relative (measured ones also by rounding), categories by name. Neither the order of series nor
-    that of points counts. Series of the same names belong together; named otherwise, any pairing will do. Where x is
-    left out, points are numbered from 1, except raw values (hist, box), which have no order.
+    Numbers agree within 1e-3 relative (measured numbers also if rounded), categories by name. The order of series and
+    of points does not matter. Series are paired by name if the names are the same, otherwise any one-to-one pairing
+    counts. If x is omitted, points are numbered from 1, except for raw values (hist, box), which have no order.
     """
     called, gold = _chart_series(predicted, False, kind), _chart_series(*opened(reference), kind)
     if called is None or gold is None:
@@ -113,7 +113,7 @@ def _points(series: dict[str, JsonValue], measured: bool, kind: str) -> list[_Po
 
 
 def _points_agree(predicted: Sequence[_Point], reference: Sequence[_Point]) -> bool:
-    """True if the points are the same, as they are written or sorted: rounding may turn the order of near ones."""
+    """True if the points agree, in the written order or sorted (rounding may swap nearly equal points)."""
     if len(predicted) != len(reference):
         return False
     if all(map(_agree, predicted, reference)):
@@ -134,22 +134,23 @@ def _agree(predicted: _Point, reference: _Point) -> bool:
 
 
 Frame = tuple[float, float]
-"""Width and height of the image that boxes lie in, pixels."""
+"""Width and height in pixels of the image to which boxes refer."""
 
 
 MOST_ELEMENTS = 100_000
-"""A value with more elements, or characters, is compared for equality alone: no tool takes it."""
+"""Values with more elements and characters than this are compared only for equality; no tool accepts them."""
 DEEPEST = 100
 MOST_UNKNOWN = 1000
-"""Arguments that the tool does not have of which each gets a row."""
+"""Maximum number of rows for arguments that the tool does not have."""
 _HERE = re.compile(r"\A(?:\./+)+")
 
 
 class ArgumentAgreement(FrozenModel):
     """Comparison of one argument of a predicted call with the reference.
 
-    ``agrees`` is the verdict of its kind, ``equal`` that of plain equality (no defaults, no rounding); ``kind`` is None
-    for an argument that the tool does not have. ``detail`` explains: IoU of boxes, F1 of texts, values of expressions.
+    ``agrees`` is the verdict by the rule of its kind, ``equal`` the verdict of plain equality (no defaults, no
+    rounding); ``kind`` is None for an argument that the tool does not have. ``detail`` holds the reasons: IoU of boxes,
+    F1 of texts, values of expressions.
     """
 
     argument: str
@@ -160,7 +161,7 @@ class ArgumentAgreement(FrozenModel):
 
 
 class StepAgreement(NamedTuple):
-    """A call against one step of the reference that calls the same tool, argument by argument."""
+    """Comparison of a call with one reference step that calls the same tool, one row per argument."""
 
     step: int
     rows: list[ArgumentAgreement]
@@ -175,7 +176,10 @@ class StepAgreement(NamedTuple):
 
 
 def closest(compared: Sequence[StepAgreement]) -> StepAgreement:
-    """The first of the candidate steps (one or more) that a call agrees with, else the nearest one."""
+    """Return the first step that the call agrees with, else the one with the largest share of agreeing arguments.
+
+    ``compared`` holds at least one step.
+    """
     return next((each for each in compared if each.agrees), None) or max(compared, key=lambda each: each.share)
 
 
@@ -185,7 +189,7 @@ class _Verdict(NamedTuple):
 
 
 class _Call(NamedTuple):
-    """Values of both calls, for arguments that are compared together."""
+    """Arguments of both calls, for kinds that are compared together with another argument."""
 
     spec: ToolSpec
     predicted: Arguments
@@ -203,18 +207,21 @@ def compare_arguments(
     resolved: tuple[Arguments, Arguments] | None = None,
     observed: Sequence[Number] = (),
 ) -> list[ArgumentAgreement]:
-    """One row for each argument that either call gives or that differs, in the order of the tool's schema.
+    """Compare the arguments of two calls of the same tool.
 
     Args:
         spec: the tool that both calls name.
-        predicted: arguments as a policy gave them, of any shape.
-        reference: arguments of the reference; those that come from earlier steps as ``{"$ref", "value"}``.
-        frame: size of the image that boxes lie in; without it boxes are clipped at 0 only.
-        resolved: what the tool makes of both calls, the reference's literals in place of references; without what makes
-            no difference. None: the arguments as they stand.
-        observed: numbers that an expression may take from observations beside those of the reference.
+        predicted: arguments as the policy wrote them, of any shape.
+        reference: arguments of the reference; values from earlier steps are ``{"$ref", "value"}``.
+        frame: size of the image to which boxes refer; without it boxes are only clipped at 0.
+        resolved: arguments of both calls as the tool resolves them, with literals instead of references and without
+            arguments that make no difference. None: the arguments are compared unchanged.
+        observed: further numbers from observations that an expression may use instead of the reference's.
 
-    An argument that only one call gives is compared with its default; where it has none, it does not agree.
+    Returns:
+        One row per argument that is present in either call or differs, in the order of the tool's schema.
+
+    An argument present in only one call is compared with its default; if it has no default, it does not agree.
     """
     arguments, gold = (predicted, reference) if resolved is None else (resolved[0], _with_refs(resolved[1], reference))
     call = _Call(spec, _with_defaults(spec, arguments), _with_defaults(spec, gold), frame, observed)
@@ -225,7 +232,7 @@ def compare_arguments(
 
 
 def _with_refs(resolved: Arguments, reference: Arguments) -> Arguments:
-    """Resolved arguments, with the reference's own form (references to measured values) where the values are equal."""
+    """Return the resolved arguments; values equal to the reference's keep its form (``$ref`` to a measured value)."""
     return {
         name: reference[name] if same_json(value, literal_value(reference.get(name))) and name in reference else value
         for name, value in resolved.items()
@@ -246,7 +253,7 @@ def _row(name: str, call: _Call, predicted: Arguments, reference: Arguments) -> 
 
 
 def _with_defaults(spec: ToolSpec, arguments: Arguments) -> Arguments:
-    """Null for an argument that has a default means the default."""
+    """Return the arguments with defaults filled in; null also stands for a default."""
     explicit = {name: value for name, value in arguments.items() if value is not None or name not in spec.defaults}
     return {**spec.defaults, **explicit}
 
@@ -275,7 +282,7 @@ def _compared(name: str, call: _Call, predicted: Arguments, reference: Arguments
 
 
 def _is_too_large(value: JsonValue) -> bool:
-    """True if a value has more than :data:`MOST_ELEMENTS` elements and characters, or is nested too deep."""
+    """True if a value has more than :data:`MOST_ELEMENTS` elements and characters, or is nested too deeply."""
     left, open_values = MOST_ELEMENTS, [(value, 0)]
     while open_values:
         item, depth = open_values.pop()
@@ -289,7 +296,7 @@ def _is_too_large(value: JsonValue) -> bool:
 
 
 def _is_chart_kind(spec: ToolSpec, name: str) -> bool:
-    """True if the argument is the kind of the chart whose series are given beside it."""
+    """True if the argument is the chart kind of a tool that also takes chart series."""
     return name == "kind" and any(kind == "chart" for kind in spec.agreement.values())
 
 
@@ -299,7 +306,7 @@ def _is_chart_kind(spec: ToolSpec, name: str) -> bool:
 def _nested(
     predicted: JsonValue, reference: JsonValue, measured: bool, leaf: Callable[[JsonValue, JsonValue, bool], bool]
 ) -> bool:
-    """True if lists agree element by element and objects field by field, with ``leaf`` as the rule for their values."""
+    """True if lists agree element by element and objects field by field; ``leaf`` compares the values."""
     literal, of_ref = opened(reference, measured)
     if isinstance(literal, list):
         return (
@@ -365,7 +372,7 @@ def _text(name: str, call: _Call) -> _Verdict:
 
 
 def _box(name: str, call: _Call) -> _Verdict:
-    """IoU of the boxes. Where the image's size is known, no box means all of the image."""
+    """Compare two boxes by IoU. If the image size is known, a missing box means the whole image."""
     box, gold = call.predicted[name], literal_value(call.reference[name])
     if box is None and gold is None:
         return _Verdict(True, {})

@@ -1,6 +1,6 @@
 """Agreement of single values: numbers (constant or measured), texts, boxes, categories, plain JSON, calculations.
 
-A *measured* number is one that a reference takes from an earlier observation (``$ref``): whoever repeats it may round.
+A *measured* number is one that the reference takes from an earlier observation (``$ref``); a prediction may round it.
 Two calculations agree if both expressions, with their variables, have the same value.
 """
 
@@ -25,7 +25,7 @@ from agrotools.text.normalise import CJK, WORD, normalise
 MEASURED_TOLERANCE = 1e-3
 """Relative tolerance of measured numbers."""
 LEAST_DIGITS = 3
-"""Significant digits that a rounded number must keep at least."""
+"""Minimum number of significant digits of a rounded number."""
 TEXT_F1 = 0.8
 BOX_IOU = 0.5
 
@@ -38,21 +38,21 @@ _NUMBER = re.compile(r"[-+]?\d+(?:\.\d+)?(?:e[-+]?\d+)?")
 
 
 def as_number(value: object) -> Number | None:
-    """``value`` if it is a finite number (true and false are not), else None."""
+    """Return ``value`` if it is a finite number, not a boolean; else None."""
     if not isinstance(value, (int, float)) or isinstance(value, bool):
         return None
     return value if abs(value) <= sys.float_info.max else None
 
 
 def opened(reference: JsonValue, measured: bool = False) -> tuple[JsonValue, bool]:
-    """The literal of a reference value, and whether it is measured."""
+    """Return the literal of a reference value, and whether it is measured."""
     if is_ref(reference):
         return cast("dict[str, JsonValue]", reference).get("value"), True
     return reference, measured
 
 
 def same_json(first: JsonValue, second: JsonValue) -> bool:
-    """Equality of JSON values: 1 equals 1.0, but true does not equal 1."""
+    """True if two JSON values are equal: 1 equals 1.0, but true does not equal 1."""
     if isinstance(first, bool) or isinstance(second, bool):
         return first is second
     if isinstance(first, list) and isinstance(second, list):
@@ -63,10 +63,10 @@ def same_json(first: JsonValue, second: JsonValue) -> bool:
 
 
 def is_rounding(predicted: Number, reference: Number) -> bool:
-    """True if ``predicted`` is ``reference`` rounded to the digits that it gives, at least three significant.
+    """True if ``predicted`` is ``reference`` rounded to its written digits, at least three significant ones.
 
-    38.2 is a rounding of 38.1973, and 12,000 of 12,043 (three digits); 38 is not one of 38.1973. Zeros at the end tell
-    nothing of the digits given, since JSON does not keep them. Half a unit counts as rounded either way.
+    38.2 is a rounding of 38.1973, and 12,000 of 12,043 (three digits); 38 is not a rounding of 38.1973. Trailing zeros
+    do not count as written digits because JSON does not preserve them. A tie may be rounded up or down.
     """
     rounded, exact = Decimal(repr(predicted)), Decimal(repr(reference))
     if not rounded or not exact:
@@ -81,14 +81,14 @@ def close(predicted: Number, reference: Number, relative: float) -> bool:
 
 
 def numbers_agree(predicted: Number, reference: Number, *, measured: bool, relative: float = 0.0) -> bool:
-    """True if two numbers agree: measured ones up to rounding or 1e-3, constants up to ``relative`` (exactly)."""
+    """True if two numbers agree: measured ones up to rounding or 1e-3, constants up to ``relative`` (0: exactly)."""
     if measured:
         return close(predicted, reference, MEASURED_TOLERANCE) or is_rounding(predicted, reference)
     return close(predicted, reference, relative)
 
 
 def text_f1(predicted: str, reference: str) -> float:
-    """F1 of the tokens (words, CJK characters) of two texts, 0..1; 1 if both are the same after normalisation."""
+    """Return the F1 of the tokens (words, CJK characters) of two texts, 0..1; 1 if equal after normalisation."""
     first, second = normalise(predicted).strip(), normalise(reference).strip()
     if first == second:
         return 1.0
@@ -98,7 +98,7 @@ def text_f1(predicted: str, reference: str) -> float:
 
 
 def as_box(value: JsonValue) -> Box | None:
-    """``[x0, y0, x1, y1]`` as numbers, else None."""
+    """Return ``[x0, y0, x1, y1]`` as a tuple of numbers; None for any other value."""
     if not isinstance(value, list) or len(value) != 4:
         return None
     edges = [as_number(edge) for edge in value]
@@ -106,14 +106,14 @@ def as_box(value: JsonValue) -> Box | None:
 
 
 def clipped(box: Box, frame: tuple[float, float] | None) -> Box:
-    """``box`` inside the image: not below 0 and, where the image's (width, height) is known, not beyond it."""
+    """Clip ``box`` to the image of size ``frame`` (width, height); without ``frame`` only at 0."""
     width, height = frame or (math.inf, math.inf)
     x0, y0, x1, y1 = box
     return max(x0, 0), max(y0, 0), min(x1, width), min(y1, height)
 
 
 def box_iou(first: Box, second: Box) -> float:
-    """Intersection over union of two boxes [x0, y0, x1, y1], 0..1; 0 for a box without area."""
+    """Return the intersection over union of two boxes [x0, y0, x1, y1], 0..1; 0 for a box without area."""
 
     def area(x0: float, y0: float, x1: float, y1: float) -> float:
         return max(0.0, x1 - x0) * max(0.0, y1 - y0)
@@ -125,7 +125,10 @@ def box_iou(first: Box, second: Box) -> float:
 
 
 def category(value: JsonValue) -> str | Number | None:
-    """A category as it is compared: text without case, separators and image extension; a written number is a number."""
+    """Return a category in the form used for comparison.
+
+    Text loses case, image extension and differences in separators; a number written as text becomes a number.
+    """
     if not isinstance(value, str):
         return as_number(value)
     text = _IMAGE_EXTENSION.sub("", normalise(value).strip())
@@ -136,7 +139,10 @@ def category(value: JsonValue) -> str | Number | None:
 
 
 def categories_agree(predicted: str | Number, reference: str | Number, *, measured: bool = False) -> bool:
-    """True if two categories are the same. Numbers are up to 1e-3, but whole numbers (years, doses) exactly."""
+    """True if two categories are the same.
+
+    Numbers agree within 1e-3 relative, but whole numbers (years, doses) must be equal unless they are measured.
+    """
     if isinstance(predicted, str) or isinstance(reference, str):
         return predicted == reference
     if predicted == round(predicted) and reference == round(reference) and not measured:
@@ -158,15 +164,15 @@ def one_to_one(agree: Sequence[Sequence[bool]]) -> bool:
 RELATIVE = 1e-9
 """Relative tolerance of the values; absolute 1e-12, so that a difference of 0 agrees with one of 1e-17."""
 MOST_ROUNDING = 0.006
-"""No number is further from its rounding to three digits, relative to it."""
+"""Upper bound of the relative difference between a number and its rounding to three digits."""
 MOST_READINGS = 256
-"""Ways tried to read rounded numbers as measured ones."""
+"""Maximum number of ways tried to replace rounded numbers by measured ones."""
 MOST_COMMON = 100
-"""Integers up to this are as likely constants as observations."""
+"""Whole numbers up to this value may as well be constants and do not count as observations."""
 _SHIFTS = (1, 100, 0.01, 10, 0.1, 1000, 0.001, 10_000, 0.0001, 1_000_000, 0.000001)
 _NAME = re.compile(r"[^\W\d]\w*")
 MOST_NUMBERS = 100
-"""With more numbers than this in a call, all are read as measured ones, or none."""
+"""In a call with more numbers than this, either all or none of them are replaced by measured ones."""
 
 
 def expressions_agree(
@@ -175,15 +181,16 @@ def expressions_agree(
     measured: Sequence[Number],
     observed: Sequence[Number] = (),
 ) -> tuple[bool, dict[str, JsonValue]]:
-    """True if two (expression, variables) have the same value, and how that came about.
+    """Compare the values of two (expression, variables) pairs; return the verdict and its details.
 
     A number of the prediction, in its expression or its variables, that agrees with one of ``measured`` (values that
-    the reference took from observations) stands for that exact value. So ``8.89 / 1.03`` agrees with ``a / b`` where a
-    is 8.8912 and b 1.0263, both measured. Where a number may also be meant as written, both readings are tried.
+    the reference took from observations) stands for that exact value. So ``8.89 / 1.03`` agrees with ``a / b`` if a is
+    8.8912 and b is 1.0263, both measured. If a number may also be meant as written, both readings are tried.
 
-    The right value is not enough where the reference calculates it from observations: they have to be in the
-    prediction too, else it was worked out before the call (``in_head`` in the detail). Constants may be drawn together,
-    and a unit may be converted by a power of ten. Other numbers of ``observed`` may stand in place of the reference's.
+    If the reference calculates with observations, the right value is not enough: the prediction must contain the
+    observations too, otherwise the result was worked out before the call (``in_head`` in the details). Constants may be
+    combined, and a unit may be converted by a power of ten. Other numbers from ``observed`` may replace the
+    reference's.
     """
     detail: dict[str, JsonValue] = {}
     try:
@@ -218,7 +225,7 @@ def _from_observations(
     observed: Sequence[Number],
     detail: dict[str, JsonValue],
 ) -> tuple[bool, dict[str, JsonValue]]:
-    """True if a prediction of the right value holds the observations that the reference calculates with."""
+    """Check that a prediction with the right value contains the observations used by the reference."""
     operands = {abs(number) for number in _operands(*reference)} - {0}
     if not operands:
         return True, detail
@@ -234,20 +241,20 @@ def _from_observations(
 
 
 def _operands(expression: JsonValue, variables: JsonValue) -> list[Number]:
-    """The numbers that the expression of a reference takes from observations."""
+    """Return the numbers that the expression of a reference takes from observations."""
     literal, measured = opened(variables)
     used = _used(_text(expression), literal if isinstance(literal, dict) else {})
     return list(numbers_in(used)) if measured else measured_numbers(used)
 
 
 def _used(expression: str, variables: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
-    """The variables that an expression names."""
+    """Return the variables whose names occur in an expression."""
     names = set(_NAME.findall(normalize("NFKC", expression)))
     return {name: value for name, value in variables.items() if normalize("NFKC", name) in names}
 
 
 def _stands_in(operand: Number, ordered: Sequence[Number]) -> bool:
-    """True if a positive number is among others, rounded or in a unit that differs by a power of ten."""
+    """True if a positive number is among ``ordered`` ones, possibly rounded or shifted by a power of ten."""
     for shift in _SHIFTS:
         value = operand * shift
         at = bisect_left(ordered, value)
@@ -258,7 +265,7 @@ def _stands_in(operand: Number, ordered: Sequence[Number]) -> bool:
 
 
 def same_value(first: JsonValue, second: JsonValue) -> bool:
-    """True if two values of expressions are the same: numbers up to 1e-9 relative, texts after normalisation."""
+    """True if two values of expressions are equal: numbers within 1e-9 relative, texts after normalisation."""
     a, b = as_number(first), as_number(second)
     if a is not None and b is not None:
         return math.isclose(a, b, rel_tol=RELATIVE, abs_tol=1e-12)
@@ -270,7 +277,7 @@ def same_value(first: JsonValue, second: JsonValue) -> bool:
 
 
 def measured_numbers(arguments: Arguments) -> list[Number]:
-    """All numbers that the arguments of a reference take from observations."""
+    """Return all numbers that the arguments of a reference take from observations."""
     return [number for _, _, literal in iter_refs(dict(arguments)) for number in numbers_in(literal)]
 
 
@@ -286,7 +293,7 @@ def _variables(variables: JsonValue) -> dict[str, Any]:
 
 
 def numbers_in(value: JsonValue) -> Iterator[Number]:
-    """All numbers in a value, at any depth."""
+    """Yield all numbers in a value, at any depth."""
     number = as_number(value)
     if number is not None:
         yield number
@@ -298,7 +305,7 @@ def numbers_in(value: JsonValue) -> Iterator[Number]:
 def _readings(
     expression: str, variables: Mapping[str, JsonValue], measured: Sequence[Number]
 ) -> Iterator[Callable[[], JsonValue]]:
-    """Evaluations of the prediction with some of its numbers replaced by measured ones, the likeliest first."""
+    """Yield evaluations of the prediction with some of its numbers replaced by measured ones, most likely first."""
     written = [*numbers_written(expression, variables), *numbers_in(dict(variables))]
     in_expression = len(written) - sum(1 for _ in numbers_in(dict(variables)))
     ordered = sorted({*measured, *(-value for value in measured if value < 0)})
@@ -324,7 +331,7 @@ def _readings(
 
 
 def _options(number: Number, ordered: Sequence[Number]) -> list[Number]:
-    """Values that ``number`` may stand for: the measured values that it agrees with, nearest first, and itself."""
+    """Return the values that ``number`` may stand for: up to three measured values, nearest first, and itself."""
     reach = MOST_ROUNDING * abs(number)
     near = ordered[bisect_left(ordered, number - reach) : bisect_right(ordered, number + reach)]
     agreeing = [value for value in near if numbers_agree(number, value, measured=True)]

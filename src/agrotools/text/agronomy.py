@@ -1,6 +1,7 @@
-"""Agronomic and remote-sensing formulas that expressions may call. Each states its units and where it comes from.
+"""Agronomic and remote-sensing formulas that expressions may call, each with its units and source.
 
-Reflectances are on one common scale (0..1, or all of them scaled alike); an index whose denominator is 0 has no value.
+Reflectances must share one scale (0..1, or all scaled by the same factor). An index is undefined if its denominator
+is 0.
 """
 
 import itertools
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 MAX_BANDS = 100
-"""Largest covariance matrix that :func:`jeffries_matusita` takes."""
+"""Maximum number of bands of a covariance matrix in :func:`jeffries_matusita`."""
 
 
 def _positive(value: JsonValue, what: str) -> Number:
@@ -95,8 +96,8 @@ def exg(red: JsonValue, green: JsonValue, blue: JsonValue) -> JsonValue:
 def lai_beer(gap_fraction: JsonValue, k: JsonValue = 0.5) -> JsonValue:
     """Leaf area index (m^2 leaf per m^2 ground) from the Beer-Lambert law, -ln(gap fraction) / k.
 
-    ``gap_fraction`` in (0, 1] is the light below over the light above the canopy, or 1 - ground cover; ``k`` is the
-    extinction coefficient (Monsi & Saeki 1953).
+    ``gap_fraction`` in (0, 1] is the light below the canopy divided by the light above it, or 1 - ground cover; ``k``
+    is the extinction coefficient (Monsi & Saeki 1953).
     """
     gap, extinction = number(gap_fraction, "lai_beer: gap_fraction"), _positive(k, "lai_beer: k")
     if not 0 < gap <= 1:
@@ -154,7 +155,7 @@ def plants_per_ha(row_spacing_m: JsonValue, plant_spacing_m: JsonValue) -> JsonV
 
 
 def seeding_rate(plants_per_m2: JsonValue, tkw_g: JsonValue, establishment_pct: JsonValue) -> JsonValue:
-    """Seeding rate in kg/ha: plants per m^2 x weight of a thousand kernels (g) / share that establishes (%).
+    """Seeding rate in kg/ha: plants per m^2 x thousand-kernel weight (g) / establishment (%).
 
     ``establishment_pct`` (above 0, at most 100) is germination x field emergence. The powers of ten cancel:
     g/1000 seeds x 10,000 m^2/ha / 1000 g/kg x 100.
@@ -187,7 +188,7 @@ def relative_growth_rate(before: JsonValue, after: JsonValue, days: JsonValue) -
 
 
 def convert_unit(value: JsonValue, unit: JsonValue, to: JsonValue) -> JsonValue:
-    """``value`` given in ``unit``, expressed in ``to``: ``convert(area, 'm^2', 'ha')``. Units of the closed table."""
+    """Convert ``value`` from ``unit`` to another unit of the table: ``convert(area, 'm^2', 'ha')``."""
     units: list[str] = []
     for name in (unit, to):
         canonical = canonical_unit(name) if isinstance(name, str) else None
@@ -207,10 +208,10 @@ def convert_unit(value: JsonValue, unit: JsonValue, to: JsonValue) -> JsonValue:
 
 
 def jeffries_matusita(mean_a: JsonValue, cov_a: JsonValue, mean_b: JsonValue, cov_b: JsonValue) -> JsonValue:
-    """Jeffries-Matusita distance of two normally distributed classes, 0 (alike) to 2 (separable).
+    """Jeffries-Matusita distance of two normally distributed classes, 0 (identical) to 2 (separable).
 
     JM = 2 (1 - exp(-B)) with the Bhattacharyya distance B (Swain & Davis 1978; Richards 2013, chapter 10). Means are
-    lists of n band values, covariances n lists of n (for one band also plain numbers: mean and variance).
+    lists of n band values, covariances n x n matrices; for one band, mean and variance may be plain numbers.
     """
     import numpy as np
 
@@ -268,7 +269,7 @@ def _log_determinant(covariance: "NDArray[np.float64]") -> float:
 def optimum_index_factor(sd: JsonValue, corr: JsonValue) -> JsonValue:
     """Optimum index factor of three bands, sum of standard deviations / sum of |correlations| (Chavez et al. 1982).
 
-    ``sd`` are three standard deviations, ``corr`` the three correlations of the pairs, or the 3 x 3 matrix.
+    ``sd``: three standard deviations; ``corr``: the three pairwise correlations, or the 3 x 3 correlation matrix.
     """
     deviations = numbers(sd, "oif: sd", least=3)
     pairs = _pair_correlations(corr)
@@ -316,4 +317,4 @@ AGRONOMIC_FUNCTIONS: dict[str, Function] = {
     "jm": jeffries_matusita,
     "oif": optimum_index_factor,
 }
-"""Name in an expression to function."""
+"""Functions by their name in an expression."""

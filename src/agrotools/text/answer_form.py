@@ -1,9 +1,9 @@
-"""The answer form at the end of every prompt, answers written in it, and those guessed from a prompt alone.
+"""The answer form at the end of every prompt, answers in this form, and answers guessed from the prompt alone.
 
-A guess is the score of a policy that sees neither pixels nor tools. Its model holds, for each slot (by name, type and
-unit), the best constant answer and, where cross-validation found it better, a linear model over the words and numbers
-of the question and what is told of its files. It is fitted by ``training/fit_guess.py`` on drawn benchmarks of other
-seeds than those that ship, and sees no sample that it is asked about.
+The guesses give the score of a policy that sees neither pixels nor tools. The model holds, for each slot (by name, type
+and unit), the best constant answer and, if cross-validation found it better, a linear model over the words and numbers
+of the question and the metadata of its files. ``training/fit_guess.py`` fits it on synthetic benchmarks with other
+seeds than the shipped ones, so it has never seen the samples for which it guesses.
 """
 
 import json
@@ -39,12 +39,12 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-# A name at the beginning of a line, after list marks and emphasis at most; or quoted, as in JSON.
+# A name at the beginning of a line (list marks and emphasis may precede it), or a quoted one as in JSON.
 _KEY = re.compile(r"""(?m)^[ \t>#*_`~|+•(\d.)-]{0,12}(\w+)[*_` \t]{0,6}[:：=]|["'](\w+)["']\s?[:：]""")
 
 
 def answer_form(slots: Sequence[Slot]) -> str:
-    """Names, meanings, types, units and choices of ``slots``; never their values."""
+    """Return the answer form: names, meanings, types, units and choices of ``slots``, never their values."""
     form_slots = [slot for slot in slots if not slot.made]
     lines: list[str] = []
     if any(isinstance(slot, PlotSlot) for slot in slots):
@@ -62,14 +62,14 @@ def answer_form(slots: Sequence[Slot]) -> str:
 
 
 def form_lines(slots: Sequence[Slot]) -> tuple[str, ...]:
-    """The lines that the form asks for: ``name: <what is expected>`` for each slot whose answer is text."""
+    """Return the lines that the form asks for: ``name: <expected value>`` for each slot answered in text."""
     return tuple(f"{slot.name}: {_expected(slot)}" for slot in slots if not slot.made)
 
 
 def lacks_form(answer: str, lines: Sequence[str]) -> bool:
-    """True if ``answer`` lacks one of the form's ``lines``: a line that begins with its name, or a JSON key.
+    """True if ``answer`` lacks one of the form's ``lines``: neither a line begins with its name nor is it a JSON key.
 
-    A line of the form as it was shown, without a value, is none.
+    A line copied from the form without a value does not count.
     """
     answer = _without_copies(answer, lines)
     names = {line.partition(":")[0].casefold() for line in lines}
@@ -77,13 +77,16 @@ def lacks_form(answer: str, lines: Sequence[str]) -> bool:
 
 
 def with_form(answer: str, reply: str, lines: Sequence[str]) -> str:
-    """``answer`` and the ``reply`` to the request for its form; a reply in the form is the final answer."""
+    """Append ``reply``, given to a request for the answer form, to ``answer``.
+
+    A reply in the form is marked as the final answer.
+    """
     marker = "" if lacks_form(reply, lines) else "Final Answer:\n"
     return f"{answer}\n\n{marker}{_without_copies(reply, lines)}".rstrip()
 
 
 def _without_copies(text: str, lines: Sequence[str]) -> str:
-    """``text`` without ``lines`` that were copied as they were shown, without a value."""
+    """Return ``text`` without lines copied from the form without a value."""
     for line in lines:
         text = text.replace(line, "")
     return text
@@ -105,9 +108,9 @@ def _expected(slot: Slot) -> str:
 
 
 def format_answer(slots: Sequence[Slot], values: Mapping[str, JsonValue]) -> str:
-    """``values`` by slot name, written in the answer form: one line ``name: value unit`` each.
+    """Write ``values`` (by slot name) in the answer form: one line ``name: value unit`` each.
 
-    Slots without a value are left out, and so are those whose answer is what was drawn.
+    Slots without a value and slots answered by a figure are left out.
     """
     lines: list[str] = []
     for slot in slots:
@@ -134,7 +137,7 @@ def _written(slot: Slot, value: JsonValue) -> str:
 
 WORD_FEATURES = 384
 MOST_NUMBERS = 6
-"""Numbers of a question that have features of their own, in the order in which they stand."""
+"""Only the first numbers of a question, up to this many, are separate features."""
 
 _TOKEN = re.compile(rf"{WORD}+|[{CJK}]")
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
@@ -142,12 +145,12 @@ _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 
 @dataclass(frozen=True)
 class Guesser:
-    """Guess of one slot.
+    """Guesser of one slot.
 
-    ``constant``: the best answer whatever is asked; a number, a yes or no, a text, a list, or, of the choices in
-    alphabetical order, a place (``by_place``). ``outcomes`` and ``weights`` (features + 1, outcomes): a linear
-    classifier over the same kinds of answer. ``weights`` (features + 1, 1) without ``outcomes``: a linear model of the
-    number, or of its logarithm (``logarithm``), held between ``low`` and ``high``.
+    ``constant``: the best answer to any question: a number, a boolean, a text, a list, or an index into the choices in
+    alphabetical order (``by_place``). ``outcomes`` and ``weights`` (features + 1, outcomes): a linear classifier over
+    the same kinds of answer. ``weights`` (features + 1, 1) without ``outcomes``: a linear model of the number, or of
+    its logarithm (``logarithm``), clipped to ``low`` and ``high``.
     """
 
     constant: JsonValue
@@ -159,7 +162,7 @@ class Guesser:
     high: float = math.inf
 
     def value(self, features: "NDArray[np.float64]") -> JsonValue:
-        """The guess for a prompt with these features."""
+        """Return the guess for a prompt with these features."""
         if self.weights is None:
             return self.constant
         outputs = features @ self.weights[:-1] + self.weights[-1]
@@ -170,27 +173,34 @@ class Guesser:
 
 
 def slot_key(slot: Slot) -> str:
-    """Key of a slot in the model: name, type and unit, all of which the answer form shows."""
+    """Return the key of a slot in the model: name, type and unit, all visible in the answer form."""
     return f"{slot.name}{kind_key(slot)}"
 
 
 def kind_key(slot: Slot) -> str:
-    """The key of slots of its type and unit that are not known by name."""
+    """Return the fallback key by type and unit, for slots whose name is unknown to the model."""
     return f"|{slot.type}|{getattr(slot, 'unit', None) or ''}"
 
 
 def guessable(slot: Slot) -> bool:
-    """True if the floor counts slots of this kind: those of our own benchmarks. A figure that nobody drew scores 0."""
+    """True if the guess baseline counts slots of this type, used by the built-in benchmarks.
+
+    Plot slots count because a missing figure scores 0.
+    """
     return slot.type in ("exact", "boolean", "choice_set", "file", "tolerance", "open_text", "plot")
 
 
 def shown_choices(slot: Slot) -> tuple[str, ...]:
-    """The choices that the answer form shows, in its order."""
+    """Return the choices shown in the answer form, in the same order."""
     return tuple(sorted(slot.choices)) if isinstance(slot, ExactSlot | FileSlot | ChoiceSetSlot) else ()
 
 
 def prompt_features(query: str, sample_files: Sequence[SampleFile]) -> "NDArray[np.float64]":
-    """Features of a prompt: words and pairs of words (hashed), numbers; number, sizes, scale, bands of the files."""
+    """Return the features of a prompt as one vector.
+
+    They are hashed words and word pairs, the first numbers (logarithms), and the number, sizes, scale and bands of the
+    files.
+    """
     import numpy as np
 
     text = normalise(query)
@@ -216,20 +226,22 @@ def prompt_features(query: str, sample_files: Sequence[SampleFile]) -> "NDArray[
 
 
 class GuessModel:
-    """Guesses the answers of a prompt from its words, numbers and files, never from pixels or gold."""
+    """Model that guesses answers from the words, numbers and files of a prompt, never from pixels or gold answers."""
 
     def __init__(self, guessers: Mapping[str, Guesser]) -> None:
         self.guessers = guessers
 
     def values(self, query: str, sample_files: Sequence[SampleFile], slots: Sequence[Slot]) -> dict[str, JsonValue]:
-        """A value for each slot that can be guessed, by its name; of ``slots`` only what the answer form shows is
-        read."""
+        """Return guessed values by slot name, without slots that cannot be guessed.
+
+        Only the part of ``slots`` that the answer form shows is read.
+        """
         features = prompt_features(query, sample_files)
         guesses = {slot.name: self.value_of(slot, features) for slot in slots}
         return {name: value for name, value in guesses.items() if value is not None}
 
     def value_of(self, slot: Slot, features: "NDArray[np.float64]") -> JsonValue:
-        """The guess for one slot of a prompt with these features; None without a guess."""
+        """Return the guess for one slot of a prompt with these features; None if there is no guess."""
         known = (slot_key(slot), kind_key(slot), f"|{slot.type}|")
         guesser = next((self.guessers[key] for key in known if key in self.guessers), None)
         choices = shown_choices(slot)
@@ -249,16 +261,16 @@ class GuessModel:
 
 
 Plan = tuple[tuple[str, Arguments], ...]
-"""Tools to call in turn, with arguments; references lead to what earlier calls returned."""
+"""Tool calls in order: name and arguments, which may refer to the results of earlier calls."""
 
 
 def plan_key(slots: Sequence[Slot], sample_files: Sequence[SampleFile]) -> str:
-    """Key of the usual plan of a question: the slots of its answer form, and its number of files."""
+    """Return the key of a question's usual plan: the slots of its answer form and its number of files."""
     return f"{' '.join(map(slot_key, slots))} {len(sample_files)}"
 
 
 def usual_plan(sample: Sample) -> Plan | None:
-    """The calls most usual on other benchmarks for questions with such an answer form; None where it is not known."""
+    """Return the most common calls on other benchmarks for the same answer form; None if the form is unknown."""
     return _shipped_plans().get(plan_key(sample.answer, sample.files))
 
 
@@ -269,13 +281,13 @@ def _shipped_plans() -> dict[str, Plan]:
 
 
 def guessed_values(sample: Sample | SampleView, slots: Sequence[Slot]) -> dict[str, JsonValue]:
-    """Guesses of the model that ships for ``slots``."""
+    """Return the guesses of the shipped model for ``slots``, by slot name."""
     return shipped_model().values(sample.query, sample.files, slots)
 
 
 @cache
 def shipped_model() -> GuessModel:
-    """The model that ships with the package."""
+    """Return the model that ships with the package."""
     import numpy as np
 
     folder = files("agrotools.data")
@@ -286,7 +298,7 @@ def shipped_model() -> GuessModel:
 
 
 def guesser_of(entry: Mapping[str, Any], weights: "Mapping[str, NDArray[np.float32]]") -> Guesser:
-    """A guesser from its entry in ``guess.json``, which names its array of ``guess.npz``."""
+    """Return the guesser of an entry of ``guess.json``, whose weights are an array of ``guess.npz``."""
     fields = {name: value for name, value in entry.items() if name != "weights"}
     outcomes = tuple(fields.pop("outcomes", ()))
     return Guesser(**fields, outcomes=outcomes, weights=weights[entry["weights"]] if "weights" in entry else None)

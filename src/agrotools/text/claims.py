@@ -1,9 +1,9 @@
-"""Claims: short plain phrasings, found in a text in other words, and whether the text affirms or denies them.
+"""Recognition of claims in a text, whatever their wording, and whether the text affirms or denies them.
 
-A phrasing ("remove fallen leaves") is read as the ideas that its words stand for. Words of one idea, in English and
-Chinese, are held in ``data/open_text/lexicon.toml``; a word that is not there stands for itself. A text makes a claim
-where all its ideas stand together in one sentence; it denies it where one of them stands under a denial, or beside the
-opposite of one ("leave the fallen leaves"), or where a number of the claim is another one.
+A claim is given as a short phrase ("remove fallen leaves") and represented by the ideas that its words express. The
+English and Chinese words for each idea are listed in ``data/open_text/lexicon.toml``; a word not listed there is its
+own idea. A text makes a claim if all its ideas occur close together in one sentence. It denies the claim if one of them
+is denied or replaced by its opposite ("leave the fallen leaves"), or if a number of the claim differs.
 """
 
 import json
@@ -22,15 +22,18 @@ from agrotools.text.statements import Statements
 
 _NUMBER = re.compile(r"\d+(?:\.\d+)?(?:-\d+(?:\.\d+)?)?")
 _NEAR = 7
-"""Words that may stand between two ideas of a claim."""
+"""Maximum distance in words between two ideas of a claim."""
 
 _CORE = 3
-"""Words listed first for an idea that stand for nothing else, in each language."""
+"""This many phrases listed first for an idea, in each language, are unambiguous."""
 
 
 class Lexicon(NamedTuple):
-    """Phrases by the ideas they stand for, the opposites of ideas, ideas by the words that name them, and for each idea
-    the phrases that say nothing else: its name and the first that are listed in either language."""
+    """Ideas and the phrases that express them.
+
+    ``trie``: ideas by phrase. ``opposites``: opposite ideas. ``names``: ideas by the stems of their names. ``core``:
+    the unambiguous phrases of each idea, that is its name and the phrases listed first in each language.
+    """
 
     trie: Trie
     opposites: dict[str, str]
@@ -39,9 +42,9 @@ class Lexicon(NamedTuple):
 
 
 class Claim(NamedTuple):
-    """A phrasing as its ideas; each idea is a set of equivalent names.
+    """A phrase as its ideas; each idea is a set of equivalent names.
 
-    ``denied``: it says what is not, or not to be done ("avoid ...").
+    ``denied``: the phrase is negative: it states that something is not so or should not be done ("avoid ...").
     """
 
     phrase: str
@@ -50,7 +53,10 @@ class Claim(NamedTuple):
 
 
 class Finding(NamedTuple):
-    """Place where a text makes a claim, and whether it affirms it. ``spans`` are the words of its ideas."""
+    """Place where a text makes a claim, and whether it affirms it.
+
+    ``spans`` are the words of its ideas; ``opposite``: the text has the opposite of an idea, or another number.
+    """
 
     claim: Claim
     affirmed: bool
@@ -65,7 +71,7 @@ def _written_lexicon() -> dict[str, dict[str, str]]:
 
 @cache
 def lexicon() -> Lexicon:
-    """The ideas that are known, from ``data/open_text/lexicon.toml``."""
+    """Return the known ideas, from ``data/open_text/lexicon.toml``."""
     entries = Lexicon({}, {}, {}, {})
     for group in _written_lexicon().values():
         for name, written in group.items():
@@ -76,7 +82,7 @@ def lexicon() -> Lexicon:
             _add(entries.trie, (idea, *listed_words), name)
             chinese = [word for word in listed_words if word.strip()[:1] > "ÿ"]
             first = (idea, *listed_words[:_CORE], *chinese[:_CORE])
-            # Of an idea of two words one alone says less: "cluster" is not "feed in a cluster".
+            # One word of a two-word idea is not enough: "cluster" is not "feed in a cluster".
             least = 2 if " " in idea else 1
             core = (tuple(stems_of(word)) for word in first)
             entries.core[name] = frozenset(stems for stems in core if len(stems) >= least)
@@ -88,7 +94,7 @@ def lexicon() -> Lexicon:
 
 @cache
 def lexicon_words(name: str) -> tuple[str, ...]:
-    """The words and phrases, as written, that denote an idea (``@name``); empty for an unknown one."""
+    """Return the words and phrases, as written, for an idea (``@name``); empty if it is unknown."""
     written = next((group[name[1:]] for group in _written_lexicon().values() if name[1:] in group), "")
     return tuple(word for part in written.partition("<>")[0].split(",") if (word := part.strip()))
 
@@ -101,11 +107,11 @@ def _add(trie: Trie, phrases: Iterable[str], name: str) -> None:
 
 @lru_cache(maxsize=20_000)
 def claim_of(phrase: str) -> Claim:
-    """A phrasing as ideas."""
+    """Return the claim that a phrase makes."""
     read = Statements(phrase, lexicon().trie)
     denying = {at for span in read.denials for at in range(span.start, span.end)}
     mentions = [names for span, names in _occurrences(read) if span.start not in denying]
-    if not mentions:  # Of denying words alone ("leave out"): they are the claim.
+    if not mentions:  # the phrase consists of denying words only ("leave out")
         return Claim(phrase, tuple(dict.fromkeys(frozenset(names) for _, names in _occurrences(read))), False)
     telling = [names for names in mentions if not _bare(names)]
     ideas = dict.fromkeys(map(frozenset, telling or mentions))
@@ -117,13 +123,13 @@ def _bare(names: Sequence[str]) -> bool:
 
 
 def _occurrences(read: Statements) -> list[tuple[Span, list[str]]]:
-    """Ideas in the order of the text; the longest phrase counts, and a word in no phrase is its own idea."""
+    """Return ideas in the order of the text; the longest phrase wins, and a word in no phrase is its own idea."""
     occurrences: list[tuple[Span, list[str]]] = []
     trie, at = lexicon().trie, 0
     while at < len(read.stems):
         end, names = read.longest(trie, at)
         exact_name = lexicon().names.get(tuple(read.stems[at:end]))
-        # An idea's own name means it alone, not each idea that has the same word among others.
+        # The name of an idea means only that idea, not others that list the same word.
         names = [exact_name] if exact_name else names
         occurrences.append((Span(at, end), names) if names else (Span(at, at + 1), [read.stems[at]]))
         at = max(end, at + 1)
@@ -140,7 +146,7 @@ class Reply:
         self._findings: dict[str, list[Finding]] = {}
         self._ends_of_words: dict[int, int] | None = None
         for at, stem in enumerate(self.read.stems):
-            # A single word counts also within a phrase: "leaf" in "young leaf".
+            # A single word also counts within a phrase: "leaf" in "young leaf".
             self._at.setdefault(stem, []).append(Span(at, at + 1))
             if _NUMBER.fullmatch(stem):
                 self._numbers.append(Span(at, at + 1))
@@ -151,7 +157,7 @@ class Reply:
                 self._at.setdefault(name, []).append(Span(at, end))
 
     def find(self, phrase: str) -> list[Finding]:
-        """All places where the text makes or denies the claim of a phrasing."""
+        """Return all places where the text makes or denies the claim of a phrase."""
         if phrase not in self._findings:
             self._findings[phrase] = self._find(claim_of(phrase))
         return self._findings[phrase]
@@ -167,7 +173,7 @@ class Reply:
         return findings
 
     def is_whole(self, finding: Finding) -> bool:
-        """True if a claim is made within one clause, and cuts across no Chinese word: "结种之前" has no "种之前"."""
+        """True if a claim lies within one clause and splits no Chinese word (as "种之前" would in "结种之前")."""
         if self._ends_of_words is None:
             self._ends_of_words = {span.start: span.end for span, _ in _occurrences(self.read)}
         cut = any(
@@ -179,11 +185,11 @@ class Reply:
         return not cut and not any(self.read.before[at] >= COMMA for at in range(low + 1, high))
 
     def is_plain(self, finding: Finding) -> bool:
-        """True if a claim is made explicitly: by several words, or by one that has no other meaning."""
+        """True if a claim is made explicitly: by several words, or by one unambiguous word."""
         if len(finding.spans) > 1:
             return True
         stems = tuple(self.read.stems[at] for span in finding.spans for at in range(span.start, span.end))
-        # Two characters are no more in Chinese than one word is in English.
+        # Two Chinese characters count as one word.
         words = len("".join(stems)) / 2 if stems[0][0] > "ÿ" else len(stems)
         return words > 1 or any(stems in lexicon().core.get(name, {stems}) for name in finding.claim.ideas[0])
 
@@ -196,7 +202,7 @@ class Reply:
         return denied
 
     def _opposites(self, claim: Claim) -> list[Finding]:
-        """Places of the opposite of one idea in its stead; denied ("avoid susceptible varieties") it affirms."""
+        """Return places with the opposite of one idea; a denied opposite ("avoid susceptible varieties") affirms."""
         findings: list[Finding] = []
         for number, names in enumerate(claim.ideas):
             contrary = frozenset(lexicon().opposites[name] for name in names if name in lexicon().opposites)
@@ -208,7 +214,7 @@ class Reply:
         return findings
 
     def _other_numbers(self, claim: Claim, findings: Sequence[Finding]) -> list[Finding]:
-        """Places where a number of the claim is another one, all else being there."""
+        """Return places with all ideas of the claim but a different number."""
         numbers = {name for names in claim.ideas for name in names if _NUMBER.fullmatch(name)}
         rest = tuple(names for names in claim.ideas if not names & numbers)
         if not numbers or not rest:
@@ -219,7 +225,7 @@ class Reply:
             low, high = min(span.start for span in spans), max(span.end for span in spans)
             if self.read.sentence_of(low) in right:
                 continue
-            # Alone with its unit a number stands right before it ("3 per head") or behind ("每穗3头"), not anywhere.
+            # With a unit only, the number must be directly before it ("3 per head") or after it ("每穗3头").
             before, behind = (_NEAR, _NEAR) if len(rest) > 1 else (4, 1)
             near = self._numbers[bisect_left(self._numbers, (low - before, 0)) :][:20]
             others = [
@@ -232,7 +238,7 @@ class Reply:
         return wrong
 
     def _together(self, ideas: Sequence[frozenset[str]]) -> list[tuple[Span, ...]]:
-        """Places where all ideas occur near each other in one sentence."""
+        """Return places where all ideas occur near each other in one sentence."""
         places = [self.places(names) for names in ideas]
         if not places or not all(places):
             return []
@@ -254,7 +260,7 @@ class Reply:
         return groups
 
     def places(self, names: Collection[str]) -> list[Span]:
-        """Places of these ideas, in order."""
+        """Return the places of these ideas, in order."""
         lists = [self._at[name] for name in names if name in self._at]
         return lists[0] if len(lists) == 1 else sorted(span for each in lists for span in each)
 
@@ -272,38 +278,37 @@ class Reply:
 
 @lru_cache(maxsize=16)
 def reply_of(text: str) -> Reply:
-    """A text to search for claims; cached."""
+    """Return a text to search for claims; cached."""
     return Reply(text)
 
 
 def affirms(text: str, phrases: Sequence[str]) -> bool:
-    """True if a text makes the claim of one of several phrasings."""
+    """True if a text affirms the claim of at least one of several phrases."""
     return any(finding.affirmed for phrase in phrases for finding in reply_of(text).find(phrase))
 
 
-# --- stance: whether a reply recommends what it says on a subject, or rejects it --------------------------------------
+# --- stance: whether a reply as a whole asserts or rejects the statements it makes ------------------------------------
 #
-# Grammar cannot tell every denial: "work for idle hands", "one could just as well do none of it". So a linear model
-# reads the frame of a reply, its words with those of the subject's own facts masked, and thus what is said *of* the
-# facts, whichever they are. ``training/fit_stance.py`` fits it on replies of several writers, and chooses the threshold
-# by replies of writers that it was not fitted on.
+# Grammar does not reveal every denial: "work for idle hands", "one could just as well do none of it". So a linear model
+# classifies the frame of a reply: its words, with those of the expected facts masked, so that only what is said *about*
+# the facts counts. ``training/fit_stance.py`` fits it on replies of several writers and chooses the threshold on
+# replies of other writers.
 
 MASK = "<F>"
-"""Stands for words of the subject's facts; ``<A>`` for those of what is to be avoided, ``<O>`` for opposites (those
-that are denied are to be avoided)."""
+"""Mask for words of the expected facts; ``<A>`` masks things to avoid (and denied opposites), ``<O>`` opposites."""
 
 _PLAIN = -1.75
-"""Below it a reply plainly asserts what it says."""
+"""A reply with a value below this clearly asserts its statements."""
 
 _FEWEST = 20
-"""Added to the number of features, so that the few words of a short reply do not decide alone."""
+"""Added to the number of features, so that a few words of a short reply are not decisive."""
 
 _MAX_PHRASES = 3
-"""Phrases that say why a reply is read as a denial."""
+"""Maximum number of phrases reported as indications of a denial."""
 
 
 class Stance(NamedTuple):
-    """Strength of a reply's rejection of its own statements (denied: above 0), and the phrases that indicate it."""
+    """Degree to which a reply rejects its own statements (above 0: denied), and the phrases that indicate it."""
 
     value: float
     phrases: tuple[str, ...] = ()
@@ -325,16 +330,16 @@ class _Model(NamedTuple):
 
 
 def frame(reply: Reply, phrases: Iterable[str]) -> list[list[str]]:
-    """The sentences of a reply as stems and commas; words that stand for ideas of the facts' ``phrases`` are masked.
+    """Return the sentences of a reply as stems and commas, with words for ideas of the facts' ``phrases`` masked.
 
-    Where nothing denies a fact, clauses that deny something else ("it is not drought") are left out.
+    If no fact is denied, clauses that deny something else ("it is not drought") are left out.
     """
     positive, avoided = set[str](), set[str]()
     for claim in map(claim_of, phrases):
         for names in claim.ideas:
             (avoided if claim.denied else positive).update(names)
     masks: dict[int, str] = {}
-    # The last mask counts, and what is to be done before what is to be avoided.
+    # Later masks override earlier ones, so that facts override things to avoid.
     for mask, names in (("<O>", {f"not {name}" for name in positive | avoided}), ("<A>", avoided), (MASK, positive)):
         for span in reply.places(names):
             token = "<A>" if mask == "<O>" and reply.read.is_denied([span]) else mask
@@ -345,7 +350,7 @@ def frame(reply: Reply, phrases: Iterable[str]) -> list[list[str]]:
 
 
 def masked(read: Statements, masks: Mapping[int, str], left_out: Collection[int] = ()) -> list[list[str]]:
-    """The sentences of a text, words replaced by their ``masks``; several of one kind in a row or a list are one."""
+    """Return the sentences of a text with words replaced by their ``masks``; repeated masks are merged."""
     sentences: list[list[str]] = [[]]
     for at, stem in enumerate(read.stems):
         if read.before[at] >= SENTENCE:
@@ -361,7 +366,7 @@ def masked(read: Statements, masks: Mapping[int, str], left_out: Collection[int]
 
 
 def _without_lists(sentence: Sequence[str]) -> list[str]:
-    """A sentence with masks in a row, or in a list, merged into one: the number of facts has no meaning."""
+    """Merge equal masks in a row or a list into one, because the number of facts must not matter."""
     tokens_left: list[str] = []
     for token in sentence:
         listed = token[0] == "<" and token in tokens_left[-2:] and tokens_left[-1] in (token, ",")
@@ -373,7 +378,7 @@ def _without_lists(sentence: Sequence[str]) -> list[str]:
 
 
 def features(sentences: Sequence[Sequence[str]]) -> set[str]:
-    """Features of the model: tokens, runs of two and three of them, pairs with one between, and beginnings of words."""
+    """Return the model's features: tokens, bigrams, trigrams, pairs with a gap of one, and word prefixes."""
     texts = set[str]()
     for sentence in sentences:
         tokens = ["^", *sentence, "$"]
@@ -386,7 +391,7 @@ def features(sentences: Sequence[Sequence[str]]) -> set[str]:
 
 
 def weight_of(count: int) -> float:
-    """Weight of each feature of a reply with ``count`` features: long and short replies have the same influence."""
+    """Return the weight of each feature of a reply with ``count`` features, which normalises for length."""
     return 1 / math.sqrt(count + _FEWEST)
 
 
@@ -398,7 +403,7 @@ def _model() -> _Model:
 
 
 def stance_of(reply: Reply, phrases: Iterable[str]) -> Stance:
-    """The stance of a reply towards the facts that have these ``phrases``."""
+    """Return the stance of a reply towards the facts expressed by ``phrases``."""
     model, reply_features = _model(), features(frame(reply, phrases))
     terms = {feature: model.weights[feature] for feature in reply_features if feature in model.weights}
     value = sum(terms.values()) * weight_of(len(reply_features)) + model.bias

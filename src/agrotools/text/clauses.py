@@ -1,6 +1,6 @@
 """Sentences and clauses of a reply (conclusions, suppositions, denials), and its lists of names and numbers.
 
-English and Chinese.
+Supports English and Chinese.
 """
 
 import re
@@ -42,7 +42,7 @@ _HEADING = 60
 
 
 class Sentences:
-    """The sentences of a text, and the sentence at a given place."""
+    """The sentences of a text, addressed by index or by character position."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -51,19 +51,22 @@ class Sentences:
         self.first, self.last = (full[0], full[-1]) if full else (0, 0)
 
     def of(self, at: int) -> int:
-        """The number of the sentence that holds ``at``."""
+        """Return the index of the sentence that contains position ``at``."""
         return bisect_right(self.begins, at) - 1
 
     def end(self, index: int) -> int:
-        """End of sentence ``index``, with its mark."""
+        """Return the end of sentence ``index``, including its punctuation mark."""
         return self.begins[index + 1] if index + 1 < len(self.begins) else len(self.text)
 
     def sentence(self, index: int) -> str:
-        """The text of sentence ``index``, of a long one the beginning."""
+        """Return the text of sentence ``index``, at most its first 600 characters."""
         return self.text[self.begins[index] : min(self.end(index), self.begins[index] + _LONGEST)]
 
     def concludes(self, index: int, before: int | None = None) -> bool:
-        """True if a sentence (before place ``before``) draws a conclusion, or is below a heading for conclusions."""
+        """True if a sentence draws a conclusion or follows a heading such as "Conclusion".
+
+        ``before``: only the part of the sentence up to this position is searched.
+        """
         begin = self.begins[index]
         end = min(self.end(index) if before is None else before, begin + _LONGEST)
         if CONCLUDES.search(self.text, begin, end):
@@ -81,7 +84,7 @@ _B = rf"(?<!{WORD})"
 _E = rf"(?!{WORD})"
 _PRONOUN = "(?:it|this|that|these|those|they|there|he|she|we|i|you|which|who)"
 _BE = "(?:is|are|was|were|be|been|being|must|has|have|had|can|could|do|does|did|will|would|may|might|shows?)"
-# Behind these words a clause goes on: "I do not think it is lantana", "it is unlikely that this is lantana".
+# A clause continues after these words: "I do not think it is lantana", "it is unlikely that this is lantana".
 _GOES_ON = (
     "of that think thinks thought believe believes believed say says said sure certain suggest suggests if whether "
     "likely unlikely possible suspect convinced conclude agree mean means indicate indicates expect feel doubt"
@@ -100,14 +103,14 @@ _ASIDE = re.compile(
     r"absent|none of|未(?:见|发现|检出|受害)|没有(?:发现|看到))[^.;!?\n。:]{0,20}:[^.;!?\n。]{1,300}|\((?:(?!\b(?:it|"
     r"is|are|but|instead|rather)\b)[^().:;\n]){1,60}(?:,|、|和|与|\b(?:and|or)\b)[^().:;\n]{1,200}\)"
 )
-"""``not, in my view, lantana``: the commas of an aside end no clause, nor do the brackets or the heading of a list."""
+"""Asides ("not, in my view, lantana"), brackets and list headings, whose punctuation does not end a clause."""
 
 
 _AT_FIRST = (
     r"(?:at first(?: glance)?|initially|originally|first),? (?:(?:it|this|that|i|we|the \w+) )?"
     r"(?:look|seem|appear|resembl|thought|suspect|assum|believ|guess|consider|took|mistook)\w*"
 )
-# Words that deny whatever follows them in their clause.
+# Words that deny everything after them in their clause.
 _BEFORE = re.compile(
     rf"{_B}(?:not(?! (?:only|just|merely|simply|to mention){_E})|never|unlike|rather than|instead of|neither|nor|"
     rf"cannot|unlikely|improbable|impossible|{WORD}+n't|dont|doesnt|isnt|wasnt|rul(?:e[sd]?|ing) out|exclud(?:e[sd]?|"
@@ -121,12 +124,12 @@ _BEFORE = re.compile(
     rf"应|符合|适|宜|能|可以|会|算|构成)|并非|而非|绝非|并不|并没有|并未|未见|不(?:需要?|必|宜|用|建议|推荐|再)|无需|"
     rf"无须|没(?:看到|看见|见到|发现|找到)|不见|未发现|排除|区别于|不同于|有别于|乍看|起初|最初"
 )
-# Determiners: they deny what follows, of numbers only the next (there is "no" in "no weeds among the 14 trees").
+# Determiners: they deny what follows, but only the adjacent number ("no weeds among the 14 trees" does not deny 14).
 _WITHOUT = re.compile(
     rf"{_B}(?:no(?! (?:doubt|question|more than|less than|fewer than){_E})|without(?! (?:a )?(?:doubt|question))|"
     rf"none of|nothing like|zero(?! \d)){_E}|没有(?!疑问)|没(?![有看发])|无(?!人机|疑|法)|未(?!来)"
 )
-# Predicates that deny what stands before them in their clause.
+# Predicates that deny what precedes them in their clause.
 _AFTER = re.compile(
     rf"{_B}(?:(?:is|are|was|were|can|could|seems?|looks?|appears?|has|have|been|be|being|very|quite|highly|rather|now|"
     r"therefore|most|thus|also) ){0,5}(?:ruled out|struck off|crossed out|set aside|discounted|disregarded|unlikely|"
@@ -146,21 +149,24 @@ _THAT = re.compile(
     rf"(?:{_B}(?:not|unlikely|impossible|improbable|doubt|cannot)|"
     rf"n't)(?!{WORD})[^.;!?\n,]{{0,30}}? that{_E}[^.;!?\n]{{0,300}}"
 )
-"""``it is not possible that this plant, with its white flowers, is lantana``: commas end no clause in it."""
+"""Denied "that" clauses, in which commas do not end the clause.
+
+Example: "it is not possible that this plant, with its white flowers, is lantana".
+"""
 _LABEL_HEADING = re.compile(
     rf"\W*(?:(?!{_BE}{_E}){WORD}+ ){{0,3}}(?:not? [a-z ]{{3,30}}|un[a-z]+ed(?: [a-z ]{{3,30}})?|absent)$|(?:未|"
     rf"没有)[{CJK}]{{1,6}}$"
 )
-"""``not affected: root, stem`` denies what follows; ``no: it is lantana`` does not."""
+"""Headings that deny the list after them: "not affected: root, stem", but not "no: it is lantana"."""
 _TOKEN = re.compile(rf"{WORD}+(?:'{WORD}+)?|[{CJK}]")
 _NEAR = 40
-"""Characters within which a determiner and a number can be neighbours."""
+"""Maximum distance in characters between a determiner and the number that it denies."""
 
 
 class Negations:
-    """The clauses of a text and their denials; built once, used for any number of places.
+    """The clauses of a text and their denials, built once and queried by position.
 
-    ``masked`` spans are parts of labels: a "no" inside the label "no weeds" denies nothing.
+    ``masked`` spans are labels: the "no" inside the label "no weeds" is not a denial.
     """
 
     def __init__(self, text: str, masked: Sequence[Span] = ()) -> None:
@@ -187,7 +193,7 @@ class Negations:
         self._ends: list[int] = []
         words = [match for pattern in (_BEFORE, _WITHOUT) for match in _unmasked(pattern, text, masked)]
         for match in sorted(words, key=lambda word: word.start()):
-            if not self._ends or match.start() >= self._ends[-1]:  # 并没有 is one word of the two patterns
+            if not self._ends or match.start() >= self._ends[-1]:  # 并没有 matches both patterns but is one word
                 self._ends.append(match.end())
         self._first_determiner: dict[int, int] = {}
         for end in self._determiners:
@@ -197,7 +203,7 @@ class Negations:
         return bisect_right(self._clauses, at) - 1
 
     def _by_clause(self, pattern: re.Pattern[str], masked: Sequence[Span], *, first: bool) -> dict[int, int]:
-        """End of the first of the words in each clause, or start of the last."""
+        """Return, by clause, the end of the first match or (``first=False``) the start of the last one."""
         counts: dict[int, int] = {}
         for match in _unmasked(pattern, self._text, masked):
             if first:
@@ -207,21 +213,21 @@ class Negations:
         return counts
 
     def before(self, start: int) -> bool:
-        """True if a word of negation or contrast precedes ``start`` in its clause."""
+        """True if a word of negation or contrast precedes position ``start`` in its clause."""
         clause = self._clause(start)
         return min(self._first.get(clause, start + 1), self._first_determiner.get(clause, start + 1)) <= start
 
     def clause(self, at: int) -> Span:
-        """Start and end of the clause around ``at``."""
+        """Return start and end of the clause that contains position ``at``."""
         index = self._clause(at)
         return self._clauses[index], self._clauses[index + 1] if index + 1 < len(self._clauses) else len(self._text)
 
     def count_before(self, start: int) -> int:
-        """Number of words of negation or contrast before ``start`` in its clause: two of them cancel out."""
+        """Return the number of negations before ``start`` in its clause; two of them cancel out."""
         return bisect_right(self._ends, start) - bisect_right(self._ends, self._clauses[self._clause(start)])
 
     def before_number(self, start: int) -> bool:
-        """The same for a number: a determiner ("no", "without") denies the number beside it alone."""
+        """True if the number at ``start`` is denied; a determiner ("no", "without") denies only an adjacent number."""
         clause = self._clause(start)
         if self._first.get(clause, start + 1) <= start:
             return True
@@ -231,7 +237,7 @@ class Negations:
         return sum(1 for _ in _TOKEN.finditer(self._text, self._determiners[near], start)) < 2
 
     def after(self, end: int) -> bool:
-        """True if the rest of the clause denies what ends at ``end``: "... is ruled out"."""
+        """True if the rest of the clause denies the phrase that ends at ``end``: "... is ruled out"."""
         return self._last.get(self._clause(max(0, end - 1)), -1) >= end
 
 
@@ -247,30 +253,30 @@ def _unmasked(pattern: re.Pattern[str], text: str, masked: Sequence[Span]) -> li
 
 
 def joined(text: str, end: int, start: int) -> bool:
-    """True if only a comma, or, nor, 、 or 或 is between ``end`` of one thing and ``start`` of the next."""
+    """True if only a comma, "or", "nor", 、 or 或 separates a phrase ending at ``end`` from one at ``start``."""
     return start - end <= 24 and _JOIN.fullmatch(text, end, start) is not None
 
 
 def listed_with(text: str, end: int, start: int) -> bool:
-    """True if two things are named as one subject: "A and B are ruled out"."""
+    """True if two names share one predicate: "A and B are ruled out"."""
     return start - end <= 24 and _BACK_JOIN.fullmatch(text, end, start) is not None
 
 
-# --- lists: other names and numbers beside a name, known ones or not -------------------------------------------------
+# --- lists: names and numbers listed together with a name ------------------------------------------------------------
 
 
 class Beside(NamedTuple):
-    """Names beside a name: the items listed with it, and whether they are alternatives (or, slash)."""
+    """The other items of a list, and whether they are alternatives (joined by "or" or a slash)."""
 
     items: tuple[str, ...]
     alternatives: bool
 
 
 _REACH = 400
-"""Characters looked at on either side: far more than any list that may still count as an answer."""
+"""Characters searched on either side; longer than any list that still counts as an answer."""
 _LONGEST_NAME = 4
 _LONGEST_RUN = 6
-"""More words than this, with nothing between them that makes a sentence, are a list without separators."""
+"""More words than this in a row, none of them typical of a sentence, are a list without separators."""
 
 _JOINT = re.compile(
     rf"\s*(?:(?P<either>(?<!{WORD})(?:and/)?or(?!{WORD})|/|\||或者?|,\s*or(?!{WORD})|(?<!{WORD})(?:versus|vs\.?)(?!{WORD}))|"
@@ -290,7 +296,7 @@ _NO_NAME = ("aceae", "idae", "ly")
 
 
 def is_name(text: str) -> bool:
-    """True if ``text`` could be the name of something: a few words, none of which makes a sentence."""
+    """True if ``text`` could be a name: at most four words, none of them typical of a sentence."""
     words = _WORDS.findall(text)
     if not words or len(words) > _LONGEST_NAME or all(word.isdigit() for word in words):
         return False
@@ -304,14 +310,17 @@ def is_name(text: str) -> bool:
 
 
 def beside(text: str, start: int, end: int, same: Callable[[str], bool]) -> Beside:
-    """Other items of the list that ``text[start:end]`` is in. ``same`` is true for items that name the same thing."""
+    """Return the other items of the list that contains ``text[start:end]``.
+
+    ``same`` returns true for items that name the same thing as ``text[start:end]``; they are left out.
+    """
     items: list[str] = []
     loose: list[str] = []
     appositions: list[str] = []
     either = False
 
     def take(item: str, joint: re.Match[str]) -> bool:
-        """True if ``item`` continues the list."""
+        """Add ``item`` to the list; return False if the list ends before it."""
         nonlocal either
         name = item.strip(" \"'*")
         bare = re.sub(r"^(?:an?|the) ", "", name)
@@ -363,7 +372,10 @@ def beside(text: str, start: int, end: int, same: Callable[[str], bool]) -> Besi
 
 
 def _backwards(text: str, floor: int, start: int) -> list[tuple[re.Match[str], str]]:
-    """The items before ``start`` with the joint after each, the nearest first; they end at a colon or equals sign."""
+    """Return the list items before ``start``, nearest first, each with the separator after it.
+
+    The list begins after the last of ``:=?!`` in ``text[floor:start]``.
+    """
     stop = max(text.rfind(mark, floor, start) for mark in ":=?!")
     joints = list(_JOINT.finditer(text, max(floor, stop + 1), start))
     if not joints or text[joints[-1].end() : start].strip(" \"'*(") not in ("", "a", "an", "the"):
@@ -381,7 +393,7 @@ def _backwards(text: str, floor: int, start: int) -> list[tuple[re.Match[str], s
 
 
 def _run(text: str, start: int, end: int) -> list[str]:
-    """The words around a name with nothing but spaces between, up to a word of a sentence, if they are too many."""
+    """Return the words around a name that are separated only by spaces, if there are too many for a single name."""
     before = re.split(rf"[^\w\s'-]|\n|[{CJK}]", text[max(0, start - _REACH) : start])[-1].split()
     behind = re.split(rf"[^\w\s'-]|\n|[{CJK}]", text[end : end + _REACH])[0].split()
     run: list[str] = []
@@ -393,7 +405,7 @@ def _run(text: str, start: int, end: int) -> list[str]:
                 break
             if word not in _DESCRIBING:
                 run.append(word)
-    # Half as many where there is no sentence at all, only words.
+    # Without any sentence word, half as many words are too many.
     return run if len(run) * (1 if ends else 2) > _LONGEST_RUN else []
 
 
@@ -405,7 +417,10 @@ _CLAIMS = re.compile(
 
 
 def further_claims(text: str, same: Callable[[str], bool]) -> tuple[str, ...]:
-    """Further names in sentences of the form "it is X": several that name other things are a list in sentences."""
+    """Return other names in sentences of the form "it is X", or nothing if there are fewer than two.
+
+    A text that says "it is X" with several names is a list spread over sentences.
+    """
     names = dict.fromkeys(claim[1].strip(" \"'*") for claim in _CLAIMS.finditer(text))
     others = tuple(name for name in names if (is_name(name) or name.isdigit()) and not same(name))
     return others if len(others) > 1 else ()
@@ -420,12 +435,12 @@ _NUMBERS_BEFORE = re.compile(
     rf"((?:[$€£¥₹]?-?\d++(?:[.,]\d++)*+%?+(?>\s*(?:/|\||{_EITHER}|[,;、&]|(?:,\s*)?and\b|\n[\s*•-]*|或|和)\s*(?:(?:or|and)\s)?|\s))+)$"
 )
 _MOST_NUMBERS = 12
-"""More different numbers than this in a text are a working: its last sentence alone states a result."""
+"""A text with more distinct numbers than this is a calculation, whose result is in its last sentence."""
 _MOST_STATED = 8
 
 
 def numbers_beside(text: str, start: int, end: int) -> Beside:
-    """The numbers in one list with ``text[start:end]``: joined to it by or, and, comma, slash or space."""
+    """Return the numbers listed with ``text[start:end]``: joined to it by "or", "and", comma, slash or space."""
     numbers: list[str] = []
     either = False
     at = end
@@ -443,9 +458,9 @@ def numbers_beside(text: str, start: int, end: int) -> Beside:
 
 
 def concluding_numbers(text: str) -> tuple[int, int] | None:
-    """Span of the result in a text with many numbers; None for few numbers.
+    """Return the span of the result in a text with many numbers; None if the text has at most twelve distinct ones.
 
-    The span is empty where its last sentence with numbers still has too many of them to be a result.
+    The span is empty if even the last sentence with numbers has too many of them to state a result.
     """
     numbers = list(_NUMBER.finditer(text))
     if len({number[0] for number in numbers}) <= _MOST_NUMBERS:

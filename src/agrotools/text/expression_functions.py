@@ -1,6 +1,6 @@
-"""Functions that expressions may call: of numbers, of lists, choice by value, statistics of one list and of two.
+"""Functions that expressions may call, on numbers and lists, including statistics of one or two lists.
 
-Arguments are plain JSON values; what a function refuses says what to write instead. Sums are rounded once
+Arguments are plain JSON values; every error has a hint on what to write instead. Sums are rounded once
 (``math.fsum``), means and variances computed in exact fractions (:mod:`statistics`).
 """
 
@@ -19,7 +19,7 @@ Function = Callable[..., JsonValue]
 
 
 class ExpressionError(AgrotoolsError):
-    """An expression that cannot be evaluated. ``message`` says why, ``hint`` what to write instead: never without."""
+    """An expression that cannot be evaluated. ``message`` is the reason, ``hint`` (required) what to write instead."""
 
     hint: str
 
@@ -28,7 +28,7 @@ class ExpressionError(AgrotoolsError):
 
 
 def kind_of(value: object) -> str:
-    """Plain name of the value: ``a number``, ``a list``, ``text``..."""
+    """Return the plain name of a value's type: ``a number``, ``a list``, ``text``..."""
     if value is None:
         return "null"
     if isinstance(value, bool):
@@ -41,10 +41,10 @@ def kind_of(value: object) -> str:
 
 
 def number(value: object, of: str) -> Number:
-    """``value`` as a number; true counts as 1 and false as 0, so that comparisons can be summed.
+    """Return ``value`` as a number; true is 1 and false is 0, so that comparisons can be summed.
 
     Raises:
-        ExpressionError: not a number.
+        ExpressionError: ``value`` is not a number; ``of`` names it in the message.
     """
     if isinstance(value, bool):
         return int(value)
@@ -54,10 +54,10 @@ def number(value: object, of: str) -> Number:
 
 
 def numbers(value: object, of: str, least: int = 1) -> list[Number]:
-    """``value`` as a list of at least ``least`` numbers.
+    """Return ``value`` as a list of at least ``least`` numbers.
 
     Raises:
-        ExpressionError: not a list, an element that is no number, or too few of them.
+        ExpressionError: ``value`` is not a list, has an element that is not a number, or is too short.
     """
     if not isinstance(value, list):
         raise ExpressionError(
@@ -77,7 +77,7 @@ def numbers(value: object, of: str, least: int = 1) -> list[Number]:
 
 
 def paired(first: object, second: object, of: str, least: int = 1) -> tuple[list[Number], list[Number]]:
-    """Two lists of numbers of the same length."""
+    """Return two lists of numbers of the same length, at least ``least``."""
     left, right = numbers(first, of), numbers(second, of)
     if len(left) != len(right):
         raise ExpressionError(
@@ -89,13 +89,13 @@ def paired(first: object, second: object, of: str, least: int = 1) -> tuple[list
 
 
 def excerpt(value: object) -> str:
-    """``value`` shortened for a message."""
+    """Return ``value`` as text of at most 60 characters for a message."""
     text = repr(value)
     return text if len(text) <= 60 else f"{text[:57]}..."
 
 
 def spread(values: Sequence[object], of: str) -> list[Number]:
-    """Numbers given either as one list or one by one."""
+    """Return numbers passed either as one list or as separate arguments."""
     if len(values) == 1 and isinstance(values[0], list):
         return numbers(cast(object, values[0]), of)
     if not values:
@@ -104,7 +104,7 @@ def spread(values: Sequence[object], of: str) -> list[Number]:
 
 
 def whole(value: object, of: str, low: int, high: int) -> int:
-    """``value`` as a whole number from ``low`` to ``high``."""
+    """Return ``value`` as a whole number from ``low`` to ``high``."""
     as_number = number(value, of)
     if as_number != int(as_number) or not low <= as_number <= high:
         least, most = (f"{limit:g}" if abs(limit) > 1e15 else str(limit) for limit in (low, high))
@@ -121,7 +121,7 @@ def whole(value: object, of: str, low: int, high: int) -> int:
 
 
 def of_real(name: str, function: Callable[[float], float], domain: str) -> Function:
-    """A function of one real number; outside its domain its error states the domain."""
+    """Wrap a function of one real number, so that an error outside its domain names the domain."""
 
     def apply(x: JsonValue) -> JsonValue:
         value = number(x, name)
@@ -140,7 +140,7 @@ def absolute(x: JsonValue) -> JsonValue:
 
 
 def rounded(x: JsonValue, digits: JsonValue = 0) -> JsonValue:
-    """Round to ``digits`` decimals (-15..15); a tie goes to the even neighbour. Whole for ``digits <= 0``."""
+    """Round to ``digits`` decimals (-15..15), ties to even; an integer for ``digits <= 0``."""
     places = whole(digits, "round: digits", -15, 15)
     value = number(x, "round")
     return round(value, places) if places > 0 else int(round(value, places))
@@ -179,12 +179,12 @@ def factorial(n: JsonValue) -> JsonValue:
 
 
 def combinations(n: JsonValue, k: JsonValue) -> JsonValue:
-    """Ways to choose ``k`` of ``n`` (whole numbers, 0 to 1000)."""
+    """Number of ways to choose ``k`` of ``n`` (whole numbers, 0 to 1000)."""
     return math.comb(whole(n, "comb: n", 0, 1000), whole(k, "comb: k", 0, 1000))
 
 
 def clip(x: JsonValue, low: JsonValue, high: JsonValue) -> JsonValue:
-    """``x``, but not below ``low`` and not above ``high``."""
+    """``x`` limited to the range from ``low`` to ``high``."""
     bottom, top = number(low, "clip: low"), number(high, "clip: high")
     if bottom > top:
         raise ExpressionError("clip: low is above high", hint="write clip(x, low, high)")
@@ -207,7 +207,7 @@ def in_order(values: JsonValue, descending: JsonValue = False) -> JsonValue:
 
 
 def differences(values: JsonValue) -> JsonValue:
-    """Each number minus the one before it; one shorter than the list."""
+    """Differences of consecutive numbers; one element shorter than the list."""
     items = numbers(values, "diff")
     return [later - earlier for earlier, later in itertools.pairwise(items)]
 
@@ -235,13 +235,13 @@ def pluck(items: JsonValue, field: JsonValue) -> JsonValue:
 
 
 def argmax(values: JsonValue) -> JsonValue:
-    """Position (from 0) of the largest number; the first of equals."""
+    """Position (from 0) of the largest number; the first one if there are several."""
     items = numbers(values, "argmax")
     return items.index(max(items))
 
 
 def argmin(values: JsonValue) -> JsonValue:
-    """Position (from 0) of the smallest number; the first of equals."""
+    """Position (from 0) of the smallest number; the first one if there are several."""
     items = numbers(values, "argmin")
     return items.index(min(items))
 
@@ -254,26 +254,26 @@ def _labelled(labels: JsonValue, values: JsonValue, of: str) -> tuple[list[JsonV
 
 
 def label_of_max(labels: JsonValue, values: JsonValue) -> JsonValue:
-    """The label beside the largest value; the first of equals."""
+    """Label of the largest value; the first one if there are several."""
     names, items = _labelled(labels, values, "label_of_max")
     return names[items.index(max(items))]
 
 
 def label_of_min(labels: JsonValue, values: JsonValue) -> JsonValue:
-    """The label beside the smallest value; the first of equals."""
+    """Label of the smallest value; the first one if there are several."""
     names, items = _labelled(labels, values, "label_of_min")
     return names[items.index(min(items))]
 
 
 def labels_by_value(labels: JsonValue, values: JsonValue, descending: JsonValue = True) -> JsonValue:
-    """All labels, that of the largest value first (of the smallest with ``descending=False``); equals keep order."""
+    """Labels sorted by value, largest first (smallest first with ``descending=False``); ties keep their order."""
     names, items = _labelled(labels, values, "labels_by_value")
     sense = -1 if descending else 1
     return [names[position] for position in sorted(range(len(items)), key=lambda position: sense * items[position])]
 
 
 CONSTANTS: dict[str, JsonValue] = {"pi": math.pi, "π": math.pi, "e": math.e, "true": True, "false": False}
-"""Names with a fixed value; a variable of the same name goes before."""
+"""Names with a fixed value; a variable of the same name takes precedence."""
 
 GENERAL_FUNCTIONS: dict[str, Function] = {
     "abs": absolute,
@@ -314,7 +314,7 @@ GENERAL_FUNCTIONS: dict[str, Function] = {
     "label_of_min": label_of_min,
     "labels_by_value": labels_by_value,
 }
-"""Name in an expression to function."""
+"""Functions by their name in an expression."""
 
 
 # --- statistics of one list ------------------------------------------------------------------------------------------
@@ -331,7 +331,7 @@ def maximum(*values: JsonValue) -> JsonValue:
 
 
 def total(*values: JsonValue) -> JsonValue:
-    """Sum of a list or of several numbers, rounded once: exact for whole numbers."""
+    """Sum of a list or of several numbers, rounded once; exact for whole numbers."""
     items = spread(values, "sum")
     return sum(items) if all(isinstance(item, int) for item in items) else math.fsum(items)
 
@@ -352,7 +352,7 @@ def mean(*values: JsonValue) -> JsonValue:
 
 
 def median(*values: JsonValue) -> JsonValue:
-    """Median of a list or of several numbers; of an even number of them the mean of the middle two."""
+    """Median of a list or of several numbers; the mean of the middle two for an even count."""
     return statistics.median(spread(values, "median"))
 
 
@@ -371,7 +371,7 @@ def deviation(values: JsonValue, ddof: JsonValue = 1) -> JsonValue:
 
 
 def coefficient_of_variation(values: JsonValue) -> JsonValue:
-    """Sample standard deviation over the mean, in percent."""
+    """Sample standard deviation divided by the absolute value of the mean, in percent."""
     items = numbers(values, "cv", least=2)
     centre = statistics.mean(items)
     if centre == 0:
@@ -415,7 +415,7 @@ def count_below(values: JsonValue, limit: JsonValue) -> JsonValue:
     return sum(item < bound for item in numbers(values, "count_below", least=0))
 
 
-# --- two lists: agreement and relation -----------------------------------------------------------------------------
+# --- statistics of two lists ---------------------------------------------------------------------------------------
 
 
 def correlation(x: JsonValue, y: JsonValue) -> JsonValue:
@@ -429,7 +429,7 @@ def correlation(x: JsonValue, y: JsonValue) -> JsonValue:
 
 
 def linear_regression(x: JsonValue, y: JsonValue) -> JsonValue:
-    """Least-squares line through the points: ``[slope, intercept, r_squared]``."""
+    """Least-squares line through the points, as ``[slope, intercept, r_squared]``."""
     left, right = paired(x, y, "linreg", least=2)
     if min(left) == max(left):
         raise ExpressionError("linreg does not exist where all x are equal", hint="give at least two different x")
@@ -439,7 +439,7 @@ def linear_regression(x: JsonValue, y: JsonValue) -> JsonValue:
 
 
 def root_mean_square_error(observed: JsonValue, predicted: JsonValue) -> JsonValue:
-    """Root of the mean squared difference of two lists."""
+    """Root mean squared difference of two lists."""
     left, right = paired(observed, predicted, "rmse")
     return math.sqrt(math.fsum((a - b) ** 2 for a, b in zip(left, right, strict=True)) / len(left))
 
@@ -487,4 +487,4 @@ STATISTICAL_FUNCTIONS: dict[str, Function] = {
     "mape": mean_absolute_percentage_error,
     "percent_change": percent_change,
 }
-"""Name in an expression to function."""
+"""Functions by their name in an expression."""

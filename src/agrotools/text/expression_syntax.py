@@ -1,4 +1,4 @@
-"""Parser of expressions: text to a checked syntax tree, with hints for everything that is not allowed."""
+"""Parser of expressions: converts text to a checked syntax tree and gives a hint for anything not allowed."""
 
 import ast
 import re
@@ -10,7 +10,7 @@ from agrotools.text.expression_functions import ExpressionError, excerpt
 
 MAX_CHARACTERS = 500
 MAX_DEPTH = 40
-"""Deepest nesting of brackets and calls. A chain ``a + b + c + ...`` is flat, however long."""
+"""Maximum nesting depth of brackets and calls. A chain ``a + b + c + ...`` is flat, however long it is."""
 
 _QUOTED = re.compile(r"('[^']*'|\"[^\"]*\")")
 _SUPERSCRIPT = re.compile(r"⁻?[⁰¹²³⁴⁵⁶⁷⁸⁹]+")
@@ -68,7 +68,7 @@ _REFUSED: dict[type[ast.AST], tuple[str, str]] = {
 
 
 def plain_expression(text: str) -> str:
-    """``text`` with typographic signs as plain ones (× ÷ − ² ≤, full-width forms), outside quotes; one line."""
+    """Return ``text`` on one line, with typographic signs outside quotes (× ÷ − ² ≤, full-width) in plain form."""
     parts = _QUOTED.split(" ".join(text.split()))
     for index in range(0, len(parts), 2):
         part = _SUPERSCRIPT.sub(lambda match: f"**{match[0].translate(_PLAIN_DIGITS)}", parts[index])
@@ -77,12 +77,12 @@ def plain_expression(text: str) -> str:
 
 
 def parse_expression(text: str, names: Collection[str], functions: Collection[str]) -> ast.Expression:
-    """Syntax tree of ``text`` (as :func:`plain_expression` gives it), checked: every node, name and literal.
+    """Parse ``text`` (a result of :func:`plain_expression`) and check every node, name and literal.
 
-    ``names`` are the variables and constants there are.
+    ``names`` are the available variables and constants.
 
     Raises:
-        ExpressionError: too long, not an expression, or something in it that is not available.
+        ExpressionError: the text is too long, is not an expression, or uses something that is not available.
     """
     if not text:
         raise ExpressionError("the expression is empty", hint="write one, such as (a - b) / a * 100")
@@ -137,7 +137,7 @@ def _bracket_depth(text: str) -> int:
 
 
 def _nodes(tree: ast.Expression) -> Iterator[tuple[ast.AST, int]]:
-    """All nodes in written order with their nesting depth; the left operand of an operator is as deep as it."""
+    """Yield all nodes in written order with their depth; a left operand has the same depth as its operator."""
     open_nodes: list[tuple[ast.AST, int]] = [(tree, 0)]
     while open_nodes:
         node, depth = open_nodes.pop()
@@ -196,7 +196,7 @@ _SIGNS = (
 
 
 def _check_signs(text: str) -> None:
-    """Refuse signs that Python would interpret differently from their common meaning."""
+    """Refuse signs that Python does not accept or interprets differently from their common meaning."""
     bare = _QUOTED.sub("''", text)
     for sign, hint in _SIGNS:
         if sign in bare:

@@ -1,9 +1,9 @@
 """Evaluator of arithmetic expressions, for the ``calculate`` tool, for ``Slot.from`` and for agreement.
 
-It bounds the values that an expression may hold and what its operators do with them.
+It limits the size of values, the available operators and the amount of work.
 """
 
-# simpleeval carries no types: what comes from it is unknown to the type checker.
+# simpleeval has no type annotations, so the type checker knows nothing about its members.
 # pyright: reportMissingTypeStubs=false, reportUnknownMemberType=false
 
 import ast
@@ -37,19 +37,23 @@ from agrotools.text.expression_functions import (
 from agrotools.text.expression_syntax import parse_expression, plain_expression
 
 MAX_ELEMENTS = 10_000
-"""Longest list, counting the elements of lists inside it."""
+"""Maximum number of elements of a list, including those of nested lists."""
 MAX_ELEMENTS_READ = 40_000
-"""List elements that one evaluation may read in all: bounds its time."""
+"""Maximum number of list elements that one evaluation may read in total, which bounds its time."""
 MAX_LIST_DEPTH = 8
-"""Deepest nesting of lists and objects."""
+"""Maximum nesting depth of lists and objects."""
 MAX_TEXT = 10_000
-"""Longest text, in characters."""
+"""Maximum length of a text, in characters."""
 
 Value = JsonValue
 
 
 def checked_variables(variables: Mapping[str, Any]) -> dict[str, Value]:
-    """Variables as the evaluator takes them: plain names (as Python normalises them), finite values, not too many."""
+    """Check variables and return them with names normalised as in Python (NFKC) and values as plain data.
+
+    Raises:
+        ExpressionError: a name is invalid or used twice, or a value is not finite, of another type or too large.
+    """
     values: dict[str, Value] = {}
     budget = MAX_ELEMENTS_READ
     for written, value in variables.items():
@@ -80,7 +84,7 @@ def _variable(value: object, what: str) -> Value:
 
 
 def _copied(value: object, what: str) -> Value:
-    """``value`` as plain data. Null may stand inside lists and objects; it takes part in no calculation."""
+    """Return a copy of ``value`` as plain data; lists and objects may contain null, which cannot be calculated with."""
     if value is None:
         return None
     if isinstance(value, str) and len(value) > MAX_TEXT:
@@ -96,7 +100,7 @@ def _copied(value: object, what: str) -> Value:
 
 
 def element_count(value: object, depth: int = 0) -> int:
-    """Elements of a list and of all lists and objects inside it; 0 for anything else."""
+    """Return the number of elements of a list or object, including nested ones; 0 for anything else."""
     if depth > MAX_LIST_DEPTH:
         raise ExpressionError("a list is nested too deep", hint="use flat lists of numbers")
     if isinstance(value, dict):
@@ -111,7 +115,11 @@ _CONTAINERS = frozenset({list, tuple, dict})
 
 
 def checked(value: object, what: str) -> Value:
-    """``value``, if it is a value: finite, real, not too large."""
+    """Return ``value`` if it is valid: finite, real, not too large.
+
+    Raises:
+        ExpressionError: it is not valid; ``what`` names it in the message.
+    """
     if isinstance(value, (int, float)):
         if isinstance(value, int) and abs(value) > sys.float_info.max:
             raise ExpressionError(f"{what} is too large", hint="keep numbers below 1e308")
@@ -232,11 +240,11 @@ OPERATORS: dict[type[ast.AST], Callable[..., object]] = {
 
 
 FUNCTIONS: dict[str, Function] = {**GENERAL_FUNCTIONS, **STATISTICAL_FUNCTIONS, **AGRONOMIC_FUNCTIONS}
-"""All functions that an expression may call."""
+"""All functions that an expression may call, by name."""
 MAX_FROM_CHARACTERS = 4_000
-"""Longest ``Slot.from``, whose references are long; without them it is an ordinary expression."""
+"""Maximum length of a ``Slot.from`` including its references, which are long."""
 MAX_STEP_ELEMENTS = 20
-"""A part of an expression that is a longer list is not among its steps."""
+"""Parts of an expression whose value is a longer list are not recorded as steps."""
 
 _signature = cache(inspect.signature)
 
@@ -255,14 +263,14 @@ def evaluate(
     constants: Sequence[Number] | None = None,
     functions: Mapping[str, Function] | None = None,
 ) -> Value:
-    """Value of ``expression``, which may use ``variables`` (numbers, true/false, text, lists, objects).
+    """Return the value of ``expression``, which may use ``variables`` (numbers, booleans, text, lists, objects).
 
-    ``constants`` stand for the numbers written in the expression, in the order of :func:`numbers_written`;
-    ``functions`` may be called beside those of :data:`FUNCTIONS`, and go before them.
+    ``constants`` replace the numbers written in the expression, in the order of :func:`numbers_written`; ``functions``
+    may be called in addition to :data:`FUNCTIONS` and take precedence over them.
 
     Raises:
-        ExpressionError: not an expression, an unknown name, a value that does not exist (division by zero...), a
-            result that is no finite number, or more work than the limits allow.
+        ExpressionError: not an expression, an unknown name, an undefined value (division by zero...), a result that is
+            not finite, or more work than the limits allow.
     """
     evaluation = _Evaluation(expression, variables or {}, {**FUNCTIONS, **(functions or {})})
     if constants is not None:
@@ -271,19 +279,19 @@ def evaluate(
 
 
 def numbers_written(expression: str, variables: Mapping[str, Any] | None = None) -> list[Number]:
-    """The numbers written in ``expression``, in order.
+    """Return the numbers written in ``expression``, in order.
 
     Raises:
-        ExpressionError: as :func:`evaluate`, where the expression cannot be read.
+        ExpressionError: the expression cannot be parsed.
     """
     return _Evaluation(expression, variables or {}).numbers()
 
 
 def evaluate_steps(expression: str, variables: Mapping[str, Any] | None = None) -> list[EvaluationStep]:
-    """All operations and calls of ``expression`` in the order of evaluation; the last is the whole expression.
+    """Return all operations and calls of ``expression`` in the order of evaluation, last the whole expression.
 
     Raises:
-        ExpressionError: as :func:`evaluate`.
+        ExpressionError: see :func:`evaluate`.
     """
     evaluation = _Evaluation(expression, variables or {})
     value = evaluation.run()
@@ -294,11 +302,13 @@ def evaluate_steps(expression: str, variables: Mapping[str, Any] | None = None) 
 
 
 def evaluate_from(expression: str, results: Results) -> JsonValue:
-    """Value of a ``Slot.from``: an expression over ``steps[N].observation...``; a lone reference gives the raw value.
+    """Return the value of a ``Slot.from``, an expression over ``steps[N].observation...``.
+
+    A single reference returns the raw value.
 
     Raises:
-        UnresolvedRef: a reference leads to no value, or (in an expression) to null or to no finite number.
-        ExpressionError: as :func:`evaluate`.
+        UnresolvedRef: a reference has no value or, in an expression, refers to null or a number that is not finite.
+        ExpressionError: see :func:`evaluate`.
     """
     text = expression.strip()
     if REF_PATTERN.fullmatch(text):
@@ -343,7 +353,7 @@ class _NumberNode(Protocol):
 
 
 class _Evaluation(SimpleEval):
-    """One evaluation. simpleeval walks the tree; which nodes exist, what operators do and what it may cost is ours."""
+    """One evaluation. simpleeval walks the tree; allowed nodes, operators and limits are defined here."""
 
     def __init__(
         self, expression: str, variables: Mapping[str, Any], functions: dict[str, Function] = FUNCTIONS
@@ -392,10 +402,10 @@ class _Evaluation(SimpleEval):
         return cast(Value, self._eval(node))
 
     def _check_disallowed_items(self, item: object) -> None:
-        """Nothing to look for: values are plain data by construction, and a search through long lists costs time."""
+        """Skip simpleeval's check: values are plain data by construction, and searching long lists costs time."""
 
     def _eval_binop(self, node: ast.BinOp) -> Value:
-        # A chain a + b + c is a tree as deep as it is long: walk down its left side instead of recursing.
+        # The tree of a chain a + b + c is as deep as the chain is long: follow its left side instead of recursing.
         chain = [node]
         while isinstance(chain[-1].left, ast.BinOp):
             chain.append(chain[-1].left)
@@ -434,7 +444,7 @@ class _Evaluation(SimpleEval):
         return self._guarded(node, element, container, key)
 
     def _read(self, *values: object) -> int:
-        """Count the elements about to be read. Refuses when the evaluation has read too many."""
+        """Count the elements about to be read; raise if the evaluation has read too many."""
         count = sum(element_count(value) for value in values)
         self._elements_left -= count
         if self._elements_left < 0:
@@ -447,7 +457,7 @@ class _Evaluation(SimpleEval):
     def _guarded(
         self, node: ast.expr, operation: Callable[..., object], *operands: object, **keywords: object
     ) -> Value:
-        """The value of an operation, or a refusal that names the part of the expression at fault."""
+        """Return the value of an operation; errors name the part of the expression that caused them."""
         part = self.text.encode()[node.col_offset : node.end_col_offset].decode()
         try:
             value = checked(operation(*operands, **keywords), excerpt(part))

@@ -1,4 +1,4 @@
-"""Finding labels in an answer: whether each is asserted, and how much each of its places counts as an answer."""
+"""Labels in an answer: their occurrences, whether each is asserted, and how strongly it counts as the answer."""
 
 import re
 from bisect import bisect_left
@@ -12,7 +12,7 @@ from agrotools.text.normalise import CJK, WORD, normalise
 
 
 class LabelMatch(NamedTuple):
-    """One occurrence of a label: which one, where (in normalised text), and whether the text asserts it."""
+    """One occurrence of a label: its position in normalised text, and whether the text asserts it."""
 
     label: str
     text: str
@@ -23,14 +23,14 @@ class LabelMatch(NamedTuple):
 
 
 _SUFFIX = "(?:png|jpe?g|tiff?|webp|bmp|gif|npy|csv|json|txt|pdf)(?![a-z])"
-"""Of files: "image_2" is not named by "image_2.png"."""
+"""File extensions: "image_2.png" is not an occurrence of the label "image_2"."""
 
 
 @lru_cache(maxsize=20_000)
 def label_pattern(alias: str) -> re.Pattern[str]:
-    """The pattern that finds ``alias`` as a whole, in singular or plural: in no word, longer number or range."""
+    """Return the pattern that finds ``alias``, singular or plural, but not within a word, longer number or range."""
     plain = normalise(alias).strip()
-    # Behind a letter a space, an underscore and a hyphen are the same: "siam weed", "siam-weed", "image 2".
+    # After a letter, space, underscore and hyphen are equivalent: "siam weed", "siam-weed", "image 2".
     body = re.sub(r"(?<=[^\W\d_])(?:\\?[ _-])+(?=[^\W_])", r"[\\s_-]{1,3}", re.escape(plain))
     body = re.sub(r"(?:\\ )+", r"\\s{1,3}", body)
     if re.search(r"(?<![a-z])leaf$", plain):
@@ -38,27 +38,27 @@ def label_pattern(alias: str) -> re.Pattern[str]:
     elif re.search(r"[a-z]{2}[^aeiou\W]y$", plain):
         body = f"{body[:-1]}(?:y|ies)"
     third = "" if plain[:1] in "+-" else r"(?<![-+](?=\d))"
-    # Only a number can be part of a longer one.
+    # Only an alias that begins or ends with a digit can be part of a longer number.
     front = r"(?<!\d[.,])" if plain[:1].isdigit() else ""
     behind = r"(?![.,]\d)" if plain[-1:].isdigit() else ""
-    # A Chinese name needs no space around it: "稗草8株".
+    # A Chinese name needs no spaces around it: "稗草8株".
     before = "" if plain[:1] > "\u2e80" else rf"(?<!{WORD})"
     after = "" if plain[-1:] > "\u2e80" else rf"(?!{WORD})"
     return re.compile(rf"{before}{front}{third}{body}{_plural(plain)}{after}{behind}(?!\.{_SUFFIX})")
 
 
 def _plural(plain: str) -> str:
-    """Text that may follow a name of at least three letters: its plural ending."""
+    """Return the pattern of the plural ending of a name that ends in at least three letters, else ""."""
     if not re.search(r"[a-z]{3}$", plain):
         return ""
     return "(?:e?s)?" if re.search(r"(?:[sxz]|ch|sh)$", plain) else "s?"
 
 
 def find_labels(text: str, labels: Mapping[str, Iterable[str]]) -> list[LabelMatch]:
-    """All occurrences in normalised ``text`` of the labels (each with its names), in order.
+    """Return all occurrences of the labels (each with its names) in normalised ``text``, in order.
 
     A match inside a longer match of another label does not count ("rust" in "bean rust"). An occurrence is asserted
-    unless its clause denies it, it is joined by comma, or, nor to a denied one, or it is only asked about.
+    unless its clause denies it or it is joined to a denied one by a comma, "or" or "nor".
     """
     occurrences = [
         (match.start(), match.end(), label, len(match[0]) - len(normalise(name).strip()))
@@ -79,14 +79,14 @@ def find_labels(text: str, labels: Mapping[str, Iterable[str]]) -> list[LabelMat
     goes_on = False
     for index in range(1, len(outermost)):
         between = outermost[index - 1][1], outermost[index][0]
-        # "none in A, B and C": behind a comma "and" ends the list of what is denied.
+        # "none in A, B and C": after a comma, "and" joins the last item of the denied list.
         goes_on = denials[index - 1] and (joined(text, *between) or (goes_on and listed_with(text, *between)))
         denials[index] = denials[index] or goes_on
     is_listed = False
     for index in range(len(outermost) - 2, -1, -1):
         start, end = outermost[index][1], outermost[index + 1][0]
         listed = listed_with(text, start, end)
-        # "A, B and C are not": the comma goes on with the list of one subject.
+        # "A, B and C are not": the comma continues the list that forms the subject.
         if behind[index + 1] and (listed or (is_listed and joined(text, start, end))):
             denials[index] = behind[index] = True
         is_listed = listed or (is_listed and joined(text, start, end))
@@ -103,9 +103,9 @@ def _first_word(name: str) -> str:
 
 
 def _outermost(occurrences: list[tuple[int, int, str, int]]) -> list[tuple[int, int, str]]:
-    """Occurrences that are not inside a longer one of any label, the same label's shorter names included.
+    """Return the occurrences that are not inside a longer occurrence of the same or another label.
 
-    Where two labels fit the same words, that which is written so wins over that whose plural it is.
+    If two labels match the same words, an exact match wins over a plural.
     """
     outermost: list[tuple[int, int, str]] = []
     furthest = -1
@@ -124,7 +124,7 @@ _GONE = (
     "gone|nowhere|"
     "no longer"
 )
-# What follows a label and denies it.
+# Text after a label that denies it.
 _NOT_SO = re.compile(
     rf"(?: (?!(?:and|but|or|so|that|which|then|nor) ){WORD}+)?,? (?:{_AUX}(?: (?:not?|never)|n't)|cannot|can't|"
     rf"lacks?)(?!{WORD})| (?:drops?|falls?|fell) out(?!{WORD})|,? {_AUX}(?: (?:also|therefore|thus|be|been|safely|"
@@ -151,7 +151,7 @@ _FITS = re.compile(
 
 
 def _verdict(text: str, start: int, end: int) -> int:
-    """Verdict on a label by the rest of its list item: 1 yes, -1 no, 0 neither."""
+    """Return the verdict on a label in the rest of its list item: 1 yes, -1 no, 0 neither."""
     before = text[max(0, start - 80) : start].rpartition("\n")[2]
     row = text[end : end + 400].partition("\n")[0]
     if _ITEM.match(before) and (behind := _ITEM_BEHIND.match(row)):
@@ -197,7 +197,7 @@ _HEDGE = re.compile(
     rf"(?<!{WORD})(?:possible|could|may|might|possibly|perhaps|maybe|either|or|candidates?|options?|whether|if|"
     rf"considered?|consider)(?!{WORD})|可能是|也许|或许|或者|还是"
 )
-# What is named beside the answer: to compare, to tell it from, or for another thing.
+# Words before labels that are only mentioned for comparison or distinction, or that refer to something else.
 _COMPARED = re.compile(
     r"\b(?:than|followed by|ahead of|similar to|similar species|resembl(?:es?|ing)|compared (?:to|with)|"
     r"(?<!look )(?<!looks )like|mimics?|comparison with|related to|relative of|border (?:to|with)|(?<=,) as|"
@@ -232,7 +232,7 @@ _DATUM = re.compile(r"[\"'*)]* ?(?:[|:=→(]|->|-(?= ))? ?[~≈]? ?[+-]?\d| 0?\.
 _KEY_BEHIND = re.compile(r" \(?(?:in|on|of|at|for|by|during) ")
 _SHARE = re.compile(r"\d ?% (?:of )?$|\d (?:of )?$")
 
-# How much a place counts: a label named in passing 0.2, named 1, and more for what makes it the answer.
+# Weights of an occurrence: 0.2 if the label is named in passing, 1 if named, more for signs that it is the answer.
 _IN_PASSING = 0.2
 _OF_DATUM = 0.4
 _CLAIMED = 1.5
@@ -240,7 +240,7 @@ _CONCLUDED = 1.5
 _ASKED_WORD = 0.4
 _IN_SENSE = 0.8
 LEAD = 0.4
-"""A label leads another where its best place counts this much more."""
+"""A label leads another if the weight of its best occurrence is larger by at least this much."""
 _MOST = 400
 
 
@@ -253,12 +253,18 @@ def claims(
     sense: Callable[[str], int],
     elsewhere: Callable[[str], bool | None],
 ) -> list[LabelMatch]:
-    """The asserted occurrences by which ``text`` answers: those of the labels that no other label leads.
+    """Return the asserted occurrences that are the answer of ``text``: those of labels that no other label leads.
 
-    A label counts as much as its best place does. ``several``: more than one label is asked for, so that a claim ("it
-    is X") makes none of them lead. ``fits``: how many of the words of what is asked a text has. ``sense``: whether it
-    says what is asked of a label (1) or the opposite (-1). ``elsewhere``: whether it speaks of another place, time,
-    thing than what is asked (None: it names none).
+    A label counts as much as its best occurrence.
+
+    Args:
+        matches: all occurrences of labels in ``text``, in order.
+        text: the normalised text.
+        several: more than one label is asked for, so that a claim ("it is X") gives no label the lead.
+        fits: returns how many words of the question a text contains.
+        sense: returns 1 if a text states the asked property, -1 if it states the opposite, else 0.
+        elsewhere: returns True if a text refers to another place, time or thing than the question, False if to the
+            same one, None if it names none.
     """
     asserted = [match for match in matches if match.asserted][-_MOST:]
     if not asserted:
@@ -278,7 +284,7 @@ def claims(
         for match, weight in zip(asserted, weights, strict=True)
     ]
     for order in (range(1, len(asserted)), range(len(asserted) - 1, 0, -1)):
-        for number in order:  # What is joined by comma, or, and counts alike: "it is A or B".
+        for number in order:  # joined labels count alike: "it is A or B"
             one, other = asserted[number - 1], asserted[number]
             between = text[one.end : min(other.start, one.end + 100)]
             is_list = len(between) <= 24 and _CHAIN.fullmatch(between) is not None
@@ -303,7 +309,7 @@ def claims(
 
 
 def _chains(asserted: Sequence[LabelMatch], text: str) -> list[range]:
-    """Runs of labels that are joined by "and", "or" and the like ("A, B and C"), which share their predicate."""
+    """Return runs of labels joined by "and", "or" and the like ("A, B and C"), which share their predicate."""
     starts = [0]
     closed = 0
     for number, (one, other) in enumerate(pairwise(asserted), 1):
@@ -318,7 +324,7 @@ def _chains(asserted: Sequence[LabelMatch], text: str) -> list[range]:
         ):
             starts.append(number)
             closed = number
-        elif between == ",":  # "A, B are": a mere comma may stand between two statements.
+        elif between == ",":  # a comma alone may separate two statements
             starts.append(number)
         else:
             starts = [start for start in starts if start <= closed]
@@ -326,7 +332,7 @@ def _chains(asserted: Sequence[LabelMatch], text: str) -> list[range]:
 
 
 def _is_remark(text: str, asserted: Sequence[LabelMatch], number: int) -> bool:
-    """True if a label is in a bracketed remark after another one: "maize (the field beside it is soybean)"."""
+    """True if a label is in a bracketed remark after another label: "maize (the field beside it is soybean)"."""
     match = asserted[number]
     opened = text.rfind("(", max(0, match.start - 160), match.start)
     closed = text.find(")", match.end, match.end + 160)
@@ -361,7 +367,7 @@ def _weight(
     begin, end = max(place.begins[index], first - 300), min(place.end(place.of(last - 1)), last + 160)
     begin = min(begin, first)
     before, behind = text[begin:first], text[last:end]
-    # The clause, as far as it belongs to this label, and what follows up to the clause of the next label.
+    # The part of the clause that belongs to this label, and the text up to the clause of the next label.
     former = asserted[chain[0] - 1].end if chain[0] else 0
     following = asserted[chain[-1] + 1].start if chain[-1] + 1 < len(asserted) else len(text)
     head, tail = _CLAUSE.split(before)[-1], _CLAUSE.split(behind)[0]

@@ -1,8 +1,9 @@
-"""Reads JSON as models write it: among prose, in fences, with Python's quotes and constants, with trailing commas.
+"""Lenient reader of JSON written by models: within prose, with Python quotes and constants, with trailing commas.
 
-Repairs change spelling only (quotes, constants, commas, comments, escapes). What is cut off or unbalanced stays
-broken: a guess at the missing half would be ours, not the model's. Everything here takes time linear in the text.
-(Not json-repair 0.64: it completes what is cut off, reads prose as "", and takes over 8 s for 100 kB of ``{``.)
+Repairs only change spelling (quotes, constants, commas, comments, escapes). Truncated or unbalanced values are
+rejected, because a guess at the missing part would not be the model's answer. All functions take time linear in the
+text. (json-repair 0.64 is not used because it completes truncated values, reads prose as "", and takes over 8 s for
+100 kB of ``{``.)
 """
 
 import json
@@ -24,7 +25,7 @@ _STRINGS = {
 }
 _CLOSERS = {"{": "}", "[": "]"}
 
-# A string that never closes matches up to the end of the text, so that it is looked at once.
+# An unclosed string matches up to the end of the text, so that it is scanned only once.
 _TOKEN = re.compile(
     r"(?P<string>"
     + "|".join(rf"{pattern.pattern[:-1]}(?:{pattern.pattern[-1]}|\Z)" for pattern in _STRINGS.values())
@@ -38,7 +39,7 @@ _CONSTANTS = {"True": "true", "False": "false", "None": "null"}
 
 
 dumps = json.JSONEncoder(ensure_ascii=False).encode
-"""``json.dumps`` with letters as they are; it makes a new encoder for each call."""
+"""``json.dumps`` without ASCII escapes. A shared encoder, because ``json.dumps`` would create one per call."""
 
 
 class NotJson(ValueError):
@@ -48,10 +49,11 @@ class NotJson(ValueError):
 def loads(text: str) -> JsonValue:
     """Read one JSON value, strictly if possible, else with repairs.
 
-    Integers beyond 64 bits become floats, lone surrogates U+FFFD: records could not hold them otherwise.
+    Integers beyond 64 bits become floats and lone surrogates U+FFFD, because records cannot store them.
 
     Raises:
-        NotJson: beyond repair, not finite, or nested deeper than ``MAX_DEPTH``.
+        NotJson: the text is not JSON even after repairs, holds a non-finite number, or is nested deeper than
+            ``MAX_DEPTH``.
     """
     try:
         value = _DECODER.decode(text)
@@ -65,12 +67,12 @@ def loads(text: str) -> JsonValue:
 
 
 def loads_strictly(text: str) -> JsonValue:
-    """Read one JSON value without repairs, as Python's own reader does; NaN and the infinities become texts.
+    """Read one JSON value without repairs, like ``json.loads``; NaN and Infinity become text.
 
-    Integers beyond 64 bits and lone surrogates as in :func:`loads`.
+    Integers beyond 64 bits and lone surrogates are replaced as in :func:`loads`.
 
     Raises:
-        NotJson: it is none, is not finite, or nested deeper than ``MAX_DEPTH``.
+        NotJson: the text is not JSON, holds a number that overflows, or is nested deeper than ``MAX_DEPTH``.
     """
     try:
         value = _STRICT_DECODER.decode(text)
@@ -89,7 +91,7 @@ def _respelt(match: re.Match[str]) -> str:
 
 
 def _re_escaped(match: re.Match[str]) -> str:
-    """Escapes of a Python string literal as JSON escapes."""
+    """Convert an escape of a Python string literal to a JSON escape."""
     if match["hex"]:
         return f"\\u00{match['hex']}"
     if match["long"]:
@@ -133,7 +135,7 @@ def _clean(value: Any, depth: int) -> JsonValue:
 
 
 def without_surrogates(text: str) -> str:
-    """``text`` with lone surrogates (which UTF-8 cannot hold) replaced by U+FFFD."""
+    """Return ``text`` with lone surrogates (not encodable as UTF-8) replaced by U+FFFD."""
     if text.isascii():
         return text
     try:
@@ -144,7 +146,7 @@ def without_surrogates(text: str) -> str:
 
 
 def value_at(text: str, start: int) -> tuple[int, int] | None:
-    """The first bracketed value at or after ``start`` as (start, end); None without one, or if it never closes."""
+    """Return (start, end) of the first bracketed value from ``start`` on; None if there is none or it never closes."""
     opened = _OPEN.search(text, start)
     if opened is None:
         return None
@@ -157,7 +159,7 @@ def value_at(text: str, start: int) -> tuple[int, int] | None:
 
 
 def values_in(text: str) -> list[tuple[int, int]]:
-    """All outermost balanced brackets in ``text``, in order, as (start, end).
+    """Return (start, end) of all outermost balanced brackets in ``text``, in order.
 
     An opening bracket that never closes does not hide the balanced ones after it.
     """
@@ -179,9 +181,9 @@ def values_in(text: str) -> list[tuple[int, int]]:
 
 
 def _brackets(text: str, start: int) -> Iterator[re.Match[str]]:
-    """Brackets outside strings. Quotes count as strings only inside brackets: prose has apostrophes."""
+    """Yield brackets outside strings; quotes count only inside brackets, because prose contains apostrophes."""
     position, depth = start, 0
-    # A quote that never closes cannot open a string anywhere after it; not asking again keeps the time linear.
+    # After an unclosed quote, no later quote of its kind opens a string; remembering this keeps the time linear.
     unclosed: set[str] = set()
     while mark := _BRACKET_OR_QUOTE.search(text, position):
         position = mark.end()
@@ -199,7 +201,7 @@ def _brackets(text: str, start: int) -> Iterator[re.Match[str]]:
 
 
 def _opens_value(text: str, at: int) -> bool:
-    """True if a quote at ``at`` begins a key or value, not inside a word."""
+    """True if a quote at position ``at`` begins a key or value rather than being part of a word."""
     while at > 0 and text[at - 1] in " \t\r\n":
         at -= 1
     return at > 0 and text[at - 1] in "{[,:("
@@ -218,5 +220,5 @@ def is_text(value: Any) -> bool:
 
 
 def zeroes(*names: str) -> dict[str, int]:
-    """A count of 0 under each name."""
+    """Return a dictionary with the value 0 for each name."""
     return dict.fromkeys(names, 0)

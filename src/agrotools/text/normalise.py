@@ -1,6 +1,6 @@
-"""One form for text before it is compared; numbers in words and units, as texts write them.
+"""Normalisation of text before comparison; numbers in words; units and their written forms.
 
-English numbers are read by text2num, Chinese ones here (no library reads them inside a text).
+English number words are parsed by text2num, Chinese ones here, because no library finds them inside a text.
 """
 
 import re
@@ -12,7 +12,7 @@ from importlib.resources import files
 from typing import Any, NamedTuple
 
 CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff"
-"""Characters that are written without spaces: each one is a token of its own."""
+"""Characters of scripts written without spaces, each of which is one token."""
 
 WORD = rf"[^\W{CJK}]"
 """A word character of a script that separates words by spaces."""
@@ -23,16 +23,16 @@ _SQUARED = str.maketrans({"㎡": "m^2", "㎢": "km^2", "㎠": "cm^2", "㎟": "mm
 _PUNCTUATION = str.maketrans(
     dict.fromkeys("‐‑‒–—―−﹣－", "-") | dict.fromkeys("’‘ʼ`´", "'") | dict.fromkeys("“”„«»", '"')
 )
-_MIXED = re.compile(r"(?<=\d)(?=[¼-¾⅐-⅞])")  # 2¾ is no 23⁄4
+_MIXED = re.compile(r"(?<=\d)(?=[¼-¾⅐-⅞])")  # keeps 2¾ from becoming 23⁄4
 _SPACES = re.compile(r"[^\S\n]+")
 _LINE_BREAKS = re.compile(r"\r\n?|[\u2028\u2029\x0b\x0c\x85]")
 
 
 def normalise(text: str) -> str:
-    """``text`` in the form in which answers are compared; idempotent.
+    """Return ``text`` in the form in which answers are compared; idempotent.
 
-    Superscript digits become ``^n``, then Unicode NFKC; minus signs and dashes become ``-``; ``㎡`` becomes ``m^2``;
-    spaces and tabs collapse while line breaks stay; letters become lower case.
+    Superscript digits become ``^n``, then Unicode NFKC is applied; minus signs and dashes become ``-``; ``㎡`` becomes
+    ``m^2``; spaces and tabs collapse while line breaks are kept; letters become lower case.
     """
     while True:
         once = _once(text)
@@ -50,13 +50,13 @@ def _once(text: str) -> str:
 
 
 def plural(n: int, noun: str, nouns: str = "") -> str:
-    """A number with its noun: ``1 sample``, ``2 samples``; ``nouns`` where the plural does not end in s."""
+    """Return a number with its noun: ``1 sample``, ``2 samples``; ``nouns`` is an irregular plural."""
     return f"{n} {noun if n == 1 else nouns or f'{noun}s'}"
 
 
 @cache
 def reading_words(name: str) -> frozenset[str]:
-    """A closed class of words of ``data/reading_words.toml``."""
+    """Return a closed class of words from ``data/reading_words.toml``."""
     return frozenset(_reading_words()[name].split())
 
 
@@ -67,14 +67,14 @@ def _reading_words() -> dict[str, str]:
 
 @cache
 def stemmer() -> Any:
-    """The English stemmer, made once."""
+    """Return the English stemmer; cached."""
     import snowballstemmer  # pyright: ignore[reportMissingTypeStubs]
 
     return snowballstemmer.stemmer("english")  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
 
 
 def data_lines(name: str) -> list[str]:
-    """The lines of a file of ``data``, without comments."""
+    """Return the lines of a file in ``data``, without comments and empty lines."""
     lines = (files("agrotools.data") / name).read_text("utf-8").splitlines()
     return [line for line in lines if line and not line.startswith("#")]
 
@@ -91,7 +91,7 @@ def _translations() -> dict[str, tuple[str, ...]]:
 
 
 def translated(word: str) -> tuple[str, ...]:
-    """Chinese words, or parts of them, for the stem of an English word."""
+    """Return Chinese words, or parts of words, for the stem of an English word."""
     known = _translations()
     return next((known[form] for form in (word, f"{word}e", f"{word}y") if form in known), ())
 
@@ -100,7 +100,7 @@ def translated(word: str) -> tuple[str, ...]:
 
 
 class SpelledNumber(NamedTuple):
-    """A number in words: its value and position."""
+    """A number in words: its value, position and, if part of the words, its unit."""
 
     value: float
     start: int
@@ -116,7 +116,7 @@ _TEENS = "eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nin
 _LARGE = "hundred thousand million billion".split()
 _ANY = "|".join((*_TEENS, *_TENS, *_DIGITS_EN, *_LARGE))
 _FIRST = "|".join((*_TEENS, *_TENS, *_DIGITS_EN, rf"an? (?=(?:{'|'.join(_LARGE)}|dozen)(?!{WORD}))"))
-# At most a dozen words: no number has more, and a list of a thousand words is no number.
+# At most twelve words, because no number has more and a long list of number words is not a number.
 _ENGLISH = re.compile(
     rf"(?<!{WORD})(?<!{WORD}-)(?P<whole>(?:{_FIRST})(?:(?<=a )dozen|"
     rf"(?:(?<=a )(?:{'|'.join(_LARGE)}))?(?:[ -](?:(?<=hundred )and |(?<=thousand )and |(?<=million )and )?(?:{_ANY})"
@@ -137,13 +137,13 @@ _CHINESE = re.compile(
     r"十(?!分))[零〇一二三四五六七八九十百千万亿两]*)"
     r"(?:点(?P<decimals>[零〇一二三四五六七八九]+))?(?P<half>半)?"
 )
-# Alone, 一 is a number only before what is counted or measured.
+# A lone 一 is a number only before a measure word or unit.
 _COUNTED = re.compile(r"\s?[棵株个只头块片处条座栋亩公厘毫平米吨克千倍成颗粒枚朵穗根枝群窝种张分]")
 _LONGEST = 24
 
 
 def spelled_numbers(text: str) -> Iterator[SpelledNumber]:
-    """The numbers of normalised ``text`` that are written in words, in order."""
+    """Return an iterator over the numbers written in words in normalised ``text``, in order."""
     numbers = [number for match in _ENGLISH.finditer(text) for number in _english(text, match)]
     numbers += [
         SpelledNumber(_PART[match["top"] or "a"] / _PARTS[match["bottom"] or "half"], *match.span(), "fraction")
@@ -156,7 +156,7 @@ def spelled_numbers(text: str) -> Iterator[SpelledNumber]:
 
 _PARTS = {"half": 2, "third": 3, "quarter": 4, "fourth": 4, "fifth": 5, "sixth": 6, "eighth": 8, "tenth": 10}
 _PART = {"a": 1, "an": 1, "one": 1, **{word: int(digit) for word, digit in list(_DIGITS_EN.items())[2:]}}
-# "Two fifths", "a third of the field"; but "one third pond" is the third.
+# "Two fifths", "a third of the field"; but in "one third pond", "third" is an ordinal.
 _FRACTION = re.compile(
     rf"(?<!{WORD})(?P<top>an?|one|{'|'.join(list(_DIGITS_EN)[2:])})[ -](?P<bottom>{'|'.join(_PARTS)})"
     rf"(?:s(?!{WORD})|(?= of(?!{WORD})))|(?<!{WORD})(?<!first )(?<!second )(?<!other )half (?=of(?!{WORD}))"
@@ -178,7 +178,7 @@ _PRONOUN_BEFORE = re.compile(
 
 def _english(text: str, match: re.Match[str]) -> list[SpelledNumber]:
     whole = match["whole"].removeprefix("an ").removeprefix("a ")
-    # "The largest one is red": a pronoun.
+    # In "the largest one is red", "one" is a pronoun.
     if whole == "one" and _PRONOUN_BEFORE.search(text, max(0, match.start() - 24), match.start()):
         return []
     try:
@@ -212,7 +212,7 @@ def _counted(text: str, match: re.Match[str]) -> bool:
 
 
 def chinese_number(text: str) -> float | None:
-    """The value of a Chinese numeral (一百二十, 三千五, 二〇二三); None for others, as 三四 ("three or four")."""
+    """Return the value of a Chinese numeral (一百二十, 三千五, 二〇二三); None for other text, also 三四 ("3 or 4")."""
     if not text or any(letter not in _DIGITS and letter not in _SMALL and letter not in _BIG for letter in text):
         return None
     if len(text) > 1 and all(letter in _DIGITS for letter in text):
@@ -222,7 +222,7 @@ def chinese_number(text: str) -> float | None:
     last_unit = 1
     for letter in text:
         if letter in _DIGITS:
-            if digit:  # two digits beside each other
+            if digit:  # two adjacent digits
                 return None
             digit = _DIGITS[letter]
             last_unit = 1 if letter in "零〇" else last_unit
@@ -232,16 +232,16 @@ def chinese_number(text: str) -> float | None:
         else:
             total = (total + section + (digit or 0)) * _BIG[letter]
             section, last_unit, digit = 0, _BIG[letter], None
-    # 三千五 is 3,500; 一百零五 and 十五 are what they say.
+    # A final digit counts in the next lower power (三千五 is 3,500), but as ones in 一百零五 (105) and 十五 (15).
     tail = (digit or 0) * (last_unit // 10 if last_unit > 10 else 1)
     return float(total + section + tail)
 
 
-# --- the closed table of units of answers and slots ------------------------------------------------------------------
+# --- the unit table of answers and slots -----------------------------------------------------------------------------
 
 
 class Unit(NamedTuple):
-    """A unit: its dimension, its number of base units, and its written forms (already normalised)."""
+    """A unit: its dimension, its size in base units of the dimension, and its written forms (already normalised)."""
 
     dimension: str
     factor: float
@@ -249,7 +249,7 @@ class Unit(NamedTuple):
 
 
 def _metric(symbol: str, english: str, chinese: str) -> tuple[str, ...]:
-    """Symbol, both English spellings with plurals, and the Chinese name of a length."""
+    """Return the written forms of a length: symbol, both English spellings with plurals, Chinese names."""
     american = english.replace("metre", "meter")
     return (symbol, english, f"{english}s", american, f"{american}s", *chinese.split())
 
@@ -269,7 +269,7 @@ def _per(quantity: tuple[str, ...], base: tuple[str, ...], chinese: str) -> tupl
             for bottom in base
         ),
         *(f"{top} {bottom}^-1" for top in quantity for bottom in base[:1]),
-        # Only behind a unit: "1 ha-1.5 ha" is a range.
+        # Only after a unit, because "1 ha-1.5 ha" is a range.
         *(f"{top} {bottom}-1" for top in quantity if top.isalpha() for bottom in base[:1]),
         *chinese.split(),
     )
@@ -339,17 +339,17 @@ _LATIN_END = re.compile(rf"[^\W{CJK}]$")
 
 
 def canonical_unit(name: str | None) -> str | None:
-    """The table's symbol for a unit as someone wrote it; None for no unit or one that is not in the table."""
+    """Return the table's symbol for a written unit; None if ``name`` is None or not in the table."""
     if name is None:
         return None
     return name if name in UNITS else _BY_NAME.get(normalise(name).strip())
 
 
 def convert(value: float, unit: str, to: str) -> float:
-    """``value`` given in ``unit``, expressed in ``to``.
+    """Convert ``value`` from ``unit`` to the unit ``to``.
 
     Raises:
-        ValueError: one of the two is not in the table, or they measure different things.
+        ValueError: one of the units is not in the table, or they have different dimensions.
     """
     if unit not in UNITS or to not in UNITS or UNITS[unit].dimension != UNITS[to].dimension:
         raise ValueError(f"cannot convert {unit} to {to}")
@@ -357,19 +357,19 @@ def convert(value: float, unit: str, to: str) -> float:
 
 
 def compatible(unit: str, other: str) -> bool:
-    """True if two units of the table measure the same thing."""
+    """True if two units of the table have the same dimension."""
     return UNITS[unit].dimension == UNITS[other].dimension
 
 
 def unit_pattern() -> str:
-    """Regular expression for any written unit after a number, longest first; a noun may precede ``/ha``."""
+    """Return a regular expression for any written unit after a number; a noun may precede ``/ha``."""
     names = sorted(_BY_NAME, key=len, reverse=True)
     alternatives = "|".join(_name_pattern(name) for name in names)
     # "250 trees/ha" and "12 plants per m^2": the counted noun belongs to the number, the rest is the unit.
     return rf"(?:[a-z]{{2,20}} ?(?=/|per |(?:ha|m)\^-))??(?P<unit>{alternatives})"
 
 
-# "14 in the field" are no inches: behind the sign ends the statement, or a word says which way it was measured.
+# "in" means inches only at the end of a statement or before a word such as "long" or "wide" ("14 in the field").
 _INCH_END = (
     r"(?=\.?\s*(?:$|[\n.,;:!?)\]|×*/}]|\(|(?:long|wide|tall|high|deep|thick|across|(?:in|on) [a-z]+er|on average)\b))"
 )

@@ -1,4 +1,4 @@
-"""Finding quantities in an answer: numbers with signs, multipliers, exponents, units, ranges, spreads, and lists."""
+"""Quantities in an answer: numbers with signs, multipliers, exponents and units, ranges, and lists of numbers."""
 
 import math
 import re
@@ -23,11 +23,11 @@ from agrotools.text.normalise import (
 
 @dataclass(frozen=True)
 class Quantity:
-    """A number or range found in normalised text.
+    """A number or range in normalised text.
 
-    ``unit`` is the explicit unit of the table, ``noun`` the counted thing where another word follows the number.
-    Quantities of one ``chain`` are joined by or, and, comma or slash. ``denied``: it is negated, or a bound ("more than
-    14") and no value. ``spelled``: it is written in words.
+    ``unit`` is the explicit unit from the unit table, ``noun`` the counted thing if another word follows the number.
+    Quantities with the same ``chain`` are joined by "or", "and", a comma or a slash. ``denied``: the quantity is
+    negated, or is a bound ("more than 14") rather than a value. ``spelled``: it is written in words.
     """
 
     low: float
@@ -50,10 +50,10 @@ _CJK_FUNCTION = frozenset("的和或与至到在是为约而比于从对以及�
 
 _NUMERAL = re.compile(
     rf"(?P<sign>(?<!{WORD})(?<![)\]}}}}])[-+])?(?<!{WORD})(?<!\d\.)(?<!\^)(?P<digits>"
-    # Groups of three digits, parted by a space, an apostrophe or a comma; a point parts them only if it does so twice.
+    # Groups of three digits separated by a space, an apostrophe or a comma; a point counts only if it occurs twice.
     r"[1-9]\d{0,2}+(?:(?:,\d{3}(?!\d))++|(?:'\d{3}(?!\d))++|(?<!\d [1-9])(?: \d{3}(?![\d]))++)(?:\.\d++|"
     r"(?<=[ ']\d{3}),\d{1,2}(?!\d))?|[1-9]\d{0,2}+(?:(?:\.\d{3}(?!\d)){2,}+(?:,\d++)?|\.\d{3},\d++)"
-    # A comma that can part no groups is a decimal one.
+    # A comma that cannot separate groups is a decimal comma.
     r"|(?<!\d,)(?:\d++,(?:\d{1,2}|\d{4,})|0,\d{3})(?!\d)(?!,\d)|\d++(?:\.\d++)?|"
     r"(?<!\d)\.\d++)(?:e(?P<e>[+-]?\d{1,4})(?!\d))?(?!(?:st|nd|rd|th)(?![a-z]))"
 )
@@ -91,11 +91,11 @@ _BETWEEN = re.compile(r"(?:between|介于|在)\s?$")
 _AND = re.compile(r"\s?(?:and|和|与)\s?")
 _JOINT = re.compile(r"\s?(?:,|/|、|,?\s?(?:or|and|或|和)(?![a-z]))\s?(?:(?:maybe|perhaps|about|approximately)\s)?")
 _TENTHS = re.compile(r"\s?成(?![功立熟为分本果员长虫])")
-# The area may stand before what is on it: 每公顷165公斤, 亩产427公斤.
+# The area may precede the quantity: 每公顷165公斤, 亩产427公斤.
 _PER_BEFORE = re.compile(r"(?:每(?P<per>公顷|亩|平方米|周)|(?P<mu>亩)产)[^\d,。;]{0,4}$")
 _PER = {"公顷": "ha", "平方米": "m^2", "亩": "mu", "周": "week"}
 _PARTS_OF = re.compile(r"分之\s?$")
-# "More than 14" bounds a value and is none; "spread over 14 ha" is one.
+# "More than 14" is a bound, not a value; "spread over 14 ha" is a value.
 _BOUND_BEFORE = re.compile(
     rf"(?:(?<!{WORD})(?:(?:more|less|fewer|greater|larger|smaller|higher|lower|bigger) than(?: or equal to)?|"
     r"at (?:the )?(?:least|most|minimum|maximum)|(?<!adds )(?<!add )(?<!adding )(?<!added )(?<!sums )(?<!sum )up to|"
@@ -113,7 +113,7 @@ _BOUND_AFTER = re.compile(
 _THREES = re.compile(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?")
 _LONGEST_NUMERAL = 60
 _MOST_NUMBERS = 300
-"""In one scope: more are a heap that states nothing."""
+"""A text with more numbers than this states no result."""
 
 
 @lru_cache(maxsize=1)
@@ -127,11 +127,11 @@ def _bracketed_unit() -> re.Pattern[str]:
 
 
 def find_quantities(text: str) -> list[Quantity]:
-    """All quantities in one scope of normalised text, in order: in digits and in words."""
+    """Return all quantities in normalised text, in order: in digits and in words."""
     return list(_quantities(text))
 
 
-# The same scope is read for each slot of an answer, and by several rules.
+# Cached because the same text is read for each slot of an answer and by several rules.
 @lru_cache(maxsize=256)
 def _quantities(text: str) -> tuple[Quantity, ...]:
     text = _DATE.sub(lambda date: ";" * len(date[0]), text)
@@ -150,7 +150,7 @@ def _quantities(text: str) -> tuple[Quantity, ...]:
 
 
 class _Written(NamedTuple):
-    """A number as written: its value and position."""
+    """A number in a text: its value and position."""
 
     value: float
     start: int
@@ -160,7 +160,7 @@ class _Written(NamedTuple):
 
 
 def _written_numbers(text: str) -> Iterator[_Written]:
-    """The numbers in digits and in words, in order; those in words only where no digits overlap them."""
+    """Yield numbers in digits and in words, in order; a number in words is skipped if digits overlap it."""
     words = list(spelled_numbers(text))
     next_word = 0
     at = 0
@@ -235,7 +235,7 @@ def _raw_quantities(text: str) -> list[Quantity]:
 
 
 def _value(text: str, match: re.Match[str]) -> tuple[float, int]:
-    """Value of a numeral with its multiplier, and the end of both."""
+    """Return the value of a numeral with its multiplier, and the end position of both."""
     value = _decimal(match["digits"])
     if match["e"]:
         value = _scaled(value, int(match["e"]))
@@ -252,7 +252,7 @@ def _value(text: str, match: re.Match[str]) -> tuple[float, int]:
 
 
 def _decimal(digits: str) -> float:
-    """The value of digits with separators of thousands, and a decimal point or comma."""
+    """Return the value of digits with thousands separators and a decimal point or comma."""
     if _GROUPED.fullmatch(digits):
         groups = digits.replace(" ", "").replace("'", "")
         if "." in groups and "," in groups:
@@ -272,12 +272,12 @@ def _multiplied(text: str, value: float, end: int) -> tuple[float, int]:
 
 
 def _scaled(value: float, power: int) -> float:
-    # Through text, so that 1.204 x 10^3 is the float nearest to 1204, as in e notation.
+    # Via text, so that 1.204 x 10^3 is the float nearest to 1204, as in e notation.
     return float(f"{value!r}e{power}") if "e" not in repr(value) else value * 10.0 ** max(-300, min(power, 300))
 
 
 def _behind(text: str, end: int) -> tuple[str | None, str | None, int]:
-    """Unit or counted noun after a number, and its end."""
+    """Return unit, counted noun (at most one of them) and end position of the words after a number."""
     if match := _unit().match(text, end) or _bracketed_unit().match(text, end):
         return canonical_unit(match["unit"]), None, match.end()
     if match := _NOUN.match(text, end):
@@ -291,7 +291,7 @@ _THEN = re.compile(r" ?")
 
 
 def _added(text: str, quantities: list[Quantity]) -> list[Quantity]:
-    """``3 ft 11 in`` and 一米二 as one length."""
+    """Merge lengths, masses and times in two units (``3 ft 11 in``, 一米二) into one quantity."""
     quantities_left: list[Quantity] = []
     for quantity in quantities:
         before = quantities_left[-1] if quantities_left else None
@@ -312,7 +312,7 @@ _SMALLER = {("ft", "in"), ("m", "cm"), ("km", "m"), ("kg", "g"), ("t", "kg"), ("
 
 
 def _ranges(text: str, quantities: list[Quantity]) -> list[Quantity]:
-    """``a-b``, ``a to b``, ``between a and b``, ``a至b``: one candidate."""
+    """Merge ranges (``a-b``, ``a to b``, ``between a and b``, ``a至b``) into one quantity."""
     quantities_left: list[Quantity] = []
     for quantity in quantities:
         before = quantities_left[-1] if quantities_left else None
@@ -342,7 +342,7 @@ def _spans(text: str, first: Quantity, second: Quantity) -> bool:
 
 
 def _chains(text: str, quantities: list[Quantity]) -> list[Quantity]:
-    """Give joined quantities one chain, and lend the unit that follows to those without one."""
+    """Give joined quantities the same chain, and the following unit to those without a unit."""
     linked: list[Quantity] = []
     for quantity in quantities:
         before = linked[-1] if linked else None

@@ -1,12 +1,12 @@
-"""ROUGE-L of two texts: how long a sequence of characters, or of words, they share in order.
+"""ROUGE-L of two texts, based on their longest common subsequence of characters or words.
 
 With L the length of the longest common subsequence, precision is L / len(answer), recall L / len(reference), and the
-score their harmonic mean, 2 L / (len(answer) + len(reference)): the form of the AgriEval paper at alpha = 1, where it
-makes no difference which of the texts is the reference.
+score their harmonic mean, 2 L / (len(answer) + len(reference)). This is the form of the AgriEval paper at alpha = 1, in
+which answer and reference are interchangeable.
 
-The subsequence is found by bits (Crochemore, Iliopoulos, Pinzon and Reid 2001, "A fast and practical bit-vector
+The length is computed bit-parallel (Crochemore, Iliopoulos, Pinzon and Reid 2001, "A fast and practical bit-vector
 algorithm for the longest common subsequence problem"; in the form of Hyyrö 2004, "Bit-parallel LCS-length computation
-revisited"): one whole number holds a row of the usual table, a bit for each character.
+revisited"): one integer holds a row of the usual table, one bit per element.
 """
 
 import re
@@ -24,8 +24,10 @@ from agrotools.core.files import cache_dir
 from agrotools.text.normalise import CJK, WORD, normalise
 
 LONGEST = 20_000
-"""Characters of either text that are compared, from its beginning. A longer text still counts with its whole length, so
-that it cannot score more for being cut; what it can lose is the part of the reference found behind that place."""
+"""Maximum number of characters of each text that are compared, from its beginning.
+
+The score still uses the full length of a longer text, so that truncation can only lower it.
+"""
 
 _TOKEN = re.compile(rf"\d+(?:[.,]\d+)*|{WORD}+|[{CJK}]")
 _RANGES = (
@@ -39,16 +41,16 @@ _PUNCTUATION = dict.fromkeys(map(ord, string.punctuation)) | {
 
 
 def without_punctuation(text: str) -> str:
-    """``text`` in lower case, without ASCII and Chinese punctuation and without any spaces.
+    """Return ``text`` in lower case, without ASCII and Chinese punctuation and without any spaces.
 
-    The marks are those that LexEval (github.com/CSHaitao/LexEval, code/evaluation) removes, so that figures can be set
-    beside its own: 》 is among them, 《 〈 〉 and ． are not.
+    Exactly the marks removed by LexEval (github.com/CSHaitao/LexEval, code/evaluation) are removed, so that scores are
+    comparable with its own: 》 is among them, 《 〈 〉 and ． are not.
     """
     return "".join(text.lower().translate(_PUNCTUATION).split())
 
 
 def rouge_l(answer: str, reference: str) -> float:
-    """ROUGE-L of the unchanged characters; 0 if either text is empty."""
+    """Return the ROUGE-L of the unchanged characters; 0 if either text is empty."""
     if not answer or not reference:
         return 0.0
     common = common_length(answer[:LONGEST], reference[:LONGEST])
@@ -56,12 +58,12 @@ def rouge_l(answer: str, reference: str) -> float:
 
 
 def rouge_l_normalised(answer: str, reference: str) -> float:
-    """ROUGE-L of the characters that are left without case, punctuation and spaces."""
+    """Return the ROUGE-L of the characters, ignoring case, punctuation and spaces."""
     return rouge_l(without_punctuation(answer), without_punctuation(reference))
 
 
 def rouge_l_words(answer: str, reference: str) -> float:
-    """ROUGE-L of the words of normalised text; a Chinese character is a word."""
+    """Return the ROUGE-L of the words of the normalised texts; a Chinese character is a word."""
     first, second = (_TOKEN.findall(normalise(text)) for text in (answer[:LONGEST], reference[:LONGEST]))
     if not first or not second:
         return 0.0
@@ -69,20 +71,20 @@ def rouge_l_words(answer: str, reference: str) -> float:
 
 
 def common_length(first: Sequence[Hashable], second: Sequence[Hashable]) -> int:
-    """The length of the longest common subsequence of two sequences."""
+    """Return the length of the longest common subsequence of two sequences."""
     rows = common_rows(first, second, keep=False)
     return len(second) - rows[-1].bit_count()
 
 
 def common_rows(first: Sequence[Hashable], second: Sequence[Hashable], *, keep: bool = True) -> list[int]:
-    """The table of the longest common subsequence, by bits.
+    """Return the table of the longest common subsequence, one integer of bits per row.
 
-    Row i (of ``len(first) + 1``; without ``keep`` only the last one) belongs to the first i elements of ``first``. Its
-    bit j is 0 where the subsequence with ``second[: j + 1]`` is one longer than with ``second[:j]``.
+    Row i (of ``len(first) + 1``; without ``keep`` only the last row is returned) belongs to the first i elements of
+    ``first``. Its bit j is 0 if the subsequence with ``second[: j + 1]`` is one longer than with ``second[:j]``.
     """
     elements, marks = set(first), dict[Hashable, bytearray]()
     for place, element in enumerate(second):
-        if element in elements:  # bits are set in bytes: in a whole number each would cost a copy of it
+        if element in elements:  # bits are set in bytes: setting one in an integer would copy it
             marks.setdefault(element, bytearray(len(second) // 8 + 1))[place >> 3] |= 1 << (place & 7)
     places = {element: int.from_bytes(mark, "little") for element, mark in marks.items()}
     everything = row = (1 << len(second)) - 1
@@ -98,23 +100,25 @@ def common_rows(first: Sequence[Hashable], second: Sequence[Hashable], *, keep: 
 
 
 def length_in_row(row: int, count: int) -> int:
-    """The length of the longest common subsequence with the first ``count`` elements of ``second``, by a row of
-    :func:`common_rows`."""
+    """Return the length of the longest common subsequence with the first ``count`` elements of ``second``.
+
+    ``row`` is a row from :func:`common_rows`.
+    """
     return count - (row & ((1 << count) - 1)).bit_count()
 
 
-# --- words of a Chinese text -----------------------------------------------------------------------------------------
+# --- Chinese word segmentation ---------------------------------------------------------------------------------------
 
 
 @cache
 def jieba_cutter() -> tuple[Any, str]:
-    """A tokenizer of jieba's with its dictionary, and jieba's version.
+    """Return a jieba tokenizer with its dictionary loaded, and the version of jieba.
 
     Raises:
         UsageError: jieba is not installed.
     """
     with warnings.catch_warnings():
-        # Its strings have escapes that newer Pythons warn of, and it imports pkg_resources where that is present.
+        # jieba has string escapes that newer Python versions warn about, and imports pkg_resources if it is installed.
         warnings.simplefilter("ignore")
         try:
             jieba: Any = import_module("jieba")
@@ -122,9 +126,9 @@ def jieba_cutter() -> tuple[Any, str]:
             raise UsageError("Chinese word segmentation needs jieba", hint=install_command("zh")) from error
         jieba.setLogLevel("CRITICAL")
         cutter = jieba.Tokenizer()
-        # It keeps its dictionary compiled, by default where every user of the machine could put another in its place.
+        # By default jieba caches its compiled dictionary in a shared folder, where any user could replace it.
         folder = cache_dir("jieba")
-        with suppress(OSError):  # without the folder it reads its list anew each time
+        with suppress(OSError):  # without the folder the dictionary is rebuilt each time
             folder.mkdir(parents=True, exist_ok=True)
         cutter.tmp_dir = str(folder)
         cutter.initialize()

@@ -1,6 +1,6 @@
-"""Words of a text and their stems (contractions written out, numbers in digits), and the vocabulary of denials.
+"""Words of a text and their stems (contractions expanded, numbers in digits), and the vocabulary of denials.
 
-English and Chinese.
+Supports English and Chinese.
 """
 
 import re
@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from agrotools.text.normalise import CJK, normalise, stemmer
 
 MOST_BYTES = 64 * 1024
-"""Text beyond is not read."""
+"""Only this many bytes at the beginning of a text are read."""
 _CONTRACTIONS = (
     (re.compile(r"\bcan(?:no|'?)t\b"), "can not"),
     (re.compile(r"\bwon'?t\b"), "will not"),
@@ -61,11 +61,11 @@ _KEYWORDS_EN = re.compile(r"[^.,;:!?()\n]+")
 _KEYWORDS_ZH = re.compile(rf"(?:[{CJK}]{{1,9}} +){{9,}}[{CJK}]{{1,9}}")
 _JOINING = frozenset("the a an of and or to in on is are with for that by from it as at be so into not which".split())
 _FEWEST_KEYWORDS = 18
-"""A run of so many words without a mark, and with hardly a word that joins them, is no statement."""
+"""A run of this many words without punctuation and with few function words is a keyword list, not a statement."""
 
 
 class Span(NamedTuple):
-    """Words ``start`` to ``end`` (not included) of a text."""
+    """Range of word indices from ``start`` to ``end``, exclusive."""
 
     start: int
     end: int
@@ -82,25 +82,25 @@ class Word(NamedTuple):
 
 @lru_cache(maxsize=50_000)
 def stem_of(word: str) -> str:
-    """The stem under which all forms of a lower-case word are found."""
+    """Return the stem of a lower-case word, shared by all its forms."""
     if not word.isascii() or word in _WHOLE:
         return word
     return stemmer().stemWord(_IRREGULAR.get(word, word).replace("isation", "ization"))
 
 
 Trie = dict[str, Any]
-"""Words by their stems, in turn; under ``""`` what the words so far stand for."""
+"""Phrases as nested dictionaries by stem; the key ``""`` holds the meanings of the phrase that ends there."""
 
 
 def add_to(trie: Trie, words: Iterable[str], meaning: str) -> None:
-    """Put a phrase (by its stems) into a trie."""
+    """Add a phrase, as its stems, to a trie."""
     for word in words:
         trie = trie.setdefault(word, {})
     trie.setdefault("", []).append(meaning)
 
 
 def plain_text(text: str) -> str:
-    """The part of a text that is read, in one form: contractions written out, numbers in digits."""
+    """Return the first 64 KiB of a text, normalised: contractions expanded, number words as digits."""
     text = normalise(text.encode("utf-8", "ignore")[:MOST_BYTES].decode("utf-8", "ignore"))
     text = re.sub(r"[*_`#]+", " ", text).replace(">", " more than ").replace("≥", " at least ")
     for pattern, plain in _CONTRACTIONS:
@@ -111,7 +111,7 @@ def plain_text(text: str) -> str:
 
 
 def _in_digits(match: re.Match[str]) -> str:
-    """A Chinese number below 100, or two in a row ("两三个"), in digits."""
+    """Return a Chinese number below 100, or two in a row ("两三个"), in digits."""
     first, second = (_CHINESE_DIGITS.get(each, "") for each in match.groups())
     if "10" not in (first, second) or not second:
         return "-".join(filter(None, (first, second)))
@@ -119,7 +119,7 @@ def _in_digits(match: re.Match[str]) -> str:
 
 
 def _weeks(match: re.Match[str]) -> str:
-    """Full weeks for a number of days."""
+    """Return a number of days as weeks if it is a multiple of 7."""
     days = [int(number) for number in match.groups() if number]
     if any(number % 7 or not number for number in days):
         return match[0]
@@ -127,7 +127,7 @@ def _weeks(match: re.Match[str]) -> str:
 
 
 def stems_of(phrase: str) -> list[str]:
-    """The stems of a phrase's words, as they are looked for in a text."""
+    """Return the stems by which a phrase is searched for in a text."""
     stems: list[str] = []
     for match in _TOKEN.finditer(plain_text(phrase)):
         if match.lastgroup == "number":
@@ -169,12 +169,16 @@ def words_of_kind(kind: str) -> frozenset[str]:
 
 @cache
 def bare_words() -> frozenset[str]:
-    """Stems of words that are no idea of a phrasing: prepositions, auxiliaries."""
+    """Return words and stems that carry no idea on their own: prepositions, auxiliaries."""
     return words_of_kind("bare") | stems_of_kind("bare")
 
 
 def split_words(text: str) -> tuple[list[Word], list[int], list[Span]]:
-    """The words of a plain text, the boundary before each (and at the end), and its questions."""
+    """Split a text from :func:`plain_text` into words.
+
+    Returns:
+        The words, the boundary before each word (plus one for the end of the text), and the spans of questions.
+    """
     words: list[Word] = []
     before: list[int] = []
     questions: list[Span] = []
@@ -221,7 +225,7 @@ def _is_abbreviation(text: str, words: Sequence[Word], end: int) -> bool:
 
 
 def keyword_runs(text: str, words: Sequence[Word]) -> list[Span]:
-    """Runs of bare keywords, which state nothing."""
+    """Return the spans of keyword lists, which are not statements."""
     runs = [match for match in _KEYWORDS_EN.finditer(text) if _is_keyword_run(match[0])]
     runs += _KEYWORDS_ZH.finditer(text)
     starts = [word.start for word in words]
@@ -237,7 +241,7 @@ def _is_keyword_run(run: str) -> bool:
 
 @cache
 def grammar(name: str) -> frozenset[str]:
-    """A closed class of words (pointers, auxiliaries, ...) of ``data/open_text/grammar.toml``."""
+    """Return a closed class of words (pointers, auxiliaries, ...) from ``data/open_text/grammar.toml``."""
     return frozenset(_GRAMMAR[name].split())
 
 

@@ -1,8 +1,8 @@
-"""Statements of a text: its words, and those under a denial.
+"""Statements of a text: its words, and which of them are denied.
 
-English and Chinese. A denial reaches over its clause ("do not ..."), a judgement over its whole sentence
-("... is useless", "it is a mistake to ..."), and one that only points back ("none of this helps") over what it points
-at. Work is linear in the length of the text.
+Supports English and Chinese. A denial applies to its clause ("do not ..."), a judgement to its whole sentence
+("... is useless", "it is a mistake to ..."), and a sentence that only refers back ("none of this helps") to the
+statements it refers to. Runs in time linear in the length of the text.
 """
 
 from bisect import bisect_left
@@ -24,17 +24,17 @@ from agrotools.text.statement_words import (
 
 _SHORT_REACH = {"无": 2, "不": 4}
 _LONGEST_ITEM = 7
-"""Words that an item of a denied list may have."""
+"""Maximum number of words in an item of a denied list."""
 _REACH = 80
-"""A denial reaches over at most so many words of its clause."""
+"""Maximum number of words that a denial applies to within its clause."""
 
 
 class Statements:
-    """A text as words, with the boundary before each word and a flag for words under a denial.
+    """A text as words, with the boundary before each word and a flag for denied words.
 
-    ``kept``: phrases that are a whole of their own ("not filled"): a denying word within is none. ``worsened`` are the
-    words of which something bad is said, which denies a thing that is to be avoided; ``allowed`` those of which it is
-    said that they do not matter, which does not.
+    ``wholes``: fixed phrases ("not filled") whose negative words are not denials. ``denied``, ``worsened`` and
+    ``allowed`` hold a flag per word: the word is denied; it is described as harmful (which agrees with advice to avoid
+    it); it is described as unimportant (which does not).
     """
 
     def __init__(self, text: str, wholes: Trie | None = None) -> None:
@@ -60,9 +60,9 @@ class Statements:
             self.in_question[span.start : span.end] = [True] * (span.end - span.start)
 
     def longest(self, trie: Trie, at: int) -> tuple[int, list[str]]:
-        """End and meanings of the longest phrase of ``trie`` that begins at a word; no phrase goes over a boundary.
+        """Return end and meanings of the longest phrase of ``trie`` that begins at word ``at``.
 
-        Within phrases that are a whole of their own, auxiliaries are read over: "panicles get clipped off".
+        Phrases do not cross boundaries. Within fixed phrases, auxiliaries are skipped: "panicles get clipped off".
         """
         end, meanings, here, linked = at, list[str](), at, trie is self._wholes
         while here < len(self.stems) and (here == at or self.before[here] <= LIST):
@@ -78,7 +78,7 @@ class Statements:
         return end, meanings
 
     def is_denied(self, spans: Sequence[Span]) -> bool:
-        """True if one of the words is under a denial that is not itself among them ("do away with hedges")."""
+        """True if a word of ``spans`` is denied from outside them ("do away with" does not deny itself)."""
         reaches = [reach for span in spans for reach in self._reaches.get(span.start, ())]
         return any(
             self._depths[at] > sum(reach.start <= at < reach.end for reach in reaches)
@@ -89,16 +89,16 @@ class Statements:
 
     @property
     def denials(self) -> list[Span]:
-        """The words that deny something."""
+        """Spans of the words that deny something."""
         return [span for span, kind in self._marks if kind != "worsens"]
 
     def clauses(self) -> list[Span]:
-        """The words between two marks: clauses, and items of lists."""
+        """Return the spans between punctuation marks: clauses and list items."""
         starts = [at for at in range(len(self.stems)) if self.before[at] >= LIST]
         return [Span(start, end) for start, end in pairwise((*starts, len(self.stems)))]
 
     def other_denials(self, facts: Container[int]) -> list[Span]:
-        """Clauses that deny something else: no word of ``facts``, and nothing that refers to earlier statements."""
+        """Return the clauses whose denials concern neither a word of ``facts`` nor earlier statements."""
         starts = [at for at in range(len(self.stems)) if self.before[at] >= COMMA]
         spans = (Span(start, end) for start, end in pairwise((*starts, len(self.stems))))
         return [span for span in spans if self._denies_other(span) and not any(at in facts for at in range(*span))]
@@ -115,15 +115,15 @@ class Statements:
         return not pointing
 
     def sentence_of(self, at: int) -> int:
-        """The first word of the sentence that contains a word."""
+        """Return the index of the first word of the sentence that contains word ``at``."""
         return self._starts[SENTENCE][at]
 
     def excerpt(self, start: int, end: int) -> str:
-        """The text from one word to before another."""
+        """Return the text of the words from ``start`` to ``end``, exclusive."""
         return self.text[self.words[start].start : self.words[end - 1].end]
 
     def _bounds(self) -> None:
-        """Start of contrasts, and for each word its sentence."""
+        """Find contrasts and denying words, and for each word the bounds of its segment, zone and sentence."""
         self._marks: list[tuple[Span, str]] = []
         at, table = 0, terms.polarity()
         while at < len(self.stems):
@@ -179,7 +179,7 @@ class Statements:
                     self._cover(self._denials, self._group_start(span.start), span.start)
 
     def _judge_all(self, span: Span, kind: str) -> None:
-        """Deny the whole sentence, or the preceding ones, if a judgement applies to all of it."""
+        """Deny the whole sentence, or the preceding ones, if the judgement at ``span`` applies to them."""
         low, high = self._zone(span)
         segment, _ = self._segment(span)
         opening = {word.written for word in self.words[low : min(low + 4, span.start)]}
@@ -195,9 +195,9 @@ class Statements:
         )
         if elliptic and self._only_judges(segment, span.end):
             self._deny_over(begun, segment)  # "Growers believe that a or b helps. I tell you: they do not."
-        opens = low == self._starts[SENTENCE][low]  # After "though" or "but" it has its own subject.
+        opens = low == self._starts[SENTENCE][low]  # after "though" or "but" the clause has its own subject
         if opens and kind == "dismiss" and not self._has_idea(*self._segment(span), span):
-            # Nothing there that it judges: it judges what stands before.
+            # The clause names nothing to judge: the judgement applies to the preceding words.
             self._deny_over(low if self._has_idea(low, segment, span) else begun, segment)
         if self._points_at_all(span):
             self._deny_over(0, low)  # "In ten years not one of these practices paid off."
@@ -209,7 +209,7 @@ class Statements:
                 self._deny_over(begun, start)
 
     def _has_idea(self, low: int, high: int, but: Span) -> bool:
-        """True if a known phrase begins among these words, outside ``but``."""
+        """True if a known phrase begins between ``low`` and ``high``, outside ``but``."""
         if high - low > _REACH:
             return True
         rest = (
@@ -218,7 +218,7 @@ class Statements:
         return any(self.longest(self._wholes, at)[1] for at in rest)
 
     def _points_at_all(self, span: Span) -> bool:
-        """True if a denial is of all that was said: "not one of these (practices) ...", "none of it ..."."""
+        """True if a denial applies to everything before it: "not one of these (practices) ...", "none of it ..."."""
         at, last = span.start, min(len(self.words), span.start + _REACH)
         while at < last and self.words[at].written in grammar("counted"):
             at += 1
@@ -246,11 +246,11 @@ class Statements:
         return word in terms.words_of_kind("imperatives")
 
     def _uncancelled(self, marks: list[tuple[Span, str]]) -> list[tuple[Span, str]]:
-        """Denials that are not denied themselves: "not useless", "do not avoid", "not possible without"."""
+        """Return the denials without double negations: "not useless", "do not avoid", "not possible without"."""
         uncancelled: list[tuple[Span, str]] = []
         for span, kind in marks:
             last = uncancelled[-1] if uncancelled else None
-            # "gadgets for the gullible", "纯属白费" judge twice; "not useless" does not.
+            # "gadgets for the gullible" and "纯属白费" are two judgements; "not useless" is a double negation.
             both = last is not None and last[1] == kind == "dismiss"
             twice = last is not None and both and (last[0].end == span.start or not self._turns(last[0]))
             if last is not None and not twice and self._cancels(last[0], span):
@@ -278,7 +278,10 @@ class Statements:
         )
 
     def _with_effect(self, span: Span, kind: str) -> tuple[Span, str]:
-        """A plain denial that judges its subject: "does not help", "is not an answer", "should be avoided"."""
+        """Return span and kind of a denial; one that judges its subject becomes "dismiss" or "copula".
+
+        Examples: "does not help", "is not an answer", "should be avoided".
+        """
         if kind == "deny" and self._lacks_worth(span):
             return span, "dismiss"
         if kind != "deny" or span.start == 0:
@@ -294,7 +297,7 @@ class Statements:
         if word in ("fail", "fails", "failed") and after[:1] == ["to"]:
             return span, "dismiss"
         if before == "do" and self.before[span.start - 1] != NONE:
-            return span, kind  # "Do not apply ..." has no subject to judge.
+            return span, kind  # "Do not apply ..." has no subject
         if word == "no" or self.before[span.start] != NONE:
             return span, kind
         if before in grammar("copula") or "be" in after[:1]:
@@ -305,12 +308,12 @@ class Statements:
         return span, kind
 
     def _is_needless(self, span: Span) -> bool:
-        """True if the preceding words are called unnecessary: "残体不必清除"."""
+        """True if the denial calls the preceding words unnecessary: "残体不必清除"."""
         phrase = "".join(word.written for word in self.words[span.start : span.end])
         return phrase in grammar("needless") and span.start > 0 and self.words[span.start - 1].written not in "就则便也"
 
     def _lacks_worth(self, span: Span) -> bool:
-        """True if the denial is of a worth: "no measurable benefit", "没有保护的价值"."""
+        """True if the denial negates a value or benefit: "no measurable benefit", "没有保护的价值"."""
         end = min(self._ends[COMMA][span.start], span.end + _LONGEST_ITEM)
         if self.words[span.start].written == "no":
             return not {*self.stems[span.end : min(end, span.end + 3)]}.isdisjoint(terms.stems_of_kind("worth"))
@@ -318,18 +321,21 @@ class Statements:
         return phrase[:1] in ("没", "毫", "无") and any(phrase.find(worth) > 0 for worth in terms.WORTH_IN_CHINESE)
 
     def _segment(self, span: Span) -> tuple[int, int]:
-        """Words between the nearest boundaries."""
+        """Return the bounds of the segment around ``span``: the words between the nearest commas."""
         return self._starts[COMMA][span.start], self._ends[COMMA][span.end - 1]
 
     def _zone(self, span: Span) -> tuple[int, int]:
-        """Words between the nearest contrasts or ends of sentences."""
+        """Return the bounds of the zone around ``span``: the words between the nearest contrasts or sentence ends."""
         return self._starts[CONTRAST][span.start], self._ends[CONTRAST][span.end - 1]
 
     def _has_content(self, low: int, high: int) -> bool:
         return self._contents[high] > self._contents[low]
 
     def _group_start(self, at: int) -> int:
-        """Start of the subject of a predicate at ``at``: its segment, and those before it that only list."""
+        """Return the start of the subject of the predicate at ``at``.
+
+        It is the start of the predicate's segment, or of the list items directly before it.
+        """
         low = self._starts[COMMA][at]
         while self.before[low] in (COMMA, COLON):
             start = self._starts[COMMA][low - 1]
@@ -378,7 +384,10 @@ class Statements:
             self._point_back(span, low)
 
     def _point_back(self, span: Span, low: int) -> None:
-        """Deny the referent of "none of this helps", "which is useless": the sentence so far, or those before."""
+        """Deny the words that "none of this helps" or "which is useless" refers to.
+
+        These are the sentence so far or the preceding sentences.
+        """
         pointed = {*self.stems[max(low, span.end - _REACH) : span.end]}
         start = self._starts[SENTENCE][low]
         if not self._has_content(start, low) and start > 0:
@@ -390,7 +399,7 @@ class Statements:
         self._deny_over(start, low)
 
     def _forward(self, span: Span) -> None:
-        """Deny the rest of the clause, and the items listed with it."""
+        """Deny the rest of the clause and the list items that continue it."""
         low, high = self._segment(span)
         if span.end >= high and self.before[span.end] != COLON:
             if self._has_content(low, span.start):
@@ -402,12 +411,12 @@ class Statements:
         if self.before[span.end] == COLON:
             self._cover(self._denials, span.end, zone_high)
             return
-        # "无风的傍晚", "不喷药时": one character denies only what stands next to it.
+        # "无风的傍晚", "不喷药时": a single character denies only the next few characters.
         single = self.stems[span.start] if span.end == span.start + 1 else ""
         stems, zone_high = self.stems, min(zone_high, span.end + _SHORT_REACH.get(single, _REACH))
         rest = stems[span.end : zone_high]
         chained = span.end + max((at for at, stem in enumerate(rest) if stem in ("or", "nor", "或")), default=-1)
-        # "Avoid a, b and c" lists what is to be avoided; "a, no b, c and d" does not.
+        # In "avoid a, b and c" the denial covers the list; in "a, no b, c and d" it covers only b.
         leads = not self._has_content(self._starts[CONTRAST][span.start], span.start)
         modal = span.start > 0 and self.words[span.start - 1].written in grammar("modal") and span.start - 1 > low
         places = not grammar("places").isdisjoint(word.written for word in self.words[span.start : span.end + 6])
@@ -427,7 +436,7 @@ class Statements:
         self._cover(self._denials, span.end, end)
 
     def _goes_on(self, at: int) -> bool:
-        """True if the segment that begins at ``at`` is one more item of the denied list."""
+        """True if the segment that begins at ``at`` is another item of the denied list."""
         begin = at + (self.words[at].written in ("and", "then") and at + 1 < len(self.words))
         if self.words[begin].written[:1] > "ÿ" or self._begins_advice(begin):
             return False

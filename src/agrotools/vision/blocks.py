@@ -1,4 +1,4 @@
-"""Block-wise reading of rasters of any size, with statistics that do not depend on the block size.
+"""Reading of rasters of any size block by block, with statistics that do not depend on the blocks.
 
 with open_raster(path) as source:
     for block in raster_blocks(source, [1]):
@@ -17,15 +17,15 @@ from agrotools.vision.formats import refuse_outside
 from agrotools.vision.rasters import RasterSource
 
 BLOCK_PX = 2**19
-"""Approximate pixels per block: 2 MB per float32 band. Arrays of larger blocks would not fit in the processor cache."""
+"""Approximate number of pixels per block, 2 MB per float32 band; larger arrays exceed the processor's cache."""
 
 
 @dataclass(frozen=True, eq=False)
 class Block:
     """Part of a raster.
 
-    ``box``: area of the block; blocks tile the region. ``read_box``: ``box`` with its halo, clipped to the region.
-    ``values``: float32 (bands, rows, columns) of ``read_box``, NaN for no data.
+    ``box``: part of the raster that the block is responsible for; the boxes tile the region. ``read_box``: ``box`` with
+    its halo, clipped to the region. ``values``: float32 (bands, rows, columns) of ``read_box``, NaN for missing data.
     """
 
     box: Box
@@ -34,7 +34,7 @@ class Block:
 
     @property
     def inner(self) -> tuple[slice, slice]:
-        """Slices of rows and columns in ``values`` that cover ``box`` without the halo."""
+        """Rows and columns of ``box``, without the halo, in ``values``."""
         (x0, y0, x1, y1), (left, top, _, _) = self.box, self.read_box
         return slice(y0 - top, y1 - top), slice(x0 - left, x1 - left)
 
@@ -47,16 +47,16 @@ def raster_blocks(
     halo: int = 0,
     block_px: int = BLOCK_PX,
 ) -> Iterator[Block]:
-    """Read a region of a raster in blocks aligned to the tiles of the file, from top left to bottom right.
+    """Yield the region of a raster in blocks of whole tiles of the file, from top left to bottom right.
 
     Args:
-        bands: 1-based band numbers.
-        region: (x0, y0, x1, y1) in pixels, half-open; None for the whole raster.
-        halo: pixels to read around each block, for filters, clipped to the region.
-        block_px: approximate pixels of a block over all bands, at least one tile of the file.
+        bands: 1-based numbers.
+        region: (x0, y0, x1, y1) in pixels, half-open; None: whole raster.
+        halo: number of pixels to read beyond each block, for filters; clipped to the region.
+        block_px: approximate size of a block; never smaller than a tile of the file.
 
     Raises:
-        ToolError: ``region_empty``, and errors of :meth:`RasterSource.read`.
+        ToolError: ``region_empty``, or raised by :meth:`RasterSource.read`.
     """
     x0, y0, x1, y1 = region or (0, 0, source.width, source.height)
     refuse_outside((x0, y0, x1, y1), source.width, source.height, source.name)
@@ -67,7 +67,7 @@ def raster_blocks(
 
 
 def block_boxes(region: Box, tile: tuple[int, int], block_px: int = BLOCK_PX) -> Iterator[Box]:
-    """Yield boxes of about ``block_px`` pixels that tile the region, aligned to tiles of (rows, columns) pixels."""
+    """Yield boxes of about ``block_px`` pixels that tile the region, cut at boundaries of tiles (rows, columns)."""
     x0, y0, x1, y1 = region
     rows, columns = tile
     across = max(1, min(-(-(x1 - x0) // columns), block_px // (rows * columns)))
@@ -79,31 +79,31 @@ def block_boxes(region: Box, tile: tuple[int, int], block_px: int = BLOCK_PX) ->
 
 
 def tile_shape(source: RasterSource, band: int = 1) -> tuple[int, int]:
-    """Return the rows and columns of the file's tiles of a band (1-based), at most those of the raster."""
+    """Return rows and columns of the storage blocks of a band (1-based), at most the size of the raster."""
     rows, columns = source.dataset.block_shapes[band - 1]
     return min(rows, source.height), min(columns, source.width)
 
 
 _BINS = 2**17
 _FINEST = 1 / 1024
-"""Initial bin width, a power of two, so that dividing a float32 by it is exact."""
+"""Initial width of a bin: a power of two, so that dividing a float32 by it is exact."""
 _AT_ONCE = 2**17
-"""Number of values processed at a time, small enough to stay in the processor cache."""
+"""Number of values processed at once, which fit in the processor's cache."""
 _KEPT = 4_000_000
-"""Maximum number of values kept in memory for exact percentiles."""
+"""Maximum number of values that are stored to compute exact percentiles."""
 
 
 class RunningStatistics:
-    """Count, mean, standard deviation, extremes, shares and percentiles of values added in parts.
+    """Count, mean, standard deviation, extremes, shares and percentiles of values that are added in parts.
 
-    Values must be finite and not negative. Count, extremes and shares are exact; mean and standard deviation are summed
-    in float64. Percentiles are exact for up to four million values. Beyond that they come from a histogram whose bin
-    width is 1/1024 for values below 128 and doubles whenever a value exceeds the range (at most 1/65,536 of the largest
-    value); their error is at most the bin width, :attr:`resolution`.
+    Values are finite and not negative. Count, extremes and shares are exact; mean and standard deviation are summed in
+    float64. Percentiles of up to four million values are exact. For more values they come from a histogram with bins
+    1/1024 of a unit wide while all values are below 128; the width is doubled whenever a value lies beyond (so it is
+    1/65,536 of the largest value at worst). Their error is at most :attr:`resolution`, the width of a bin.
 
     Args:
         edges: thresholds for :meth:`at_least`.
-        mean_from: threshold for :attr:`mean_above`.
+        mean_from: threshold of the values that :attr:`mean_above` is the mean of.
     """
 
     def __init__(self, edges: Sequence[float] = (), mean_from: float | None = None) -> None:
@@ -121,7 +121,7 @@ class RunningStatistics:
         self._at_least = {float(edge): 0 for edge in (*edges, *([] if mean_from is None else [mean_from]))}
 
     def add(self, values: NDArray[np.float32]) -> None:
-        """Add values of any shape."""
+        """Add values, of any shape."""
         flat = values.reshape(-1)
         if self._kept is not None:
             self._kept = [*self._kept, flat.copy()] if self.count + flat.size <= _KEPT else None
@@ -134,7 +134,7 @@ class RunningStatistics:
         self.count += part.size
         self.minimum = min(self.minimum, float(part.min()))
         self.maximum = max(self.maximum, float(part.max()))
-        # Sum differences from an approximate mean, because sums of squares of the values would lose precision.
+        # Differences to an approximate mean are summed, because sums of squared values would cancel.
         difference = part.astype(np.float64)
         difference -= self._centre
         self._sum += float(difference.sum())
@@ -156,12 +156,12 @@ class RunningStatistics:
 
     @property
     def mean(self) -> float:
-        """Mean of all values; NaN without values, like all other statistics."""
+        """Mean; NaN without values, as for all other statistics."""
         return self._centre + self._sum / self.count if self.count else math.nan
 
     @property
     def sd(self) -> float:
-        """Population standard deviation (divided by the count)."""
+        """Standard deviation of the population (divisor n, not n - 1)."""
         if not self.count:
             return math.nan
         return math.sqrt(max(0.0, self._squares / self.count - (self._sum / self.count) ** 2))
@@ -173,16 +173,16 @@ class RunningStatistics:
         return self._sum_above / number if number else math.nan
 
     def at_least(self, edge: float) -> int:
-        """Return the number of values at or above ``edge``, which must be one of ``edges`` or ``mean_from``."""
+        """Return the number of values at or above one of ``edges``."""
         return self._at_least[edge]
 
     @property
     def resolution(self) -> float:
-        """Largest possible error of a percentile."""
+        """Largest error of a percentile."""
         return self._width if self._kept is None else 0.0
 
     def percentile(self, percent: float) -> float:
-        """Return a percentile (0 to 100) of the values, interpolated linearly by rank."""
+        """Return the value below which this percentage of the values lies, interpolated between neighbours by rank."""
         if not self.count:
             return math.nan
         if self._kept is not None:
@@ -193,7 +193,7 @@ class RunningStatistics:
         return lower + (upper - lower) * (rank - math.floor(rank))
 
     def _ranked(self, rank: int) -> float:
-        """Return the approximate value with this rank, from the histogram."""
+        """Return the approximate value with ``rank`` values below it."""
         up_to = np.cumsum(self._histogram)
         place = int(np.searchsorted(up_to, rank, side="right"))
         before = int(up_to[place - 1]) if place else 0
@@ -202,9 +202,9 @@ class RunningStatistics:
 
 
 class SmallPicture:
-    """Picture of a raster, shrunk to ``longest_side`` by averaging squares of pixels.
+    """Raster shrunk to at most ``longest_side`` pixels per side, by the means of squares of pixels.
 
-    ``factor``: side of these squares in pixels of the raster, a whole number.
+    ``factor``: number of raster pixels per pixel of the picture and side, an integer.
     """
 
     def __init__(self, region: Box, longest_side: int) -> None:
@@ -216,7 +216,7 @@ class SmallPicture:
         self._counts = np.zeros(shape, np.float32)
 
     def add(self, box: Box, values: NDArray[np.float32]) -> None:
-        """Add the values (rows, columns) of a box, NaN for no data."""
+        """Add the values (rows, columns) of a box; NaN for missing data."""
         factor = self.factor
         left, top = box[0] - self._x0, box[1] - self._y0
         rows, columns = _starts(top, values.shape[0], factor), _starts(left, values.shape[1], factor)
@@ -232,7 +232,7 @@ class SmallPicture:
 
     @property
     def means(self) -> NDArray[np.float32]:
-        """Means of the squares, float32 (rows, columns), NaN for squares without data."""
+        """float32 (rows, columns); NaN for squares without data."""
         empty = self._counts == 0
         means = np.asarray(self._sums / np.where(empty, np.float32(1), self._counts), np.float32)
         means[empty] = np.nan
@@ -240,13 +240,13 @@ class SmallPicture:
 
 
 def _starts(offset: int, length: int, factor: int) -> NDArray[np.intp]:
-    """Return the indices at which squares start in a row or column of ``length`` pixels that begins at ``offset``."""
+    """Return the starts of the squares in a stretch that begins at ``offset``."""
     return np.unique(np.maximum(0, np.arange(offset // factor * factor - offset, length, factor)))
 
 
 def _sum_blocks(values: NDArray[np.float32], rows: NDArray[np.intp], columns: NDArray[np.intp]) -> NDArray[np.float32]:
     if rows.size == values.shape[0] and columns.size == values.shape[1]:
         return values
-    # Summing slices of rows is much faster than reduceat along the first axis.
+    # Summing rows one by one is much faster than reduceat along the first axis.
     sums = np.stack([values[a:b].sum(axis=0) for a, b in zip(rows, [*rows[1:], values.shape[0]], strict=True)])
     return np.asarray(np.add.reduceat(sums, columns, axis=1), np.float32)

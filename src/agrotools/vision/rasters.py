@@ -1,8 +1,8 @@
-"""Multi-band rasters (GeoTIFF, ENVI, PNG and JPEG): reading, band roles and ground sampling distance.
+"""Multi-band rasters (GeoTIFF, ENVI, PNG and JPEG): reading, roles of bands, ground sampling distance.
 
-GDAL can open more than plain files: virtual rasters that refer to other files, URLs, archives. For safety the driver is
-chosen by the content of the file, and GDAL may use no other. Sidecar files (``.aux.xml``, ``.ovr``) are ignored because
-they too can refer to other files.
+GDAL opens far more than files: virtual rasters that name other files, URLs, archives. Here the driver is chosen by the
+content of the file and is the only one that GDAL may try; sidecar files (``.aux.xml``, ``.ovr``) are ignored, because
+they can also refer to other files.
 """
 
 import math
@@ -46,13 +46,13 @@ _WAVELENGTHS_NM: dict[Role, tuple[float, float]] = {
     "RE": (717, 17),
     "NIR": (840, 60),
 }
-"""Centre wavelength of each role and the largest deviation from it, nm."""
+"""Centre of the wavelength range of each band, and the largest distance from it."""
 
 
 def role_of(name: str) -> Role | None:
-    """Return the role stated by a band's name (``NIR``, ``B02 blue``, ``red_edge``...), or None.
+    """Return the role stated in a band's name (``NIR``, ``B02 blue``, ``red_edge``...), or None.
 
-    A code alone (``B4``) has no role because its meaning depends on the satellite.
+    A code alone (``B4``) has no role, because it means different bands on different satellites.
     """
     words = [word.rstrip("0123456789") for word in re.split(r"[^a-z0-9]+", name.strip().lower())]
     joined = "".join(words)
@@ -71,7 +71,7 @@ def role_of(name: str) -> Role | None:
 
 
 def roles_by_name(names: Sequence[str | None]) -> dict[Role, int]:
-    """Map roles to 1-based band numbers by band names, using the first band of each role."""
+    """Map roles to 1-based band numbers by the bands' names; the first band of a role is used."""
     roles: dict[Role, int] = {}
     for number, name in enumerate(names, start=1):
         role = role_of(name) if name else None
@@ -81,7 +81,7 @@ def roles_by_name(names: Sequence[str | None]) -> dict[Role, int]:
 
 
 def roles_by_wavelength(wavelengths_nm: Sequence[float | None]) -> dict[Role, int]:
-    """Map roles to the 1-based number of the band nearest to the role's centre wavelength, if near enough."""
+    """Map roles to the 1-based number of the band nearest to the role's centre wavelength, if it is near enough."""
     roles: dict[Role, int] = {}
     for role, (centre, reach) in _WAVELENGTHS_NM.items():
         distances = {
@@ -96,14 +96,15 @@ def roles_by_wavelength(wavelengths_nm: Sequence[float | None]) -> dict[Role, in
 def chosen_roles(
     bands: Mapping[str, int | str], names: Sequence[str | None], *, file: str, argument: str = "bands"
 ) -> dict[Role, int]:
-    """Resolve a caller's band dictionary to roles and 1-based band numbers.
+    """Map roles to 1-based band numbers as given by a caller.
 
     Args:
-        bands: role (``R``, ``G``, ``B``, ``RE``, ``NIR`` or a word for it) to the number (from 1) or name of a band.
+        bands: band number, from 1, or band name by role (``R``, ``G``, ``B``, ``RE``, ``NIR`` or a word for it).
         names: names of the file's bands in order.
 
     Raises:
-        ToolError: ``invalid_argument`` for an unknown or repeated role; ``band_not_found`` with the existing bands.
+        ToolError: ``invalid_argument`` for an unknown role or one given twice; ``band_not_found`` with the existing
+            bands.
     """
     roles: dict[Role, int] = {}
     for key, selector in bands.items():
@@ -148,7 +149,7 @@ def listed_bands(names: Sequence[str | None]) -> str:
 
 @dataclass(frozen=True)
 class GroundSampling:
-    """Ground sampling of a raster. ``gsd_m``: side of a square with the area of a pixel, metres, None if unknown."""
+    """Ground sampling of a raster. ``gsd_m``: side of a square with the area of a pixel, metres; None if unknown."""
 
     gsd_m: float | None = None
     crs: str | None = None
@@ -157,7 +158,7 @@ class GroundSampling:
 
 
 def metres_per_degree(latitude: float) -> tuple[float, float]:
-    """Return metres per degree of longitude and of latitude on the WGS 84 ellipsoid.
+    """Return metres per degree of (longitude, latitude) on the WGS 84 ellipsoid.
 
     Series of the meridian and parallel arc lengths (Snyder 1987, Map Projections: A Working Manual, USGS 1395).
     """
@@ -168,12 +169,12 @@ def metres_per_degree(latitude: float) -> tuple[float, float]:
 
 
 def ground_sampling(dataset: Any) -> GroundSampling:
-    """Return the ground sampling distance of an open rasterio dataset.
+    """Return the ground sampling of an open rasterio dataset.
 
-    Projected systems: pixel size times the unit of the system, which may be feet. Degrees: computed at the latitude of
+    Projected systems: pixel size times the length of the system's unit (which may be feet). Degrees: at the latitude of
     the raster's centre, flag ``gsd_from_degrees``. Web Mercator: divided by its scale at that latitude, flag
-    ``gsd_from_web_mercator``. A note is added if pixels deviate from squares by more than 2 %, or if the system is
-    neither projected nor geographic.
+    ``gsd_from_web_mercator``. A system that is neither, or pixels that are not square within 2 %, are mentioned in the
+    notes.
     """
     crs, transform = dataset.crs, dataset.transform
     if crs is None or transform.is_identity:
@@ -214,21 +215,21 @@ MAX_BLOCK_BYTES = 2**30
 _MAX_VALUES = 4 * MAX_PIXELS
 _UNDECLARED_NODATA = (-9999.0, -32768.0, -32767.0)
 _UNREAL = 1e30
-"""Magnitude beyond all measurements; undeclared no-data values such as -1.7e308 and 3.4e38 exceed it."""
+"""Magnitude above which values are missing data: files that do not declare it use -1.7e308 and 3.4e38."""
 _NODATA_CLOSENESS = 4.7e-7
-"""Relative distance from the declared nodata value within which floats count as no data: a few ulps of float32."""
+"""Relative distance from the declared nodata value up to which floats count as nodata: a few units of float32."""
 _TOGETHER = 2**24
-"""Largest number of values for reading bands in one call, which decodes tiles with interleaved bands only once.
+"""Maximum number of values of bands that are read in one call.
 
-Beyond it, the stored values would need too much memory in addition to the returned ones.
+One call decodes a tile with several bands only once, but the raw values of more would take too much memory.
 """
 _CACHE_MEGABYTES = 64
-"""Memory for GDAL's cache of decoded blocks. GDAL's default is a share of all memory, which can be gigabytes."""
+"""GDAL's memory for decoded blocks, MB. Its default is a share of the machine's memory, which may be gigabytes."""
 
 
 @dataclass(frozen=True, eq=False)
 class RasterSource:
-    """Open raster: its metadata, and :meth:`read` for pixels."""
+    """Open raster: its properties without reading pixels, and :meth:`read`."""
 
     dataset: Any
     name: str
@@ -253,7 +254,7 @@ class RasterSource:
 
     @property
     def band_names(self) -> tuple[str | None, ...]:
-        """Names of the bands: their descriptions, else the colours declared in the file, else None."""
+        """Names of the bands in the file: descriptions, or else the declared colours."""
         return tuple(
             description or _colour_name(colour)
             for description, colour in zip(self.dataset.descriptions, self.dataset.colorinterp, strict=True)
@@ -268,17 +269,17 @@ class RasterSource:
 
     @property
     def roles(self) -> dict[Role, int]:
-        """Roles and their 1-based band numbers, by the names of the bands, else by their wavelengths."""
+        """1-based band numbers by role, from the names of the bands or else from their wavelengths."""
         return roles_by_name(self.band_names) or roles_by_wavelength(self._wavelengths_nm())
 
     def read(self, bands: Sequence[int], region: Box | None = None) -> NDArray[np.float32]:
-        """Read bands (1-based) as float32 (bands, rows, columns), with scale and offset applied and NaN for no data.
+        """Read bands (1-based) as float32 (bands, rows, columns): scale and offset applied, NaN for missing data.
 
-        No data are values declared as such by the file (nodata value, mask, alpha band), values that are not finite or
-        beyond 1e30, and the customary -9999, -32767 and -32768 if the file declares no nodata value.
+        Missing data are declared in the file (nodata value, mask, alpha band), not finite, beyond 1e30, or, if the file
+        declares nothing, the customary -9999, -32768 and -32767.
 
         Raises:
-            ToolError: ``limit``, ``unreadable_file`` (truncated or damaged), ``region_empty``.
+            ToolError: ``limit``, ``unreadable_file`` (truncated, damaged), ``region_empty``.
         """
         from rasterio.windows import Window
 
@@ -307,11 +308,11 @@ class RasterSource:
         return values
 
     def _to_physical(self, data: NDArray[Any], band: int, window: Any, values: NDArray[np.float32]) -> None:
-        """Convert stored ``data`` of a band to physical units in ``values``, which may be the same array."""
+        """Write the physical values of ``data`` into ``values``, which may be the same array."""
         missing = self._missing(data, band, window)
         scale, offset = self.dataset.scales[band - 1], self.dataset.offsets[band - 1]
         if missing is not None and data.dtype.kind == "f":
-            np.putmask(data, missing, np.nan)  # before the conversion to float32, which could overflow
+            np.putmask(data, missing, np.nan)  # before the conversion, because values beyond float32 would overflow
         if not np.may_share_memory(data, values):
             values[...] = data
         if (scale, offset) != (1.0, 0.0):
@@ -321,14 +322,14 @@ class RasterSource:
             np.putmask(values, missing, np.nan)
 
     def _missing(self, data: NDArray[Any], band: int, window: Any) -> NDArray[np.bool_] | None:
-        """Return the mask of missing data, or None if no data is missing."""
+        """Return the mask of missing data; None if there is data everywhere."""
         nodata = self.dataset.nodatavals[band - 1]
         kind = data.dtype.kind
         stand_ins = () if nodata is None or not abs(nodata) < _UNREAL else (nodata,)
         if nodata is None and kind in "fi":
             stand_ins = _UNDECLARED_NODATA
         masked = bool({flag.name for flag in self.dataset.mask_flag_enums[band - 1]} - {"all_valid", "nodata"})
-        # Checking the extremes first is much faster than comparing every pixel, and most blocks have no missing data.
+        # Finding extremes is much faster than a comparison of all values, and most blocks have no missing data.
         low, high = float(data.min()), float(data.max())
         real = low > -_UNREAL and high < _UNREAL
         if (
@@ -343,7 +344,7 @@ class RasterSource:
         if masked:
             missing |= self.dataset.read_masks(band, window=window) == 0
         elif nodata is not None and stand_ins:
-            # GDAL's own mask would read the block again and use the same tolerance.
+            # GDAL's own mask would read the block again and has the same tolerance.
             close = _NODATA_CLOSENESS * abs(nodata) if kind == "f" else 0.0
             missing |= np.abs(data - nodata) <= close if close else data == nodata
         return missing
@@ -363,7 +364,7 @@ class RasterSource:
 
 
 def _near(value: float) -> float:
-    """Return the distance from a no-data value within which extremes need a full check."""
+    """Return the distance from a nodata value within which values are compared exactly."""
     return 2 * _NODATA_CLOSENESS * abs(value)
 
 
@@ -372,8 +373,8 @@ def open_raster(path: Path, *, argument: str = "image", shown_as: str | None = N
     """Open a raster for reading.
 
     Raises:
-        ToolError: ``file_not_found``, ``unreadable_file`` (unsupported format, damaged, complex numbers), ``limit``
-            (blocks too large to decode).
+        ToolError: ``file_not_found``, ``unreadable_file`` (another format, damaged, complex numbers), ``limit`` (blocks
+            too large to decode).
     """
     name = shown_as or path.name
     kind = file_format(path, argument=argument, shown_as=shown_as)
@@ -400,7 +401,7 @@ def _environment(kind: Format) -> dict[str, Any]:
         "GDAL_HTTP_MAX_RETRY": "0",
         "GDAL_CACHEMAX": _CACHE_MEGABYTES,
     }
-    if kind != "envi":  # ENVI stores its header in a separate file
+    if kind != "envi":  # ENVI headers are separate files
         settings["GDAL_DISABLE_READDIR_ON_OPEN"] = "EMPTY_DIR"
     return settings
 

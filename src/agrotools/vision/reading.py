@@ -1,6 +1,6 @@
-"""Reading of photographs, label images and rasters as pictures, safe for hostile input.
+"""Reading of photographs, label images and rasters as pictures, with the same output for all formats.
 
-Multi-band rasters are read by :mod:`agrotools.vision.rasters`.
+Input may be hostile. Multi-band rasters are read by :mod:`agrotools.vision.rasters`.
 """
 
 import warnings
@@ -25,10 +25,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class RgbImage:
-    """Colour picture as displayed: turned upright (EXIF), with transparent parts on white.
+    """Colour picture as a person sees it: upright (EXIF), on white where it is transparent.
 
-    ``pixels``: uint8 (rows, columns, 3), sRGB, 0..255. ``valid``: bool (rows, columns), False for pixels that are fully
-    transparent or without data; None if all pixels are valid. ``notes`` and ``flags`` as in a tool's result.
+    ``pixels``: uint8 (rows, columns, 3), sRGB, 0..255. ``valid``: bool (rows, columns), False for fully transparent
+    pixels and missing data; None if every pixel has data. ``notes`` and ``flags`` as in a tool's result.
     """
 
     pixels: NDArray[np.uint8]
@@ -52,7 +52,7 @@ class RgbImage:
 
 
 def refuse_grey(picture: RgbImage, name: str, why: str, hint: str = "use a colour picture") -> None:
-    """Refuse a grey picture.
+    """Refuse a picture without colours.
 
     Raises:
         ToolError: ``band_not_found``.
@@ -63,10 +63,7 @@ def refuse_grey(picture: RgbImage, name: str, why: str, hint: str = "use a colou
 
 @dataclass(frozen=True, eq=False)
 class LabelImage:
-    """Class numbers per pixel.
-
-    ``classes``: int32 (rows, columns). ``valid``: bool (rows, columns), False for no-data; None if all are valid.
-    """
+    """Class numbers per pixel. ``classes``: int32 (rows, columns); ``valid``: bool, False for no-data, or None."""
 
     classes: NDArray[np.int32]
     valid: NDArray[np.bool_] | None = None
@@ -76,12 +73,12 @@ class LabelImage:
 def read_image(path: Path, *, argument: str = "image", shown_as: str | None = None) -> RgbImage:
     """Read a picture (JPEG, PNG, WebP, TIFF) as 8-bit sRGB.
 
-    16-bit pictures are scaled by one factor for all bands. CMYK is converted without its colour profile (flag
-    ``colour_converted``). Only the first picture of an animation or stack is read.
+    16-bit pictures are scaled by one factor for all bands; CMYK is converted without its colour profile (flag
+    ``colour_converted``). The first picture of an animation or a stack is used.
 
     Raises:
-        ToolError: ``file_not_found``, ``unreadable_file`` (empty, truncated, unsupported format), ``limit`` (more than
-            100 million pixels, checked before decoding), ``nothing_found`` (no data, or transparent everywhere).
+        ToolError: ``file_not_found``, ``unreadable_file`` (empty, truncated, another format), ``limit`` (more than 100
+            million pixels; detected before decoding), ``nothing_found`` (a raster without any data).
     """
     name = shown_as or path.name
     kind = file_format(path, argument=argument, shown_as=shown_as)
@@ -112,13 +109,13 @@ def read_image(path: Path, *, argument: str = "image", shown_as: str | None = No
 def read_labels(
     path: Path, region: Box | None = None, *, argument: str = "label_raster", shown_as: str | None = None
 ) -> LabelImage:
-    """Read a mask whose pixel values are class numbers; palette indices are not converted to colours.
+    """Read a mask whose pixel values are class numbers: palette indices and grey values, never colours.
 
-    With ``region``, only that part is returned, and only that part of a GeoTIFF is read.
+    With ``region``, only that part is returned, and of a GeoTIFF only that part is read.
 
     Raises:
-        ToolError: as :func:`read_image`; ``unreadable_file`` also for a JPEG (whose compression changes values) and
-            for a mask that encodes classes as colours; ``region_empty``.
+        ToolError: raised by :func:`read_image`; ``unreadable_file`` also for a JPEG (which changes values) or a mask
+            with classes as colours; ``region_empty``.
     """
     name = shown_as or path.name
     kind = file_format(path, argument=argument, shown_as=shown_as)
@@ -157,12 +154,12 @@ def read_labels(
 
 @contextmanager
 def _open_image(path: Path, pillow_format: str, name: str, argument: str) -> "Iterator[Image]":
-    """Open and decode an image, allowing only the given format."""
+    """Open and decode an image in exactly the given format."""
     from PIL import Image
 
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # Pillow warns about size, which is checked below, and odd metadata
+            warnings.simplefilter("ignore")  # Pillow warns about sizes that are checked below, and about odd metadata
             with Image.open(path, formats=[pillow_format]) as image:
                 if image.width * image.height > MAX_PIXELS:
                     raise too_large(image.width, image.height, name, argument)
@@ -177,12 +174,12 @@ def _open_image(path: Path, pillow_format: str, name: str, argument: str) -> "It
         ) from error
     except (ToolError, MemoryError):
         raise
-    except Exception as error:  # decoders raise errors of any kind on a damaged file
+    except Exception as error:  # Decoders may raise any exception for a damaged file.
         raise damaged(name, argument, error) from error
 
 
 def _turn_upright(image: "Image", notes: list[str]) -> "Image":
-    """Turn an image according to its EXIF orientation; with a damaged EXIF block it is not turned."""
+    """Rotate the image by its EXIF orientation; a damaged EXIF block is ignored."""
     from PIL import ImageOps
 
     try:
@@ -230,12 +227,12 @@ def _png_bit_depth(path: Path) -> int:
 
 
 def picture_of(source: "RasterSource", *, argument: str = "image") -> RgbImage:
-    """Return a raster as 8-bit RGB: its red, green and blue bands, else its first three, else its first as grey.
+    """Convert a raster to 8-bit RGB: its red, green and blue bands, else its first three, else its first as grey.
 
-    8-bit values are not changed; others are scaled by one factor for all bands (99.9th percentile to 255).
+    8-bit values are unchanged, others are scaled by one factor for all bands (99.9th percentile to 255).
 
     Raises:
-        ToolError: ``nothing_found`` if the raster has no data; errors of :meth:`RasterSource.read`.
+        ToolError: ``nothing_found`` if there is no data, or raised by :meth:`RasterSource.read`.
     """
     palette = _palette(source)
     if palette is not None:
@@ -260,10 +257,10 @@ def picture_of(source: "RasterSource", *, argument: str = "image") -> RgbImage:
 
 
 def stretched_picture(bands: Mapping[Role, NDArray[np.float32]]) -> NDArray[np.uint8]:
-    """Return bands as a display picture, uint8 (rows, columns, 3), each stretched between its 1st and 99th percentile.
+    """Return a picture of bands for viewing, uint8 (rows, columns, 3), each stretched from its 1st to 99th percentile.
 
-    Colours are natural if red, green and blue are available, else the usual false colours of the available bands
-    (infrared as red, red as green, green as blue), else grey.
+    Natural colours if red, green and blue are available; else the customary false colours (infrared as red, red as
+    green, green as blue) from the available bands; else grey.
     """
     orders: tuple[tuple[Role, Role, Role], ...] = (
         ("R", "G", "B"),

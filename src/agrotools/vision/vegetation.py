@@ -1,4 +1,4 @@
-"""Segmentation of plants and soil by a vegetation index and Otsu's threshold, also for pictures of only one class."""
+"""Separation of plants and soil: an index per pixel, Otsu's threshold, and a check for two classes."""
 
 import math
 from collections.abc import Mapping
@@ -12,16 +12,16 @@ from agrotools.core import ToolError
 from agrotools.vision import Index, Role
 
 _GROWTH_ROUNDS = 3
-"""Number of dilations of certainly large parts before the parts in the rest are counted."""
+"""Number of growth steps of certainly large parts before the remaining parts are counted."""
 
 
 def small_parts(mask: NDArray[np.bool_], least_px: int) -> NDArray[np.bool_] | None:
-    """Return the mask of 8-connected parts with fewer than ``least_px`` pixels, or None if there are none."""
+    """Return the mask of parts (8-connected) of fewer than ``least_px`` pixels; None if there are none."""
     import cv2
 
     area = np.ascontiguousarray(mask).view(np.uint8)
-    # Parts that contain a rectangle of this many pixels are large, so few pixels are left to count. The sides are odd
-    # because OpenCV shifts the result of opening with even ones.
+    # A part that contains a rectangle of so many pixels is large, so few pixels remain to be counted. The sides are
+    # odd, because OpenCV shifts the result of opening by even ones.
     rows = (math.isqrt(max(1, least_px - 1)) - 1) // 2 * 2 + 1
     rectangle = np.ones((rows, -(-least_px // rows) // 2 * 2 + 1), np.uint8)
     opened = cv2.morphologyEx(area, cv2.MORPH_OPEN, rectangle, borderType=cv2.BORDER_CONSTANT, borderValue=0)
@@ -30,7 +30,7 @@ def small_parts(mask: NDArray[np.bool_], least_px: int) -> NDArray[np.bool_] | N
     for _ in range(_GROWTH_ROUNDS):
         large = np.asarray(cv2.dilate(large, around), np.uint8) & area
     rest = area ^ large
-    places = np.flatnonzero(rest.view(np.bool_))  # several times as fast as on bytes
+    places = np.flatnonzero(rest.view(np.bool_))  # several times faster on bool than on bytes
     if not places.size:
         return None
     beside = cv2.dilate(large, around).ravel()[places] > 0
@@ -47,10 +47,10 @@ def small_parts(mask: NDArray[np.bool_], least_px: int) -> NDArray[np.bool_] | N
 
 @dataclass(frozen=True)
 class IndexInfo:
-    """Vegetation index: the bands it needs, its level for uniform pictures, and its source.
+    """Properties of an index. ``bands``: bands that it needs.
 
-    ``plant_level``: value that separates pictures of plants only (above) from pictures of soil only (below). It is
-    never the threshold for a picture that shows both.
+    ``plant_level``: level between the values of bare soil and of plants alone. It is never the threshold of a picture
+    with both; it only decides which of the two a uniform picture shows.
     """
 
     bands: tuple[Role, ...]
@@ -68,32 +68,32 @@ INDICES: dict[Index, IndexInfo] = {
     "gndvi": IndexInfo(("NIR", "G"), 0.35, "Gitelson et al. 1996"),
 }
 _AUTO: tuple[Index, ...] = ("ndvi", "lab_a", "gndvi", "ndre")
-"""Indices tried by ``auto``, in order. Among colour indices -a* was best on two sets of field photographs."""
+"""Indices that ``auto`` tries, in order. Of the colour indices, -a* was best on two sets of field photographs."""
 
 SMOOTHING_PX = 1.0
-"""Standard deviation, in pixels, of the Gaussian that smooths an index before thresholding."""
+"""Standard deviation, pixels, of the Gaussian that removes noise from an index before thresholding."""
 SMALLEST_PX = 10
-"""Plant specks and holes in plants with fewer pixels than this are removed as noise."""
+"""Minimum size of plants, and of holes in plants; smaller specks are noise."""
 TWO_CLASSES = 3.0
-"""Smallest distance of the class means, in pooled standard deviations, for a picture to show two classes.
+"""Minimum distance of the class means, in pooled standard deviations, of a picture with two classes.
 
-Otsu's threshold always splits. Splitting a single Gaussian gives 2.6. Parts of photographs with only soil gave up to
-2.7 and with only leaves up to 2.9; whole photographs with both mostly gave 4 to 6.
+Otsu's threshold always splits. Cutting one Gaussian in two gives 2.6; parts of photographs with only soil gave up to
+2.7 and with only leaves up to 2.9, whole photographs with both mostly 4 to 6.
 """
 CLEAR_CONTRAST = 3.6
 _BLOCK_PX = 2_000_000
-"""Indices are computed in blocks of rows of about this many pixels, so that large pictures need little memory."""
+"""Approximate number of pixels per block of rows in which indices are computed, to limit memory."""
 _SAMPLE_PX = 4_000_000
-"""Pixels above which thresholds are computed from every second, third... pixel."""
+"""Number of pixels above which thresholds are computed from a regular subsample."""
 
 
 @dataclass(frozen=True, eq=False)
 class Vegetation:
-    """Plant segmentation of a picture.
+    """Plants of a picture.
 
-    ``mask``, ``valid``: bool (rows, columns). ``values``: smoothed index, float32 (rows, columns). ``threshold``: in
-    units of the index, None if the picture shows only one class. ``contrast``: distance of the class means in pooled
-    standard deviations.
+    ``mask``, ``valid``: bool (rows, columns); ``values``: the smoothed index, float32; ``threshold``: in units of the
+    index, or None if the picture shows one class only; ``contrast``: distance of the class means in pooled standard
+    deviations.
     """
 
     mask: NDArray[np.bool_]
@@ -107,10 +107,10 @@ class Vegetation:
 
 
 def choose_index(index: Index | Literal["auto"], available: Mapping[Role, object]) -> Index:
-    """Return ``index`` or, for ``auto``, the best index for the available bands.
+    """Return the requested index, or for ``auto`` the best one for the available bands.
 
     Raises:
-        ToolError: ``band_not_found``: a band is missing; lists the possible indices.
+        ToolError: ``band_not_found`` if a band is missing, with the possible indices.
     """
     possible = [name for name, info in INDICES.items() if all(band in available for band in info.bands)]
     if index == "auto":
@@ -136,9 +136,9 @@ def choose_index(index: Index | Literal["auto"], available: Mapping[Role, object
 
 
 def index_values(index: Index, bands: Mapping[Role, NDArray[np.generic]]) -> NDArray[np.float32]:
-    """Compute an index per pixel, float32 (rows, columns), higher for plants and NaN if a band is NaN.
+    """Return the index per pixel, float32 (rows, columns), higher for plants; NaN if a band is NaN.
 
-    Colour indices expect red, green and blue in 0..255; exg and exgr use their shares of the sum. Normalised
+    Colour indices expect red, green and blue in 0..255. exg and exgr use shares of the sum of the three; normalised
     differences are in -1..1, and 0 if both bands are 0.
     """
     needed: dict[Role, NDArray[Any]] = {role: np.asarray(bands[role]) for role in INDICES[index].bands}
@@ -155,9 +155,9 @@ def index_values(index: Index, bands: Mapping[Role, NDArray[np.generic]]) -> NDA
 
 @dataclass(frozen=True)
 class IndexThreshold:
-    """Threshold of an index, above which pixels are plants.
+    """Threshold of an index: pixels above ``threshold`` are plants.
 
-    ``threshold``: None if the sample shows only one class; ``all_plants`` then tells whether that class is plants.
+    ``threshold`` is None if a sample shows one class only, which is plants if ``all_plants``, else soil.
     """
 
     threshold: float | None
@@ -168,14 +168,14 @@ class IndexThreshold:
 
 
 def segment(index: Index, bands: Mapping[Role, NDArray[np.generic]], valid: NDArray[np.bool_] | None) -> Vegetation:
-    """Segment plants in a picture: index, light smoothing, Otsu's threshold (1979), removal of specks and pinholes.
+    """Segment the plants in a picture: index, light smoothing, Otsu's threshold (1979), removal of specks and pinholes.
 
-    A picture with only one class is all soil (flag ``no_vegetation``) or all plants (``no_soil_visible``), depending
-    on the level of the index. Few plants on much soil, which Otsu's method misses, are detected as outliers from the
-    soil (``sparse_vegetation``). Weak contrast gets the flag ``low_contrast``.
+    A picture with one class only is all soil (flag ``no_vegetation``) or all plants (``no_soil_visible``), as the index
+    indicates; few plants on much soil, which Otsu's method misses, are found by their distance from the soil
+    (``sparse_vegetation``); weak contrast is flagged (``low_contrast``).
 
     Raises:
-        ToolError: ``nothing_found``: the picture has no data.
+        ToolError: ``nothing_found`` if there is no data.
     """
     raw = index_values(index, bands)
     there = np.isfinite(raw) if valid is None else valid & np.isfinite(raw)
@@ -197,7 +197,7 @@ def segment(index: Index, bands: Mapping[Role, NDArray[np.generic]], valid: NDAr
 
 
 def choose_threshold(index: Index, sample: NDArray[np.float32]) -> IndexThreshold:
-    """Choose the threshold of an index from a sample of its smoothed values (finite, not empty, any shape)."""
+    """Choose the threshold of an index from its smoothed values (not empty, any shape, finite)."""
     level = INDICES[index].plant_level
     threshold = otsu_threshold(sample)
     low, high, contrast = _class_means(sample, threshold)
@@ -220,7 +220,7 @@ def _one_class(index: Index, sample: NDArray[np.float32], plants: bool, contrast
 
 
 def otsu_threshold(sample: NDArray[np.float32], bins: int = 512) -> float:
-    """Return the threshold with maximum between-class variance (Otsu 1979), using a histogram of ``bins`` bins."""
+    """Return the threshold that maximises the variance between two classes (Otsu 1979), on ``bins`` bins."""
     low, high = float(sample.min()), float(sample.max())
     if high <= low:
         return low
@@ -228,7 +228,7 @@ def otsu_threshold(sample: NDArray[np.float32], bins: int = 512) -> float:
 
 
 def otsu_of_counts(counts: NDArray[np.integer[Any]], edges: NDArray[np.floating[Any]]) -> float:
-    """Return Otsu's threshold of a histogram with ``counts`` between ``edges``, the lowest edge if one bin has all."""
+    """Return Otsu's threshold of a histogram, ``counts`` between ``edges``; the lowest edge if one bin has all."""
     centres = (edges[1:] + edges[:-1]) / 2
     below = np.cumsum(counts).astype(np.float64)
     above = below[-1] - below
@@ -262,7 +262,7 @@ def _index_of_block(index: Index, bands: Mapping[Role, NDArray[np.floating[Any]]
 
 
 def _class_means(sample: NDArray[np.float32], threshold: float) -> tuple[float, float, float]:
-    """Return the means below and above, and their distance in pooled standard deviations (0 if a class is empty)."""
+    """Return mean below, mean above, and their distance in pooled standard deviations (0 if one class is empty)."""
     upper = sample > threshold
     if not upper.any() or upper.all():
         mean = float(sample.mean())
@@ -274,9 +274,9 @@ def _class_means(sample: NDArray[np.float32], threshold: float) -> tuple[float, 
 
 
 def _sparse_threshold(sample: NDArray[np.float32], level: float) -> float | None:
-    """Return the midpoint between the soil and its plant-like outliers, or None if there are too few outliers.
+    """Return the midpoint between soil and plant-like outliers; None if there are too few.
 
-    Outliers exceed the median by eight robust standard deviations, and the plant level.
+    Outliers are above the soil by eight robust standard deviations.
     """
     middle = float(np.median(sample))
     spread = 1.4826 * float(np.median(np.abs(sample - middle)))
@@ -285,7 +285,7 @@ def _sparse_threshold(sample: NDArray[np.float32], level: float) -> float | None
 
 
 def without_specks(mask: NDArray[np.bool_], valid: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Remove specks and pinholes of fewer than ten pixels from a mask, and clear pixels without data."""
+    """Remove specks and pinholes of fewer than ten pixels from the mask; pixels without data are False."""
     mask = mask & valid
     for value in (True, False):
         specks = small_parts(mask if value else ~mask, SMALLEST_PX)
@@ -295,7 +295,7 @@ def without_specks(mask: NDArray[np.bool_], valid: NDArray[np.bool_]) -> NDArray
 
 
 def smooth_index(values: NDArray[np.float32], valid: NDArray[np.bool_]) -> NDArray[np.float32]:
-    """Smooth an index with a Gaussian of one pixel; invalid pixels become NaN and do not affect their neighbours."""
+    """Smooth an index with a Gaussian of one pixel; invalid pixels are NaN and do not affect others."""
     import cv2
 
     if valid.all():

@@ -1,4 +1,4 @@
-"""Search in any corpus of text, indexed once on disk in limited memory.
+"""Search in any text corpus, with an index on disk that is built once in limited memory.
 
 >>> index = build_index(Path("corpus"), Path("corpus-index"))  # doctest: +SKIP
 >>> index.search("水稻纹枯病的病原是什么", k=3)  # doctest: +SKIP

@@ -1,9 +1,9 @@
-"""Building of an index of a corpus of any size in limited memory: read, cut, spread, sort, then write the manifest.
+"""Building of a corpus index of any size in limited memory: read, split, partition, sort, write the manifest.
 
-Postings are sorted on disk: text is gathered until a buffer is full, sorted, and appended to one of many partitions by
-the range of its terms. Terms are hashes, so that all partitions hold about as many postings and each fits in memory.
-Each is then sorted on its own; the partitions one after the other are the index. Nothing of a stopped build is used
-again; the next one begins anew and removes it.
+Postings are sorted on disk: text is buffered, sorted, and appended to one of many partitions by the range of its terms.
+Terms are hashes, so all partitions contain about the same number of postings and each fits in memory. Each partition is
+then sorted separately; their concatenation is the index. Data of an interrupted build are never reused; the next build
+starts again and removes them.
 """
 
 import json
@@ -61,11 +61,11 @@ from agrotools.knowledge.corpus.terms import TERM_BITS, Numbers, split, terms_of
 LEAST_MEMORY_MB = 128
 _LOCK = ".lock"
 _PROCESS_BYTES = 136 * MEGABYTE
-"""Memory that the interpreter, the libraries and a batch of text take."""
+"""Memory of the interpreter, the libraries and a batch of text, bytes."""
 _LEAST_ROOM = 8 * MEGABYTE
 _BYTES_PER_POSTING = 3.5
 _SORTING_BYTES = 60
-"""Memory that sorting a partition takes, for each of its postings."""
+"""Memory for sorting a partition, bytes per posting."""
 _BZ2_RATIO = 5
 _BATCH_CHARACTERS = 1 << 17
 _BATCH_PASSAGES = 4096
@@ -83,20 +83,21 @@ def build_index(
     replace: bool = False,
     progress: Progress = lambda *_: None,
 ) -> CorpusIndex:
-    """Build the index of a corpus in the folder ``out``, or open it where it is there already.
+    """Build the index of a corpus in the folder ``out``, or open it if it is up to date.
 
     Args:
         corpus: a file or a folder: .txt, .md, .jsonl, .xml and .xml.bz2 (dumps of Wikipedia).
-        out: the folder of the index, outside the corpus.
-        memory_mb: memory of a process that does nothing else, about. On disk the build takes up to five times the size
-            of the text, and leaves about two and a half times.
-        replace: build anew where ``out`` holds an index of something else.
+        out: folder of the index, outside the corpus.
+        memory_mb: approximate memory of a process that does nothing else. On disk, the build takes up to five times the
+            size of the text, and leaves about two and a half times that size.
+        replace: rebuild if ``out`` contains an index of something else.
         progress: called with the name of the stage, the amount done, and the total.
 
     Raises:
-        UsageError: the corpus does not exist or holds no text, ``out`` holds something else, or an argument is out of
-            range.
-        CorpusError: the corpus cannot be read as what its name says, or changed meanwhile; the index cannot be written.
+        UsageError: the corpus does not exist or contains no text, ``out`` contains something else, or an argument is
+            out of range.
+        CorpusError: the corpus does not have the format given by its name, or changed during the build; or the index
+            cannot be written.
     """
     corpus, out = corpus.expanduser().absolute(), out.expanduser().absolute()
     if memory_mb < LEAST_MEMORY_MB:
@@ -135,7 +136,7 @@ def _check_places(corpus: Path, out: Path) -> None:
 
 @contextmanager
 def _locked(out: Path) -> Iterator[None]:
-    """One build at a time. The lock ends with the process, however that ends."""
+    """Allow one build at a time. The lock ends with the process, however it ends."""
     out.mkdir(parents=True, exist_ok=True)
     try:
         with FileLock(out / _LOCK, timeout=0):
@@ -156,7 +157,7 @@ def _is_built(out: Path, corpus: CorpusStamp, *, replace: bool) -> bool:
     if manifest.corpus.stamp == corpus.sha256:
         try:
             CorpusIndex.open(out)
-        except CorpusError:  # its data is damaged and has to be built again
+        except CorpusError:  # the data are damaged and must be rebuilt
             return False
         return True
     if replace:
@@ -175,7 +176,7 @@ def _named_data(out: Path) -> str | None:
 
 
 def _clear(out: Path, *, keep: str | None) -> None:
-    """Remove the remains of stopped builds."""
+    """Remove the remains of interrupted builds."""
     for path in out.glob(f"{DATA}*"):
         if path.name != keep:
             shutil.rmtree(path)
@@ -226,14 +227,14 @@ def _build(corpus: Path, out: Path, state: CorpusStamp, memory: int, progress: P
 
 
 def _partitions(corpus: Path, size: int, room: int) -> int:
-    """A number of partitions of which each can be sorted in half of the memory."""
+    """Return a number of partitions such that each can be sorted in half of the memory."""
     packed = corpus.is_dir() or corpus.name.lower().endswith(".bz2")
     expected = size * (_BZ2_RATIO if packed else 1) / _BYTES_PER_POSTING
     return 1 + int(2 * expected * _SORTING_BYTES / room)
 
 
 _Row = dict[str, Any]
-"""A passage as it is stored: text, source, title, position."""
+"""Passage as stored: text, source, title, position."""
 
 
 def _batches(documents: Iterator[Document], writer: "IndexWriter") -> Iterator[list[_Row]]:
@@ -257,20 +258,20 @@ def _batches(documents: Iterator[Document], writer: "IndexWriter") -> Iterator[l
 
 
 def _one_line(text: str, longest: int) -> str:
-    """``text`` without control characters and line breaks, cut to ``longest`` characters."""
+    """Return ``text`` without control characters and line breaks, cut to ``longest`` characters."""
     return _NOT_PRINTABLE.sub(" ", text).strip()[:longest]
 
 
 class IndexWriter:
-    """Writer of the passages of an index, and of their postings.
+    """Writer of the passages of an index and their postings.
 
     Args:
-        folder: of the data.
-        buffered: occurrences of terms that are gathered before they are written.
-        partitions: how many parts are sorted one after the other.
+        folder: data folder.
+        buffered: number of term occurrences that are buffered before they are written.
+        partitions: number of partitions, which are sorted one after another.
 
     Raises (all methods):
-        OSError: something cannot be read or written.
+        OSError: a file cannot be read or written.
     """
 
     def __init__(self, folder: Path, buffered: int, partitions: int) -> None:
@@ -291,14 +292,14 @@ class IndexWriter:
         self._rows.close()
 
     def add(self, passages: Sequence[_Row]) -> None:
-        """Write the next passages, at most 65,536 of them, and gather their terms.
+        """Write the next passages, at most 65,536, and buffer their terms.
 
         Raises:
             CorpusError: there are more passages than an index can number.
         """
         if self.passages + len(passages) > MOST_PASSAGES:
             raise CorpusError(f"the corpus has more than {MOST_PASSAGES:,} passages", hint="index parts of it")
-        # The title of an article stands for what its later passages call "it".
+        # The title is indexed too, because later passages of an article may refer to its subject only as "it".
         terms, owners = terms_of(
             [f"{row['title']}\n{row['text']}" if row["title"] else row["text"] for row in passages]
         )
@@ -313,7 +314,7 @@ class IndexWriter:
         self.add_terms(terms, owners, len(passages))
 
     def add_terms(self, terms: Numbers, owners: NDArray[np.int64], passages: int) -> None:
-        """Gather the terms of the next ``passages``; ``owners`` numbers them from 0."""
+        """Buffer the terms of the next ``passages``; ``owners`` numbers them from 0."""
         if self._filled + len(terms) > len(self._buffer) or self._gathered + passages > 1 << _PASSAGE_BITS:
             self._flush()
         if len(terms) > len(self._buffer):
@@ -345,10 +346,10 @@ class IndexWriter:
             file.write(rows.tobytes())
 
     def finish(self, progress: Callable[[int, int], None] = lambda *_: None) -> tuple[int, int]:
-        """Sort what was gathered into the files of the index; the partitions are removed on the way.
+        """Sort the partitions into the files of the index, and remove them.
 
         Args:
-            progress: called with the number of postings that are sorted, and of all.
+            progress: called with the numbers of sorted postings and of all postings.
 
         Returns:
             The numbers of terms and of postings.

@@ -1,4 +1,4 @@
-"""Files of a corpus, and the documents in them, read one at a time and in pieces: nothing is held whole."""
+"""Files of a corpus and their documents, read one at a time and in pieces: none is held in memory as a whole."""
 
 import codecs
 import hashlib
@@ -13,7 +13,7 @@ from typing import Any, Literal
 from agrotools.core import CorpusError, UsageError
 
 Progress = Callable[[str, int, int], None]
-"""Called with what is being done, how much is done, and how much there is."""
+"""Called with the name of the stage, the amount done, and the total."""
 
 Form = Literal["text", "lines", "dump"]
 READ = ".txt, .md, .jsonl, .xml and .xml.bz2"
@@ -26,9 +26,9 @@ _FORMS: tuple[tuple[str, Form], ...] = (
 )
 MEGABYTE = 1_000_000
 _BLOCK = 1 << 18
-"""Bytes that are read at once."""
+"""Number of bytes read at once."""
 LONGEST = 8 * 1024 * 1024
-"""Bytes of a line, or characters of a wiki page, at most: longer ones are skipped and counted."""
+"""Maximum bytes of a line, or characters of a wiki page; longer ones are skipped and counted."""
 _TEXT_FIELDS = ("text", "contents", "content", "passage")
 _PLACE_FIELDS = ("url", "id")
 _ENCODINGS = ("utf-8-sig", "gb18030")
@@ -36,7 +36,7 @@ _ENCODINGS = ("utf-8-sig", "gb18030")
 
 @dataclass(frozen=True, slots=True)
 class CorpusFile:
-    """One file of a corpus. ``name``: its path inside the corpus, with ``/``."""
+    """One file of a corpus. ``name``: path inside the corpus, with ``/``."""
 
     path: Path
     name: str
@@ -46,13 +46,13 @@ class CorpusFile:
 
 
 def corpus_files(corpus: Path) -> Iterator[CorpusFile]:
-    """The files of a corpus, in order of their names: one file, or all in a folder that we read.
+    """Yield the files of a corpus in order of their names: a single file, or all files of known formats in a folder.
 
     Names that begin with a dot are skipped; links to folders are not followed.
 
     Raises:
-        UsageError: there is no such file or folder, or the file is of another kind.
-        CorpusError: a file or folder in it cannot be read.
+        UsageError: there is no such file or folder, or the file has an unknown format.
+        CorpusError: a file or folder in the corpus cannot be read.
     """
     if corpus.is_dir():
         yield from _in_folder(corpus, "")
@@ -86,7 +86,7 @@ def _form(name: str) -> Form | None:
 
 
 def _regular_file(path: Path, name: str, form: Form) -> CorpusFile | None:
-    """The file; None where it is not a regular file: a pipe would never end."""
+    """Return the file, or None if it is not a regular file (reading a pipe might never end)."""
     try:
         status = path.stat()
     except OSError as error:
@@ -110,7 +110,7 @@ class CorpusStamp:
 
 
 def stamp(corpus: Path) -> CorpusStamp:
-    """The stamp of a corpus: quick to take, no file is opened. Raises as :func:`corpus_files` does."""
+    """Return the stamp of a corpus without opening files. Raises the errors of :func:`corpus_files`."""
     total = hashlib.sha256()
     files = size = 0
     for file in corpus_files(corpus):
@@ -121,7 +121,7 @@ def stamp(corpus: Path) -> CorpusStamp:
 
 
 def content_hash(corpus: Path, size: int, progress: Progress) -> str:
-    """SHA-256 over names and contents of all files. ``size``: bytes that there are, for ``progress``.
+    """Return the SHA-256 of names and contents of all files. ``size``: total bytes, for ``progress``.
 
     Raises:
         CorpusError: a file cannot be read.
@@ -139,10 +139,10 @@ def content_hash(corpus: Path, size: int, progress: Progress) -> str:
 
 
 def blocks(file: CorpusFile) -> Iterator[bytes]:
-    """The bytes of a file, a quarter of a megabyte at a time.
+    """Yield the bytes of a file in blocks of a quarter of a megabyte.
 
     Raises:
-        CorpusError: it cannot be read.
+        CorpusError: the file cannot be read.
     """
     try:
         with file.path.open("rb") as opened:
@@ -154,7 +154,7 @@ def blocks(file: CorpusFile) -> Iterator[bytes]:
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A text with a name. ``title`` is empty where the corpus gives none; ``pieces`` can be gone through once."""
+    """Text with a name. ``title`` is empty if the corpus has none; ``pieces`` can be iterated once."""
 
     source: str
     title: str
@@ -163,14 +163,14 @@ class Document:
 
 @dataclass
 class ReadingCounts:
-    """Progress of reading a corpus, and counts of what was skipped."""
+    """Progress of reading a corpus, and counts of skipped items."""
 
     bytes_read: int = 0
     without_text: int = 0
     too_long: int = 0
     redirects: int = 0
     other_pages: int = 0
-    """Pages of a dump that are not articles: talk, templates, scripts."""
+    """number of pages of a dump that are not articles: talk, templates, scripts"""
 
     def skipped(self) -> dict[str, int]:
         numbers = {
@@ -183,11 +183,11 @@ class ReadingCounts:
 
 
 def read_corpus(corpus: Path, counts: ReadingCounts) -> Iterator[Document]:
-    """All documents of a corpus, with ``counts`` updated. Read a document to its end before the next one.
+    """Yield all documents of a corpus and update ``counts``. Read a document to its end before requesting the next.
 
     Raises:
-        UsageError: there is no such corpus.
-        CorpusError: a file cannot be read as what its name says.
+        UsageError: the corpus does not exist.
+        CorpusError: a file does not have the format given by its name.
     """
     from agrotools.knowledge.corpus.wikipedia import read_dump
 
@@ -201,7 +201,7 @@ def read_corpus(corpus: Path, counts: ReadingCounts) -> Iterator[Document]:
 
 
 def _text_pieces(file: CorpusFile, counts: ReadingCounts) -> Iterator[str]:
-    # Whether the file changed meanwhile is checked once all is read.
+    # Changes of the file during reading are detected at the end.
     decoder = codecs.getincrementaldecoder(_encoding(file))("replace")
     for block in blocks(file):
         counts.bytes_read += len(block)
@@ -210,7 +210,7 @@ def _text_pieces(file: CorpusFile, counts: ReadingCounts) -> Iterator[str]:
 
 
 def _encoding(file: CorpusFile) -> str:
-    """The first encoding in which the whole file can be read."""
+    """Return the first encoding that decodes the whole file."""
     for encoding in _ENCODINGS:
         decoder = codecs.getincrementaldecoder(encoding)()
         try:
@@ -249,7 +249,7 @@ def _lines(file: CorpusFile, counts: ReadingCounts) -> Iterator[Document]:
 
 
 def _numbered(file: CorpusFile, counts: ReadingCounts) -> Iterator[tuple[int, bytes]]:
-    """The lines that are not blank, with their numbers; what is too long is counted and skipped."""
+    """Yield non-blank lines with their numbers; overlong lines are counted and skipped."""
     number, line, too_long = 1, bytearray(), False
     for block in blocks(file):
         counts.bytes_read += len(block)

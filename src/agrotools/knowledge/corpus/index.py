@@ -1,19 +1,21 @@
-"""Index of a corpus of text, opened to be searched.
+"""Index of a text corpus, opened for search.
 
-Scores are BM25 (Robertson and Zaragoza 2009) in the form that Kamphuis, de Vries, Boytsov and Lin 2020 ("Which BM25 Do
-You Mean?") call Lucene (accurate), with Lucene's own constants, without the constant factor k1 + 1 as in Lucene since
-version 8: the sum over the terms of the question, repeated ones repeatedly, of
+Scores are BM25 (Robertson and Zaragoza 2009) in the variant that Kamphuis, de Vries, Boytsov and Lin 2020 ("Which BM25
+Do You Mean?") call Lucene (accurate), with Lucene's own constants and, as in Lucene since version 8, without the
+constant factor k1 + 1: the sum over the terms of the question, with repetitions, of
 
     ln(1 + (N - df + 0.5) / (df + 0.5)) * tf / (tf + k1 * (1 - b + b * length / mean_length))
 
-with k1 = 1.2, b = 0.75; N passages, df of them with the term, tf times in this one (63 at most).
+with k1 = 1.2 and b = 0.75; N is the number of passages, df the number of passages with the term, tf the number of its
+occurrences in this passage (at most 63).
 
 The data are memory-mapped files of little-endian numbers: ``postings.terms`` (8 bytes each, ascending),
-``postings.offsets`` (8 bytes, one more than there are terms: the place of each term's first posting, and the end of the
-last), ``postings.passages`` (4 bytes each: 26 bits number of a passage, ascending within a term, and 6 bits how often
-the term stands in it, 63 at most), and ``passages.rows`` (:data:`ROW_TYPE`), which leads into ``passages.jsonl``.
+``postings.offsets`` (8 bytes, one more than there are terms: the position of each term's first posting, and the end of
+the last), ``postings.passages`` (4 bytes each: 26 bits number of a passage, ascending within a term, and 6 bits number
+of occurrences of the term in it, at most 63), and ``passages.rows`` (:data:`ROW_TYPE`), which locates lines of
+``passages.jsonl``.
 
-bm25s computes the same scores and finds faster, but builds in memory alone: see docs/retrieval.md.
+bm25s computes the same scores and searches faster, but builds only in memory: see docs/retrieval.md.
 """
 
 import json
@@ -32,7 +34,7 @@ from agrotools.knowledge.corpus.terms import TERMS_VERSION, UNITS, terms_of
 
 MANIFEST = "index.json"
 DATA = "agrotools-corpus-"
-"""Prefix of the names of data folders. Those that no manifest names are removed."""
+"""Prefix of the names of data folders. Folders that no manifest names are removed."""
 FORMAT = 3
 K1, B = 1.2, 0.75
 COUNT_BITS = 6
@@ -42,9 +44,9 @@ TERM_TYPE, OFFSET_TYPE, POSTING_TYPE = np.dtype("<u8"), np.dtype("<u8"), np.dtyp
 TERMS, OFFSETS, POSTINGS = "postings.terms", "postings.offsets", "postings.passages"
 PASSAGES, ROWS = "passages.jsonl", "passages.rows"
 ROW_TYPE = np.dtype([("end", "<u8"), ("length", "<u4")])
-"""Of a passage: end of its line in ``passages.jsonl``, and its number of terms."""
+"""Row of a passage: end of its line in ``passages.jsonl``, and its number of terms."""
 LONGEST_QUERY = 10_000
-"""Characters of a question that are used; the rest is ignored."""
+"""Maximum length of a question, characters; the rest is ignored."""
 _AGAIN = "build it again: agrotools kb index CORPUS --out DIR --replace"
 _BLOCK = 256
 _LONGEST_MANIFEST = 1 << 20
@@ -58,13 +60,13 @@ class CorpusState(FrozenModel):
     files: int
     bytes: int
     sha256: str
-    """of names and contents of all files"""
+    """SHA-256 of names and contents of all files"""
     stamp: str
-    """of names, sizes and times of change"""
+    """hash of names, sizes and modification times"""
 
 
 class IndexSettings(FrozenModel):
-    """Version of the terms, and units of a passage at most."""
+    """Version of the terms, and maximum number of units per passage."""
 
     tokens: Literal["bigrams"] = "bigrams"
     tokens_version: str = TERMS_VERSION
@@ -72,7 +74,10 @@ class IndexSettings(FrozenModel):
 
 
 class IndexManifest(FrozenModel):
-    """``index.json``, written last and whole: a stopped build leaves data that no manifest names."""
+    """Content of ``index.json``.
+
+    It is written atomically at the end, so that data of an interrupted build are not named in any manifest.
+    """
 
     format: int
     corpus: CorpusState
@@ -82,19 +87,19 @@ class IndexManifest(FrozenModel):
     terms: _Count
     postings: _Count
     occurrences: _Count
-    """of terms in passages, repeated ones included: the mean length of a passage is ``occurrences / passages``"""
+    """number of terms in passages, with repetitions; the mean length of a passage is ``occurrences / passages``"""
     text_bytes: _Count
     passed_over: dict[str, int]
     data: Annotated[str, Field(pattern=rf"^{DATA}[0-9a-f]{{8}}$")]
-    """name of the folder with the data"""
+    """name of the data folder"""
 
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """A search result.
+    """Search result.
 
-    ``source``: file and line, id or address; ``title``: of the document, empty where the corpus gives none;
-    ``position``: of its first character in the document's plain text.
+    ``source``: file and line, id or URL; ``title``: title of the document, empty if the corpus has none; ``position``:
+    position of the passage's first character in the document's plain text.
     """
 
     text: str
@@ -105,11 +110,11 @@ class Passage:
 
 
 def read_manifest(folder: Path) -> IndexManifest:
-    """The manifest of an index.
+    """Read the manifest of an index.
 
     Raises:
-        UsageError: there is no index, or its build was stopped.
-        CorpusError: it cannot be read.
+        UsageError: there is no index, or its build was interrupted.
+        CorpusError: the manifest cannot be read.
     """
     path = folder / MANIFEST
     try:
@@ -132,13 +137,13 @@ def read_manifest(folder: Path) -> IndexManifest:
 
 
 class CorpusIndex:
-    """Index of a corpus, opened with :meth:`open`. It never changes: any number of threads may search it."""
+    """Index of a corpus, opened with :meth:`open`. It is immutable, so any number of threads may search it."""
 
     def __init__(self, folder: Path, manifest: IndexManifest, stale: str | None) -> None:
         self.folder = folder
         self.manifest = manifest
         self.stale = stale
-        """Reason why the index no longer matches the corpus; None where it does or the corpus is out of reach."""
+        """reason why the index no longer matches the corpus; None if it matches or the corpus is not available"""
         if manifest.settings.tokens_version != TERMS_VERSION:
             version = manifest.settings.tokens_version
             raise CorpusError(
@@ -158,15 +163,15 @@ class CorpusIndex:
         """Open an index.
 
         Raises:
-            UsageError: there is no index, or its build was stopped.
-            CorpusError: it is damaged, or of another version, and has to be built again.
+            UsageError: there is no index, or its build was interrupted.
+            CorpusError: the index is damaged or of another version, and must be rebuilt.
         """
         folder = folder.expanduser().absolute()
         manifest = read_manifest(folder)
         return cls(folder, manifest, _stale(manifest))
 
     def identity(self) -> dict[str, object]:
-        """Hash of the corpus, settings and ranking, to be recorded with a run."""
+        """Return the hash of the corpus, settings and ranking, to be recorded with a run."""
         manifest = self.manifest
         return {
             "corpus": Path(manifest.corpus.path).name,
@@ -177,12 +182,13 @@ class CorpusIndex:
         }
 
     def search(self, query: str, k: int = 5) -> list[Passage]:
-        """The ``k`` passages with the highest scores, best first, equal ones in the order of the corpus.
+        """Return the ``k`` passages with the highest scores, best first, ties in the order of the corpus.
 
-        Passages without any term of the question are not found, so that there may be fewer, or none.
+        Passages without any term of the question are not returned, so there may be fewer than ``k``, or none.
 
         Raises:
             UsageError: ``k`` is less than 1.
+            CorpusError: the index is damaged.
         """
         if k < 1:
             raise UsageError(f"k is {k}", hint="ask for one passage or more")
@@ -193,7 +199,7 @@ class CorpusIndex:
             raise CorpusError(f"{self.folder} is damaged: it refers to missing passages", hint=_AGAIN) from error
 
     def _scores(self, query: str) -> NDArray[np.float64]:
-        """(passages,) scores; 0 for passages without any term of the question."""
+        """Return scores (passages,); 0 for passages without any term of the question."""
         scores = np.zeros(len(self._rows))
         terms, repeats = np.unique(terms_of([query])[0], return_counts=True)
         for term, times, place in zip(terms, repeats, np.searchsorted(self._terms, terms), strict=True):
@@ -217,8 +223,8 @@ class CorpusIndex:
 
 
 def _best(scores: NDArray[np.float64], k: int) -> list[int]:
-    """Places of the ``k`` highest scores above 0, the highest first, equal ones in order."""
-    # That many blocks have a score as high as this, so that nothing lower is among the best.
+    """Return the indices of the ``k`` highest scores above 0, highest first, ties in order."""
+    # At least k blocks have a score this high, so lower scores cannot be among the best.
     highest = np.maximum.reduceat(scores, np.arange(0, len(scores), _BLOCK))
     least = np.partition(highest, -k)[-k] if len(highest) >= k else 0.0
     places = np.flatnonzero(scores >= least) if least > 0 else np.flatnonzero(scores)
@@ -226,11 +232,11 @@ def _best(scores: NDArray[np.float64], k: int) -> list[int]:
 
 
 def _mapped(path: Path, kind: np.dtype, count: int) -> NDArray:
-    """A memory-mapped file of ``count`` numbers."""
+    """Map a file of ``count`` numbers into memory."""
     try:
         size = path.stat().st_size
         if size == count * kind.itemsize and count:
-            # A plain array over the map: a memmap would do bookkeeping at every slice.
+            # A plain array over the map: np.memmap has an overhead for every slice.
             return np.asarray(np.memmap(path, kind, "r"))
     except OSError as error:
         raise CorpusError(f"the index is damaged: {path}: {error.strerror}", hint=_AGAIN) from error

@@ -1,11 +1,11 @@
-"""Passages of text, and their terms: numbers of 48 bits that stand for pairs of characters or for words.
+"""Passages of text and their terms: 48-bit numbers for pairs of characters or for words.
 
-Text in scripts without spaces between words (Chinese, Japanese kana, Thai, Lao, Khmer, Burmese) is taken in
-overlapping pairs of characters, a character that stands alone by itself; all else in words, folded to lower case,
-numbers with their decimal point. Full-width letters and digits count as plain ones.
+Text in scripts without spaces between words (Chinese, Japanese kana, Thai, Lao, Khmer, Burmese) is split into
+overlapping pairs of characters; a character without neighbours is a term itself. All other text is split into words,
+folded to lower case; numbers include their decimal point. Full-width letters and digits are treated as plain ones.
 
-Pairs and words are hashed, so that any range of numbers has its share of the terms. Two of ten million terms share a
-number in about one corpus of six, and then count as one.
+Pairs and words are hashed, so that terms are spread evenly over all numbers. With ten million terms, about one corpus
+in six has a collision, and its two terms count as one.
 """
 
 import re
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 TERM_BITS = 48
 TERMS_VERSION = "2"
-"""Goes up when the same text gives other terms."""
+"""Version of the terms; it increases when the same text gives other terms."""
 WORD, UNSPACED = 1, 2
 """Kinds of characters; 0 separates words."""
 Numbers = NDArray[np.uint64]
@@ -43,14 +43,14 @@ _FIRST_EMOJI, _FIRST_RARE_IDEOGRAPH = 0x1F000, 0x20000
 _STEP = np.uint64(0x9E3779B97F4A7C15)
 
 UNITS = 300
-"""Units of a passage at most. A unit is a word, or a character in scripts that put no spaces between words."""
+"""Maximum number of units per passage. A unit is a word, or a character in scripts without spaces between words."""
 _LONGEST = 10
-"""Characters of a passage at most, for each unit that it may have: words may be long, and rows of dots too."""
+"""Maximum number of characters per unit of a passage, because words, or rows of dots, may be long."""
 _CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")
-"""Characters that could control a terminal; each becomes a space."""
+"""Characters that could control a terminal; each is replaced by a space."""
 _BLOCK = 1 << 16
 _AHEAD = 2
-"""Characters after a place that decide whether a sentence ends there."""
+"""Number of characters after a position that decide if a sentence ends there."""
 
 _FINAL = np.zeros(0x10000, bool)
 _FINAL[[ord(char) for char in "。！？!?；;…\n"]] = True
@@ -61,7 +61,7 @@ _PAUSE[[ord(char) for char in "，、：,: \t\u3000"]] = True
 
 
 def terms_of(texts: Sequence[str]) -> tuple[Numbers, NDArray[np.int64]]:
-    """The terms of some texts as ``(terms, owners)``: each occurrence, and the number of the text it stands in."""
+    """Return the terms of texts as ``(terms, owners)``: each occurrence, and the number of its text."""
     lengths = np.fromiter((len(text) + 1 for text in texts), np.int64, len(texts))
     points = code_points("\n".join(texts))
     kind = kinds(points)
@@ -76,7 +76,7 @@ def terms_of(texts: Sequence[str]) -> tuple[Numbers, NDArray[np.int64]]:
 
 
 def code_points(text: str) -> NDArray[np.uint32]:
-    """(characters,) code points, folded: lower case, plain letters and digits for full-width ones."""
+    """Return code points (characters,), folded to lower case, and full-width letters and digits to plain ones."""
     points = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), "<u4")
     folds, _ = _tables()
     if points.size and points.max() >= _BASIC:
@@ -85,7 +85,7 @@ def code_points(text: str) -> NDArray[np.uint32]:
 
 
 def kinds(points: NDArray[np.uint32]) -> NDArray[np.uint8]:
-    """(characters,) kind of each folded code point: 0, ``WORD`` or ``UNSPACED``."""
+    """Return the kind of each folded code point (characters,): 0, ``WORD`` or ``UNSPACED``."""
     _, table = _tables()
     if points.size and points.max() >= _BASIC:
         rare = np.where(points < _FIRST_EMOJI, WORD, np.where(points < _FIRST_RARE_IDEOGRAPH, 0, UNSPACED))
@@ -101,7 +101,7 @@ def kinds(points: NDArray[np.uint32]) -> NDArray[np.uint8]:
 def _words(
     points: NDArray[np.uint32], inside: NDArray[np.bool_], alone: NDArray[np.bool_]
 ) -> tuple[Numbers, NDArray[np.int64]]:
-    """The hash and the beginning of each run of characters that are ``inside``; one that is ``alone`` is a run."""
+    """Return hash and start of each run of characters that are ``inside``; a character that is ``alone`` is a run."""
     at = np.flatnonzero(inside)
     if not at.size:
         return np.zeros(0, np.uint64), at
@@ -114,7 +114,7 @@ def _words(
 
 
 def _mixed(values: Numbers) -> Numbers:
-    """The finalizer of splitmix64 (Steele, Lea and Flood 2014): every bit in hangs on every bit out."""
+    """Finalizer of splitmix64 (Steele, Lea and Flood 2014): every output bit depends on every input bit."""
     values = (values ^ (values >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     values = (values ^ (values >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return values ^ (values >> np.uint64(31))
@@ -126,7 +126,7 @@ def _hashed(values: Numbers) -> Numbers:
 
 @lru_cache(1)
 def _tables() -> tuple[NDArray[np.uint32], NDArray[np.uint8]]:
-    """Folded form and kind of each code point of the basic plane."""
+    """Return folded form and kind of each code point of the basic plane."""
     folds = np.arange(_BASIC, dtype=np.uint32)
     folds[0xFF01:0xFF5F] -= 0xFEE0
     folds[0x3000] = ord(" ")
@@ -141,18 +141,18 @@ def _tables() -> tuple[NDArray[np.uint32], NDArray[np.uint8]]:
 
 
 def split(pieces: Iterable[str], units: int = UNITS) -> Iterator[tuple[int, str]]:
-    """The passages of a document that comes in pieces, as ``(position, text)``; where it is pieced does not matter.
+    """Yield the passages of a document as ``(position, text)``; the boundaries of the pieces do not matter.
 
-    A passage ends at the last end of a sentence among its ``units``, or where that would leave it half empty at the
-    last comma or space, or else after ``units``. Together the passages hold everything but the space between them and
-    stretches without any letter or digit.
+    A passage ends at the last end of a sentence among its ``units``; if that would leave it less than half full, at the
+    last comma or space; otherwise after ``units``. Together the passages contain everything except the space between
+    them and stretches without any letter or digit.
 
     Args:
         pieces: consecutive parts of the text.
-        units: the most that a passage may have.
+        units: maximum number of units per passage.
 
     Yields:
-        The place of the passage's first character in the document, and its text without space around it.
+        The position of the passage's first character in the document, and its text without surrounding space.
     """
     rest, at = "", 0
     for piece in pieces:
@@ -179,7 +179,10 @@ def _passages(text: str, at: int, cuts: list[int]) -> Iterator[tuple[int, str]]:
 
 
 def _cuts(text: str, units: int, *, ended: bool) -> list[int]:
-    """Ends of the passages in ``text``, which begins with one. If it goes on, only what the rest cannot change."""
+    """Return the ends of the passages in ``text``, which begins with one.
+
+    Unless ``ended``, the result contains only ends that later text cannot change.
+    """
     if ended and len(text) <= units:
         return [len(text)] if text else []
     points = code_points(text)
@@ -187,7 +190,7 @@ def _cuts(text: str, units: int, *, ended: bool) -> list[int]:
     counted = kind == UNSPACED
     counted |= kind == WORD
     counted[1:] &= (kind[1:] == UNSPACED) | (kind[:-1] != WORD)
-    # so_far[i]: units that begin before character i
+    # so_far[i]: number of units that begin before character i
     so_far = np.concatenate((np.zeros(1, np.int64), np.cumsum(counted)))
     whole, parts = _sentence_ends(points), np.flatnonzero(_looked_up(_PAUSE, points)) + 1
     known = len(text) if ended else len(text) - _AHEAD
@@ -195,7 +198,7 @@ def _cuts(text: str, units: int, *, ended: bool) -> list[int]:
     cuts: list[int] = []
     start = 0
     while start < len(text):
-        # A word that was cut counts again in the passage that it goes on in.
+        # A word that was cut counts again in the passage in which it continues.
         has = int(so_far[start]) - bool(kind[start] == WORD and not counted[start])
         limit = min(int(np.searchsorted(so_far, has + units, "right")) - 1, start + longest)
         if limit >= known:
@@ -209,9 +212,9 @@ def _cuts(text: str, units: int, *, ended: bool) -> list[int]:
 
 
 def _sentence_ends(points: NDArray[np.uint32]) -> NDArray[np.intp]:
-    """Places after the last character of a sentence, closing quotes and brackets included."""
+    """Return positions after the last character of a sentence, including closing quotes and brackets."""
     final, closing = _looked_up(_FINAL, points), _looked_up(_CLOSING, points)
-    # A full stop ends a sentence where space or a closing mark follows: not in 3.5 or in example.org.
+    # A full stop ends a sentence only before space or a closing mark: not in 3.5 or in example.org.
     follows = closing | final | _looked_up(_PAUSE, points)
     final[:-1] |= (points[:-1] == ord(".")) & follows[1:]
     ends = final.copy()
@@ -225,6 +228,6 @@ def _looked_up(table: NDArray[np.bool_], points: NDArray[np.uint32]) -> NDArray[
 
 
 def _last(places: NDArray[np.intp], least: int, most: int) -> int:
-    """The last of the places that is over ``least`` and not over ``most``; 0 where there is none."""
+    """Return the last of the places that is above ``least`` and at most ``most``; 0 if there is none."""
     place = int(np.searchsorted(places, most, "right"))
     return int(places[place - 1]) if place and places[place - 1] > least else 0

@@ -1,12 +1,12 @@
-"""Dumps of Wikipedia (``pages-articles``, plain or bz2): articles as plain text, one at a time.
+"""Wikipedia dumps (``pages-articles``, plain or bz2): articles as plain text, one at a time.
 
-The dump is parsed by expat as it streams. iterparse of the standard library would do but for two things: it cannot
-refuse entity declarations, and it builds a page of any length before one sees it.
+The dump is parsed as a stream by expat. ``iterparse`` of the standard library is not used for two reasons: it cannot
+refuse entity declarations, and it builds a page of any length in memory.
 
-Wiki markup becomes plain text, good enough to be searched. Templates, tables, files, categories, references, formulas
-and galleries are left out; of a link its wording stays, of a conversion between Chinese variants (``-{zh-hans:...;
-zh-hant:...}-``) the simplified wording. Every step goes over the text once, so that no page, whatever it holds, takes
-longer than its length.
+Wiki markup is converted to plain text that is good enough for search. Templates, tables, files, categories, references,
+formulas and galleries are removed; links are replaced by their wording, and conversions between Chinese variants
+(``-{zh-hans:...; zh-hant:...}-``) by the simplified wording. Every step is linear in the length of the page, whatever
+the page contains.
 """
 
 import bz2
@@ -34,7 +34,7 @@ _FIELDS = frozenset(
 _DROPPED_TAGS = (
     "ref|math|chem|ce|gallery|timeline|syntaxhighlight|source|score|imagemap|templatedata|graph|mapframe|maplink|hiero"
 )
-"""Tags that go with what they enclose."""
+"""Tags that are removed together with their content."""
 _BREAKING_TAGS = "br|p|div|li|ul|ol|dl|dt|dd|tr|td|th|table|h[1-6]|hr|blockquote|center|poem"
 _OTHER_TAGS = (
     "references|nowiki|noinclude|includeonly|onlyinclude|span|small|big|sub|sup|b|i|u|s|em|strong|del|ins|tt|code|pre|"
@@ -49,7 +49,7 @@ _TAG = re.compile(
 _MARK = re.compile(r"\{\{|\}\}|\[\[|\]\]|-\{(?!\{(?!\{))|\}-|^[ \t:]*\{\||^[ \t]*\|\}(?!\})", re.MULTILINE)
 _CLOSES = {"}}": "{{", "]]": "[[", "}-": "-{", "|}": "{|"}
 _DEEPEST_MARKS = 40
-"""Links and conversions inside one another; deeper ones are taken as text, or the work would grow with the depth."""
+"""Maximum nesting of links and conversions; deeper ones are treated as text, to keep the time linear."""
 _NAMESPACES = frozenset(
     (
         "file image media category template portal wikipedia wp help draft module special user mediawiki talk "
@@ -69,10 +69,11 @@ _SPACE = re.compile(r"[ \t\u00a0\u3000]+")
 
 
 def read_dump(file: CorpusFile, counts: ReadingCounts) -> Iterator[Document]:
-    """The articles: pages of namespace 0 that are wikitext and redirect nowhere.
+    """Yield the articles: wikitext pages of namespace 0 that are not redirects.
 
     Raises:
-        CorpusError: it cannot be read, is cut off, is not a dump, or declares a document type, as entity bombs do.
+        CorpusError: the file cannot be read, is truncated, is not a dump, or declares a document type (as entity bombs
+            do).
     """
     pages = _Pages(file)
     before = counts.bytes_read
@@ -123,7 +124,7 @@ def _articles(pages: "_Pages", counts: ReadingCounts) -> Iterator[Document]:
 
 
 class _Pages:
-    """The pages of a dump as dictionaries of what is kept of them."""
+    """Pages of a dump as dictionaries of their relevant fields."""
 
     def __init__(self, file: CorpusFile) -> None:
         self.name = file.name
@@ -145,7 +146,7 @@ class _Pages:
         self._parser.Parse(block, ended)
 
     def take_finished(self) -> list[dict[str, str]]:
-        """The pages that ended since this was last called."""
+        """Return the pages that have ended since the last call."""
         finished, self._done = self._done, []
         return finished
 
@@ -189,7 +190,7 @@ class _Pages:
 
 
 def plain_text(wikitext: str) -> str:
-    """Wiki markup as plain text, a paragraph a line."""
+    """Convert wiki markup to plain text, one paragraph per line."""
     text = _without_marks(_without_tags(_without_comments(wikitext)))
     text = _EXTERNAL.sub(r"\1", text)
     text = _LINE_START.sub("", _SWITCH.sub("", text))
@@ -225,16 +226,16 @@ def _without_tags(text: str) -> str:
         if tag["dropped"] and not tag["close"] and not tag[0].endswith("/>") and name not in unclosed:
             end = re.compile(rf"</{name}\s*>", re.IGNORECASE).search(text, at)
             if end is None:
-                unclosed.add(name)  # nor will another be closed further on
+                unclosed.add(name)  # later tags of this name are not closed either
             else:
                 at = end.end()
     return "".join((*parts, text[at:]))
 
 
 def _without_marks(text: str) -> str:
-    """Templates and tables go, links and conversions become their wording; a mark without its partner goes alone."""
+    """Remove templates and tables, and replace links and conversions by their wording; drop unpaired marks."""
     out: list[str] = []
-    opened: list[tuple[str, int]] = []  # the mark, and where in the output what it encloses begins
+    opened: list[tuple[str, int]] = []  # the mark, and the index in ``out`` where its content begins
     depth = dict.fromkeys(_CLOSES.values(), 0)
     at = 0
     for match in _MARK.finditer(text):
@@ -272,7 +273,7 @@ def _link(inside: str) -> str:
 
 
 def _conversion(inside: str) -> str:
-    """Wording of a conversion in simplified characters. (mediawiki.org/wiki/Writing_systems/Syntax)"""
+    """Return the wording of a conversion in simplified characters. (mediawiki.org/wiki/Writing_systems/Syntax)"""
     flags, bar, rules = inside.rpartition("|")
     hidden = bar and not {"H", "T", "D", "N", "-"}.isdisjoint(flag.strip() for flag in flags.split(";"))
     if hidden or "=>" in rules:

@@ -1,1 +1,1 @@
-"""Large open models, loaded only from local weights: no network access, no code from model folders."""
+"""Large open models, loaded from local weights only, without network access or third-party code."""
