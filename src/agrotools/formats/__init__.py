@@ -1,1 +1,1 @@
-"""Files on disk: benchmark folders, read and written. No knowledge of how a benchmark is built or run."""
+"""Reading and writing of benchmark folders. Independent of how a benchmark is built or run."""

@@ -1,12 +1,10 @@
-"""A benchmark on disk (``benchmark.toml``, ``samples.jsonl`` and ``files/``), loaded: header, samples and file paths.
+"""Loader of benchmark folders (``benchmark.toml``, ``samples.jsonl`` and ``files/``).
 
-``samples.jsonl`` holds one :class:`~agrotools.core.Sample` as JSON on each line; blank lines are skipped. File paths
-are relative to the folder. :mod:`agrotools.benchmarks.validate` lists all that is wrong with a folder; loading stops at
-the first fault.
+``samples.jsonl`` has one :class:`~agrotools.core.Sample` as JSON per line; blank lines are skipped. File paths are
+relative to the folder. Loading stops at the first fault; :mod:`agrotools.benchmarks.validate` lists all of them.
 
-Samples of a folder are parsed when they are asked for, so that a long benchmark takes little more memory. What a plan
-needs to know of every sample (its id and the modes it can take part in) is kept beside the places of the lines;
-everything else stays on disk.
+Samples are parsed on demand, so that a large benchmark needs little memory. Only the facts that a plan needs about
+every sample (its id and the modes in which it can run) are kept in memory, with the offsets of the lines.
 """
 
 import hashlib
@@ -45,7 +43,7 @@ QUALITY_FILE = "quality.jsonl"
 
 
 class SourceNote(FrozenModel):
-    """Source of files or labels, and the terms under which they may be used."""
+    """Source of files or labels, and its terms of use."""
 
     name: str
     licence: str
@@ -55,30 +53,30 @@ class SourceNote(FrozenModel):
 
 
 class BenchmarkHeader(FrozenModel):
-    """Name, version and terms of a benchmark, its toolset and the modes it can be run in."""
+    """Header of a benchmark: name, version, terms of use, toolset and supported modes."""
 
     name: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_.-]{0,63}$")]
     version: Annotated[str, Field(min_length=1)]
     licence: Annotated[str, Field(min_length=1)]
     description: str = ""
     synthetic: bool = False
-    """True if the inputs were drawn rather than photographed; every report says so."""
+    """True if the inputs are drawn rather than photographed, which every report mentions."""
     toolset: tuple[str, ...]
-    """May be empty where ``no-tool`` is the only mode."""
+    """May be empty if ``no-tool`` is the only mode."""
     modes: Annotated[tuple[Mode, ...], Field(min_length=1)] = ("no-tool", "step-by-step", "end-to-end")
     bare: bool = False
-    """True if the query of a sample is the whole prompt, as other people's protocols have it."""
+    """True if the query of a sample is the entire prompt, as in some published protocols."""
     sources: tuple[SourceNote, ...] = ()
     backends: dict[str, str] = {}
-    """Back-ends of tools that the benchmark needs, where not the default; a run uses them unless told otherwise."""
+    """Back-ends of tools, if not the default; a run uses them unless its configuration sets others."""
     protocol: Protocol | None = None
-    """That of the benchmark's own runs; runs of models use it, in the modes that it has, unless told otherwise."""
+    """Default protocol of model runs, in the modes that it supports."""
     max_steps: Annotated[int | None, Field(ge=1)] = None
-    """Model turns per sample that its own runs had; the same holds."""
+    """Default maximum number of model turns per sample."""
     canary: str = ""
-    """GUID that stands in every sample: where a model can complete it, the benchmark was in its training data."""
+    """GUID in every sample: a model that can complete it was trained on the benchmark."""
     metadata: dict[str, JsonValue] = {}
-    """Facts of its build: package version, seeds, trained heads in use..."""
+    """Facts about the build: package version, seeds, trained heads..."""
 
     @model_validator(mode="after")
     def _tools_where_they_are_used(self) -> Self:
@@ -89,9 +87,10 @@ class BenchmarkHeader(FrozenModel):
 
 @dataclass(frozen=True, eq=False)
 class Benchmark:
-    """Samples with ``cluster`` set and ``sha256`` of every file known. ``root`` is the folder the file paths lie in.
+    """A loaded benchmark. Its samples have ``cluster`` set and the ``sha256`` of every file.
 
-    ``samples`` of a folder are parsed when they are asked for; any sequence will do for a benchmark made by hand.
+    ``root`` is the folder to which file paths are relative. ``samples`` of a folder are parsed on demand; a benchmark
+    created in code may use any sequence.
     """
 
     header: BenchmarkHeader
@@ -99,7 +98,7 @@ class Benchmark:
     samples: Sequence[Sample]
     content_hash: str
     elsewhere: Mapping[str, Path] = field(default_factory=dict[str, Path])
-    """Folders outside ``root`` by the first part of the paths of files in them, for files that loading made."""
+    """Folders outside ``root``, by the first part of file paths, for files created while loading."""
 
     @property
     def name(self) -> str:
@@ -130,23 +129,23 @@ class Benchmark:
         return {sample_id: position for position, sample_id in enumerate(facts_of(self.samples).ids)}
 
     def sample(self, sample_id: str) -> Sample:
-        """The sample of that id.
+        """Return the sample with this id.
 
         Raises:
-            UsageError: there is none.
+            UsageError: there is no such sample.
         """
         if sample_id not in self._positions:
             raise UsageError(f"benchmark {self.name!r} has no sample {sample_id!r}")
         return self.samples[self._positions[sample_id]]
 
     def place_of(self, file: SampleFile) -> Path:
-        """Path of a sample's file."""
+        """Return the path of a sample's file on this machine."""
         first, _, rest = file.path.partition("/")
         folder = self.elsewhere.get(first)
         return folder / rest if folder else self.root / file.path
 
     def view(self, sample: Sample, mode: Mode) -> SampleView:
-        """All that a policy may know of ``sample``: no gold, absolute file paths, an empty toolset in ``no-tool``."""
+        """Return the view of ``sample`` for a policy: no gold, absolute file paths, no tools in ``no-tool``."""
         files = tuple(file.model_copy(update={"path": str(self.place_of(file))}) for file in sample.files)
         return SampleView(
             id=sample.id,
@@ -168,7 +167,7 @@ class Clusters:
         self._owner: dict[str, int] = {}
 
     def add(self, files: Iterable[SampleFile]) -> None:
-        """The files of the next sample."""
+        """Add the files of the next sample."""
         number = len(self._parent)
         self._parent.append(number)
         for file in files:
@@ -179,7 +178,7 @@ class Clusters:
                 self._parent[max(first, second)] = min(first, second)
 
     def firsts(self) -> "array[int]":
-        """For each sample the position of the first one of its cluster."""
+        """Return, for each sample, the position of the first sample of its cluster."""
         return array("Q", map(self._root, range(len(self._parent))))
 
     def _root(self, position: int) -> int:
@@ -191,9 +190,9 @@ class Clusters:
 
 
 def with_clusters(samples: Iterable[Sample]) -> tuple[Sample, ...]:
-    """The samples with ``cluster`` set: connected components of samples that share a file (by content or by path).
+    """Return the samples with ``cluster`` set: connected components of samples that share a file (content or path).
 
-    A cluster is named after the first sample in it. Stored clusters are replaced.
+    A cluster has the id of its first sample. Stored clusters are replaced.
     """
     ordered = tuple(samples)
     clusters = Clusters()
@@ -206,15 +205,16 @@ def with_clusters(samples: Iterable[Sample]) -> tuple[Sample, ...]:
 
 
 class ContentDigest:
-    """SHA-256 of all that a score depends on: header, questions, gold, toolset and the content of the files.
+    """SHA-256 of everything that a score depends on: header, questions, gold, toolset and the content of the files.
 
-    Not of where the files lie, of the order of the samples, of clusters (they follow from the files), or of what the
-    header says it was built with. Samples come one by one; only where their ids do not ascend are they asked for again.
+    It does not depend on the location of the folder, the order of the samples, clusters (they follow from the files)
+    or the build metadata of the header. Samples are added one by one; a second pass is needed only if their ids are
+    not in ascending order.
     """
 
     def __init__(self, header: BenchmarkHeader) -> None:
-        # Left out where there are none: most benchmarks need none, and hashes outlive releases. How a run was held is
-        # in its own manifest.
+        # Empty fields are left out, so that hashes stay the same across releases. Protocol and turn limit are left out
+        # because the manifest of a run records them.
         left_out = {name for name in ("backends", "bare", "canary") if not getattr(header, name)}
         left_out |= {"metadata", "protocol", "max_steps"}
         self._header = header.model_dump_json(by_alias=True, exclude=left_out).encode()
@@ -223,10 +223,10 @@ class ContentDigest:
         self._ascending = True
 
     def add(self, sample: Sample) -> None:
-        """The next sample.
+        """Add the next sample.
 
         Raises:
-            BenchmarkError: a file's hash is not known.
+            BenchmarkError: the hash of a file is not known.
         """
         self._ascending = self._ascending and sample.id > self._last
         self._last = sample.id
@@ -234,7 +234,7 @@ class ContentDigest:
             self._digest.update(_content(sample))
 
     def hexdigest(self, by_id: Callable[[], Iterable[Sample]]) -> str:
-        """The hash. ``by_id`` gives all samples by ascending id; it is called only if they came in another order."""
+        """Return the hash. ``by_id`` returns all samples by ascending id; only called if they came in another order."""
         if self._ascending:
             return self._digest.hexdigest()
         digest = hashlib.sha256(self._header)
@@ -252,13 +252,13 @@ def _content(sample: Sample) -> bytes:
 
 
 _KEPT = 256
-"""Parsed samples that are kept: more than are in flight at once."""
+"""Number of parsed samples kept in memory; more than are processed at once."""
 
 
 class Facts(NamedTuple):
-    """Facts of samples for a plan, by position: ids, and whether each can run without tools or has gold calls.
+    """Facts about samples for a plan, by position.
 
-    ``no_tool`` and ``reference`` hold 0 or 1.
+    ``no_tool`` is 1 for samples that can run without tools, ``reference`` 1 for samples with gold calls; otherwise 0.
     """
 
     ids: Sequence[str]
@@ -267,7 +267,7 @@ class Facts(NamedTuple):
 
 
 def facts_of(samples: Sequence[Sample]) -> Facts:
-    """The facts of ``samples``; those of lazy samples are known without making any."""
+    """Return the facts of ``samples``, without parsing lazy ones."""
     if isinstance(samples, LazySamples):
         return samples.facts
     return Facts(
@@ -278,7 +278,7 @@ def facts_of(samples: Sequence[Sample]) -> Facts:
 
 
 def selected(samples: Sequence[Sample], positions: Sequence[int]) -> "LazySamples":
-    """The samples at ``positions``, in that order, parsed on demand."""
+    """Return the samples at ``positions``, in that order, parsed on demand."""
     chosen, facts = array("Q", positions), facts_of(samples)
     return LazySamples(
         Facts(
@@ -291,10 +291,10 @@ def selected(samples: Sequence[Sample], positions: Sequence[int]) -> "LazySample
 
 
 class SampleLines:
-    """The lines of ``samples.jsonl`` and what the loader found out about them. Positions count from 0.
+    """Lines of ``samples.jsonl`` and the loader's facts about them. Positions count from 0.
 
-    The file is held open, so a folder that is replaced meanwhile goes on being read as it was; a file that is written
-    over in place is noticed by the checksum of the line.
+    The file stays open, so that the old content remains readable if the folder is replaced. If the file is overwritten
+    in place, the checksum of the line reveals it.
     """
 
     def __init__(self, path: Path) -> None:
@@ -305,7 +305,7 @@ class SampleLines:
         self.clusters: Sequence[int] = ()
         """Position of the first sample of each sample's cluster."""
         self.hashes: dict[str, str] = {}
-        """SHA-256 of the files, by path, for which no line records one."""
+        """SHA-256 by path, for files without a recorded one."""
         self._offsets = array("Q")
         self._lengths = array("Q")
         self._checks = array("I")
@@ -313,7 +313,7 @@ class SampleLines:
         weakref.finalize(self, os.close, self._file)
 
     def add(self, sample: Sample, offset: int, line: bytes) -> None:
-        """Store the offset of ``sample``."""
+        """Store offset, length, checksum and facts of the line of ``sample``."""
         self.ids.append(sample.id)
         self.no_tool.append(sample.no_tool_eligible)
         self.reference.append(sample.reference is not None)
@@ -323,14 +323,14 @@ class SampleLines:
 
     @property
     def facts(self) -> Facts:
-        """Facts of the samples for a plan."""
+        """Facts about the samples for a plan."""
         return Facts(self.ids, bytes(self.no_tool), bytes(self.reference))
 
     def parse(self, position: int) -> Sample:
-        """The sample at ``position``, with its cluster and the hashes of its files.
+        """Return the sample at ``position``, with its cluster and the hashes of its files.
 
         Raises:
-            BenchmarkError: the line is no longer what was loaded.
+            BenchmarkError: the line has changed since it was loaded.
         """
         try:
             line = os.pread(self._file, self._lengths[position], self._offsets[position])
@@ -344,13 +344,13 @@ class SampleLines:
             ) from error
         first = self.clusters[position] if self.clusters else position
         sample = self.with_hashes(sample)
-        # Nobody else has it yet: a copy of every sample would cost a tenth of what running it does.
+        # The new sample is not shared yet; copying every sample would cost a tenth of the time of running it.
         vars(sample)["cluster"] = self.ids[first]
         sample.__pydantic_fields_set__.add("cluster")
         return sample
 
     def with_hashes(self, sample: Sample) -> Sample:
-        """``sample`` with the hashes of files that its line does not record."""
+        """Return ``sample`` with hashes for files without a recorded one."""
         if all(file.sha256 is not None for file in sample.files):
             return sample
         known = (file.sha256 or self.hashes[file.path] for file in sample.files)
@@ -359,9 +359,9 @@ class SampleLines:
 
 
 class LazySamples(Sequence[Sample]):
-    """Samples created by ``make`` from their position on demand.
+    """Samples created on demand by ``make`` from their position.
 
-    The same object is returned for a position as long as it is among the last used.
+    Recently used samples are cached, so that the same object is returned for a position.
     """
 
     def __init__(self, facts: Facts, make: Callable[[int], Sample]) -> None:
@@ -385,12 +385,12 @@ class LazySamples(Sequence[Sample]):
 
 
 def load_folder(root: str | Path) -> Benchmark:
-    """The benchmark in folder ``root``, every line checked, every file hashed and compared with the recorded hash.
+    """Load the benchmark in folder ``root``, checking every line and comparing every file with its recorded hash.
 
-    The samples are parsed again when they are asked for: only where they lie is kept.
+    Only the offsets of the samples are kept; they are parsed again on demand.
 
     Raises:
-        BenchmarkError: not a benchmark folder, a line that is no sample, or a file that is missing, altered or outside.
+        BenchmarkError: not a benchmark folder, an invalid sample, or a file that is missing, altered or outside.
     """
     folder = Path(root).expanduser().resolve()
     header = read_header(folder)
@@ -428,10 +428,10 @@ def load_folder(root: str | Path) -> Benchmark:
 
 
 def read_header(root: Path) -> BenchmarkHeader:
-    """The header of the benchmark in ``root``.
+    """Read the header of the benchmark in ``root``.
 
     Raises:
-        BenchmarkError: no such folder or file, broken TOML, or missing and unknown fields.
+        BenchmarkError: no such folder or file, invalid TOML, or missing, unknown or invalid fields.
     """
     path = root / HEADER_FILE
     if not path.is_file():
@@ -448,10 +448,11 @@ def read_header(root: Path) -> BenchmarkHeader:
 
 
 def resolve_file(root: Path, path: str) -> Path:
-    """The real path of a file of the benchmark in ``root`` (itself resolved).
+    """Return the resolved path of a file of the benchmark in ``root`` (itself resolved).
 
     Raises:
-        BenchmarkError: absolute, with ``..``, a link that leads out of the folder, missing, or no regular file.
+        BenchmarkError: the path is absolute or has ``..``, or the file is missing, not regular, or a link that leads
+            out of the folder.
     """
     relative = PurePosixPath(path)
     if relative.is_absolute() or ".." in relative.parts or "\\" in path or "\0" in path:
@@ -468,7 +469,7 @@ def resolve_file(root: Path, path: str) -> Path:
 
 
 def _lines(path: Path) -> Iterator[tuple[int, int, bytes]]:
-    """Number (from 1), offset and content of each non-blank line."""
+    """Yield number (from 1), offset and content of each non-blank line."""
     offset = 0
     with path.open("rb") as file:
         for number, line in enumerate(file, start=1):

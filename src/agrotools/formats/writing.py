@@ -16,12 +16,12 @@ _CANARIES = uuid.UUID("5d0c7a3e-6c1f-4b57-9a64-0b1f2f6f7a11")
 
 
 def canary_of(name: str, version: str) -> str:
-    """The canary GUID of a benchmark: the same each time it is built."""
+    """Return the canary GUID of a benchmark, which is the same for each build."""
     return str(uuid.uuid5(_CANARIES, f"{name} {version}"))
 
 
 def header_toml(header: BenchmarkHeader) -> str:
-    """The header as TOML."""
+    """Return the header as TOML."""
     import tomli_w
 
     return tomli_w.dumps(header.model_dump(mode="json", exclude_none=True))
@@ -39,10 +39,10 @@ def write_samples(folder: Path, header: BenchmarkHeader, samples: Iterable[Sampl
 
 @contextmanager
 def replace_folder(target: Path, mark: str = HEADER_FILE, what: str = "a benchmark") -> Iterator[Path]:
-    """Temporary folder beside ``target`` that replaces it when the block succeeds and is removed when it fails.
+    """Yield a temporary folder next to ``target`` that replaces it if the block succeeds and is removed if it fails.
 
     Raises:
-        BenchmarkError: as :func:`check_replaceable`; its parent cannot be written, or the disk is full.
+        BenchmarkError: see :func:`check_replaceable`; or the parent folder cannot be written, or the disk is full.
     """
     check_replaceable(target, mark, what)
     try:
@@ -86,7 +86,7 @@ def _lock(folder: int) -> bool:
 
 
 def _remove_abandoned(target: Path) -> None:
-    """Remove folders left by killed builds of ``target``, which nobody has locked any more."""
+    """Remove folders left by killed builds of ``target``, recognised by their missing lock."""
     for abandoned in target.parent.glob(f"{glob.escape(_prefix(target))}????????"):
         with suppress(OSError):
             descriptor = os.open(abandoned, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
@@ -98,10 +98,10 @@ def _remove_abandoned(target: Path) -> None:
 
 
 def check_replaceable(target: Path, mark: str = HEADER_FILE, what: str = "a benchmark") -> None:
-    """Refuse to overwrite anything but ``what``, a folder that holds the file ``mark``.
+    """Refuse to overwrite anything but ``what``, a folder that contains the file ``mark``.
 
     Raises:
-        BenchmarkError: ``target`` is a file or a link, or a folder that holds something else.
+        BenchmarkError: ``target`` is a file, a link, or a folder with other content.
     """
     if not target.exists() and not target.is_symlink():
         return
